@@ -280,18 +280,22 @@ class PersonAnswered(EventData):
 
 @event("approval_requested")
 class ApprovalRequested(EventData):
-    """The person is asked to allow something."""
+    """The person is asked to allow something; `chain` says who asked whom, the outermost first."""
 
     what: str
     detail: str
+    id: str = OMITTED
+    chain: Sequence[str] = OMITTED
 
 
 @event("approval_given")
 class ApprovalGiven(EventData):
-    """The person has said whether something may be done: `yes`, `no` or `always`."""
+    """The person has said whether something may be done: `yes`, `no` or `always`; `reason` says why not."""
 
     what: str
     answer: str
+    id: str = OMITTED
+    reason: str = OMITTED
 
 
 # ---------------------------------------------------------------- handlers

@@ -10,7 +10,7 @@ from inspect import isawaitable
 from typing import Any, TypeAlias
 
 from koi_lang.errors import UsageError
-from koi_lang.runtime.host import Approval, NobodyToAskError, choose_option
+from koi_lang.runtime.host import Approval, ApprovalDecision, ApprovalRequest, NobodyToAskError, choose_option
 
 # What is asked, and the answers to choose from; gives the answer, or None where nobody answers.
 Ask: TypeAlias = Callable[[str, Sequence[str]], "str | Awaitable[str | None] | None"]
@@ -49,15 +49,15 @@ class CallbackHost:
             raise NobodyToAskError(f"nobody answers the question `{question.strip()}`", help=help)
         return choose_option(str(answer).strip(), options)
 
-    async def approve(self, what: str, detail: str, agent: str) -> Approval:
+    async def approve(self, request: ApprovalRequest) -> ApprovalDecision:
         """Ask for permission. Raises NobodyToAskError without a callback."""
         on_approval = self.on_approval
         if on_approval is None:
             help = "Give `koi_lang.open` a callback: `approve=lambda what, detail, agent: …`."
-            raise NobodyToAskError(f"nobody can be asked for permission to {what}", help=help)
-        answer = await _answer_of(lambda: on_approval(what, detail, agent))
+            raise NobodyToAskError(f"nobody can be asked for permission to {request.what}", help=help)
+        answer = await _answer_of(lambda: on_approval(request.what, request.detail, request.agent))
         if isinstance(answer, bool | str | None) and answer in ANSWERS:
-            return ANSWERS[answer]
+            return ApprovalDecision(ANSWERS[answer])
         raise UsageError(f"`approve` gave {answer!r}", help='Give True, False, or "always".')
 
     async def secret(self, name: str) -> str:

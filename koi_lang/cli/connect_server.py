@@ -16,7 +16,7 @@ from koi_lang.errors import KoiError, UsageError
 from koi_lang.llm.providers import PROVIDERS
 from koi_lang.runtime.agents.declarations import Mcp
 from koi_lang.runtime.concurrency.tasks import together
-from koi_lang.runtime.host import Approval, NobodyToAskError
+from koi_lang.runtime.host import ApprovalDecision, ApprovalRequest, NobodyToAskError
 from koi_lang.runtime.mcp.configured import options_of
 from koi_lang.runtime.mcp.servers import Servers
 from koi_lang.runtime.mcp.sign_in import PersonSignIn, token_name
@@ -100,9 +100,9 @@ class _Asker:
         """Refuse: this is not about questions. Raises NobodyToAskError."""
         raise NobodyToAskError(f"nobody can answer: {question}")
 
-    async def approve(self, what: str, detail: str, agent: str) -> Approval:
+    async def approve(self, request: ApprovalRequest) -> ApprovalDecision:
         """Agree: the command is the consent."""
-        return "yes"
+        return ApprovalDecision("yes")
 
     async def secret(self, name: str) -> str:
         """Refuse. Raises NobodyToAskError."""

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from koi_lang.errors import AgentError
 from koi_lang.events import ActionStarted, Event, HandlerStarted, ModelAsked
-from koi_lang.runtime.host import Approval, NobodyToAskError
+from koi_lang.runtime.host import ApprovalDecision, ApprovalRequest, NobodyToAskError
 
 # How long a client may take to bring an answer, before its call goes on without one.
 ANSWER_S = 600.0
@@ -161,9 +161,9 @@ class ClientHost:
         """Have a form filled in through the client. Raises NobodyToAskError."""
         return await _call_to_ask(question).fill(question, form)
 
-    async def approve(self, what: str, detail: str, agent: str) -> Approval:
+    async def approve(self, request: ApprovalRequest) -> ApprovalDecision:
         """Deny: what may be done on this machine is not for a client to say, but for whoever starts the server."""
-        return "no"
+        return ApprovalDecision("no")
 
     async def secret(self, name: str) -> str:
         """Refuse: secrets do not go through clients."""

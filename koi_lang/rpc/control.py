@@ -91,9 +91,9 @@ async def quit(session: Session) -> Any:
 
 
 @command()
-async def approve(session: Session, request: str, decision: Literal["yes", "always", "no"]) -> None:
-    """Allow what an `approval_request` asks for, once or always, or deny it."""
-    session.client.settle(request, APPROVAL, decision)
+async def approve(session: Session, request: str, decision: Literal["yes", "always", "no"], reason: str = "") -> None:
+    """Allow what an `approval_request` asks for, once or always, or deny it; models are told the `reason` why not."""
+    session.client.settle(request, APPROVAL, decision, reason)
 
 
 @command()

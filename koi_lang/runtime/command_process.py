@@ -14,9 +14,9 @@ from koi_lang.errors import PermissionDeniedError
 from koi_lang.lazy import lazy_module
 from koi_lang.redaction.names import is_secret_variable
 from koi_lang.runtime.actions.command_output import READ_SIZE, Output
-from koi_lang.runtime.guards.approval import ApprovalRequest, request_approval
+from koi_lang.runtime.guards.approval import because, request_approval
 from koi_lang.runtime.guards.commands import CommandPermission, Place
-from koi_lang.runtime.host import NobodyAllowsError, visible
+from koi_lang.runtime.host import ApprovalRequest, NobodyAllowsError, visible
 from koi_lang.runtime.mcp.safe_text import clip_text
 from koi_lang.settings import environment
 from koi_lang.system.process_groups import end_group
@@ -57,13 +57,13 @@ async def permit_command(run: RunPort, command: Command) -> None:
     where = f" in `{command.place.name}`" if command.place.name else ""
     permission = CommandPermission(command.text, command.place)
     detail = clip_text(command.why, MOST_DESCRIBED)
-    request = ApprovalRequest(f"run `{command.text}`{where}", detail, command.agent, permission)
-    verdict = await request_approval(run.host, run.permissions, request)
-    if verdict == "unanswered":
+    request = ApprovalRequest(f"run `{command.text}`{where}", detail, command.agent)
+    verdict = await request_approval(run.host, run.permissions, request, permission)
+    if verdict.outcome == "unanswered":
         told = f"nobody can be asked to allow `{visible(command.text)}`{visible(where)}, so it was not run"
         raise NobodyAllowsError(told, help="`--allow shell` allows commands beforehand.")
-    if verdict == "refused":
-        raise PermissionDeniedError(f"the person did not allow `{command.text}`")
+    if not verdict.is_allowed:
+        raise PermissionDeniedError(because(f"the person did not allow `{command.text}`", verdict))
 
 
 # ---------------------------------------------------------------- processes

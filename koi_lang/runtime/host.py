@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from koi_lang.errors import KoiError, PermissionDeniedError
@@ -24,6 +25,41 @@ class NobodyAllowsError(PermissionDeniedError):
     """A permission was needed and nobody can be asked for it; the help says how to give it beforehand."""
 
 
+@dataclass(frozen=True, slots=True)
+class ApprovalRequest:
+    """What the person is asked to allow.
+
+    Attributes:
+        what: a clause that follows on "wants to".
+        detail: why, or with what.
+        agent: its name; empty where the program as a whole asks.
+        preview: what would change, as lines of a unified diff; empty where that is not known.
+        always: what is allowed from now on by `always`, as a rule or in words; empty where every time is asked about.
+        chain: the handlers around the one that asks, the outermost first, such as `Lead.plan`.
+        id: names the request, so that two that are open at a time are not mixed up.
+    """
+
+    what: str
+    detail: str = ""
+    agent: str = ""
+    preview: str = ""
+    always: str = ""
+    chain: tuple[str, ...] = ()
+    id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalDecision:
+    """What the person says to a request.
+
+    Attributes:
+        reason: why not, in their words; a model is told.
+    """
+
+    answer: Approval
+    reason: str = ""
+
+
 @runtime_checkable
 class FormHost(Protocol):
     """A host that can show a whole form; others are asked one field after the other."""
@@ -38,14 +74,8 @@ class Host(OutputPort, Protocol):
     async def ask(self, question: str, options: Sequence[str] = ()) -> str:
         """Ask the person; with options, the answer is one of them or free text. Raises NobodyToAskError."""
 
-    async def approve(self, what: str, detail: str, agent: str) -> Approval:
-        """Whether the person allows an agent something, once or always. Raises NobodyToAskError, or says `no` for it.
-
-        Args:
-            what: a clause that follows on "wants to".
-            detail: why, or with what.
-            agent: its name; empty where the program as a whole asks.
-        """
+    async def approve(self, request: ApprovalRequest) -> ApprovalDecision:
+        """What the person says to a request. Raises NobodyToAskError, or says `no` for it."""
 
     async def secret(self, name: str) -> str:
         """A value that must not be shown while typed. Raises NobodyToAskError."""
@@ -86,9 +116,9 @@ class SilentHost(StandardOutput):
             f"nobody can answer: {question}", help="Run the program in a terminal or pipe the answers in."
         )
 
-    async def approve(self, what: str, detail: str, agent: str) -> Approval:
+    async def approve(self, request: ApprovalRequest) -> ApprovalDecision:
         """Refuse: there is nobody."""
-        raise NobodyToAskError(f"nobody can be asked for permission to {what}")
+        raise NobodyToAskError(f"nobody can be asked for permission to {request.what}")
 
     async def secret(self, name: str) -> str:
         """Refuse: there is nobody."""

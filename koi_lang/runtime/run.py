@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from koi_lang.errors import KoiError
 from koi_lang.events import (
+    OMITTED,
     ApprovalGiven,
     ApprovalRequested,
     LinePrinted,
@@ -34,7 +35,7 @@ from koi_lang.runtime.budget.limits import in_time
 from koi_lang.runtime.context import current
 from koi_lang.runtime.events import Events
 from koi_lang.runtime.guards.permissions import Permissions
-from koi_lang.runtime.host import Approval, FormHost, Host, NobodyToAskError
+from koi_lang.runtime.host import ApprovalDecision, ApprovalRequest, FormHost, Host, NobodyToAskError, visible
 from koi_lang.runtime.playbook.loop_guard import GuardLimits
 from koi_lang.runtime.playbook.steering import Steering
 from koi_lang.runtime.replay.calls import Effect
@@ -299,15 +300,17 @@ class _Announcing:
         self._events.emit(PersonAnswered(question, json.dumps(answers)))
         return answers
 
-    async def approve(self, what: str, detail: str, agent: str) -> Approval:
-        self._events.emit(ApprovalRequested(what, detail), agent)
+    async def approve(self, request: ApprovalRequest) -> ApprovalDecision:
+        id, chain = request.id or OMITTED, list(request.chain) or OMITTED
+        self._events.emit(ApprovalRequested(request.what, request.detail, id, chain), request.agent)
         try:
-            answer = await self._host.approve(what, detail, agent)
+            decision = await self._host.approve(request)
         except NobodyToAskError:
-            self._events.emit(ApprovalGiven(what, "no"), agent)
+            self._events.emit(ApprovalGiven(request.what, "no", id), request.agent)
             raise
-        self._events.emit(ApprovalGiven(what, answer), agent)
-        return answer
+        reason = visible(decision.reason) or OMITTED
+        self._events.emit(ApprovalGiven(request.what, decision.answer, id, reason), request.agent)
+        return decision
 
 
 async def _pending_cancellation() -> tuple[type[BaseException], BaseException, TracebackType | None]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from koi_lang.runtime.host import Approval, NobodyToAskError, choose_option
+from koi_lang.runtime.host import Approval, ApprovalDecision, ApprovalRequest, NobodyToAskError, choose_option
 from koi_lang.runtime.replay.location import current_path
 from koi_lang.sessions.errors import SessionError
 
@@ -17,12 +17,28 @@ Message = Mapping[str, Any]
 Send = Callable[[Message], None]
 
 
+@dataclass(frozen=True, slots=True)
+class ClientAnswer:
+    """What a client says to a request.
+
+    Attributes:
+        text: the answer; None where it does not want to give one.
+        reason: why something is not allowed.
+    """
+
+    text: str | None
+    reason: str = ""
+
+
+UNANSWERED = ClientAnswer(None)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Open:
-    """A request that the client has not answered yet; the answer is None where it does not want to give one."""
+    """A request that the client has not answered yet."""
 
     message: Message
-    answer: asyncio.Future[str | None]
+    answer: asyncio.Future[ClientAnswer]
 
 
 class Client:
@@ -43,20 +59,20 @@ class Client:
         """What is open, the oldest first."""
         return [request.message for request in self._open.values()]
 
-    def settle(self, id: str, type: str, answer: str | None) -> None:
-        """Answer a request of a type. Raises Refused when no such request is open."""
+    def settle(self, id: str, type: str, answer: str | None, reason: str = "") -> None:
+        """Answer a request of a type. Raises SessionError when no such request is open."""
         request = self._open.get(id)
         if request is None or request.answer.done():
             raise SessionError("unknown_request", f"there is no open request `{id}`", help="`get_state` lists them.")
         if request.message["type"] != type:
             command = "approve" if type == QUESTION else "answer"
             raise SessionError("unknown_request", f"`{id}` is no {type.replace('_', ' ')}", help=f"Use `{command}`.")
-        request.answer.set_result(answer)
+        request.answer.set_result(ClientAnswer(answer, reason))
 
-    async def _request(self, type: str, **fields: Any) -> str | None:
+    async def _request(self, type: str, **fields: Any) -> ClientAnswer:
         self._asked += 1
         id = f"request-{self._asked}"
-        answer: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[ClientAnswer] = asyncio.get_running_loop().create_future()
         about = {"path": list(current_path()), "timeout_s": self._answer_s}
         request = Open({"type": type, "id": id, **fields, **about}, answer)
         self._open[id] = request
@@ -68,7 +84,7 @@ class Client:
             reason = ""
         except TimeoutError:
             reason = "timeout"
-            return None
+            return UNANSWERED
         finally:
             del self._open[id]
             if reason:
@@ -86,20 +102,34 @@ class Client:
 
     async def ask(self, question: str, options: Sequence[str] = ()) -> str:
         """Ask through the client; an option may be named by its number. Raises NobodyToAskError."""
-        answer = await self._request(QUESTION, question=question, options=list(options))
+        answer = (await self._request(QUESTION, question=question, options=list(options))).text
         if answer is None:
             help = "Send `answer` with the id of the question in time."
             raise NobodyToAskError(f"nobody answers the question `{question.strip()}`", help=help)
         return choose_option(answer.strip(), options)
 
-    async def approve(self, what: str, detail: str, agent: str) -> Approval:
+    async def approve(self, request: ApprovalRequest) -> ApprovalDecision:
         """Ask for permission; no answer is a no."""
-        answer = await self._request(APPROVAL, agent=agent, what=what, detail=detail)
-        return "yes" if answer == "yes" else "always" if answer == "always" else "no"
+        given = await self._request(APPROVAL, **approval_fields(request))
+        allowed: Approval = "yes" if given.text == "yes" else "always" if given.text == "always" else "no"
+        return ApprovalDecision(allowed, given.reason)
 
     async def secret(self, name: str) -> str:
         """Ask for a value that is not shown. Raises NobodyToAskError."""
-        answer = await self._request(QUESTION, question=f"{name}:", options=[], secret=True)
+        answer = (await self._request(QUESTION, question=f"{name}:", options=[], secret=True)).text
         if answer is None:
             raise NobodyToAskError(f"nobody can be asked for `{name}`")
         return answer
+
+
+def approval_fields(request: ApprovalRequest) -> dict[str, Any]:
+    """What a client is told of a request; some of it only where there is something to tell."""
+    about = {"preview": request.preview, "always": request.always, "chain": list(request.chain)}
+    told = {"agent": request.agent, "what": request.what, "detail": request.detail}
+    return {**told, **{name: value for name, value in about.items() if value}}
+
+
+def approval_in(message: Message) -> ApprovalRequest:
+    """The request that a client was told of."""
+    texts = {name: str(message.get(name, "")) for name in ("what", "detail", "agent", "preview", "always", "id")}
+    return ApprovalRequest(**texts, chain=tuple(message.get("chain", ())))

@@ -11,7 +11,7 @@ from koi_lang.llm.connect import connect
 from koi_lang.llm.messages import Adapter, Delta, Request
 from koi_lang.llm.scripted import ScriptedModel
 from koi_lang.runtime.agents.declarations import Mcp
-from koi_lang.runtime.host import Approval, NobodyToAskError, choose_option
+from koi_lang.runtime.host import ApprovalDecision, ApprovalRequest, NobodyToAskError, choose_option
 from koi_lang.runtime.mcp.servers import Servers
 from koi_lang.runtime.test_blocks.context import Answers, Trial
 
@@ -44,9 +44,9 @@ class Audience:
         message = f"the person is asked `{question.strip()}`, and this test {given}"
         raise self.trial.miss(message, "add the answer to `given person answers [ … ]`.")
 
-    async def approve(self, what: str, detail: str, agent: str) -> Approval:
+    async def approve(self, request: ApprovalRequest) -> ApprovalDecision:
         """Nothing is allowed."""
-        return "no"
+        return ApprovalDecision("no")
 
     async def secret(self, name: str) -> str:
         """Refuse: there is nobody."""

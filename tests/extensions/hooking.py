@@ -8,7 +8,7 @@ from typing import Any
 
 from koi_lang.runtime.hooks.additions import Additions
 from koi_lang.runtime.hooks.types import Hook, Kind
-from koi_lang.runtime.host import Approval
+from koi_lang.runtime.host import Approval, ApprovalDecision, ApprovalRequest
 from koi_lang.runtime.journal.entries import JournalEntry, Redact, entry_in, entry_of, line_of
 from koi_lang.runtime.journal.history import History, lasting_entries
 from tests.playbook.playing import Played
@@ -39,10 +39,10 @@ class Person(RecordingHost):
     decisions: list[Approval] = field(default_factory=list)
     asked: list[tuple[str, str]] = field(default_factory=list)
 
-    async def approve(self, what: str, detail: str, agent: str) -> Approval:
+    async def approve(self, request: ApprovalRequest) -> ApprovalDecision:
         """The next decision."""
-        self.asked.append((what, detail))
-        return self.decisions.pop(0)
+        self.asked.append((request.what, request.detail))
+        return ApprovalDecision(self.decisions.pop(0))
 
 
 def entries(played: Played, redact: Redact = str) -> list[JournalEntry]:

@@ -8,10 +8,10 @@ import asyncio
 import pytest
 
 from koi_lang import resources
-from koi_lang.runtime.guards.approval import ApprovalRequest, Verdict, request_approval
+from koi_lang.runtime.guards.approval import Verdict, request_approval
 from koi_lang.runtime.guards.commands import CommandPermission, place_of
 from koi_lang.runtime.guards.permissions import ExactPermission, Permission, Permissions
-from koi_lang.runtime.host import Approval, SilentHost
+from koi_lang.runtime.host import Approval, ApprovalDecision, ApprovalRequest, SilentHost
 
 # Who puts a request for approval to a person: hosts that pass it on, and the guard.
 ASKING = {"koi_lang/runtime/guards/approval.py", "koi_lang/runtime/run.py"}
@@ -23,18 +23,17 @@ class Person(SilentHost):
     def __init__(self, answer: Approval) -> None:
         self.answer, self.asked = answer, list[tuple[str, str, str]]()
 
-    async def approve(self, what: str, detail: str, agent: str) -> Approval:
+    async def approve(self, request: ApprovalRequest) -> ApprovalDecision:
         """Answer, and keep what was asked."""
-        self.asked.append((what, detail, agent))
-        return self.answer
+        self.asked.append((request.what, request.detail, request.agent))
+        return ApprovalDecision(self.answer)
 
 
 def decide(host: SilentHost, permissions: Permissions, permission: Permission | None = None, what: str = "dig") -> str:
     """What becomes of a request."""
-    verdict: Verdict = asyncio.run(
-        request_approval(host, permissions, ApprovalRequest(what, "deep", "Mole", permission))
-    )
-    return verdict
+    request = ApprovalRequest(what, "deep", "Mole")
+    verdict: Verdict = asyncio.run(request_approval(host, permissions, request, permission))
+    return verdict.outcome
 
 
 @pytest.mark.parametrize(

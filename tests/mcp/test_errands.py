@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from koi_lang.runtime.host import Approval
+from koi_lang.runtime.host import Approval, ApprovalDecision, ApprovalRequest
 from tests.mcp.conftest import SERVER, Shelf
 from tests.playbook.playing import Played
 from tests.running import RecordingHost
@@ -26,10 +26,10 @@ class Person(RecordingHost):
     approvals: list[Approval] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
 
-    async def approve(self, what: str, detail: str, agent: str) -> Approval:
+    async def approve(self, request: ApprovalRequest) -> ApprovalDecision:
         """The next answer, `no` when there is none."""
-        self.asked.append(f"{what}: {detail}")
-        return self.approvals.pop(0) if self.approvals else "no"
+        self.asked.append(f"{request.what}: {request.detail}")
+        return ApprovalDecision(self.approvals.pop(0) if self.approvals else "no")
 
     async def ask(self, question: str, options: Any = ()) -> str:
         """The next answer; the question is kept."""

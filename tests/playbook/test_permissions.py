@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from koi_lang.runtime.actions.lookup import actions_of, all_actions
-from koi_lang.runtime.host import Approval
+from koi_lang.runtime.host import ApprovalDecision, ApprovalRequest
 from tests.playbook.playing import Played, Player, act, ask, done, solo
 from tests.running import RecordingHost
 
@@ -37,10 +37,10 @@ class Yielding(RecordingHost):
 
     commands: list[str] = field(default_factory=list)
 
-    async def approve(self, what: str, detail: str, agent: str) -> Approval:
+    async def approve(self, request: ApprovalRequest) -> ApprovalDecision:
         """Allow it."""
-        self.commands.append(what)
-        return "yes"
+        self.commands.append(request.what)
+        return ApprovalDecision("yes")
 
 
 def simple(who: str) -> list[dict[str, Any]]:

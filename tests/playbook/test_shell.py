@@ -15,7 +15,7 @@ import pytest
 from koi_lang.llm.messages import Request
 from koi_lang.runtime.guards.commands import CommandPermission, place_of
 from koi_lang.runtime.guards.permissions import Permissions
-from koi_lang.runtime.host import Approval
+from koi_lang.runtime.host import Approval, ApprovalDecision, ApprovalRequest
 from tests.playbook.playing import Player, Voice, act, done, solo
 from tests.running import RecordingHost
 
@@ -30,11 +30,11 @@ class Deciding(RecordingHost):
     requested: list[str] = field(default_factory=list)
     agents: list[str] = field(default_factory=list)
 
-    async def approve(self, what: str, detail: str, agent: str) -> Approval:
+    async def approve(self, request: ApprovalRequest) -> ApprovalDecision:
         """Keep the request."""
-        self.requested.append(f"{what}: {detail}")
-        self.agents.append(agent)
-        return self.decision
+        self.requested.append(f"{request.what}: {request.detail}")
+        self.agents.append(request.agent)
+        return ApprovalDecision(self.decision)
 
 
 def command(text: str, **fields: Any) -> dict[str, Any]:

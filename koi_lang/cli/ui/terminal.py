@@ -14,7 +14,7 @@ from koi_lang.cli.ui.loop_signals import add_signal_handler, remove_signal_handl
 from koi_lang.cli.ui.reporters import Status
 from koi_lang.cli.ui.text import harmless, one_line, whole, writable
 from koi_lang.lazy import lazy_module
-from koi_lang.runtime.host import Approval, NobodyToAskError, choose_option, wish
+from koi_lang.runtime.host import Approval, ApprovalDecision, ApprovalRequest, NobodyToAskError, choose_option, wish
 from koi_lang.system.readable import read_when_ready
 from koi_lang.text_width import clean
 
@@ -133,15 +133,15 @@ class Terminal:
             if self._heard is not None:
                 self._grab()
 
-    async def approve(self, what: str, detail: str, agent: str) -> Approval:
+    async def approve(self, request: ApprovalRequest) -> ApprovalDecision:
         """Ask for permission, again after an answer that is not clear. Raises NobodyToAskError without a terminal."""
         if not (sys.stdin.isatty() and sys.stderr.isatty()):
-            raise NobodyToAskError(f"nobody can be asked for permission to {what}")
-        asked = whole(f"{wish(what, agent)}: {detail}")
+            raise NobodyToAskError(f"nobody can be asked for permission to {request.what}")
+        asked = whole(f"{wish(request.what, request.agent)}: {request.detail}")
         answer = (await self.ask(f"{asked}\nAllow? [y]es, [a]lways, [N]o")).lower()
         while answer not in APPROVALS:
             answer = (await self.ask(f"`{one_line(answer)}` is no answer. Allow? [y]es, [a]lways, [N]o")).lower()
-        return APPROVALS[answer]
+        return ApprovalDecision(APPROVALS[answer])
 
     async def secret(self, name: str) -> str:
         """A value typed without being shown."""

@@ -16,7 +16,7 @@ from koi_lang.errors import KoiError, PermissionDeniedError
 from koi_lang.events import HookDecided, HookFailed, HookReplaced
 from koi_lang.js.tagged_json import as_fields, from_fields
 from koi_lang.outcome import raised_as
-from koi_lang.runtime.guards.approval import ApprovalRequest, request_approval
+from koi_lang.runtime.guards.approval import because, request_approval
 from koi_lang.runtime.guards.permissions import ExactPermission
 from koi_lang.runtime.hooks.types import (
     DECISIONS,
@@ -31,7 +31,7 @@ from koi_lang.runtime.hooks.types import (
     Replace,
     Rewrite,
 )
-from koi_lang.runtime.host import NobodyAllowsError, visible
+from koi_lang.runtime.host import ApprovalRequest, NobodyAllowsError, visible
 from koi_lang.runtime.replay.location import Path, leaf_path
 
 if TYPE_CHECKING:
@@ -206,14 +206,16 @@ class Hooks:
         content = _text(call.fields) if isinstance(call, ActionCall) else f"to `{call.model}`"
         rule = f"hook={hook.name}={_describe_call(call)}={content}"
         detail = _shorten_text(visible(f"{ask.reason}: {content}"))
-        request = ApprovalRequest(f"carry out {_describe_call(call)}", detail, call.agent, ExactPermission(rule))
-        verdict = await request_approval(self._run.host, self._run.permissions, request)
-        if verdict == "unanswered":
+        request = ApprovalRequest(f"carry out {_describe_call(call)}", detail, call.agent)
+        permissions = self._run.permissions
+        verdict = await request_approval(self._run.host, permissions, request, ExactPermission(rule))
+        if verdict.outcome == "unanswered":
             told = f"nobody can be asked to allow {_describe_call(call)}, which `{hook.name}` asks for: {ask.reason}"
             return Unasked(told)
-        if verdict == "allowed":
+        if verdict.is_allowed:
             return Allow()
-        return Deny(f"{_describe_call(call)} was not allowed by the person, whom `{hook.name}` asked: {ask.reason}")
+        told = f"{_describe_call(call)} was not allowed by the person, whom `{hook.name}` asked: {ask.reason}"
+        return Deny(because(told, verdict))
 
     # ------------------------------------------------------------ after
 

@@ -23,8 +23,9 @@ from mcp.shared.auth import (
 )
 
 from koi_lang.errors import AgentError
-from koi_lang.runtime.guards.approval import ApprovalRequest, request_approval
+from koi_lang.runtime.guards.approval import request_approval
 from koi_lang.runtime.guards.permissions import Permissions
+from koi_lang.runtime.host import ApprovalRequest
 from koi_lang.runtime.mcp.loopback import Loopback, loopback
 from koi_lang.runtime.mcp.safe_text import one_line
 from koi_lang.runtime.mcp.sign_in import PersonSignIn, token_name
@@ -254,9 +255,9 @@ class Authorization(httpx2.Auth):
         request = ApprovalRequest(f"sign in to the MCP server `{self._name}`", self._url, "")
         # No rule allows it beforehand: the person signs in themselves.
         verdict = await request_approval(self._person.host, Permissions(), request)
-        if verdict == "refused":
+        if verdict.outcome == "refused":
             self._person.failures[self._url] = self._sign_in_error(lacks_scope)
-        if verdict != "allowed":
+        if not verdict.is_allowed:
             raise self._sign_in_error(lacks_scope)
         self._has_agreed = True
 

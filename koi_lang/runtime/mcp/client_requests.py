@@ -21,8 +21,8 @@ from koi_lang.errors import KoiError
 from koi_lang.llm.messages import Message, Request
 from koi_lang.runtime.concurrency.tasks import together
 from koi_lang.runtime.forms import Form
-from koi_lang.runtime.guards.approval import ApprovalRequest, request_approval
-from koi_lang.runtime.host import NobodyToAskError
+from koi_lang.runtime.guards.approval import request_approval
+from koi_lang.runtime.host import ApprovalRequest, NobodyToAskError
 from koi_lang.runtime.mcp.caller import Caller
 from koi_lang.runtime.mcp.permissions import model_permission
 from koi_lang.runtime.mcp.safe_text import clip_text, one_line
@@ -80,8 +80,9 @@ class ClientRequests:
         run = caller.agent.run
         told = one_line(" / ".join([request.system, *(message.text for message in request.messages)]), MOST_SHOWN)
         what = f"let the MCP server `{self._server}` ask its model"
-        wanted = ApprovalRequest(what, told, caller.agent.name, model_permission(self._server))
-        return await request_approval(run.host, run.permissions, wanted) == "allowed"
+        wanted = ApprovalRequest(what, told, caller.agent.name)
+        permission = model_permission(self._server)
+        return (await request_approval(run.host, run.permissions, wanted, permission)).is_allowed
 
     # ------------------------------------------------------------ the person
 
@@ -102,7 +103,7 @@ class ClientRequests:
             what = f"have you open a page for the MCP server `{self._server}`"
             request = ApprovalRequest(what, f"{message} {page}", caller.agent.name)
             verdict = await request_approval(run.host, run.permissions, request)
-            return ElicitResult(action="accept" if verdict == "allowed" else "decline")
+            return ElicitResult(action="accept" if verdict.is_allowed else "decline")
         form = Form(f"The MCP server `{self._server}` asks: {message}", params.requested_schema)
         content = await form.fill_in(run.host.ask)
         return ElicitResult(action="decline") if content is None else ElicitResult(action="accept", content=content)

@@ -11,9 +11,9 @@ from koi_lang.errors import PermissionDeniedError, SettingsError
 from koi_lang.grants import EVERYTHING, covers, of_kind
 from koi_lang.js.undefined import undefined
 from koi_lang.runtime.agents.declarations import Mcp
-from koi_lang.runtime.guards.approval import ApprovalRequest, request_approval
+from koi_lang.runtime.guards.approval import because, request_approval
 from koi_lang.runtime.guards.permissions import ExactPermission
-from koi_lang.runtime.host import NobodyAllowsError
+from koi_lang.runtime.host import ApprovalRequest, NobodyAllowsError
 from koi_lang.runtime.mcp.safe_text import clip_text
 
 if TYPE_CHECKING:
@@ -122,13 +122,14 @@ async def _ask(agent: AgentPort, permission: McpPermission, arguments: Any) -> N
     """Raise PermissionDeniedError unless a rule or the person allows it."""
     server, wanted = permission.server, permission.as_rule
     detail = "" if arguments is None else clip_text(json.dumps(arguments, ensure_ascii=False), MOST_SHOWN)
-    request = ApprovalRequest(f"use `{wanted}` of the MCP server `{server}`", detail, agent.name, permission)
-    verdict = await request_approval(agent.run.host, agent.run.permissions, request)
-    if verdict == "unanswered":
+    request = ApprovalRequest(f"use `{wanted}` of the MCP server `{server}`", detail, agent.name)
+    verdict = await request_approval(agent.run.host, agent.run.permissions, request, permission)
+    if verdict.outcome == "unanswered":
         told = f"nobody can be asked to allow `{wanted}` of the MCP server `{server}`, so it was not used"
         raise NobodyAllowsError(told, help=f'`--allow "mcp:{server}:{wanted}"` allows it beforehand.')
-    if verdict == "refused":
-        raise PermissionDeniedError(f"the person did not allow `{wanted}` of the MCP server `{server}`")
+    if not verdict.is_allowed:
+        told = f"the person did not allow `{wanted}` of the MCP server `{server}`"
+        raise PermissionDeniedError(because(told, verdict))
 
 
 def allowed_patterns(server: str, rules: Set[str]) -> list[str]:
