@@ -9,7 +9,7 @@ from koi_lang.errors import reason
 from koi_lang.runtime.actions.command_output import Output, output_fields
 from koi_lang.runtime.actions.registered import ActionContext, ActionError, action
 from koi_lang.runtime.command_process import Command, CommandProcess, permit_command, start_command
-from koi_lang.runtime.guards.commands import place_of
+from koi_lang.runtime.guards.commands import place_of, require_open_arguments
 from koi_lang.runtime.host import visible
 
 if TYPE_CHECKING:
@@ -32,7 +32,10 @@ async def shell(
         raise ActionError("the command holds a placeholder; find out the value or ask for it first")
     if timeout_ms <= 0:
         raise ActionError(f"`timeout_ms` must be more than 0, not {timeout_ms}")
-    asked = Command(command, place_of(cwd, context.run.folder), description, context.agent.name)
+    place = place_of(cwd, context.run.folder)
+    asked = Command(command, place, description, context.agent.name)
+    if context.execution is not None:
+        require_open_arguments(command, place)
     await permit_command(context.run, asked)
     started = await _start(asked, silent=background)
     if background:

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from koi_lang.errors import AgentError
-from koi_lang.runtime.guards.access_rules import ANY, EVERYTHING, AccessRule, WantedAccess, rules_in, words_in
+from koi_lang.errors import AgentError, PermissionDeniedError
+from koi_lang.runtime.guards.access_rules import ANY, EVERYTHING, AccessRule, WantedAccess, paths_in, rules_in, words_in
+from koi_lang.runtime.guards.working_files import is_closed
 
 # The rule that allows every command.
 ALL_COMMANDS = "shell"
@@ -116,6 +117,22 @@ MOST_MATCHES = 10_000
 HERE = re.compile(r"PWD(?=/)")
 
 
+def require_open_arguments(command: str, place: Place) -> None:
+    """Raise PermissionDeniedError where a command of a model names a file that is closed to agents, or runs beside one.
+
+    What a command does beside that is for the person, and the sandbox, to judge: a shell has more ways to write a
+    name than can be listed.
+    """
+    if why := is_closed((*place.parts_of(place.folder), "any")):
+        raise _refusal(f"`{place.name}`, in which the command is to run,", why)
+    for word in paths_in(command):
+        if why := _closed_word(word, place):
+            raise _refusal(f"`{word}` in the command", why)
+    for word, file in named_files(command, place):
+        if (why := is_closed(place.parts_of(file))) and _exists(file):
+            raise _refusal(f"`{word}` in the command", why)
+
+
 def named_files(command: str, place: Place) -> Iterator[tuple[str, Path]]:
     """The words of a command with where they would lead: patterns are filled in, links followed."""
     for word in words_in(command):
@@ -123,6 +140,29 @@ def named_files(command: str, place: Place) -> Iterator[tuple[str, Path]]:
         for path in dict.fromkeys((bare, bare.lstrip(BEFORE_NAMES), *_matches(bare, place))):
             with suppress(OSError, ValueError, RuntimeError):  # too long, no path, links in a circle
                 yield path, place.folder.joinpath(path).expanduser().resolve()
+
+
+def _refusal(what: str, why: str) -> PermissionDeniedError:
+    return PermissionDeniedError(
+        f"{what} is closed to agents: {why}", help="Leave it to the person, who can run the command."
+    )
+
+
+def _closed_word(word: str, place: Place) -> str:
+    path = word.lstrip(BEFORE_NAMES)
+    parts = [part for part in path.split("/") if part not in ("", ".", "..")]
+    why = is_closed(parts)
+    if not why or len(parts) > 1 or "." in path:
+        return why
+    # A bare word such as `credentials` is the name of a file only where there is one.
+    return why if any(_exists(folder / path) for folder in (place.folder, place.root)) else ""
+
+
+def _exists(file: Path) -> bool:
+    try:
+        return file.exists()
+    except OSError:  # the name is too long for one
+        return False
 
 
 def _matches(word: str, place: Place) -> Iterator[str]:
