@@ -21,7 +21,10 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 allow_option = click.option(
-    "--allow", multiple=True, metavar="RULE", help="Allow `shell`, `shell:ls *` or `mcp:files:write_*`."
+    "--allow",
+    multiple=True,
+    metavar="RULE",
+    help="Allow `shell`, `run:ls *`, `write:src/**` or `mcp:files:write_*`.",
 )
 
 
@@ -158,8 +161,8 @@ def allow_rules(given: Sequence[str]) -> tuple[str, ...]:
     for rule in given:
         if not is_rule(rule):
             help = (
-                'Write --allow shell, --allow "shell:ls *", --allow "mcp:files:write_*" for tools of an MCP server, or '
-                "--allow mcp:files:model to have it ask the model."
+                'Write --allow shell, --allow "run:ls *", --allow "write:src/**", --allow web:docs.python.org, --allow '
+                '"mcp:files:write_*" for tools of an MCP server, or --allow mcp:files:model to have it ask the model.'
             )
             raise UsageError(f"`--allow {rule}` allows nothing", help=help)
     return tuple(given)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from koi_lang.errors import KoiError
 from koi_lang.lazy import lazy_module
 from koi_lang.runtime.agents.declarations import Team
+from koi_lang.runtime.guards.permissions import NO_RESTRICTIONS, Restrictions
 from koi_lang.runtime.hooks.additions import NOTHING_ADDED, Additions
 from koi_lang.runtime.host import Host, SilentHost
 
@@ -60,7 +61,8 @@ class Services:
         limits: from the command line or `koi.toml`: tokens, usd and time (seconds) for the whole run, turns for each
             playbook (counts before what agents declare), and the fields of `Patience`.
         clock: seconds that only grow.
-        allow: permissions given beforehand, such as `shell` or `shell:git status`.
+        allow: permissions given beforehand, such as `shell` or `write:src/**`.
+        restrictions: what is denied or asked about, whatever is allowed.
         verbatim: whether events carry all that a model is told.
         detailed: whether events carry what handlers and actions are given and give, and what models answer.
         redact: takes secrets out of a text, as whoever keeps the events does.
@@ -85,6 +87,7 @@ class Services:
     limits: Mapping[str, Any] = field(default_factory=dict)
     clock: Callable[[], float] = time.monotonic
     allow: Sequence[str] = ()
+    restrictions: Restrictions = NO_RESTRICTIONS
     verbatim: bool = False
     detailed: bool = False
     redact: Callable[[str], str] = str

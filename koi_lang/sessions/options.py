@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 from koi_lang import settings
 from koi_lang.lazy import lazy_module
 from koi_lang.redaction.redactor import MOST_FOUND, Secrets
+from koi_lang.runtime.guards.access_rules import is_access_rule, parse_rule
+from koi_lang.runtime.guards.permissions import NO_RESTRICTIONS, Restrictions
 from koi_lang.setup.keys.lookup import Keys
 
 if TYPE_CHECKING:
@@ -23,8 +25,8 @@ LIMITS = ("turns", "requests", "tokens", "usd", "time", "concurrency")
 
 
 def is_rule(text: str) -> bool:
-    """Whether a text says what is allowed without asking, such as `shell:ls *` or `mcp:files:write_*`."""
-    return RULE.fullmatch(text) is not None
+    """Whether a text says what is allowed without asking, such as `write:src/**` or `mcp:files:write_*`."""
+    return RULE.fullmatch(text) is not None or is_access_rule(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,20 @@ class RunOptions:
         if not settings.has_project_file(self.folder):
             return list(self.allow)
         commands = (f"shell:{command}" for command in project.allowed_commands(self.folder))
-        return [*self.allow, *commands, *project.allowed_tools(self.folder)]
+        given = project.permissions(self.folder).allow
+        rules = [parse_rule(text, "[permissions] allow").text for text in given]
+        return [*self.allow, *rules, *commands, *project.allowed_tools(self.folder)]
+
+    @property
+    def restrictions_here(self) -> Restrictions:
+        """What the folder denies, and what it has the person asked about. Raises SettingsError."""
+        if not settings.has_project_file(self.folder):
+            return NO_RESTRICTIONS
+        known = project.permissions(self.folder)
+        return Restrictions(
+            tuple(parse_rule(text, "[permissions] deny") for text in known.deny),
+            tuple(parse_rule(text, "[permissions] ask") for text in known.ask),
+        )
 
     def key_lookup(self) -> Keys:
         """Where the models of a run find their keys."""

@@ -100,6 +100,7 @@ class Prepared:
             "config": settings.koi_config(self.folder),
             "limits": self.options.limits_here,
             "allow": self.options.allowed_here,
+            "restrictions": self.options.restrictions_here,
             "redact": self.redactor(),
             "today": today(settings.variable("TZ")),
             "models": self.wanted.blocks(),

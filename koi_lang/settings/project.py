@@ -64,6 +64,15 @@ class ShellSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class PermissionSettings:
+    """`[permissions]`: rules for files, commands and pages; the first match of `deny`, `allow`, `ask` counts."""
+
+    allow: Sequence[str] = field(default=(), metadata=_texts("write:src/**"))
+    ask: Sequence[str] = field(default=(), metadata=_texts("write:**"))
+    deny: Sequence[str] = field(default=(), metadata=_texts("*:migrations/**"))
+
+
+@dataclass(frozen=True, slots=True)
 class HttpSettings:
     """`[http]`: hosts and networks of one's own that may be asked."""
 
@@ -115,6 +124,7 @@ SECTIONS: Mapping[str, type] = {
     "limits": LimitSettings,
     "mcp": McpSettings,
     "models": ModelSettings,
+    "permissions": PermissionSettings,
     "shell": ShellSettings,
     "snapshots": SnapshotSettings,
 }
@@ -151,6 +161,11 @@ def read_toml(folder: Path) -> Mapping[str, Any]:
 def allowed_commands(folder: Path) -> list[str]:
     """The commands that `[shell] allow = ["git status", "ls *"]` in `koi.toml` allows. Raises SettingsError."""
     return list(_read_section(folder, ShellSettings).allow)
+
+
+def permissions(folder: Path) -> PermissionSettings:
+    """The table `[permissions]` of `koi.toml`. Raises SettingsError, where it is no lists of texts."""
+    return _read_section(folder, PermissionSettings)
 
 
 def allowed_hosts(folder: Path) -> list[str]:

@@ -7,6 +7,7 @@ import re
 import secrets
 import stat
 from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,13 @@ from koi_lang.runtime.guards.paths import project_path
 from koi_lang.runtime.guards.write_quota import count_written
 from koi_lang.runtime.replay.calls import Effect
 from koi_lang.std.effects import agent, folder, perform_effect
+from koi_lang.std.rules import may_read, require_file
 
 MOST_READ = 1_000_000
 MOST_WRITTEN = 1_000_000
 MOST_LISTED = 1000
+# The fields of a change that are paths.
+PATHS = ("path", "to")
 WILD = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
 
 
@@ -78,13 +82,18 @@ async def move(path: str, target: str) -> None:
 
 async def _seen(name: str, path: str, look: Callable[[Path], Any]) -> Any:
     async def work() -> Any:
-        return _run_guarded(path, lambda: look(project_path(folder(), path)))
+        file = project_path(folder(), path)
+        await require_file("read", file)
+        return _run_guarded(path, lambda: look(file))
 
     return await perform_effect(Effect(name, {"path": path}, safe=True), work)
 
 
 def _change_file(name: str, given: dict[str, Any], change: Callable[[], Any]) -> Awaitable[Any]:
     async def work() -> Any:
+        for name in PATHS:
+            if name in given:
+                await require_file("write", _run_guarded(given[name], partial(_changed_file, given[name])))
         return _run_guarded(given["path"], change)
 
     count_written(given.get("text", ""))  # a second time: what the call is given is told, too
@@ -158,7 +167,7 @@ def _files(root: Path) -> Iterator[str]:
 
 def _is_inside(root: Path, path: str) -> bool:
     try:
-        return project_path(root, path).is_file()
+        return may_read(path) and project_path(root, path).is_file()
     except KoiError:
         return False
 

@@ -14,6 +14,7 @@ from koi_lang.runtime.guards.transport import Guarded
 from koi_lang.settings import project
 from koi_lang.std.effects import folder
 from koi_lang.std.http_request import CheckedRequest
+from koi_lang.std.rules import require_host
 
 MOST_REDIRECTS = 5
 
@@ -39,7 +40,7 @@ async def _receive(asked: CheckedRequest) -> dict[str, Any]:
     async with httpx2.AsyncClient(
         transport=guarded, trust_env=False, follow_redirects=True, max_redirects=MOST_REDIRECTS, timeout=asked.timeout_s
     ) as client:
-        client.event_hooks = {"request": [_require_web]}
+        client.event_hooks = {"request": [_require_web, _require_rules]}
         body = None if asked.body is None else asked.body.encode("utf-8", "replace")
         async with client.stream(asked.method, asked.address, headers=headers, content=body) as answer:
             data = await _body(answer, asked)
@@ -50,6 +51,11 @@ async def _require_web(request: httpx2.Request) -> None:
     """Refuse where a redirect leads away from the web."""
     if request.url.scheme not in ("http", "https"):
         raise PermissionDeniedError(f"`{request.url}` is no address of the web")
+
+
+async def _require_rules(request: httpx2.Request) -> None:
+    """Refuse, or ask about, hosts of which rules say so, redirects included."""
+    await require_host(request.url.host, str(request.url))
 
 
 async def _body(answer: httpx2.Response, asked: CheckedRequest) -> bytes:

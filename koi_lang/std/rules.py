@@ -1,0 +1,50 @@
+"""Rules of the person for what programs do by the standard library: what is denied is denied to their authors, too.
+
+What no rule names is for the author to decide here; tools of models are asked about instead.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from koi_lang.runtime.context import current
+from koi_lang.runtime.guards.approval import require_approval
+from koi_lang.runtime.guards.file_access import FilePermission, PagePermission
+from koi_lang.runtime.guards.permissions import Permission
+from koi_lang.runtime.host import ApprovalRequest
+from koi_lang.std.effects import agent, folder
+
+DOES = {"read": "read", "write": "change"}
+
+
+def may_read(path: str) -> bool:
+    """Whether rules leave a file to be listed, by its path from the project."""
+    return not _is_restricted(FilePermission("read", path))
+
+
+async def require_file(kind: Literal["read", "write"], file: Path) -> None:
+    """Raise PermissionDeniedError where a rule denies a file, or has the person asked, who says no."""
+    name = file.relative_to(folder().resolve()).as_posix()
+    await _require(FilePermission(kind, name), f"{DOES[kind]} `{name}`")
+
+
+async def require_host(host: str, address: str) -> None:
+    """The same for pages of a host."""
+    await _require(PagePermission(host), f"open `{address}`")
+
+
+async def _require(permission: Permission, what: str) -> None:
+    run, asking = current.get(), agent()
+    if run is not None and _is_restricted(permission):
+        request = ApprovalRequest(what, agent="" if asking is None else asking.name)
+        await require_approval(run, request, permission)
+
+
+def _is_restricted(permission: Permission) -> bool:
+    run = current.get()
+    if run is None:
+        return False
+    known = run.permissions
+    is_asked = known.is_asked_about(permission) and not known.is_allowed(permission)
+    return bool(known.denial(permission)) or is_asked
