@@ -35,7 +35,11 @@ def command(file: str, as_json: bool, allow: Sequence[str], no_extensions: bool)
     options = RunOptions(allow=allow_rules(allow), no_extensions=no_extensions)
     redact = options.key_lookup().redactor()
     audited = audit(
-        file, limits=options.limits_here, allow=options.allowed_here, use_installed=not options.no_extensions
+        file,
+        limits=options.limits_here,
+        allow=options.allowed_here,
+        restrictions=options.restrictions_here,
+        use_installed=not options.no_extensions,
     )
     for line in declarations.explain_unused_rules(loader.load(file), allow):
         click.echo(line, err=True)
@@ -53,6 +57,8 @@ def _describe_agent(audited: Mapping[str, Any]) -> str:
     rows |= {"refused": _function_lines(audited["refused"])} if audited["refused"] else {}
     rows["mcp"] = [_server_line(server) for server in audited["mcp"]]
     rows["commands"] = [_commands_line(**audited["commands"])]
+    if "rules" in audited:
+        rows["rules"] = [f"{name}: {', '.join(rules)}" for name, rules in audited["rules"].items()]
     rows["hosts"] = [_hosts_line(**audited["hosts"])]
     rows["budgets"] = [_budgets_line(**audited["budgets"])]
     if audited["narrowed"]:

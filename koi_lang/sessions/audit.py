@@ -13,7 +13,9 @@ from koi_lang.program.runs import run_of
 from koi_lang.runtime.actions.lookup import actions_of
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.agents.declarations import Mcp
+from koi_lang.runtime.guards.access_rules import rules_in
 from koi_lang.runtime.guards.commands import ALL_COMMANDS, command_patterns
+from koi_lang.runtime.guards.permissions import NO_RESTRICTIONS, Restrictions
 from koi_lang.runtime.mcp.configured import access_to
 from koi_lang.runtime.mcp.permissions import allowed_patterns, model_permission
 from koi_lang.runtime.mcp.remote import RemoteAgent
@@ -29,25 +31,42 @@ WEB = "koi_lang.std.http"
 
 
 def audit(
-    file: str, *, limits: Mapping[str, Any], allow: Sequence[str], use_installed: bool = True
+    file: str,
+    *,
+    limits: Mapping[str, Any],
+    allow: Sequence[str],
+    restrictions: Restrictions = NO_RESTRICTIONS,
+    use_installed: bool = True,
 ) -> list[dict[str, Any]]:
     """For every agent of a program: its role, and what a model may do and spend when it is run in this folder.
 
     Args:
         limits: those of a run, as in `Services`.
         allow: what is allowed without asking the person, as in `Services`.
+        restrictions: what is denied or asked about, as in `Services`.
 
     Raises:
         KoiError: the program has errors, or `koi.toml` is broken.
     """
     module = loader.load(file)
     added = additions(module, use_installed=use_installed)
-    run = run_of(module, _no_model, limits=limits, allow=allow, added=added)
+    run = run_of(module, _no_model, limits=limits, allow=allow, restrictions=restrictions, added=added)
     hosts = project.allowed_hosts(run.folder)
     agents = [run.agent(agent) for agent in declarations.agents_of(module)]
     calls = narrowed_calls(build.check(file).files)
-    told = {agent.name: {"narrowed": list(_audit_calls(agent, agents, calls))} for agent in agents}
+    rules = {"rules": found} if (found := _rules(allow, restrictions)) else {}
+    told = {agent.name: {"narrowed": list(_audit_calls(agent, agents, calls)), **rules} for agent in agents}
     return [{**_audit_agent(agent, hosts), **told[agent.name]} for agent in agents]
+
+
+def _rules(allow: Sequence[str], restrictions: Restrictions) -> dict[str, list[str]]:
+    """The rules for files, commands and pages in the order in which they count, and what is said of topics."""
+    found = {
+        "deny": [rule.text for rule in restrictions.deny],
+        "allow": [rule.text for rule in rules_in(allow)],
+        "ask": [rule.text for rule in restrictions.ask],
+    }
+    return {name: rules for name, rules in found.items() if rules}
 
 
 def _audit_calls(caller: Agent, agents: Sequence[Agent], calls: Sequence[NarrowedCall]) -> Iterator[dict[str, Any]]:

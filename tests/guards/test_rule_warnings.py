@@ -1,0 +1,62 @@
+"""What a run says of rules that can never count."""
+
+from __future__ import annotations
+
+import pytest
+
+from koi_lang.runtime.guards.access_rules import parse_rule
+from koi_lang.runtime.guards.permissions import Restrictions
+from koi_lang.runtime.guards.rule_warnings import explain_rules
+from tests.playbook.playing import solo
+from tests.projects import Project
+
+
+def told(allow: str = "", deny: str = "", ask: str = "") -> list[str]:
+    """What is said of rules that are separated by blanks."""
+    return list(
+        explain_rules(allow.split(), Restrictions(*(tuple(map(parse_rule, each.split())) for each in (deny, ask))))
+    )
+
+
+@pytest.mark.parametrize(
+    ("rules", "line"),
+    [
+        ({"allow": "write:../x/**"}, "the rule `write:../x/**` never counts: it leads out of the project"),
+        ({"deny": "read:~/x"}, "the rule `read:~/x` never counts: it leads out of the project"),
+        ({"allow": "read:**/.env"}, "the rule `read:**/.env` never counts: what it names is closed to agents: "),
+        ({"ask": "write:.git/**"}, "the rule `write:.git/**` never counts: what it names is closed to agents: "),
+        (
+            {"allow": "write:a/*.py", "deny": "*:A/**"},
+            "the rule `write:a/*.py` never counts: `*:A/**` denies all of it",
+        ),
+        ({"allow": "run:rm*", "deny": "run:rm*"}, "the rule `run:rm*` never counts: `run:rm*` denies all of it"),
+        ({"deny": "**"}, "the rule `**` denies everything"),
+    ],
+)
+def test_what_never_counts(rules: dict[str, str], line: str) -> None:
+    """Each is told in one line with the reason."""
+    (said,) = told(**rules)
+
+    assert said.startswith(line)
+
+
+def test_rules_that_count() -> None:
+    """Nothing is said of a rule that may count for something."""
+    allow = "write:src/** read:** run:** web:** shell mcp:files shell=x write:a/** run:git/../x"
+
+    assert [] == told(allow, "write:src/a/** read:.env web:example.com run:rm*", "write:**")
+
+
+def test_a_run_says_it_once(project: Project) -> None:
+    """On stderr, before anything is done; `koi audit` shows the rules in force."""
+    project.write("a.koi", solo("execute") + "\nrun Main.go({})\n")
+    project.write("koi.toml", '[permissions]\nallow = ["write:../**"]\ndeny = ["**"]\n')
+    project.write("answers.json", '[{"batch": [{"actionType": "direct", "intent": "return", "data": {}}]}]')
+
+    outcome = project.koi("run", "a.koi", "--answers", "answers.json")
+    audit = project.koi("audit", "a.koi").stdout
+
+    assert 0 == outcome.returncode
+    assert 1 == outcome.stderr.count("the rule `write:../**` never counts: it leads out of the project")
+    assert 1 == outcome.stderr.count("the rule `**` denies everything")
+    assert "  rules      deny: **\n             allow: write:../**\n" in audit
