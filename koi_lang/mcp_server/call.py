@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from koi_lang.errors import AgentError
 from koi_lang.events import ActionStarted, Event, HandlerStarted, ModelAsked
+from koi_lang.mcp_server.approval_form import decision_of, form_of, text_of
 from koi_lang.runtime.host import ApprovalDecision, ApprovalRequest, NobodyToAskError
 
 # How long a client may take to bring an answer, before its call goes on without one.
@@ -82,6 +83,7 @@ class ExposedCall:
 
     Attributes:
         asks: whether the client can ask a person.
+        approves: whether that person says what may be done on this machine.
         id: names the call where a client has to come back to it; cannot be guessed.
         news: what happens, in order; the last is Done or Failed.
         steps: how much progress was told.
@@ -90,6 +92,7 @@ class ExposedCall:
     """
 
     asks: bool
+    approves: bool = False
     id: str = field(default_factory=lambda: secrets.token_urlsafe(24))
     news: asyncio.Queue[News] = field(default_factory=asyncio.Queue)
     steps: int = 0
@@ -162,8 +165,11 @@ class ClientHost:
         return await _call_to_ask(question).fill(question, form)
 
     async def approve(self, request: ApprovalRequest) -> ApprovalDecision:
-        """Deny: what may be done on this machine is not for a client to say, but for whoever starts the server."""
-        return ApprovalDecision("no")
+        """Ask the person at the client that has started this server; others have no say about this machine."""
+        call = calling.get()
+        if call is None or not call.approves:
+            return ApprovalDecision("no")
+        return decision_of(await call.fill(text_of(request), form_of(request)))
 
     async def secret(self, name: str) -> str:
         """Refuse: secrets do not go through clients."""

@@ -232,7 +232,7 @@ async def _carried_out(
     try:
         session = _session(request)
         is_new = asked.request_state is None
-        call = await session.begin(work, asks=can_ask(request)) if is_new else _resume_call(session, asked)
+        call = await _begin_call(session, request, work) if is_new else _resume_call(session, asked)
     except KoiError as error:
         return CallFailed(error)
     end: CallSucceeded | CallFailed | types.InputRequiredResult | None = None
@@ -244,6 +244,12 @@ async def _carried_out(
         else:
             call.end()
     return end
+
+
+async def _begin_call(session: ClientSession, request: Request, work: Work) -> ExposedCall:
+    """Start a call; over stdio the client has started this process, and its person says what may be done by it."""
+    asks = can_ask(request)
+    return await session.begin(work, asks=asks, approves=asks and request.request is None)
 
 
 def _resume_call(session: ClientSession, asked: types.InputResponseRequestParams) -> ExposedCall:

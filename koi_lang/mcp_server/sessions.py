@@ -82,12 +82,12 @@ class ClientSession:
         """Have `live` end."""
         self._over.set()
 
-    async def begin(self, work: Work, *, asks: bool) -> ExposedCall:
+    async def begin(self, work: Work, *, asks: bool, approves: bool = False) -> ExposedCall:
         """Start a call in the run of this session. Raises AgentError when the run has failed."""
         await self._ready.wait()
         if self._context is None or self._group is None:
             raise AgentError("the run of this session has failed; whoever runs the server is told why")
-        call = ExposedCall(asks)
+        call = ExposedCall(asks, approves)
         context = self._context.copy()
         context.run(calling.set, call)
         call.task = _start_task(self._group, call.carry_out(lambda: work(self._run)), context)
