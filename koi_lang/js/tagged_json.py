@@ -194,5 +194,9 @@ FORMS: Mapping[str, TypeEncoding] = {
     "collections.defaultdict": TypeEncoding(_default_content, _make_default),
     "collections.deque": TypeEncoding(lambda value: [list(value), value.maxlen], _call_with),
     "pathlib.PosixPath": TypeEncoding(str, _call),
+    # What it holds is in a file of the run.
+    "koi_lang.runtime.outputs.long_texts.LongText": TypeEncoding(
+        lambda value: value.as_content(), lambda kind, content: kind.of_content(content)
+    ),
     "koi_lang.js.undefined.Undefined": TypeEncoding(lambda value: None, lambda kind, content: undefined),
 }
