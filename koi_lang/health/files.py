@@ -13,6 +13,7 @@ from koi_lang.health.findings import Finding, Level
 from koi_lang.outcome import error_of
 from koi_lang.program import cache
 from koi_lang.runtime.journal.store import OUTPUT, journal_paths, runs_folder
+from koi_lang.runtime.outputs.output_files import outputs_folder
 from koi_lang.setup.keys.signing import FILE, signing_key
 from koi_lang.setup.keys.store import BEGUN, KeyStore
 from koi_lang.source import Source
@@ -69,11 +70,16 @@ def kept_keys() -> Iterator[Finding]:
 def journals(folder: Path) -> Iterator[Finding]:
     """Whether the journals of a folder take much room, since nobody removes them unasked."""
     found = [path for path in journal_paths(folder) if _about(path) is not None]
-    files = (*found, *(file for path in found for file in path.with_suffix(OUTPUT).glob("*")))
+    files = (*found, *(file for path in found for kept in _outputs(folder, path) for file in kept.glob("*")))
     size = sum(about.st_size for file in files if (about := _about(file)) is not None)
     if size > MOST_OF_JOURNALS:
         text = f"{len(found):,} journals take {size / 1e9:.1f} GB in {runs_folder(folder)}"
         yield Finding("journals", "warning", text, "koi runs delete --older 30d")
+
+
+def _outputs(folder: Path, journal: Path) -> tuple[Path, ...]:
+    """Where the long outputs of a run are, also as earlier versions kept them."""
+    return journal.with_suffix(OUTPUT), outputs_folder(folder, journal.stem)
 
 
 def _about(path: Path) -> os.stat_result | None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from koi_lang.runtime.guards.permissions import Permissions
     from koi_lang.runtime.hooks.types import ActionCall
     from koi_lang.runtime.host import Host
+    from koi_lang.runtime.outputs.long_texts import KeptOutput
     from koi_lang.runtime.playbook.loop_guard import GuardLimits
     from koi_lang.runtime.playbook.placeholders import NamedPlaybook
     from koi_lang.runtime.playbook.steering import Steering
@@ -205,6 +206,43 @@ class ServersPort(Protocol):
         """The same without starting anything; None when nothing has changed since then."""
 
 
+class OutputsPort(Protocol):
+    """The long outputs of a run; see `RunOutputs`."""
+
+    def take_room(self, size: int) -> int:
+        """Reserve room for some bytes, or for as many of them as there is room for; gives how many that are."""
+
+    def give_back(self, size: int) -> None:
+        """Give back what was reserved."""
+
+    async def keep(self, value: Any) -> None:
+        """Keep the long texts in a value."""
+
+    async def keep_text(self, text: str) -> KeptOutput | None:
+        """Keep a text, unless it is known; None where there is no room for it, or it cannot be written."""
+
+    def know_as_before(self, value: Any) -> bool:
+        """Know the long texts in a value as they were told of before; whether anything was told."""
+
+    def refer(self, value: Any) -> Any:
+        """A value with references in place of the long texts that are kept."""
+
+    def mark(self, value: Any) -> Any:
+        """A value with the numbers of the long texts in place of these."""
+
+    def tell(self, agent: str, value: Any) -> None:
+        """Have an agent know of the long texts in a value."""
+
+    def told_to(self, agent: str) -> Mapping[int, KeptOutput]:
+        """The outputs that an agent knows of, by their numbers."""
+
+    async def text_of(self, kept: KeptOutput) -> str | None:
+        """A text that was kept; None where it is not there as it was."""
+
+    async def restore(self, value: Any) -> Any:
+        """A value from a journal with its long texts."""
+
+
 class AddedPort(Protocol):
     """What extensions add to a run."""
 
@@ -282,6 +320,14 @@ class RunPort(Protocol):
     @property
     def servers(self) -> ServersPort:
         """The MCP servers."""
+
+    @property
+    def outputs(self) -> OutputsPort:
+        """The long outputs of actions."""
+
+    @property
+    def has_outputs(self) -> bool:
+        """Whether there has been any."""
 
     @property
     def registry(self) -> KeptRegistry:

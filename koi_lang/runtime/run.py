@@ -50,12 +50,15 @@ if TYPE_CHECKING:
     from koi_lang.runtime import forms
     from koi_lang.runtime.mcp.servers import Servers
     from koi_lang.runtime.model_calls.gateway import ModelGateway
+    from koi_lang.runtime.outputs import run_outputs
+    from koi_lang.runtime.outputs.run_outputs import RunOutputs
     from koi_lang.runtime.ports import AgentPort
     from koi_lang.runtime.registry import KeptRegistry
     from koi_lang.runtime.replay.ports import Recorder
     from koi_lang.runtime.routing.semantic import Meaning
 else:
     forms = lazy_module("koi_lang.runtime.forms")
+    run_outputs = lazy_module("koi_lang.runtime.outputs.run_outputs")
 
 
 class Run:
@@ -112,6 +115,7 @@ class Run:
         self._meaning: Meaning | None = None
         self._servers: Servers | None = None
         self._registry: KeptRegistry | None = None
+        self._outputs: RunOutputs | None = None
         self._scope = TaskScope()
         self._endings: list[Callable[[], Awaitable[None]]] = []
         self._task: asyncio.Task[Any] | None = None
@@ -267,6 +271,18 @@ class Run:
         if self._servers is None:
             self._servers = self._factories.servers(self, self._services)
         return self._servers
+
+    @property
+    def outputs(self) -> RunOutputs:
+        """The long outputs of actions; their files are looked for when there is one."""
+        if self._outputs is None:
+            self._outputs = run_outputs.RunOutputs(self)
+        return self._outputs
+
+    @property
+    def has_outputs(self) -> bool:
+        """Whether there has been any."""
+        return self._outputs is not None
 
     @property
     def meaning(self) -> Meaning:

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from koi_lang.errors import PermissionDeniedError
+from koi_lang.runtime.actions import kept_results
 from koi_lang.runtime.actions.registered import ActionContext, ActionKind, check
 from koi_lang.runtime.agents.declarations import Role
 from koi_lang.runtime.narrowing import explain_lack
@@ -70,17 +71,21 @@ async def record(running: A, fields: Fields, next: Next[A]) -> Any:
     kind, context = running.kind, running.context
     taken = check(kind, fields)
     if kind.inside:
-        return await next(running, taken)
-    effect = Effect(kind.name, fields, context.agent.name, kind.safe)
+        return await kept_results.keep_again(context, kind.name, await next(running, taken))
+    told = partial(kept_results.with_references, context.run)
+    given = kept_results.with_marks(context.run, fields)
+    effect = Effect(kind.name, given, context.agent.name, kind.safe, told=told)
     do = context.run.recorder.perform if context.execution is not None else context.run.recorder.perform_as_step
     is_recalled = True
 
-    def work() -> Awaitable[Any]:
+    async def work() -> Any:
         nonlocal is_recalled
         is_recalled = False
-        return next(running, taken)
+        return await kept_results.keep_long_texts(context, await next(running, taken))
 
     outcome = await do(effect, work)
+    if is_recalled:
+        outcome = await kept_results.restore_long_texts(context, outcome)
     if is_recalled and kind.renew is not None:
         await kind.renew(context, **taken)
     return outcome

@@ -23,10 +23,12 @@ from koi_lang.events import (
     ModelWrote,
     ValueObserved,
 )
+from koi_lang.js.tagged_json import from_fields
 from koi_lang.js.undefined import undefined
 from koi_lang.redaction.redactor import HIDDEN, Redactor
 from koi_lang.runtime.journal.checksums import is_changed, unseal_line
 from koi_lang.runtime.model_calls.images import is_data, without_data
+from koi_lang.runtime.outputs import long_texts
 
 if TYPE_CHECKING:
     from koi_lang.events import Event
@@ -140,9 +142,17 @@ class JournalEntry:
     def lacks_secret(self) -> bool:
         """Whether a secret was taken out of what is given again; older journals do not tell, but for its mark."""
         names, known = GIVEN_AGAIN.get(self.kind, ()), self.data.get(REDACTED)
+        if any(self._has_redacted_output(name) for name in names):
+            return True
         if isinstance(known, list):
             return not set(names).isdisjoint(known)
         return HIDDEN in str([self.data.get(name) for name in names])
+
+    def _has_redacted_output(self, name: str) -> bool:
+        """Whether a secret was taken out of a long text that a field refers to."""
+        if not self.data.get("tagged"):
+            return False
+        return any(each.kept.lacks_secret for each in long_texts.references(from_fields(self.data, name)))
 
 
 def kind_of(type: str) -> str:

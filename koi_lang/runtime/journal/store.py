@@ -19,8 +19,10 @@ from koi_lang.system.file_locks import try_lock
 if TYPE_CHECKING:
     import shutil
 
+    from koi_lang.runtime.outputs import output_files
     from koi_lang.runtime.snapshots import store as snapshots
 else:
+    output_files = lazy_module("koi_lang.runtime.outputs.output_files")
     shutil = lazy_module("shutil")
     snapshots = lazy_module("koi_lang.runtime.snapshots.store")
 
@@ -144,6 +146,7 @@ def delete(path: Path) -> None:
             remove_output(path.with_suffix(suffix))
         if path.parent == runs_folder(project := path.parent.parent.parent):
             snapshots.delete_snapshots(project, path.stem)
+            output_files.delete_outputs(project, path.stem)
         path.unlink()
         path.with_suffix(TORN).unlink(missing_ok=True)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -22,6 +22,7 @@ class Effect:
         slow: whether its beginning is told in any case, to whoever watches the run.
         lasting: whether the disk is waited for before it begins.
         unseen: what else it is given, which is not written down.
+        told: what is told of its outcome, where that is not the outcome itself.
         call: where it is a call of Python, what that has of the program; such a call may change what it is given.
     """
 
@@ -32,7 +33,12 @@ class Effect:
     slow: bool = False
     lasting: bool = True
     unseen: Any = None
+    told: Callable[[Any], Any] | None = None
     call: PythonCall | None = None
+
+    def as_told(self, outcome: Any) -> Any:
+        """What is told of an outcome."""
+        return outcome if self.told is None else self.told(outcome)
 
     def event_fields(self) -> dict[str, Any]:
         """What is told of its beginning."""

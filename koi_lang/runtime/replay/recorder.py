@@ -110,7 +110,7 @@ class RunRecorder:
             self._tell_begin(effect)
             ended = await self.complete(self.perform(effect, work))
             if ended.error is None and effect.safe:  # what has been changed is told in any case
-                refusal = error_of(require_quota, ended.value, f"what `{effect.name}` gave")
+                refusal = error_of(require_quota, effect.as_told(ended.value), f"what `{effect.name}` gave")
                 ended = ended if refusal is None else Outcome(error=refusal)
             if ended.error is not None:
                 self._tell_failure(effect, ended.error)
@@ -152,7 +152,7 @@ class RunRecorder:
             self._events.emit(failed, effect.agent)
 
     def _tell_end(self, effect: Effect, value: Any) -> None:
-        ended = EffectEnded(**effect.event_fields(), **(as_fields(value) | _changes(effect)))
+        ended = EffectEnded(**effect.event_fields(), **(as_fields(effect.as_told(value)) | _changes(effect)))
         self._events.emit(ended, effect.agent)
 
     async def complete(self, work: Awaitable[T]) -> Outcome[T]:
