@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from koi_lang.errors import ExtensionError
 from koi_lang.llm.providers import is_known, suggest_provider
 from koi_lang.runtime.actions.lookup import find_builtin
-from koi_lang.runtime.actions.registered import ActionKind, kind_of
+from koi_lang.runtime.actions.registered import MOST_SHOWN, ActionKind, kind_of
 from koi_lang.runtime.hooks.additions import ExtensionState
 from koi_lang.runtime.hooks.types import TIMEOUT_S, Hook, Kind
 
@@ -58,6 +58,7 @@ class Koi:
         name: str = "",
         aliases: Mapping[str, str] | None = None,
         safe: bool = False,
+        shown: int = MOST_SHOWN,
     ) -> Callable[[Function], Function]:
         """Add a function as an action, as built-in ones are made: its parameters after the context are the fields.
 
@@ -66,11 +67,12 @@ class Koi:
             name: where it is not that of the function.
             aliases: other names of fields.
             safe: whether carrying it out twice does no harm.
+            shown: most characters of its result, as JSON, that a model is told at once.
         """
 
         def enter(function: Function) -> Function:
             try:
-                kind = kind_of(_waiting(function), needs, name=name, aliases=aliases, safe=safe)
+                kind = kind_of(_waiting(function), needs, name=name, aliases=aliases, safe=safe, shown=shown)
             except (NameError, TypeError) as error:
                 told = f"the extension `{self.name}` adds an action whose parameters cannot be read: {error}"
                 raise ExtensionError(told, help="Annotate them with names that the module has.") from error

@@ -28,6 +28,7 @@ _FIELDS = {
     "shell": "command:string description:string cwd? background?:boolean timeout_ms?:number",
     "call_mcp": "mcp:string tool:string input?", "get_mcp_tool_info": "mcp:string tool:string",
     "mcp_read_resource": "mcp:string uri?", "mcp_get_prompt": "mcp:string prompt? input?",
+    "read_output": "id:number from?:number count?:number",
 }  # fmt: skip
 # What code has instead of actions that other implementations of Koi have.
 INSTEAD = {

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from koi_lang.errors import PermissionDeniedError
 from koi_lang.runtime.actions import kept_results
-from koi_lang.runtime.actions.registered import ActionContext, ActionKind, check
+from koi_lang.runtime.actions.registered import ActionContext, ActionKind, as_parameters, check
 from koi_lang.runtime.agents.declarations import Role
 from koi_lang.runtime.narrowing import explain_lack
 from koi_lang.runtime.replay.calls import Effect
@@ -103,7 +103,7 @@ def hook(running: A, fields: Fields, next: Next[A]) -> Awaitable[Any]:
 
 def call_function(running: A, fields: Fields, next: Next[A]) -> Awaitable[Any]:
     """Call the function of the action; nothing follows."""
-    return running.kind.function(running.context, **fields)
+    return running.kind.function(running.context, **as_parameters(fields))
 
 
 # What an action goes through whose caller may have it done; the author of code always may.

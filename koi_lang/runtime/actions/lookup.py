@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING, Any
 from koi_lang.diagnostics import suggestion
 from koi_lang.errors import AgentError
 from koi_lang.js.undefined import undefined
-from koi_lang.runtime.actions import control, core, mcp, registry, shell
+from koi_lang.runtime.actions import control, core, mcp, outputs, registry, shell
 from koi_lang.runtime.actions.layers import perform
 from koi_lang.runtime.actions.registered import ActionContext, ActionKind, builtin_actions, find_builtin
 from koi_lang.runtime.narrowing import require_bounds
+from koi_lang.runtime.outputs.ends import READ_OUTPUT
 
 if TYPE_CHECKING:
     from koi_lang.runtime.ports import AgentPort, RunPort
 
 # The order in which prompts and documentation list them.
-MODULES = (core, registry, control, shell, mcp)
+MODULES = (core, registry, control, shell, mcp, outputs)
 
 
 def all_actions() -> Sequence[ActionKind]:
@@ -50,7 +51,11 @@ async def call_action(run: RunPort, agent: AgentPort, name: str, data: Any) -> A
 def actions_of(agent: AgentPort) -> list[ActionKind]:
     """The actions an agent's role permits."""
     known = [*all_actions(), *agent.run.added.actions.values()]
-    return [kind for kind in known if agent.role.allows(kind.needs)]
+    has_outputs = agent.run.has_outputs and bool(agent.run.outputs.told_to(agent.name))
+    readable = {READ_OUTPUT: has_outputs}
+    role = agent.role
+    useful = [kind for kind in known if readable.get(kind.name, True)]
+    return [kind for kind in useful if role.allows(kind.needs)]
 
 
 __all__ = ["MODULES", "actions_of", "all_actions", "call_action", "find_action", "find_builtin"]

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from koi_lang.runtime.mcp.tools import Tool
 
 MOST_FOUND = 20
+# Of what is asked for because of its details.
+MOST_OF_A_SCHEMA = 24_000
 
 
 @action("call_mcp", aliases={"server": "mcp", "arguments": "input"})
@@ -36,7 +38,7 @@ async def call_mcp(context: ActionContext, mcp: str, tool: str, input: dict[str,
     return result_of(known, await connection.call(tool, arguments, _caller(context)))
 
 
-@action("call_mcp", aliases={"server": "mcp"}, safe=True)
+@action("call_mcp", aliases={"server": "mcp"}, safe=True, shown=MOST_OF_A_SCHEMA)
 async def get_mcp_tool_info(context: ActionContext, mcp: str, tool: str) -> Any:
     """Describe a tool of an MCP server and all its parameters, or find the tools that some words fit."""
     access, connection = await _connect(context, mcp)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import keyword
 import typing
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from koi_lang.runtime.ports import AgentPort, BlockPort, CallPort, RunPort
 
 ActionFunction = Callable[..., Awaitable[Any]]
+# Of the result of an action, in characters of its JSON.
+MOST_SHOWN = 6000
 # What an action may say of itself, whichever it is.
 ALWAYS = frozenset({"condition", "desc", "description", "title", "data"})
 
@@ -53,6 +56,7 @@ class ActionKind:
             goes on later carries it out again; what came of all others is taken from the journal.
         renew: what is to be done in this process where the outcome is known from another one.
         asked: the types of fields that models are asked for, where more is taken.
+        shown: most characters of its result, as JSON, that a model is told at once.
     """
 
     name: str
@@ -65,6 +69,7 @@ class ActionKind:
     inside: bool = False
     renew: ActionFunction | None = None
     asked: Mapping[str, Schema] = field(default_factory=dict)
+    shown: int = MOST_SHOWN
 
     @property
     def asked_schema(self) -> dict[str, Any]:
@@ -93,7 +98,7 @@ def action(
     """Enter a function into the table; its parameters after the context are the fields of the action.
 
     Args:
-        about: `safe`, `inside`, `renew` and `asked` of ActionKind.
+        about: `safe`, `inside`, `renew`, `asked` and `shown` of ActionKind.
     """
 
     def enter(function: ActionFunction) -> ActionFunction:
@@ -127,9 +132,14 @@ def _schema(function: ActionFunction) -> dict[str, Any]:
     parameters = list(inspect.signature(function).parameters.values())[1:]
     return {
         "type": "object",
-        "properties": {parameter.name: of_annotation(hints.get(parameter.name, Any)) for parameter in parameters},
-        "required": [parameter.name for parameter in parameters if parameter.default is parameter.empty],
+        "properties": {_field(each.name): of_annotation(hints.get(each.name, Any)) for each in parameters},
+        "required": [_field(each.name) for each in parameters if each.default is each.empty],
     }
+
+
+def _field(parameter: str) -> str:
+    """The field for a parameter; where it is a word of Python, the parameter ends in `_`."""
+    return parameter[:-1] if parameter.endswith("_") and keyword.iskeyword(parameter[:-1]) else parameter
 
 
 def find_builtin(name: str) -> ActionKind | None:
@@ -153,6 +163,11 @@ def check(kind: ActionKind, fields: Mapping[str, Any]) -> dict[str, Any]:
     if wrong:
         raise ActionError(f"`{kind.name}` cannot be carried out: {'; '.join(wrong)}", help=f"Use {kind.signature}.")
     return taken
+
+
+def as_parameters(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of an action as the parameters of its function."""
+    return {f"{name}_" if keyword.iskeyword(name) else name: value for name, value in fields.items()}
 
 
 def known_fields(kind: ActionKind, fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from koi_lang.js.tagged_json import as_fields
 from koi_lang.js.undefined import undefined
 from koi_lang.llm.tools import TOOL_MARK
 from koi_lang.outcome import capture, error_of
+from koi_lang.runtime.actions.kept_results import with_marks, with_references
 from koi_lang.runtime.actions.layers import PERMITTED, ActionLayer, Fields, Next, RunningAction, compose, permit
 from koi_lang.runtime.actions.lookup import find_action
 from koi_lang.runtime.actions.registered import ActionContext, ActionError, ActionKind
@@ -222,7 +223,8 @@ async def carry_out_action(call: PlaybookCall, action: Action) -> TurnAction:
     if ended.error is not None:
         return _fail(call, action, ended.error)
     call.failures.record_success()
-    return TurnAction(action, prompting.success_feedback(action, ended.value), ended.value)
+    told = with_references(call.agent.run, ended.value)
+    return TurnAction(action, prompting.success_feedback(action, ended.value, told, running.kind.shown), ended.value)
 
 
 async def carry_out_nested(call: PlaybookCall, action: Action, names: ActionScope) -> Any:
@@ -265,7 +267,7 @@ def _start_fields(running: PlaybookAction) -> dict[str, Any]:
     if not running.call.agent.run.detailed:
         return {}
     lasting = {"unsafe": True, "lasting": True} if running.kind.lasting else {}
-    fields = running.fill()
+    fields = with_marks(running.call.agent.run, running.fill())
     return {"fields": fields, **({"read_as": running.read_as} if running.read_as else {}), **lasting}
 
 
@@ -273,9 +275,10 @@ def _result_fields(running: PlaybookAction, value: Any) -> dict[str, Any]:
     """What came of an action, for those who want to know; what came from outside as it is given again later."""
     if not running.call.agent.run.detailed:
         return {}
-    if value is SKIPPED or running.kind.inside:
+    told = with_references(running.call.agent.run, value)
+    if value is SKIPPED or (running.kind.inside and told is value):
         return {"result": undefined if value is SKIPPED else value}
-    return as_fields(value)
+    return as_fields(told)
 
 
 def _keep(running: PlaybookAction, value: Any) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from koi_lang.errors import KoiError
 from koi_lang.llm.tools import TOOL_MARK
+from koi_lang.runtime.outputs.ends import READ_OUTPUT
 from koi_lang.runtime.playbook.json_repair import loads
 from koi_lang.runtime.playbook.result_keys import Shapes
 
@@ -86,6 +87,8 @@ def _action(intent: str, delegated: bool, fields: dict[str, Any], id: Any, group
         fields = _for_return(fields)
     else:
         fields = _flat(fields)
+    if intent == READ_OUTPUT and id is not None:
+        fields = {"id": id, **fields}
     return Action(intent, delegated, fields, "" if id is None else str(id), group)
 
 

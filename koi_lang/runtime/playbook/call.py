@@ -66,13 +66,18 @@ class PlaybookCall:
     _offer: Offer | None = None
 
     def offered_tools(self) -> Offer:
-        """What its agent may do in it as tools, made anew when what MCP servers offer has changed."""
-        if self._offer is None or self._offer.of is not self.tools:
+        """What its agent may do in it as tools, made anew when what there is for it has changed."""
+        run = self.agent.run
+        has_outputs = run.has_outputs and bool(run.outputs.told_to(self.agent.name))
+        offer = self._offer
+        is_known = offer is not None and offer.of is self.tools and offer.has_outputs == has_outputs
+        if self._offer is None or not is_known:
             self._offer = offer_of(
                 self.agent,
                 is_delegate=self.parent is not None,
                 tools=self.tools,
                 result=result_schema(self.playbook) if self.result_type is None else self.result_type.schema,
+                has_outputs=has_outputs,
             )
         return self._offer
 

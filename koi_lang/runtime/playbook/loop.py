@@ -14,9 +14,11 @@ from koi_lang.llm.messages import DelegateInfo, Message, Request, Task
 from koi_lang.llm.models import card_of
 from koi_lang.llm.retry import MOST_ATTEMPTS
 from koi_lang.llm.transcript import Beginning, Transcript
+from koi_lang.runtime.actions.kept_results import with_references
 from koi_lang.runtime.actions.lookup import actions_of
 from koi_lang.runtime.budget.limits import LimitReachedError, current_spending
 from koi_lang.runtime.context import current_execution
+from koi_lang.runtime.outputs.ends import with_ends
 from koi_lang.runtime.playbook import delegation, prompting
 from koi_lang.runtime.playbook.answer_reading import carry_out
 from koi_lang.runtime.playbook.call import PlaybookCall
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
     from koi_lang.runtime.ports import AgentPort
 
 Parts = Callable[[PromptContext], Sequence[Any]]
+# Of each end of a long output in a payload, in characters.
+LONGEST_END = 2500
 
 
 async def run_playbook(agent: AgentPort, event: str, args: Any, parts: Parts) -> Any:
@@ -53,7 +57,7 @@ async def turns_of(call: PlaybookCall, parts: Parts) -> AsyncGenerator[Turn, Non
     Nothing happens between two of them. Raises PlaybookError or ProviderError.
     """
     said = call.conversation = Conversation.of(call.agent, call.spending, recall_messages(call))
-    messages = said.begin(said.told.begin(call.args, call.agent.state, call.agent.run.today))
+    messages = said.begin(said.told.begin(args_of(call), call.agent.state, call.agent.run.today))
     work = ActivePlaybook(call.agent.name, call.event, messages, call.parent is not None)
     with call.agent.run.steering.working(work), open_for_wishes(said):
         while not call.ended:
@@ -64,6 +68,15 @@ async def turns_of(call: PlaybookCall, parts: Parts) -> AsyncGenerator[Turn, Non
             yield turn
     if has_memory(call):
         said.settle()
+
+
+def args_of(call: PlaybookCall) -> Any:
+    """The payload of a call as its model is told it: of long outputs both ends, which it may read then."""
+    told = with_references(call.agent.run, call.args)
+    if told is call.args:
+        return told
+    call.agent.run.outputs.tell(call.agent.name, call.args)
+    return with_ends(told, LONGEST_END)
 
 
 async def look_for_tools(call: PlaybookCall) -> None:

@@ -18,6 +18,7 @@ from koi_lang.runtime.actions.lookup import actions_of
 from koi_lang.runtime.actions.registered import ActionKind
 from koi_lang.runtime.agents.result_types import ResultType
 from koi_lang.runtime.model_calls.images import images_in, prompt_text
+from koi_lang.runtime.outputs.ends import READ_OUTPUT, shown_result
 from koi_lang.runtime.playbook.action_parsing import Action
 from koi_lang.runtime.playbook.delegation import Delegate, reachable
 from koi_lang.runtime.playbook.outside_text import flatten_lines
@@ -55,9 +56,6 @@ RESULT = "## Result\nThe `data` of `return` has this type, as in TypeScript:"
 TYPES = "## Types"
 PLAYBOOK = "## Playbook"
 NO_TOOLS: Mapping[str, Any] = {}
-MOST_RESULT = 6000
-# Of what is asked for because of its details.
-MOST_OF_A_SCHEMA = 24_000
 MOST_ANSWER = 50_000
 ONLY_DELEGATES = frozenset({"ask_parent"})
 ONLY_SKILLS = frozenset({"call_skill"})
@@ -67,6 +65,8 @@ ONLY_RESOURCES = frozenset({"mcp_read_resource"})
 ONLY_PROMPTS = frozenset({"mcp_get_prompt"})
 # Known for older programs, or of use to code, and not worth a model's attention.
 HIDDEN = frozenset({"format", "action_history", "prompt_form"})
+# For those who have one; the result that there is more of says how it is read.
+ONLY_OUTPUTS = frozenset({READ_OUTPUT})
 FAILED, DENIED, DONE = "❌", "🚫", "✅"
 # What stands for the result of an action whose condition does not hold.
 SKIPPED = object()
@@ -130,9 +130,16 @@ def reach_of(agent: AgentPort, tools: Mapping[str, Any], passed_over: Container[
         yield "\n".join([TOOLS, *tools["lines"]])
 
 
-def offered_actions(agent: AgentPort, *, is_delegate: bool, tools: Mapping[str, Any]) -> list[ActionKind]:
-    """The actions that an agent is told of: those of use to it that its role permits."""
+def offered_actions(
+    agent: AgentPort, *, is_delegate: bool, tools: Mapping[str, Any], has_outputs: bool = False
+) -> list[ActionKind]:
+    """The actions that an agent is told of: those of use to it that its role permits.
+
+    Args:
+        has_outputs: whether there are results of which it has been told the ends only.
+    """
     hidden = set(HIDDEN)
+    hidden |= set() if has_outputs else ONLY_OUTPUTS
     hidden |= set() if is_delegate else ONLY_DELEGATES
     hidden |= set() if agent.offered_skills else ONLY_SKILLS
     hidden |= set() if reachable(agent) else ONLY_TEAMS
@@ -196,16 +203,22 @@ class Feedback:
     told: frozenset[str] = NOTHING
 
 
-def success_feedback(action: Action, value: Any) -> Feedback:
-    """Feedback on an action that was carried out, or skipped."""
+def success_feedback(action: Action, value: Any, told: Any, most: int) -> Feedback:
+    """Feedback on an action that was carried out, or skipped.
+
+    Args:
+        told: its result, with references in place of long texts.
+        most: characters of that.
+    """
     if value is SKIPPED:
         return Feedback(f"{_label(action)} was skipped, because its condition does not hold")
     if value is undefined:
         return Feedback(f"{DONE} {_label(action)} (nothing)")
     if is_written_by_model(action, value):
         return Feedback(f"{DONE} {_label(action)}", images_in(value))
-    shown, most = _result_text(value), MOST_OF_A_SCHEMA if action.intent == "get_mcp_tool_info" else MOST_RESULT
-    if len(shown) > most:
+    is_kept = told is not value
+    shown = shown_result(told, most, _result_text) if is_kept else _result_text(value)
+    if len(shown) > most and not is_kept:
         shown = f"{shown[:most]}… ({len(shown) - most} more characters)"
     return Feedback(f"{DONE} {_label(action)} -> {shown}", images_in(value), told=expressions_in(shown))
 

@@ -70,11 +70,13 @@ class Offer:
     Attributes:
         rules: what its model is told before the playbook.
         of: what MCP servers offered, by which it was made.
+        has_outputs: whether there were long outputs to read.
     """
 
     rules: str
     set: ToolSet
     of: Mapping[str, Any]
+    has_outputs: bool = False
 
     def with_playbook(self, playbook: str) -> ToolOffer:
         """The same beside a playbook, with names in place of values."""
@@ -87,6 +89,7 @@ def offer_of(
     is_delegate: bool = False,
     tools: Mapping[str, Any] = prompting.NO_TOOLS,
     result: Mapping[str, Any] = ANYTHING,
+    has_outputs: bool = False,
 ) -> Offer:
     """What an agent may do in a call.
 
@@ -96,8 +99,9 @@ def offer_of(
     Args:
         tools: what MCP servers offer, as `as_data` of `runtime.mcp.tool_catalog` says it.
         result: the schema of what the call is to return.
+        has_outputs: as in `prompting.offered_actions`.
     """
-    permitted = prompting.offered_actions(agent, is_delegate=is_delegate, tools=tools)
+    permitted = prompting.offered_actions(agent, is_delegate=is_delegate, tools=tools, has_outputs=has_outputs)
     kinds = [
         replace(kind, asked={"data": result}) if kind.name == "return" else kind
         for kind in permitted
@@ -126,7 +130,7 @@ def offer_of(
     unlisted = [tool for action, group in every.items() if action not in groups for tool in group]
     unlisted += [tool for tool, permitted in zip(functions, is_permitted, strict=True) if not permitted]
     told = [f"You are the agent `{agent.name}`.\n{RULES}", *prompting.reach_of(agent, tools, apart)]
-    return Offer("\n\n".join(told), ToolSet(tuple(offered), control, tuple(unlisted)), tools)
+    return Offer("\n\n".join(told), ToolSet(tuple(offered), control, tuple(unlisted)), tools, has_outputs)
 
 
 def _tool_of(kind: ActionKind) -> NativeTool:
