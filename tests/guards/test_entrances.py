@@ -35,8 +35,6 @@ REACHES = {
 # The modules of actions and of the standard library that do, with the guard that each goes by.
 ENTRANCES = {
     ("files", "koi_lang.std.files"): "paths",
-    # Files beside the journal, under names of our own.
-    ("files", "koi_lang.runtime.actions.command_output"): "",
     # Says no more of files than whether there are tools for them, and what these report.
     ("files", "koi_lang.std.checks.project_files"): "",
     # Names of one form, below three folders.

@@ -1,24 +1,23 @@
-"""The output of a command: its ends for whoever asked for it, and all of it in a file where that is long."""
+"""The output of a command: all of it within bounds, and its ends where there is no room for more."""
 
 from __future__ import annotations
 
 import asyncio
-import os
 from collections import deque
-from contextlib import ExitStack
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from koi_lang.runtime.journal.store import output_folder, remove_output
+from koi_lang.runtime.outputs.long_texts import MOST_BYTES, is_long
+from koi_lang.runtime.outputs.run_outputs import MOST_OF_A_RUN, MOST_OF_ONE
 
 if TYPE_CHECKING:
     from koi_lang.runtime.ports import RunPort
 
-# All sizes are in bytes. What is shown of one stream.
+# All sizes are in bytes. Both ends of a stream of which there is no more.
 MOST_OUTPUT = 30_000
-# Of one stream in a file, and of all files of a run.
-MOST_IN_A_FILE = 5_000_000
-MOST_OF_A_RUN = 50_000_000
+# The beginning of one that nobody keeps as an output; and the ends of one that is longer than an output may be.
+MOST_KEPT = 5_000_000
+MOST_OF_AN_END = 500_000
+MOST_OF_A_BEGINNING = MOST_OF_ONE - MOST_OF_AN_END - 1000
 READ_SIZE = 65_536
 
 
@@ -26,14 +25,24 @@ class Output:
     """What a command writes to one stream; what is kept in memory stays bounded however much that is.
 
     Args:
-        most_kept: of its beginning, in bytes; what a file may have, unless told.
+        most_kept: of its beginning, in bytes.
+        most_of_end: of its end.
+        run: whose room for long outputs counts; None where none does.
     """
 
-    def __init__(self, most_kept: int | None = None) -> None:
-        self._most_kept = MOST_IN_A_FILE if most_kept is None else most_kept
+    def __init__(
+        self, most_kept: int = MOST_KEPT, most_of_end: int = MOST_OUTPUT // 2, run: RunPort | None = None
+    ) -> None:
+        self._most_kept, self._most_of_end, self._run = most_kept, most_of_end, run
         self._all = bytearray()
         self._end: deque[bytes] = deque()
-        self._length = self._kept = 0
+        self._length = self._kept = self._taken = 0
+        self._is_refused = False
+
+    @staticmethod
+    def of_run(run: RunPort) -> Output:
+        """One of which a run keeps as much as there is room for."""
+        return Output(MOST_OF_A_BEGINNING, MOST_OF_AN_END, run)
 
     @property
     def is_long(self) -> bool:
@@ -44,78 +53,76 @@ class Output:
         """Read to the end."""
         while piece := await stream.read(READ_SIZE):
             self._length += len(piece)
-            self._all += piece[: self._most_kept - len(self._all)]
+            self._all += piece[: self._room_for(len(piece))]
             self._keep(piece)
+
+    def _room_for(self, size: int) -> int:
+        """How many of so many further bytes are kept of its beginning."""
+        size = min(size, self._most_kept - len(self._all))
+        if self._is_refused:
+            return 0
+        if self._run is None or len(self._all) + size <= MOST_BYTES:
+            return size
+        needed = len(self._all) + size - self._taken
+        taken = self._run.outputs.take_room(needed)
+        self._taken += taken
+        self._is_refused = taken < needed
+        return max(0, size - needed + taken)
 
     def _keep(self, piece: bytes) -> None:
         self._end.append(piece)
         self._kept += len(piece)
-        while self._kept - len(self._end[0]) >= MOST_OUTPUT // 2:
+        while self._kept - len(self._end[0]) >= self._most_of_end:
             self._kept -= len(self._end.popleft())
 
     def beginning_bytes(self) -> bytes:
         """As much of it as is kept."""
         return bytes(self._all)
 
-    def beginning(self) -> str:
-        """As much of it as a file may have, as text."""
-        return self._all.decode("utf-8", "replace")
-
-    def text(self, file: str | None = None) -> str:
-        """It, or its beginning and its end.
-
-        Args:
-            file: where more of it is.
-        """
+    def text(self) -> str:
+        """It, or its beginning and its end."""
         if not self.is_long:
-            return self.beginning()
-        half = MOST_OUTPUT // 2
-        begin = self._all[:half].decode("utf-8", "replace")
-        end = b"".join(self._end)[-half:].decode("utf-8", "replace")
-        return f"{begin}\n… ({self._length - 2 * half} bytes left out{self._where(file)}) …\n{end}"
+            return self._all.decode("utf-8", "replace")
+        return self._ends(MOST_OUTPUT // 2, MOST_OUTPUT // 2)
 
-    def _where(self, file: str | None) -> str:
-        if file is None:
-            return ""
-        what = "all of it" if self._length <= MOST_IN_A_FILE else f"the first {MOST_IN_A_FILE:,} bytes"
-        return f"; {what} in `{file}`"
+    def whole_text(self) -> str:
+        """All of it that is kept; what is left out, and why, stands where that was."""
+        if self._length <= len(self._all):
+            return self._all.decode("utf-8", "replace")
+        return self._ends(len(self._all), min(self._most_of_end, self._length - len(self._all)))
+
+    def _ends(self, first: int, last: int) -> str:
+        begin = self._all[:first].decode("utf-8", "replace")
+        end = b"".join(self._end)[-last:].decode("utf-8", "replace")
+        left_out = self._length - min(first, len(self._all)) - last
+        return f"{begin}\n… ({left_out} bytes left out{self._why()}) …\n{end}" if left_out > 0 else begin + end
+
+    def _why(self) -> str:
+        """Which bound was reached, as the end of a sentence."""
+        if self._is_refused:
+            return f"; a run keeps {MOST_OF_A_RUN:,} bytes of output, and this one has"
+        is_too_long = self._run is not None and self._length > self._most_kept
+        return f"; of one output {MOST_OF_ONE:,} bytes are kept" if is_too_long else ""
+
+    def release(self) -> None:
+        """Give back the room that was taken for it."""
+        if self._run is not None:
+            self._run.outputs.give_back(self._taken)
+            self._taken = 0
 
 
 async def output_fields(run: RunPort, outputs: dict[str, Output]) -> dict[str, str]:
-    """The fields of a result for some streams: `stdoutFile` and the like for what is long, then their texts."""
-    files = {name: await _file_of(run, name, output) for name, output in outputs.items() if output.is_long}
-    known = {f"{name}File": file for name, file in files.items() if file is not None}
-    return known | {name: output.text(files.get(name)) for name, output in outputs.items()}
+    """The fields of a result for some streams: `stdoutFile` and the like for what is long, then their texts.
 
-
-async def _file_of(run: RunPort, name: str, output: Output) -> str | None:
-    """A new file of a run with an output, without secrets, by its path from the folder of the run.
-
-    Without a journal the files last as long as the run does, else as long as the journal.
-
-    Returns:
-        None where the run has kept as much as it may, or the file cannot be written.
+    What cannot be kept is there by its ends.
     """
-    text = await asyncio.to_thread(run.redact, output.beginning())
-    folder = output_folder(run.folder, run.id)
-    try:
-        if not folder.exists() and not run.detailed:
-            run.keep_until_end(lambda: asyncio.to_thread(remove_output, folder))
-        return str(_write_file(folder, name, text.encode("utf-8", "replace")).relative_to(run.folder))
-    except OSError:
-        return None
-
-
-def _write_file(folder: Path, name: str, data: bytes) -> Path:
-    """A new file with some data. Raises OSError, also where there is no room for more files of the run."""
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    known = list(folder.iterdir())
-    if folder.is_symlink() or sum(path.lstat().st_size for path in known) + len(data) > MOST_OF_A_RUN:
-        raise OSError(f"no more output is kept in {folder}")
-    path = folder / f"{len(known) + 1}-{name}.txt"
-    with ExitStack() as undo, os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        undo.callback(path.unlink)
-        file.write(data)
-        file.flush()
-        undo.pop_all()
-    return path
+    files: dict[str, str] = {}
+    texts: dict[str, str] = {}
+    for name, output in outputs.items():
+        text = output.whole_text()
+        output.release()
+        kept = await run.outputs.keep_text(text) if is_long(text) else None
+        if kept is not None:
+            files[f"{name}File"] = f".koi/outputs/{run.id}/{kept.number}"
+        texts[name] = text if kept is not None or not is_long(text) else output.text()
+    return files | texts

@@ -56,7 +56,7 @@ async def _start(command: Command, *, silent: bool) -> CommandProcess:
 
 async def _wait_for_end(run: RunPort, started: CommandProcess, timeout_s: float) -> Any:
     """Wait for the end; a command that takes too long, or whose run is cancelled, is ended with all it started."""
-    out, err = Output(), Output()
+    out, err = Output.of_run(run), Output.of_run(run)
     outputs = {"stdout": out, "stderr": err}
     code = await started.read_to_end((out, err), timeout_s)
     if code is None:

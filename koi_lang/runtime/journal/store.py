@@ -26,6 +26,7 @@ else:
     shutil = lazy_module("shutil")
     snapshots = lazy_module("koi_lang.runtime.snapshots.store")
 
+# In `.output` earlier versions kept long output of commands.
 SUFFIX, TORN, OUTPUT, STREAMS = ".jsonl", ".torn", ".output", ".streams"
 LAST = "last"
 # Between the id of an evaluation and the number of its case.
@@ -43,19 +44,9 @@ def path_of(folder: Path, run: str) -> Path:
     return runs_folder(folder) / f"{run}{SUFFIX}"
 
 
-def output_folder(folder: Path, run: str) -> Path:
-    """Where a run keeps long output of its commands; removed with its journal."""
-    return path_of(folder, run).with_suffix(OUTPUT)
-
-
 def streams_folder(folder: Path, run: str) -> Path:
     """Where a run keeps what providers sent; removed with its journal."""
     return path_of(folder, run).with_suffix(STREAMS)
-
-
-def remove_output(folder: Path) -> None:
-    """Remove such a folder, if it is there; a link to another one is left alone."""
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 def journals(folder: Path) -> list[Path]:
@@ -143,7 +134,7 @@ def delete(path: Path) -> None:
         for part in [] if is_part(path) else sorted(path.parent.glob(f"{path.stem}{PART}*{SUFFIX}")):
             delete(part)
         for suffix in (OUTPUT, STREAMS):
-            remove_output(path.with_suffix(suffix))
+            shutil.rmtree(path.with_suffix(suffix), ignore_errors=True)  # leaves a link alone
         if path.parent == runs_folder(project := path.parent.parent.parent):
             snapshots.delete_snapshots(project, path.stem)
             output_files.delete_outputs(project, path.stem)
