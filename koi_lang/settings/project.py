@@ -41,6 +41,30 @@ def _above_zero(kind: str, *types: type) -> Mapping[str, Any]:
     return {"check": check, "kind": kind}
 
 
+def _one_of(*words: str) -> Mapping[str, Any]:
+    """What one of some words has to be."""
+    listed = ", ".join(f'`"{word}"`' for word in words)
+
+    def check(value: Any, name: str) -> tuple[str, str | None] | None:
+        if value in words:
+            return None
+        near = nearest(value, words) if isinstance(value, str) else None
+        return f"is {value!r}, not one of {listed}", f'Did you mean `{name} = "{near}"`?' if near else None
+
+    return {"check": check}
+
+
+def _check_home(value: Any, name: str) -> tuple[str, str | None] | None:
+    """What a list of parts of the home folder has to be; the whole of it is none."""
+    if problem := _texts("~/.cargo")["check"](value, name):
+        return cast("tuple[str, str | None]", problem)
+    for each in value:
+        begins, _, rest = each.partition("/")
+        if begins != "~" or not rest.strip("/.") or ".." in rest.split("/") or "\0" in rest:
+            return f"holds {each!r}, which is no part of the home folder", f'Write `{name} = ["~/.cargo"]`.'
+    return None
+
+
 def _check_model(value: Any, name: str) -> tuple[str, str | None] | None:
     if not isinstance(value, (str, dict)) or not value:
         return "names no model", f'Write `{name} = "provider/model"`.'
@@ -58,9 +82,16 @@ MODEL: Mapping[str, Any] = {"check": _check_model}
 
 @dataclass(frozen=True, slots=True)
 class ShellSettings:
-    """`[shell]`: commands that need no question."""
+    """`[shell]`: commands that need no question, and what commands see of the machine.
+
+    Attributes:
+        sandbox: whether they are confined by bubblewrap: where that works, always, or never.
+        home: the parts of the home folder that confined commands see, for reading.
+    """
 
     allow: Sequence[str] = field(default=(), metadata=_texts("git status"))
+    sandbox: str = field(default="auto", metadata=_one_of("auto", "bwrap", "none"))
+    home: Sequence[str] = field(default=(), metadata={"check": _check_home})
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +197,11 @@ def allowed_commands(folder: Path) -> list[str]:
 def permissions(folder: Path) -> PermissionSettings:
     """The table `[permissions]` of `koi.toml`. Raises SettingsError, where it is no lists of texts."""
     return _read_section(folder, PermissionSettings)
+
+
+def shell_settings(folder: Path) -> ShellSettings:
+    """The table `[shell]` of `koi.toml`. Raises SettingsError."""
+    return _read_section(folder, ShellSettings)
 
 
 def allowed_hosts(folder: Path) -> list[str]:

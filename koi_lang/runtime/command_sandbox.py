@@ -1,0 +1,204 @@
+"""The sandbox of a run's commands: whether there is one, and what a command sees in it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from koi_lang import settings
+from koi_lang.errors import KoiError, PermissionDeniedError
+from koi_lang.lazy import lazy_module
+from koi_lang.runtime.guards.paths import running_programs
+from koi_lang.system.bubblewrap import Confinement, confined_words, find_bubblewrap, find_fault
+
+if TYPE_CHECKING:
+    from koi_lang.runtime.guards import closed_files
+    from koi_lang.settings import project
+else:
+    closed_files = lazy_module("koi_lang.runtime.guards.closed_files")
+    project = lazy_module("koi_lang.settings.project")
+
+# Folders that hold what belongs to people, what is short-lived, and the sockets of servers.
+EMPTY = ("/home", "/root", "/tmp", "/var/tmp", "/run")
+# Is there on every system, for a trial.
+SOME_FILE = "/etc/passwd"
+# What programs need of them: where names of machines are looked up, and the programs of NixOS.
+NAMES, SYSTEM_PROGRAMS = "/etc/resolv.conf", "/run/current-system"
+
+
+class SandboxError(ValueError):
+    """A command cannot be started in the sandbox, as a clause."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sandbox:
+    """What confines commands.
+
+    Attributes:
+        program: bubblewrap.
+        project: the folder that they may change, with its links resolved.
+        home: the folder of the person, likewise.
+        shown: the parts of it that they see, as settings name them.
+    """
+
+    program: str
+    project: Path
+    home: Path
+    shown: Sequence[str] = ()
+
+    def confine(
+        self, words: Sequence[str], work: Path, *, changeable: Sequence[str] = (), network: bool = False
+    ) -> list[str]:
+        """A command as it is started in the sandbox; what is closed is looked for now. Takes time for big projects.
+
+        Args:
+            work: the folder that it begins in.
+            changeable: folders beside the project that it may change.
+
+        Raises:
+            SandboxError: it could not begin there.
+        """
+        self._require_visible(work, "it begins in")
+        if os.path.isabs(words[0]):
+            self._require_visible(Path(words[0]).resolve(), "its program is")
+        try:
+            closed = closed_files.find_closed_files(self.project, running_programs())
+        except KoiError as error:
+            raise SandboxError(f"{error.message}, which is more than a sandbox can hide") from error
+        confinement = Confinement(
+            project=str(self.project),
+            work=str(work),
+            empty=list(self._empty()),
+            shown=list(self._visible_parts(network=network)),
+            changeable=[*closed.held, *changeable],
+            fixed=closed.fixed,
+            hidden_folders=closed.folders,
+            hidden_files=[file for file in closed.files if not self.hides(Path(file))],
+            network=network,
+        )
+        return confined_words(self.program, confinement, words)
+
+    async def find_fault(self) -> str | None:
+        """What keeps it from working here, as a clause; every option of a real command is tried, and nothing made."""
+        empty = list(self._empty())
+        confinement = Confinement(
+            project=str(self.project),
+            work="/",
+            empty=empty,
+            shown=list(self._visible_parts(network=False)),
+            fixed=(SOME_FILE,),
+            hidden_folders=empty[:1],
+            hidden_files=(SOME_FILE,),
+        )
+        return await find_fault(self.program, confinement)
+
+    def hides(self, path: Path) -> bool:
+        """Whether a path lies where commands see nothing; its links are resolved."""
+        shown = [self.project, *self._parts_of_home(), Path(SYSTEM_PROGRAMS)]
+        return self._is_within_empty(path) and not any(path.is_relative_to(each) for each in shown)
+
+    def _empty(self) -> Iterator[str]:
+        """The folders that look empty, outer ones first."""
+        folders = {str(Path(each).resolve()): None for each in EMPTY if os.path.isdir(each)}
+        if self.home.is_dir() and self.home != Path("/"):
+            folders[str(self.home)] = None
+        yield from sorted(folders)
+
+    def _visible_parts(self, *, network: bool) -> Iterator[str]:
+        yield from (str(path) for path in self._parts_of_home())
+        yield SYSTEM_PROGRAMS
+        resolver = Path(NAMES).resolve()
+        if network and self._is_within_empty(resolver):
+            yield str(resolver)
+
+    def _parts_of_home(self) -> list[Path]:
+        return [self.home / each.removeprefix("~/") for each in self.shown]
+
+    def _is_within_empty(self, path: Path) -> bool:
+        return any(path.is_relative_to(folder) for folder in self._empty())
+
+    def _require_visible(self, path: Path, what: str) -> None:
+        if not self.hides(path):
+            return
+        if path.is_relative_to(self.home):
+            part = path.relative_to(self.home).parts[:1] or ("",)
+            told = f'`[shell] home = ["~/{part[0]}"]` in `koi.toml` shows it' if part[0] else "it is the home folder"
+            raise SandboxError(f"{what} `{path}`, which is hidden from it; {told}")
+        raise SandboxError(f"{what} `{path}`, which is hidden from it in the sandbox")
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxState:
+    """Whether commands are confined.
+
+    Attributes:
+        sandbox: what confines them; None where nothing does.
+        why: why nothing does, as a clause; empty where something does.
+        is_meant: whether the settings say that nothing is to.
+        is_missing: whether there is no bubblewrap.
+    """
+
+    sandbox: Sandbox | None
+    why: str = ""
+    is_meant: bool = False
+    is_missing: bool = False
+
+
+async def find_sandbox(folder: Path) -> SandboxState:
+    """Whether commands in a folder are confined, by its settings and by what works here.
+
+    Raises:
+        SettingsError: the settings are broken.
+        PermissionDeniedError: the settings ask for a sandbox, and there is none.
+    """
+    shell = project.shell_settings(folder) if settings.has_project_file(folder) else project.ShellSettings()
+    if shell.sandbox == "none":
+        return SandboxState(None, '`[shell] sandbox = "none"` in `koi.toml` says so', is_meant=True)
+    state = _sandbox_of(folder, shell.home)
+    fault = None if state.sandbox is None else await state.sandbox.find_fault()
+    if fault is not None:
+        state = SandboxState(None, f"bubblewrap does not work here ({fault})")
+    if state.sandbox is None and shell.sandbox == "bwrap":
+        help = 'Mend that, or write `sandbox = "auto"` for commands that run all the same.'
+        raise PermissionDeniedError(f"`koi.toml` has commands run in a sandbox only, and {state.why}", help=help)
+    return state
+
+
+def _sandbox_of(folder: Path, shown: Sequence[str]) -> SandboxState:
+    """The sandbox of a project, which may not work."""
+    here, home = folder.resolve(), Path.home().resolve()
+    program = find_bubblewrap(settings.environment().get("PATH", "").split(os.pathsep), here)
+    if program is None:
+        return SandboxState(None, "bubblewrap is not installed", is_missing=True)
+    if home.is_relative_to(here):
+        return SandboxState(None, f"the project, `{here}`, holds the home folder")
+    return SandboxState(Sandbox(program, here, home, tuple(shown)))
+
+
+class CommandSandboxes:
+    """The sandbox of one run, looked for when its first command is to run.
+
+    Args:
+        note_once: is told that there is none, under a name for it.
+    """
+
+    def __init__(self, folder: Path, note_once: Callable[[str, str], None]) -> None:
+        self._folder, self._note_once = folder, note_once
+        self._looking = asyncio.Lock()
+        self._found: SandboxState | None = None
+
+    async def find(self) -> Sandbox | None:
+        """What confines the commands of the run; None where nothing does. Raises as `find_sandbox`."""
+        async with self._looking:
+            if self._found is None:
+                self._found = await find_sandbox(self._folder)
+                self._tell(self._found)
+        return self._found.sandbox
+
+    def _tell(self, state: SandboxState) -> None:
+        if state.sandbox is None and not state.is_meant:
+            self._note_once("no-sandbox", f"commands run without a sandbox: {state.why}; `koi doctor` says more")
