@@ -12,6 +12,7 @@ from types import ModuleType
 import pytest
 
 from koi_lang.program import loader
+from koi_lang.sessions.one_time_notes import FOLDER
 from tests.projects import Project
 from tests.wheel import Installed, installed_once
 
@@ -50,8 +51,14 @@ def _recursion_limit() -> Iterator[None]:
 def project(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Project]:
-    """An empty folder for programs; what is loaded from it is forgotten afterwards."""
-    monkeypatch.setenv("KOI_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "cache"))
+    """An empty folder for programs; what is loaded from it is forgotten afterwards.
+
+    Its person has been told already what koi tells only once.
+    """
+    cache = tmp_path_factory.getbasetemp() / "cache"
+    (cache / FOLDER).mkdir(parents=True, exist_ok=True)
+    (cache / FOLDER / "no-sandbox").touch()
+    monkeypatch.setenv("KOI_CACHE_DIR", str(cache))
     monkeypatch.setenv("KOI_CONFIG_DIR", str(tmp_path_factory.getbasetemp() / "config"))
     for name in ("FORCE_COLOR", "CLICOLOR_FORCE"):
         monkeypatch.delenv(name, raising=False)

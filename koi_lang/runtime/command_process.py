@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 from asyncio.subprocess import DEVNULL, PIPE, STDOUT, Process, SubprocessStreamProtocol
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ from koi_lang.system.process_groups import end_group
 
 if TYPE_CHECKING:
     from koi_lang.runtime import process_guard
+    from koi_lang.runtime.command_sandbox import Sandbox
     from koi_lang.runtime.ports import RunPort
 else:
     process_guard = lazy_module("koi_lang.runtime.process_guard")
@@ -42,6 +43,9 @@ class Command:
         agent: on whose behalf; empty for the program as a whole.
         words: a program with its arguments, which is started without a shell.
         variables: of its environment, beside those of this process.
+        changeable: folders outside of the project that it has to write to.
+        network: whether its agent may reach other machines; once it is permitted, whether it does from the sandbox.
+        sandbox: what confines it; None where nothing does.
     """
 
     text: str
@@ -50,20 +54,32 @@ class Command:
     agent: str = ""
     words: Sequence[str] = ()
     variables: Mapping[str, str] = field(default_factory=dict)
+    changeable: Sequence[str] = ()
+    network: bool = False
+    sandbox: Sandbox | None = None
 
 
-async def permit_command(run: RunPort, command: Command) -> None:
-    """Raise PermissionDeniedError unless a rule or the person allows a command."""
+async def permit_command(run: RunPort, command: Command) -> Command:
+    """A command that a rule or the person allows, in the sandbox of the run.
+
+    Raises:
+        PermissionDeniedError: neither allows it, or there has to be a sandbox and is none.
+        SettingsError: the settings for it are broken.
+    """
+    sandbox = await run.sandboxes.find()
     where = f" in `{command.place.name}`" if command.place.name else ""
     permission = CommandPermission(command.text, command.place)
     detail = clip_text(command.why, MOST_DESCRIBED)
-    request = ApprovalRequest(f"run `{command.text}`{where}", detail, command.agent)
+    network = command.network and run.permissions.is_open("web")
+    confined = "" if sandbox is None else f" in the sandbox, {'with' if network else 'without'} network"
+    request = ApprovalRequest(f"run `{command.text}`{where}{confined}", detail, command.agent)
     verdict = await request_approval(run.host, run.permissions, request, permission)
     if verdict.outcome == "unanswered":
         told = f"nobody can be asked to allow `{visible(command.text)}`{visible(where)}, so it was not run"
         raise NobodyAllowsError(told, help="`--allow shell` allows commands beforehand.")
     if not verdict.is_allowed:
         raise PermissionDeniedError(because(f"the person did not allow `{command.text}`", verdict))
+    return replace(command, sandbox=sandbox, network=network)
 
 
 # ---------------------------------------------------------------- processes
@@ -159,12 +175,13 @@ async def start_command(
 
     Raises:
         OSError: there is no such program or folder.
-        ValueError: the command or a variable holds a character that none may hold.
+        ValueError: the command or a variable holds a character that none may hold, or a sandbox hides what it needs.
     """
     loop = asyncio.get_running_loop()
     known = {name: value for name, value in environment().items() if not is_secret_variable(name)}
-    held = process_guard.hold_command(command.words or ("sh", "-c", command.text)) if is_held else None
-    words = held or command.words
+    started = command.words if command.sandbox is None else await _confine(command, command.sandbox)
+    held = process_guard.hold_command(started or ("sh", "-c", command.text)) if is_held else None
+    words = held or started
     spawn: Callable[..., Coroutine[Any, Any, tuple[Any, Any]]] = (
         loop.subprocess_exec if words else partial(loop.subprocess_shell, cmd=command.text)
     )
@@ -183,6 +200,13 @@ async def start_command(
         return CommandProcess(Process(transport, protocol, loop), transport, protocol.has_ended)
 
     return await _finish_start(start())
+
+
+async def _confine(command: Command, sandbox: Sandbox) -> list[str]:
+    """A command as the sandbox starts it."""
+    words = command.words or ("/bin/sh", "-c", command.text)
+    work, changeable = command.place.folder, command.changeable
+    return await asyncio.to_thread(sandbox.confine, words, work, changeable=changeable, network=command.network)
 
 
 async def _finish_start(starting: Coroutine[Any, Any, CommandProcess]) -> CommandProcess:

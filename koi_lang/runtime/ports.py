@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from koi_lang.runtime.agents.skills import Skill
     from koi_lang.runtime.budget.ledger import Ledger
     from koi_lang.runtime.budget.limits import Budget, BudgetAccount
+    from koi_lang.runtime.command_sandbox import CommandSandboxes
     from koi_lang.runtime.events import Events
     from koi_lang.runtime.guards.permissions import Permissions
     from koi_lang.runtime.hooks.types import ActionCall
@@ -320,6 +321,10 @@ class RunPort(Protocol):
     @property
     def servers(self) -> ServersPort:
         """The MCP servers."""
+
+    @property
+    def sandboxes(self) -> CommandSandboxes:
+        """What confines commands."""
 
     @property
     def outputs(self) -> OutputsPort:

@@ -48,6 +48,7 @@ from koi_lang.runtime.services import MADE_WHEN_USED, Factories, Services
 
 if TYPE_CHECKING:
     from koi_lang.runtime import forms
+    from koi_lang.runtime.command_sandbox import CommandSandboxes
     from koi_lang.runtime.mcp.servers import Servers
     from koi_lang.runtime.model_calls.gateway import ModelGateway
     from koi_lang.runtime.outputs import run_outputs
@@ -115,6 +116,7 @@ class Run:
         self._meaning: Meaning | None = None
         self._servers: Servers | None = None
         self._registry: KeptRegistry | None = None
+        self._sandboxes: CommandSandboxes | None = None
         self._outputs: RunOutputs | None = None
         self._scope = TaskScope()
         self._endings: list[Callable[[], Awaitable[None]]] = []
@@ -251,6 +253,13 @@ class Run:
         if self._registry is None:
             self._registry = self._factories.registry(self, self._services)
         return self._registry
+
+    @property
+    def sandboxes(self) -> CommandSandboxes:
+        """What confines commands."""
+        if self._sandboxes is None:
+            self._sandboxes = self._factories.sandboxes(self, self._services)
+        return self._sandboxes
 
     async def sleep(self, seconds: float) -> None:
         """Wait; what has been waited for in an earlier part of the run is not waited for again."""

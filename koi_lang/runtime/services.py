@@ -16,7 +16,7 @@ from koi_lang.runtime.hooks.additions import NOTHING_ADDED, Additions
 from koi_lang.runtime.host import Host, SilentHost
 
 if TYPE_CHECKING:
-    from koi_lang.runtime import registry
+    from koi_lang.runtime import command_sandbox, registry
     from koi_lang.runtime.actions import lookup
     from koi_lang.runtime.hooks import runner
     from koi_lang.runtime.journal.history import History
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from koi_lang.runtime.routing import semantic
     from koi_lang.runtime.routing.semantic import ConnectEmbedder
 else:
+    command_sandbox = lazy_module("koi_lang.runtime.command_sandbox")
     gateway = lazy_module("koi_lang.runtime.model_calls.gateway")
     lookup = lazy_module("koi_lang.runtime.actions.lookup")
     loop = lazy_module("koi_lang.runtime.playbook.loop")
@@ -73,6 +74,7 @@ class Services:
         models: the settings of models by purpose, such as `small`, for agents that declare none for it.
         added: what extensions add; for one run only.
         note: is told what the person may have got wrong, a line each.
+        note_once: is told, with a name for it, what the person need not be told again in the next run.
         sign_in: how to sign in to MCP servers; None where that is not possible.
     """
 
@@ -99,6 +101,7 @@ class Services:
     connect_embedder: ConnectEmbedder | None = None
     added: Additions = NOTHING_ADDED
     note: Callable[[str], None] = lambda line: None
+    note_once: Callable[[str, str], None] = lambda name, line: None
     sign_in: SignIn | None = None
 
 
@@ -115,6 +118,11 @@ def make_meaning(run: RunPort, services: Services) -> semantic.Meaning:
 def make_registry(run: RunPort, services: Services) -> registry.KeptRegistry:
     """The key/value store that the settings of the folder ask for. Raises SettingsError or RegistryError."""
     return registry.KeptRegistry(registry.open_registry(services.folder, services.config), run.recorder, run.id)
+
+
+def make_sandboxes(run: RunPort, services: Services) -> command_sandbox.CommandSandboxes:
+    """What confines commands; whether it works is found out with the first of them."""
+    return command_sandbox.CommandSandboxes(services.folder, services.note_once)
 
 
 def make_hooks(run: RunPort, services: Services) -> runner.Hooks | None:
@@ -145,6 +153,7 @@ class Factories:
     models: Callable[[RunPort, Services], gateway.ModelGateway] = make_models
     meaning: Callable[[RunPort, Services], semantic.Meaning] = make_meaning
     registry: Callable[[RunPort, Services], registry.KeptRegistry] = make_registry
+    sandboxes: Callable[[RunPort, Services], command_sandbox.CommandSandboxes] = make_sandboxes
     hooks: Callable[[RunPort, Services], runner.Hooks | None] = make_hooks
     servers: Callable[[RunPort, Services], servers.Servers] = make_servers
     action: Callable[[RunPort, AgentPort, str, Any], Awaitable[Any]] = call_action

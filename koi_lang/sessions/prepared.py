@@ -24,6 +24,7 @@ from koi_lang.runtime.host import Host
 from koi_lang.runtime.journal.store import streams_folder
 from koi_lang.runtime.run import Run
 from koi_lang.sessions.browser import sign_in_with
+from koi_lang.sessions.one_time_notes import note_once
 from koi_lang.sessions.options import RunOptions
 from koi_lang.setup.preferences import Preferences, preferences
 from koi_lang.system.date_and_place import today
@@ -106,6 +107,7 @@ class Prepared:
             "today": today(settings.variable("TZ")),
             "models": self.wanted.blocks(),
             "note": note,
+            "note_once": lambda name, line: note_once(name, line, note),
             "sign_in": sign_in_with(self.wanted.keys),
             "connect_embedder": None if self.has_stand_in else lambda llm: self._connect_embedder(llm, run),
         }

@@ -9,13 +9,17 @@ from koi_lang.errors import reason
 from koi_lang.runtime.actions.command_output import Output, output_fields
 from koi_lang.runtime.actions.registered import ActionContext, ActionError, action
 from koi_lang.runtime.command_process import Command, CommandProcess, permit_command, start_command
-from koi_lang.runtime.guards.commands import place_of, require_open_arguments
+from koi_lang.runtime.guards.commands import WEB_ACCESS, place_of, require_open_arguments
 from koi_lang.runtime.host import visible
 
 if TYPE_CHECKING:
     from koi_lang.runtime.ports import RunPort
 
 PLACEHOLDER = re.compile(r"<[A-Z][A-Z0-9_]*>")
+
+# What shells end with where there is no such program.
+NOT_FOUND = 127
+HIDDEN_HOME = "the sandbox hides programs of the home folder, unless `[shell] home` in `koi.toml` lists where they are"
 
 
 @action("execute", aliases={"timeout": "timeout_ms"})
@@ -32,16 +36,20 @@ async def shell(
         raise ActionError("the command holds a placeholder; find out the value or ask for it first")
     if timeout_ms <= 0:
         raise ActionError(f"`timeout_ms` must be more than 0, not {timeout_ms}")
-    place = place_of(cwd, context.run.folder)
-    asked = Command(command, place, description, context.agent.name)
+    agent = context.agent
+    place, network = place_of(cwd, context.run.folder), agent.role.allows(WEB_ACCESS)
+    asked = Command(command, place, description, agent.name, network=network)
     if context.execution is not None:
         require_open_arguments(command, place)
-    await permit_command(context.run, asked)
-    started = await _start(asked, silent=background)
+    allowed = await permit_command(context.run, asked)
+    started = await _start(allowed, silent=background)
     if background:
         context.run.keep_until_end(started.end)
         return {"success": True, "pid": started.process.pid, "background": True}
-    return await _wait_for_end(context.run, started, timeout_ms / 1000)
+    result = await _wait_for_end(context.run, started, timeout_ms / 1000)
+    if allowed.sandbox is not None and result["exitCode"] == NOT_FOUND:
+        result["error"] += f"; {HIDDEN_HOME}"
+    return result
 
 
 async def _start(command: Command, *, silent: bool) -> CommandProcess:

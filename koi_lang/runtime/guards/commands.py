@@ -15,6 +15,8 @@ from koi_lang.errors import AgentError, PermissionDeniedError
 from koi_lang.runtime.guards.access_rules import ANY, EVERYTHING, AccessRule, WantedAccess, paths_in, rules_in, words_in
 from koi_lang.runtime.guards.working_files import is_closed
 
+# The permission of a role whose agents may reach other machines.
+WEB_ACCESS = "web_access"
 # The rule that allows every command.
 ALL_COMMANDS = "shell"
 # What begins a rule with a pattern.
