@@ -39,6 +39,7 @@ def test_a_new_machine_has_only_a_warning(machine: Machine) -> None:
 
 def test_the_page_ends_with_how_many(machine: Machine) -> None:
     """People see a line for each finding, its command below, and the count at the end."""
+    machine.project.write("koi.toml", '[shell]\nsandbox = "none"\n')
     lines = machine.now("doctor", "--offline").out.splitlines()
 
     assert lines[0].split()[:2] == ["ok", "python"]

@@ -15,10 +15,11 @@ from koi_lang.errors import reason
 from koi_lang.runtime.actions.command_output import Output
 from koi_lang.runtime.command_process import Command, permit_command, start_command
 from koi_lang.runtime.context import current_run
-from koi_lang.runtime.guards.commands import place_of
+from koi_lang.runtime.guards.commands import WEB_ACCESS, place_of
 from koi_lang.std.checks.findings import CheckFinding, CheckReport, Severity, UnreadableReportError, clip_ends
 from koi_lang.std.checks.project_files import read_regular_file
 from koi_lang.std.checks.tools import REPORT, CheckTool
+from koi_lang.std.effects import agent
 
 MOST_OF_A_REPORT = 20_000_000
 # What tools print is read by programs, and no bytecode of a file is kept that is changed again within a second.
@@ -84,7 +85,7 @@ async def run_tool(tool: CheckTool, request: ToolRequest) -> ToolRun:
         options = [word.replace(REPORT, file) for word in tool.options]
         variables = {name: value.replace(REPORT, file) for name, value in tool.variables.items()}
         words = [tool.program, *tool.command[1:], *options, *files]
-        command = Command(text, place, request.why, request.agent, words, VARIABLES | variables)
+        command = Command(text, place, request.why, request.agent, words, VARIABLES | variables, (own,))
         ended = await _carry_out(command, request.timeout_s, is_merged=not tool.is_report_printed)
         report = await asyncio.to_thread(_judge, tool, replace(request, folder=place.folder), ended, file)
     printed = ended.text if report.output is None else clip_ends(report.output) + ended.outputs[-1].text()
@@ -124,12 +125,14 @@ class _Ended:
 
 async def _carry_out(command: Command, timeout_s: float, *, is_merged: bool = True) -> _Ended:
     """Ask for a command and see it to its end. Raises PermissionDeniedError."""
-    await permit_command(current_run(), command)
+    run, asking = current_run(), agent()
+    network = asking is not None and asking.role.allows(WEB_ACCESS)
+    allowed = await permit_command(run, replace(command, network=network))
     begun = time.perf_counter()
     outputs = [Output()] if is_merged else [Output(MOST_OF_A_REPORT + 1), Output()]
     why = f"`{command.text}` took longer than {timeout_s:g} s and was ended"
     try:
-        started = await start_command(command, is_merged=is_merged, is_held=True)
+        started = await start_command(allowed, is_merged=is_merged, is_held=True)
     except (OSError, ValueError) as error:
         code, said = None, reason(error) if isinstance(error, OSError) else str(error)
         why = f"`{command.text}` cannot be started: {said}"

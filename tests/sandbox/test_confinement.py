@@ -1,0 +1,233 @@
+"""What a command cannot do, tried with a stand-in for bubblewrap that confines by the same means of the kernel."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from koi_lang.runtime.actions.command_output import Output
+from koi_lang.runtime.command_process import Command, start_command
+from koi_lang.runtime.command_sandbox import find_sandbox
+from koi_lang.runtime.guards.access_rules import parse_rule
+from koi_lang.runtime.guards.commands import place_of
+from koi_lang.runtime.guards.permissions import NO_RESTRICTIONS, Restrictions
+from tests.playbook.playing import Player, act, done, solo
+from tests.playbook.test_shell import Deciding, command
+from tests.sandbox.conftest import Machine
+
+PROGRAM = solo("execute")
+
+
+def run(play: Player, machine: Machine, text: str, **fields: Any) -> Any:
+    """What an allowed command gives in the project."""
+    answers = [{"batch": [command(text, id="x", **fields), act("return", data="${x.output}")]}]
+    played = play(PROGRAM, answers, allow=["shell"], folder=machine.project)
+    assert played.error is None, played.error
+    return played.result
+
+
+def start(machine: Machine, text: str) -> tuple[int | None, str]:
+    """The exit code and the output of a command of which nobody has looked at the words."""
+
+    async def main() -> tuple[int | None, str]:
+        state = await find_sandbox(machine.project)
+        asked = Command(text, place_of(None, machine.project), "", sandbox=state.sandbox)
+        output = Output()
+        started = await start_command(asked, is_merged=True)
+        return await started.read_to_end([output], 30), output.text()
+
+    return asyncio.run(main())
+
+
+def test_the_project_is_written_and_nothing_else(play: Player, confined: Machine) -> None:
+    """What a command writes beside the project is refused, or gone with it."""
+    told = run(
+        play,
+        confined,
+        "echo a > made; echo b > ../beside; echo c > /etc/koi-test; echo d > /tmp/koi-test; cat /tmp/koi-test",
+    )
+
+    assert "a\n" == (confined.project / "made").read_text()
+    assert "d\n" == told["stdout"]
+    assert "Read-only file system" in told["stderr"]
+    assert [False] * 3 == [
+        Path(each).exists() for each in (confined.home / "../beside", "/etc/koi-test", "/tmp/koi-test")
+    ]
+
+
+def test_the_home_folder_is_empty_but_for_what_is_listed(play: Player, confined: Machine) -> None:
+    """What `home` lists is read, and not written; the rest is not there."""
+    confined.set_up('home = ["~/.cargo"]')
+    for name in (".cargo/config", ".ssh-keys"):
+        (confined.home / name).parent.mkdir(exist_ok=True)
+        (confined.home / name).write_text(f"of {name}\n")
+    told = run(
+        play, confined, "cat ~/.ssh-keys; cat ~/.cargo/config; touch ~/.cargo/x; ls -A ~; touch ~/cache && echo kept"
+    )
+
+    assert "of .cargo/config\n.cargo\nkept\n" == told["stdout"]
+    assert "ssh-keys: No such file" in told["stderr"]
+    assert [".cargo", ".ssh-keys"] == sorted(os.listdir(confined.home))
+
+
+def test_what_is_closed_stays_closed(confined: Machine) -> None:
+    """Secrets and journals are not read, moved or replaced; settings and what git runs are not changed."""
+    confined.set_up("")
+    for name in (".env", "sub/key.pem", ".koi/runs/1", ".git/config", ".git/hooks/pre-commit"):
+        (confined.project / name).parent.mkdir(parents=True, exist_ok=True)
+        (confined.project / name).write_text("SECRET")
+    (confined.project / "link").symlink_to(".env")
+    tries = (
+        "cat .env link sub/key.pem .koi/runs/1", "mv .env x", "rm -f .env", "mv .koi x", "echo > .koi/x",
+        "echo > koi.toml", "mv koi.toml x", "echo > .git/config", "echo > .git/hooks/x", "mv .git x",
+        "umount .env", "unshare -Urm sh -c 'umount .env; umount -l .env; cat .env'",
+        "mv sub x && cat x/key.pem", "cp -r . /tmp/x; grep -r SECRET /tmp/x/sub /tmp/x/x",
+    )  # fmt: skip
+    told = [start(confined, each) for each in tries]
+
+    assert [] == [each for each, (code, _) in zip(tries, told, strict=True) if code == 0]
+    assert "SECRET" not in str(told)
+    assert "SECRET" == (confined.project / ".env").read_text() == (confined.project / ".git/config").read_text()
+
+
+def test_what_git_needs_is_left(play: Player, confined: Machine) -> None:
+    """A repository can be committed to."""
+    env = "git -c user.name=x -c user.email=x@x"
+    told = run(play, confined, f"git init -q . && echo a > a && git add a && {env} commit -qm a && git log --format=%s")
+    told = run(play, confined, f"echo b > b && git add b && {env} commit -qm b && git log --format=%s")
+
+    assert ("b\na\n", 0) == (told["stdout"], told["exitCode"]), told
+
+
+@pytest.fixture
+def server() -> Iterator[int]:
+    """The port of a server on this machine, which greets whoever comes."""
+    with socket.create_server(("127.0.0.1", 0)) as opened:
+
+        def greet() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    with opened.accept()[0] as guest:
+                        guest.sendall(b"welcome\n")
+
+        threading.Thread(target=greet, daemon=True).start()
+        yield opened.getsockname()[1]
+        opened.shutdown(socket.SHUT_RDWR)
+
+
+def test_there_is_no_network(play: Player, confined: Machine, server: int) -> None:
+    """A server of this machine is not reached, which it is without the sandbox."""
+    ask = f"bash -c 'read -r line < /dev/tcp/127.0.0.1/{server} && echo $line'"
+    inside = run(play, confined, ask)
+    confined.set_up('sandbox = "none"')
+    outside = run(play, confined, ask)
+
+    assert (False, "") == (inside["success"], inside["stdout"])
+    assert "Connection refused" in inside["stderr"]
+    assert "welcome\n" == outside["stdout"]
+
+
+OPEN, HALF = ["shell", "web:**"], ["shell", "web:docs.python.org"]
+DENYING = Restrictions(deny=(parse_rule("web:127.0.0.1"),))
+
+
+@pytest.mark.parametrize(
+    ("can", "allow", "restrictions", "told"),
+    [
+        (("web_access",), OPEN, NO_RESTRICTIONS, "welcome\n"),
+        ((), OPEN, NO_RESTRICTIONS, ""),
+        (("web_access",), HALF, NO_RESTRICTIONS, ""),
+        (("web_access",), ["shell"], NO_RESTRICTIONS, ""),
+        (("web_access",), OPEN, DENYING, ""),
+    ],
+)
+def test_the_network_needs_a_role_and_a_rule(
+    play: Player, confined: Machine, server: int, can: tuple[str, ...], allow: list[str], restrictions: Restrictions,
+    told: str,
+) -> None:  # fmt: skip
+    """Both, and no rule that a command could get round."""
+    ask = command(f"bash -c 'read -r line < /dev/tcp/127.0.0.1/{server} && echo $line'", id="x")
+    answers = [{"batch": [ask, act("return", data="${x.output.stdout}")]}]
+    played = play(solo("execute", *can), answers, allow=allow, restrictions=restrictions, folder=confined.project)
+
+    assert told == played.result
+
+
+def processes(mark: str) -> list[str]:
+    """The processes whose command lines hold a text."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if mark in (line := (folder / "cmdline").read_bytes().decode("utf-8", "replace")):
+                found.append(line)
+    return found
+
+
+def wait_for(is_so: Callable[[], bool]) -> None:
+    """Wait a moment until something is so."""
+    deadline = time.monotonic() + 5
+    while not is_so() and time.monotonic() < deadline:
+        time.sleep(0.02)
+
+
+def wait_until_gone(mark: str) -> list[str]:
+    """What is left of a command after a moment."""
+    wait_for(lambda: not processes(mark))
+    return processes(mark)
+
+
+def test_a_command_that_takes_too_long_ends_with_its_children(play: Player, confined: Machine) -> None:
+    """Also those that have left its group and its session."""
+    told = run(play, confined, "setsid sh -c 'trap \"\" TERM; sleep 61.25; true' & sleep 61.25", timeout_ms=700)
+
+    assert "took longer than 0.7 s" in told["error"]
+    assert [] == wait_until_gone("61.25")
+
+
+def test_a_cancelled_command_ends_with_its_children(confined: Machine) -> None:
+    """The same for a command that is not waited for any more."""
+    begun = confined.project / "begun"
+    command = Command("setsid sleep 62.25 & touch begun; sleep 62.25", place_of(None, confined.project), "")
+
+    async def cancel() -> None:
+        state = await find_sandbox(confined.project)
+        started = await start_command(replace(command, sandbox=state.sandbox))
+        reading = asyncio.create_task(started.read_to_end((Output(), Output()), 60))
+        await asyncio.to_thread(wait_for, begun.exists)
+        reading.cancel()
+        await asyncio.wait([reading])
+
+    asyncio.run(cancel())
+
+    assert [] == wait_until_gone("62.25")
+
+
+def test_a_command_in_the_background_ends_with_the_run(play: Player, confined: Machine) -> None:
+    """It is confined like any other."""
+    answers = [command("sleep 63.25", background=True), done()]
+    played = play(PROGRAM, answers, allow=["shell"], folder=confined.project)
+
+    assert played.error is None
+    assert [] == wait_until_gone("63.25")
+
+
+def test_the_person_is_told_where_it_runs(play: Player, confined: Machine) -> None:
+    """The question says that the command is confined; without a sandbox it does not."""
+    host = Deciding()
+    play(PROGRAM, [command("true"), done()], host=host, folder=confined.project)
+    play(solo("execute", "web_access"), [command("true"), done()], host=host, folder=confined.project, allow=["web:**"])
+    confined.set_up('sandbox = "none"')
+    play(PROGRAM, [command("true"), done()], host=host, folder=confined.project)
+
+    where = ("in the sandbox, without network", "in the sandbox, with network")
+    assert [*(f"run `true` {each}: to see" for each in where), "run `true`: to see"] == host.requested
