@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 FORMAT = 1
 # What no paths hold that can be kept, one behind the other: names that are empty or begin with a dot.
 NOT_KEPT = ("\0\0", "\0/", "/\0", "//", "\0.", "/.")
+# The same where hidden names count, too.
+NEVER_KEPT = ("\0\0", "\0/", "/\0", "//", "\0.\0", "\0./", "/.\0", "/./", "\0..\0", "\0../", "/..\0", "/../")
 # What `chmod` sets.
 MODE = 0o7777
 DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -93,23 +95,27 @@ class Manifest:
         return b"\n".join(json.dumps(part, separators=(",", ":")).encode() for part in (tree, statuses)) + b"\n"
 
     @staticmethod
-    def of_bytes(data: bytes) -> Manifest:
-        """It from its form on disk. Raises ValueError where that is damaged, or names what no snapshot holds."""
+    def of_bytes(data: bytes, *, is_whole: bool = False) -> Manifest:
+        """It from its form on disk. Raises ValueError where that is damaged, or names what no snapshot holds.
+
+        Args:
+            is_whole: whether it may hold hidden files, too.
+        """
         first, _, second = data.partition(b"\n")
         try:
             tree, statuses = json.loads(first), json.loads(second)
-            return _manifest_of(tree, statuses)
+            return _manifest_of(tree, statuses, NEVER_KEPT if is_whole else NOT_KEPT)
         except (KeyError, TypeError, AttributeError, RecursionError) as error:
             raise ValueError("it has another form") from error
 
 
-def _manifest_of(tree: Mapping[str, Any], statuses: Sequence[Sequence[Any]]) -> Manifest:
+def _manifest_of(tree: Mapping[str, Any], statuses: Sequence[Sequence[Any]], refused: Sequence[str]) -> Manifest:
     paths, modes, sizes, digests = (tree[name] for name in ("files", "modes", "sizes", "digests"))
     links, folders, ignores = tree["links"], tree["folders"], tree["ignores"]
     found = map(_status_of, zip(modes, sizes, *statuses, strict=True))
     known = (status if status.inode else None for status in found)
     files = dict(zip(paths, map(_file_of, zip(modes, sizes, digests, known, strict=True)), strict=True))
-    if tree["format"] != FORMAT or not _can_be_kept([*files, *links, *folders]):
+    if tree["format"] != FORMAT or not _can_be_kept([*files, *links, *folders], refused):
         raise ValueError("it names something that cannot be kept")
     if not all(isinstance(mode, int) and 0 <= mode <= MODE for mode in {*modes, *folders.values()}):
         raise ValueError("it has a mode that there is none of")
@@ -122,10 +128,10 @@ def _manifest_of(tree: Mapping[str, Any], statuses: Sequence[Sequence[Any]]) -> 
     )
 
 
-def _can_be_kept(paths: Sequence[str]) -> bool:
-    """Whether all paths stay below the project, and none of them is hidden."""
+def _can_be_kept(paths: Sequence[str], refused: Sequence[str]) -> bool:
+    """Whether all paths stay below the project, and none of them holds what none may hold."""
     text = "\0".join(("", *paths, ""))
-    return text.count("\0") == len(paths) + 1 and not any(part in text for part in NOT_KEPT)
+    return text.count("\0") == len(paths) + 1 and not any(part in text for part in refused)
 
 
 def tree_digest(data: bytes) -> str:

@@ -4,6 +4,9 @@
 .koi/snapshots/lock, gate      shared while contents are read or added, held alone while any are removed
 .koi/snapshots/objects/ab/…    contents
 .koi/snapshots/runs/RUN/…      a list for each snapshot of a run
+.koi/snapshots/runs/RUN/tree-…   a list of all files, while a command may change them
+.koi/snapshots/runs/RUN/contents   what else a run needs, a digest a line
+.koi/snapshots/changing        held by whoever changes a file by an action
 .koi/snapshots/latest          the list of the last snapshot, so that the next one need not read everything
 .koi/snapshots/staging/…       what is not whole yet
 ```
@@ -15,7 +18,7 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
@@ -29,6 +32,11 @@ from koi_lang.system.file_locks import try_lock
 SNAPSHOT = re.compile(r"([A-Za-z0-9_][A-Za-z0-9_.-]{0,99})-([0-9a-f]{16})")
 LONGEST_WAIT_S = 60.0
 PAUSE_S = 0.02
+# The list of what a run needs beside its snapshots.
+CONTENTS = "contents"
+# Before the names of lists of all files, which no program can restore.
+TREE = "tree-"
+TREE_ID = re.compile(r"[0-9a-f]{16}")
 Stop = Callable[[], None]
 
 
@@ -106,6 +114,10 @@ class SnapshotStore:
         except OSError:
             return False
 
+    def has_content(self, digest: str) -> bool:
+        """Whether a content is there, whatever its size."""
+        return DIGEST.fullmatch(digest) is not None and os.path.isfile(self._object(digest))
+
     def put(self, data: bytes, require_room: Callable[[int], None]) -> str:
         """Keep a content; gives its digest. Raises AgentError, and whatever says that there is no room for it."""
         digest = sha256(data).hexdigest()
@@ -138,6 +150,15 @@ class SnapshotStore:
                 os.unlink(path)  # so that the next snapshot keeps it again
             raise DamagedContentError("a kept content is damaged")
         return data
+
+    def name_content(self, run: str, digest: str) -> None:
+        """Have a run hold a content, for who holds the lock. Raises AgentError."""
+        try:
+            held = os.open(self.lists / run / CONTENTS, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            with os.fdopen(held, "wb", buffering=0) as file:
+                file.write(f"{digest}\n".encode())
+        except OSError as error:
+            raise unkept(error) from error
 
     def used_bytes(self) -> int:
         """How much all contents and lists take. Raises OSError."""
@@ -207,6 +228,38 @@ class SnapshotStore:
             raise _damage_error(snapshot) from error
         raise _damage_error(snapshot)
 
+    def keep_tree(self, run: str, manifest: Manifest, require_room: Callable[[int], None]) -> str:
+        """Keep a list of all files for a run, also as the latest one; gives its id. Raises as `put` does."""
+        data = manifest.to_bytes()
+        id = tree_digest(data)
+        path = self.lists / run / f"{TREE}{id}"
+        if not path.exists():
+            require_room(len(data))
+            for each in (path, self.folder / f"{TREE}latest"):
+                self._write(data, str(each))
+        return id
+
+    def kept_tree(self, run: str, id: str) -> Manifest | None:
+        """Such a list; None where it is not there, or damaged."""
+        try:
+            data = (self.lists / run / f"{TREE}{id}").read_bytes() if TREE_ID.fullmatch(id) else b""
+            return Manifest.of_bytes(data, is_whole=True) if tree_digest(data) == id else None
+        except (OSError, ValueError):
+            return None
+
+    def latest_tree(self) -> Manifest:
+        """The latest list of all files of any run; an empty one where there is none."""
+        try:
+            return Manifest.of_bytes((self.folder / f"{TREE}latest").read_bytes(), is_whole=True)
+        except (OSError, ValueError):
+            return Manifest()
+
+    def remove_trees(self, run: str, but: Collection[str]) -> None:
+        """Remove the lists of all files that a run needs no more."""
+        for path in (self.lists / run).glob(f"{TREE}*"):
+            if path.name.removeprefix(TREE) not in but:
+                path.unlink(missing_ok=True)
+
     # ------------------------------------------------------------ removing
 
     def sweep(self) -> None:
@@ -214,8 +267,11 @@ class SnapshotStore:
         self.clear_staging()
         wanted: set[object] = set()
         for path in self.lists.glob("*/*"):
-            with suppress(ValueError):
-                wanted.update(digests_in(path.read_bytes()))
+            # Its run may be deleted meanwhile, for which nobody waits.
+            with suppress(ValueError, FileNotFoundError):
+                data = path.read_bytes()
+                is_named = path.name == CONTENTS
+                wanted.update(data.decode("ascii", "replace").split() if is_named else digests_in(data))
         for path, _ in self.objects():
             if path.parent.name + path.name not in wanted:
                 path.unlink(missing_ok=True)

@@ -11,6 +11,7 @@ from koi_lang.errors import AgentError, reason
 from koi_lang.runtime.concurrency.stoppable_threads import Stop
 from koi_lang.runtime.guards.code_files import as_systems_see
 from koi_lang.runtime.guards.paths import SETTINGS
+from koi_lang.runtime.guards.working_files import is_closed
 from koi_lang.runtime.snapshots.manifest import MODE, FileStatus
 from koi_lang.runtime.tree.folders import FILE, FOLDER, REPLACED, name_of
 from koi_lang.runtime.tree.gitignore import NAME, IgnoreFile, IgnoreLevel, as_bytes_text, is_ignored
@@ -69,6 +70,10 @@ class _Here:
     depth: int
 
 
+class ManyFilesError(AgentError):
+    """There are more files and folders in a project than are looked at."""
+
+
 class Walker:
     """Looks at a project.
 
@@ -76,19 +81,26 @@ class Walker:
         project: its folder.
         running: the files of the running program, as paths from there in small letters.
         stop: is called now and then; raises where nobody wants the tree any more.
+        is_whole: whether all counts that actions may change: hidden files, the running program and settings, too, but
+            not what is closed to agents.
+        most: files, links and folders.
     """
 
-    def __init__(self, project: Path, running: frozenset[str], stop: Stop) -> None:
+    def __init__(
+        self, project: Path, running: frozenset[str], stop: Stop, *, is_whole: bool = False, most: int | None = None
+    ) -> None:
         self._project, self._running, self._stop = project, running, stop
+        self._is_whole, self._most = is_whole, MOST if most is None else most
+        self._closed: dict[str, bool] = {}
         self._tree = Tree()
 
     def walk(self, root: int) -> Tree:
         """The tree below an open folder. Raises AgentError, OSError."""
         self._tree = Tree()
         levels: tuple[IgnoreLevel, ...] = ()
-        for folder in reversed(_folders_above(self._project)):
+        for folder in reversed(folders_above(self._project)):
             before = self._project.relative_to(folder).as_posix() + "/"
-            if text := _rules_in(os.fspath(folder / NAME), os.fspath(folder / NAME)):
+            if text := rules_in(os.fspath(folder / NAME), os.fspath(folder / NAME)):
                 levels = (self._level(before, "", text), *levels)
         self._look(_Here(root, "", levels, 0))
         return self._tree
@@ -99,13 +111,13 @@ class Walker:
 
     def _look(self, here: _Here) -> None:
         self._stop()
-        if text := _rules_in(NAME, here.prefix + NAME, here.held):
+        if text := rules_in(NAME, here.prefix + NAME, here.held):
             here = _Here(here.held, here.prefix, (self._level("", here.prefix, text), *here.levels), here.depth)
         with os.scandir(here.held) as entries:
             inner = sorted(entry.name for entry in entries if self._sees_folder(here, entry))
-        if self._tree.size() > MOST:
+        if self._tree.size() > self._most:
             help = "Have `.gitignore` name the folders that need not be kept."
-            raise AgentError(f"there are more than {MOST:,} files and folders in the project", help=help)
+            raise ManyFilesError(f"there are more than {self._most:,} files and folders in the project", help=help)
         for name in inner:
             self._enter(here, name)
 
@@ -114,7 +126,7 @@ class Walker:
         name = entry.name
         path = here.prefix + name
         is_folder = entry.is_dir(follow_symlinks=False)
-        if name[0] == ".":
+        if self._is_hidden(name):
             why = HIDDEN
         elif here.levels and is_ignored(here.levels, as_bytes_text(path), is_folder=is_folder):
             why = IGNORED
@@ -153,8 +165,17 @@ class Walker:
         self._tree.links[path] = target
         return ""
 
+    def _is_hidden(self, name: str) -> bool:
+        if not self._is_whole:
+            return name[0] == "."
+        if name not in self._closed:
+            self._closed[name] = bool(is_closed([name]))
+        return self._closed[name]
+
     def protection(self, path: str) -> str:
         """Why something of a name is neither kept nor changed, whatever it is; empty for others."""
+        if self._is_whole:
+            return ""
         folded = path.casefold()
         if folded in self._running:
             return PROGRAM
@@ -207,7 +228,7 @@ def level_of(before: str, folder: str, text: str) -> IgnoreLevel:
     return IgnoreLevel(IgnoreFile(text), as_bytes_text(before), len(as_bytes_text(folder)))
 
 
-def _folders_above(project: Path) -> list[Path]:
+def folders_above(project: Path) -> list[Path]:
     """The folders around a project up to that of its repository, the nearest first; none where it is in none."""
     if os.path.lexists(project / ".git"):
         return []
@@ -217,7 +238,7 @@ def _folders_above(project: Path) -> list[Path]:
     return []
 
 
-def _rules_in(name: str, told: str, folder: int | None = None) -> str:
+def rules_in(name: str, told: str, folder: int | None = None) -> str:
     """The text of a `.gitignore`, empty where there is none; git does not follow a link here, either.
 
     Raises:
