@@ -476,6 +476,52 @@ class ReadOnlyFound(EventData):
     tool: str
 
 
+# ---------------------------------------------------------------- files of the project
+
+
+@event("file_kept")
+class FileKept(EventData):
+    """What is at a path of the project is kept, because an action is about to change it; null is nothing."""
+
+    file: str
+    before: Mapping[str, Any] | None
+
+
+@event("file_changed")
+class FileChanged(EventData):
+    """An action has changed what is at a path of the project; the contents before and after it are kept."""
+
+    file: str
+    before: Mapping[str, Any] | None
+    after: Mapping[str, Any] | None
+
+
+@event("tree_kept")
+class TreeKept(EventData):
+    """All files of the project are listed and kept, because a command may change them for at most so many seconds."""
+
+    tree: str
+    seconds: float
+
+
+@event("tree_compared")
+class TreeCompared(EventData):
+    """The command has ended, and each of the files that it has changed was told."""
+
+    tree: str
+    files: int
+
+
+@event("changes_not_kept")
+class ChangesNotKept(EventData):
+    """What actions change of files is not kept, and so cannot be put back; told once for each reason."""
+
+    why: str
+
+
+# ---------------------------------------------------------------- what code looks at
+
+
 @event("observed")
 class ValueObserved(EventData):
     """Code has looked at something outside of the program, such as the clock."""

@@ -5,7 +5,7 @@ What is named here is either a protocol, or something that needs none of the por
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
@@ -207,6 +207,16 @@ class ServersPort(Protocol):
         """The same without starting anything; None when nothing has changed since then."""
 
 
+class ChangesPort(Protocol):
+    """What is told of the changes that the actions of a run make to the files of its project."""
+
+    def record(self, paths: Iterable[Path], agent: str = ...) -> AbstractAsyncContextManager[None]:
+        """A context for an action that changes what is at some paths, and does not wait for anybody meanwhile."""
+
+    def watch(self, longest_s: float, agent: str = ...) -> AbstractAsyncContextManager[None]:
+        """A context for what may change any file of the project, such as a command."""
+
+
 class OutputsPort(Protocol):
     """The long outputs of a run; see `RunOutputs`."""
 
@@ -341,6 +351,10 @@ class RunPort(Protocol):
     @property
     def nobody(self) -> AgentPort:
         """Stands in where a prompt is rendered without an agent."""
+
+    @property
+    def changes(self) -> ChangesPort:
+        """Tells what actions change of the files of the project."""
 
     def keep_until_end(self, end: Callable[[], Awaitable[None]]) -> None:
         """Have something ended when the run ends, such as a process."""

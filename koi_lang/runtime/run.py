@@ -49,6 +49,8 @@ from koi_lang.runtime.services import MADE_WHEN_USED, Factories, Services
 if TYPE_CHECKING:
     from koi_lang.runtime import forms
     from koi_lang.runtime.command_sandbox import CommandSandboxes
+    from koi_lang.runtime.file_changes import change_recorder
+    from koi_lang.runtime.file_changes.change_recorder import ChangeRecorder
     from koi_lang.runtime.mcp.servers import Servers
     from koi_lang.runtime.model_calls.gateway import ModelGateway
     from koi_lang.runtime.outputs import run_outputs
@@ -58,6 +60,7 @@ if TYPE_CHECKING:
     from koi_lang.runtime.replay.ports import Recorder
     from koi_lang.runtime.routing.semantic import Meaning
 else:
+    change_recorder = lazy_module("koi_lang.runtime.file_changes.change_recorder")
     forms = lazy_module("koi_lang.runtime.forms")
     run_outputs = lazy_module("koi_lang.runtime.outputs.run_outputs")
 
@@ -117,6 +120,7 @@ class Run:
         self._servers: Servers | None = None
         self._registry: KeptRegistry | None = None
         self._sandboxes: CommandSandboxes | None = None
+        self._changes: ChangeRecorder | None = None
         self._outputs: RunOutputs | None = None
         self._scope = TaskScope()
         self._endings: list[Callable[[], Awaitable[None]]] = []
@@ -260,6 +264,13 @@ class Run:
         if self._sandboxes is None:
             self._sandboxes = self._factories.sandboxes(self, self._services)
         return self._sandboxes
+
+    @property
+    def changes(self) -> ChangeRecorder:
+        """Tells what actions change of the files of the project."""
+        if self._changes is None:
+            self._changes = change_recorder.ChangeRecorder(self)
+        return self._changes
 
     async def sleep(self, seconds: float) -> None:
         """Wait; what has been waited for in an earlier part of the run is not waited for again."""

@@ -6,13 +6,15 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from koi_lang.errors import AgentError, KoiError, PatternError, reason
 from koi_lang.js.bounded_regex import BoundedRegex
+from koi_lang.runtime.context import current
 from koi_lang.runtime.guards.paths import project_path
 from koi_lang.runtime.guards.write_quota import count_written
 from koi_lang.runtime.replay.calls import Effect
@@ -94,10 +96,24 @@ def _change_file(name: str, given: dict[str, Any], change: Callable[[], Any]) ->
         for name in PATHS:
             if name in given:
                 await require_file("write", _run_guarded(given[name], partial(_changed_file, given[name])))
-        return _run_guarded(given["path"], change)
+        async with _recording(given):
+            return _run_guarded(given["path"], change)
 
     count_written(given.get("text", ""))  # a second time: what the call is given is told, too
     return perform_effect(Effect(name, given), work)
+
+
+@asynccontextmanager
+async def _recording(given: Mapping[str, Any]) -> AsyncIterator[None]:
+    """A context in which the paths of a call may be changed, so that it can be undone where the run is recorded."""
+    run, asking = current.get(), agent()
+    if run is None:
+        yield
+        return
+    paths = [given[name] for name in PATHS if name in given]
+    files = _run_guarded(given["path"], lambda: [*map(_changed_file, paths)])
+    async with run.changes.record(files, "" if asking is None else asking.name):
+        yield
 
 
 def _run_guarded(path: str, work: Callable[[], Any]) -> Any:

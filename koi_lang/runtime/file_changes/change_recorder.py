@@ -1,0 +1,259 @@
+"""Changes of files to the journal: what was there is kept before an action changes it, and told with what came of it.
+
+What an action is about to change is told first, so that a run that is killed in the middle of it can be undone, too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import time
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from koi_lang.errors import KoiError, reason
+from koi_lang.events import ChangesNotKept, EventData, FileChanged, FileKept, TreeCompared, TreeKept
+from koi_lang.runtime.concurrency.stoppable_threads import run_in_thread
+from koi_lang.runtime.file_changes.content_keeper import ContentKeeper
+from koi_lang.runtime.file_changes.path_states import PathContent, PathState, content_at, data_of
+from koi_lang.runtime.file_changes.tree_watch import LargeProjectError, TreeWatch, find_differences, take_tree
+from koi_lang.runtime.guards.write_quota import no_quota
+from koi_lang.runtime.journal.store import path_of
+from koi_lang.runtime.replay.location import Path as Location
+from koi_lang.runtime.replay.location import current_path
+from koi_lang.runtime.snapshots.store import snapshots_folder
+from koi_lang.runtime.tree.folders import OpenFolders
+from koi_lang.runtime.tree.taking import StoreFullError
+from koi_lang.runtime.tree.walking import ManyFilesError
+from koi_lang.settings.project import most_of_snapshots
+from koi_lang.system.file_locks import try_lock
+
+if TYPE_CHECKING:
+    from koi_lang.runtime.ports import RunPort
+
+# Held by whoever changes a file of the project, so that each knows what the other has left.
+LOCK = "changing"
+LONGEST_WAIT_S = 30.0
+PAUSE_S = 0.003
+FULL = "there is no room for what was there; `megabytes` in `[snapshots]` of `koi.toml` says how much there may be"
+
+
+@dataclass(frozen=True, slots=True)
+class PathChange:
+    """A change of a path that is under way.
+
+    Attributes:
+        place: where in the run its events happen; nothing else happens there, also when it is done once more.
+    """
+
+    file: str
+    before: PathState | None
+    place: Location
+
+
+class ChangeRecorder:
+    """Tells what the actions of a run change of the files of its project, as long as it has a journal."""
+
+    def __init__(self, run: RunPort) -> None:
+        self._run = run
+        self._project = run.folder.resolve()
+        self._keeper: ContentKeeper | None = None
+        self._reasons: set[str] = set()
+        # What commands may change now, and what was there before the last one.
+        self._watches: list[TreeWatch] = []
+        self._latest: TreeWatch | None = None
+        self._is_too_large = False
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether there is a journal that changes could be found in."""
+        return path_of(self._run.folder, self._run.id).exists()
+
+    @asynccontextmanager
+    async def record(self, paths: Iterable[Path], agent: str = "") -> AsyncIterator[None]:
+        """A context for an action that changes what is at some paths, and does not wait for anybody meanwhile.
+
+        Whatever keeps it from being recorded is told; the action is carried out nevertheless.
+
+        Args:
+            paths: below the project, with all links in the folders around them resolved.
+            agent: on whose behalf.
+        """
+        if not self.is_kept:
+            yield
+            return
+        async with self._alone(agent):
+            begun = self._begin([*paths], agent)
+            try:
+                yield
+            finally:
+                self._end(begun, agent)
+
+    @asynccontextmanager
+    async def _alone(self, agent: str) -> AsyncIterator[None]:
+        """A context in which nobody else changes files of the project by an action, whatever the process."""
+        held = -1
+        with self._telling_why(agent):
+            folder = snapshots_folder(self._run.folder)
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+            held = os.open(folder / LOCK, flags, 0o600)
+        try:
+            until = time.monotonic() + LONGEST_WAIT_S
+            while held >= 0 and not try_lock(held) and time.monotonic() < until:  # noqa: ASYNC110 - no event of ours
+                await asyncio.sleep(PAUSE_S)
+            yield
+        finally:
+            if held >= 0:
+                os.close(held)
+
+    @asynccontextmanager
+    async def watch(self, longest_s: float, agent: str = "") -> AsyncIterator[None]:
+        """A context for what may change any file of the project, such as a command.
+
+        Args:
+            longest_s: that it can take.
+            agent: on whose behalf.
+        """
+        begun = await self._begin_watch(longest_s, agent) if self.is_kept and not self._is_too_large else None
+        try:
+            yield
+        finally:
+            if begun is not None:
+                await self._end_watch(begun, agent)
+
+    # ------------------------------------------------------------ one action
+
+    def _begin(self, paths: Sequence[Path], agent: str) -> list[PathChange]:
+        """Keep what is there, and tell that it is about to change."""
+        begun: list[PathChange] = []
+        with self._telling_why(agent), OpenFolders(self._project) as folders:
+            for file in self._with_missing_folders(paths):
+                found = content_at(folders, file)
+                self._keep(file, found, agent)
+                self._tell_of_commands(file, found, agent)
+                begun.append(PathChange(file, found.state, self._new_place()))
+        for change in begun:
+            self._tell(FileKept(change.file, data_of(change.before)), agent, change.place)
+        return begun
+
+    def _with_missing_folders(self, paths: Sequence[Path]) -> list[str]:
+        """Some paths from the project, behind the folders around them that an action would have to make."""
+        found: dict[str, None] = {}
+        for path in paths:
+            inner = path.relative_to(self._project)
+            around = [folder for folder in reversed(inner.parents[:-1]) if not (self._project / folder).exists()]
+            found |= dict.fromkeys(each.as_posix() for each in (*around, inner))
+        return list(found)
+
+    def _end(self, begun: Sequence[PathChange], agent: str) -> None:
+        """Tell what came of it, also where nothing did."""
+        with self._telling_why(agent), OpenFolders(self._project) as folders:
+            for change in begun:
+                found = content_at(folders, change.file)
+                self._keep(change.file, found, agent)
+                told = FileChanged(change.file, data_of(change.before), data_of(found.state))
+                self._tell(told, agent, change.place)
+                self._note_state(change.file, found.state)
+
+    def _keep(self, file: str, found: PathContent, agent: str) -> None:
+        if found.state is None or found.state.is_of != "file":
+            if found.state is not None and found.state.is_of == "other":
+                self._tell_unkept(f"`{file}` is {found.state.content}", agent)
+            return
+        with self._telling_why(agent):
+            self._keeper_of_run().keep(found.data)
+
+    def _keeper_of_run(self) -> ContentKeeper:
+        if self._keeper is None:
+            self._keeper = ContentKeeper(self._run.folder, self._run.id, most_of_snapshots(self._run.folder))
+        return self._keeper
+
+    # ------------------------------------------------------------ one command
+
+    async def _begin_watch(self, longest_s: float, agent: str) -> TreeWatch | None:
+        """List all files, and tell that some of them may change; None where that cannot be."""
+        with self._telling_why(agent):
+            keeper = self._keeper_of_run()
+            known = keeper.store.latest_tree() if self._latest is None else self._latest.manifest
+            id, manifest = await run_in_thread(
+                lambda stop: keeper.with_room(lambda: take_tree(self._project, keeper, known, stop))
+            )
+            self._latest = TreeWatch(manifest, id, self._new_place())
+            self._watches.append(self._latest)
+            self._tell(TreeKept(id, longest_s), agent, self._latest.place)
+            return self._latest
+        return None
+
+    async def _end_watch(self, watch: TreeWatch, agent: str) -> None:
+        """Tell what the command has changed, but for what actions have changed meanwhile."""
+        with self._telling_why(agent):
+            async with self._alone(agent):
+                self._watches.remove(watch)
+                found = await run_in_thread(lambda stop: find_differences(self._project, watch.manifest))
+                states = {each.file: each.now for each in found}
+                with OpenFolders(self._project) as folders:
+                    states |= {file: content_at(folders, file) for file in watch.states if file not in states}
+                told = [file for file, now in states.items() if self._tell_change(watch, file, now, agent)]
+            self._tell(TreeCompared(watch.id, len(told)), agent, watch.place)
+            latest = [] if self._latest is None else [self._latest.id]
+            self._keeper_of_run().remove_trees([*latest, *(each.id for each in self._watches)])
+
+    def _tell_change(self, watch: TreeWatch, file: str, now: PathContent, agent: str) -> bool:
+        """Tell what a command has made of a path; says whether it has changed it."""
+        before = watch.undisturbed_state(file)
+        if before == now.state:
+            return False
+        self._keep(file, now, agent)
+        if before is not None and before.is_of == "file":
+            self._keeper_of_run().name(before.content)
+        place = (*watch.place[:-1], self._new_place()[-1])
+        self._tell(FileChanged(file, data_of(before), data_of(now.state)), agent, place)
+        self._note_state(file, now.state)
+        return True
+
+    def _tell_of_commands(self, file: str, now: PathContent, agent: str) -> None:
+        """Tell what commands that are under way have made of a path, before an action changes it, too."""
+        for watch in self._watches:
+            if watch.is_covered(file):
+                self._tell_change(watch, file, now, agent)
+
+    def _note_state(self, file: str, state: PathState | None) -> None:
+        for watch in self._watches:
+            watch.states[file] = state
+
+    # ------------------------------------------------------------ what is told
+
+    def _new_place(self) -> Location:
+        """Where something happens here that happens nowhere else, also when it is done once more."""
+        return (*current_path(), f"file#{secrets.token_hex(6)}")
+
+    def _tell(self, event: EventData, agent: str, place: Location) -> None:
+        with no_quota():
+            self._run.events.emit(event, agent, path=place)
+
+    @contextmanager
+    def _telling_why(self, agent: str) -> Iterator[None]:
+        """A context for what may fail without keeping the action from being carried out."""
+        try:
+            yield
+        except StoreFullError:
+            self._tell_unkept(FULL, agent)
+        except (LargeProjectError, ManyFilesError) as error:
+            self._is_too_large = True
+            self._tell_unkept(f"{error.message}, so that what commands change is not kept", agent)
+        except KoiError as error:
+            self._tell_unkept(error.message, agent)
+        except OSError as error:
+            self._tell_unkept(reason(error), agent)
+
+    def _tell_unkept(self, why: str, agent: str) -> None:
+        if why in self._reasons:
+            return
+        self._reasons.add(why)
+        self._run.host.log(f"warning: what is changed cannot be undone: {why}")
+        self._tell(ChangesNotKept(why), agent, self._new_place())

@@ -1,0 +1,138 @@
+"""All files of the project before a command, and what of them is another one behind it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from koi_lang.errors import AgentError
+from koi_lang.runtime.file_changes.content_keeper import ContentKeeper
+from koi_lang.runtime.file_changes.path_states import PathContent, PathState, content_at
+from koi_lang.runtime.guards.working_files import is_closed
+from koi_lang.runtime.replay.location import Path as Location
+from koi_lang.runtime.snapshots.manifest import Manifest
+from koi_lang.runtime.snapshots.store import Stop
+from koi_lang.runtime.tree.comparing import PastRules, reason_to_leave
+from koi_lang.runtime.tree.folders import OpenFolders
+from koi_lang.runtime.tree.taking import Taker
+from koi_lang.runtime.tree.walking import HARD_LINK, LARGE, Tree, Walker
+
+# Larger projects are not kept for commands: in files and folders, in bytes, and in seconds for reading what is new.
+MOST_FILES, MOST_BYTES, LONGEST_S = 20_000, 300_000_000, 5.0
+
+
+class LargeProjectError(AgentError):
+    """There is too much in the project to keep it for a command."""
+
+
+class TreeDifference(NamedTuple):
+    """A path that is not as it was."""
+
+    file: str
+    before: PathState | None
+    now: PathContent
+
+
+@dataclass(slots=True, eq=False)
+class TreeWatch:
+    """What is known of the files while a command may change them.
+
+    Attributes:
+        manifest: what was there before.
+        place: where in the run the command is.
+        states: of what actions have changed meanwhile, as they left it.
+    """
+
+    manifest: Manifest
+    id: str
+    place: Location
+    states: dict[str, PathState | None] = field(default_factory=dict)
+
+    def is_covered(self, file: str) -> bool:
+        """Whether it would be found out that a command has changed a path."""
+        if is_closed(file.split("/")) or reason_to_leave(self.manifest.left_out, file):
+            return False
+        return state_in(self.manifest, file) is not None or not PastRules(self.manifest.ignores).ignore(
+            file, is_folder=False
+        )
+
+    def undisturbed_state(self, file: str) -> PathState | None:
+        """What is at a path unless the command has changed it."""
+        return self.states[file] if file in self.states else state_in(self.manifest, file)
+
+
+class _BoundedWalker(Walker):
+    """A walker that refuses what is too large to be kept."""
+
+    def walk(self, root: int) -> Tree:
+        tree = super().walk(root)
+        if sum(status.size for status in tree.files.values()) > MOST_BYTES:
+            raise LargeProjectError(f"the project has more than {MOST_BYTES // 1_000_000:,} MB")
+        return tree
+
+
+def take_tree(project: Path, keeper: ContentKeeper, known: Manifest, stop: Stop) -> tuple[str, Manifest]:
+    """Keep all files of a project for a run; gives the id of their list, and it.
+
+    Args:
+        known: what was there some time ago.
+        stop: is called now and then; raises where nobody waits any more.
+
+    Raises:
+        LargeProjectError: there is too much.
+        StoreFullError: there is no room for it.
+        AgentError: something cannot be kept.
+        OSError: the same.
+    """
+    until = time.monotonic() + LONGEST_S
+
+    def stop_in_time() -> None:
+        stop()
+        if time.monotonic() > until:
+            raise LargeProjectError(f"the project cannot be read in {LONGEST_S:g} s")
+
+    with keeper.hold_store(), OpenFolders(project) as folders:
+        walker = _BoundedWalker(project, frozenset(), stop_in_time, is_whole=True, most=MOST_FILES)
+        manifest, _ = Taker(folders, walker, keeper.room, stop_in_time).take(known)
+        return keeper.keep_tree(manifest), manifest
+
+
+def find_differences(project: Path, before: Manifest) -> list[TreeDifference]:
+    """What is not as it was, with what is there now. Raises AgentError, OSError."""
+    with OpenFolders(project) as folders:
+        tree = Walker(project, frozenset(), lambda: None, is_whole=True).walk(folders.root)
+        found = []
+        for file in _suspects(before, tree):
+            then, now = state_in(before, file), content_at(folders, file)
+            if then != now.state:
+                found.append(TreeDifference(file, then, now))
+        return found
+
+
+def _suspects(before: Manifest, tree: Tree) -> Iterator[str]:
+    """The paths that may not be as they were: by what the system says of files, and by what is missing or new."""
+    for path, kept in before.files.items():
+        if kept.status is None or kept.status != tree.files.get(path):
+            yield path
+    yield from (path for path, target in before.links.items() if tree.links.get(path) != target)
+    yield from (path for path, mode in before.folders.items() if tree.folders.get(path) != mode)
+    rules = PastRules(before.ignores)
+    large = [path for path, why in tree.left_out.items() if why in (LARGE, HARD_LINK)]
+    for paths, is_folder in ((tree.folders, True), (tree.files, False), (tree.links, False), (large, False)):
+        for path in paths:
+            is_known = state_in(before, path) is not None or reason_to_leave(before.left_out, path)
+            if not is_known and not rules.ignore(path, is_folder=is_folder):
+                yield path
+
+
+def state_in(manifest: Manifest, path: str) -> PathState | None:
+    """What was at a path by a list; None for nothing."""
+    if path in manifest.files:
+        kept = manifest.files[path]
+        return PathState("file", kept.digest, kept.mode)
+    if path in manifest.links:
+        return PathState("link", manifest.links[path])
+    return PathState("folder", mode=manifest.folders[path]) if path in manifest.folders else None
