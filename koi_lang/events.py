@@ -519,6 +519,16 @@ class ChangesNotKept(EventData):
     why: str
 
 
+@event("file_restored")
+class FileRestored(EventData):
+    """What a run has changed at a path behind an entry was put back, or was as it had been before."""
+
+    file: str
+    entry: int
+    before: Mapping[str, Any] | None
+    after: Mapping[str, Any] | None
+
+
 # ---------------------------------------------------------------- what code looks at
 
 

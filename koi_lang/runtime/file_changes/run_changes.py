@@ -1,0 +1,128 @@
+"""The entries of a journal to the changes that its run has made of each path, without those that were put back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+from typing import Any
+
+from koi_lang.events import FileChanged, FileKept, FileRestored, TreeCompared, TreeKept
+from koi_lang.runtime.file_changes.path_states import PathState, state_of
+from koi_lang.runtime.guards.code_files import as_systems_see
+from koi_lang.runtime.journal.entries import JournalEntry
+from koi_lang.runtime.replay.location import Path
+
+# What no action changes by its path, so that no journal can have it changed.
+NEVER = frozenset({".git", ".koi"})
+# How long an action that was interrupted may have gone on once it was told what it is about to change.
+LONGEST_ACTION_S = 10.0
+ENDS = ("done", "failed")
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedChange:
+    """A change of a path, as its run has told it.
+
+    Attributes:
+        n: the entry from which on it counts: the end of the action that made it, where there is one.
+        after: None for nothing.
+        place: where in the run it was made; nothing else was.
+        by: what made it, in a few words; empty where that is not known.
+        until: for a change that was interrupted, the latest time that it can have been made, in seconds since the
+            epoch; then `after` says nothing. None for one that was told to its end.
+    """
+
+    n: int
+    file: str
+    before: PathState | None
+    after: PathState | None
+    place: Path
+    by: str = ""
+    until: float | None = None
+
+
+# The id of a list of all files to what is not as it was then.
+FindDifferences = Callable[[str], Sequence[tuple[str, PathState | None]]]
+
+
+def changes_in(entries: Sequence[JournalEntry], differences: FindDifferences) -> dict[str, list[RecordedChange]]:
+    """The changes of each path, the earliest first; paths in the order in which they were changed first.
+
+    Args:
+        differences: says what a command may have changed that was interrupted.
+    """
+    found: dict[str, list[RecordedChange]] = {}
+    ends = {entry.path: entry for entry in entries if entry.kind in ENDS}
+    over = {entry.path for entry in entries if entry.kind == TreeCompared.type}
+    for entry in entries:
+        if entry.kind == TreeKept.type and entry.path not in over:
+            for each in _of_interrupted(entry, differences):
+                found.setdefault(each.file, []).append(_within_action(each, ends))
+        change = _change_of(entry)
+        if change is None:
+            continue
+        chain = found.setdefault(change.file, [])
+        if entry.kind == FileRestored.type:
+            chain[:] = [each for each in chain if each.n <= change.n]
+            continue
+        chain[:] = [each for each in chain if each.place != change.place]
+        chain.append(_within_action(change, ends))
+    return {file: chain for file, chain in found.items() if any(map(is_change, chain))}
+
+
+def _of_interrupted(entry: JournalEntry, differences: FindDifferences) -> Iterator[RecordedChange]:
+    """What a command may have changed whose run was killed before that was told."""
+    seconds = entry.data.get("seconds")
+    until = entry.ts + LONGEST_ACTION_S + (seconds if isinstance(seconds, int | float) else 0.0)
+    for file, before in differences(str(entry.data.get("tree"))):
+        if is_in_project(file):
+            yield RecordedChange(entry.n, file, before, None, entry.path, until=until)
+
+
+def _change_of(entry: JournalEntry) -> RecordedChange | None:
+    """The change in an entry; None where it holds none that can be relied on."""
+    data = entry.data
+    if entry.kind not in (FileKept.type, FileChanged.type, FileRestored.type) or not is_in_project(data.get("file")):
+        return None
+    try:
+        before, after = state_of(data.get("before")), state_of(data.get("after"))
+    except ValueError:
+        return None
+    file = str(data["file"])
+    if entry.kind == FileRestored.type:
+        to = data.get("entry")
+        return RecordedChange(to, file, before, after, entry.path) if type(to) is int else None
+    until = entry.ts + LONGEST_ACTION_S if entry.kind == FileKept.type else None
+    return RecordedChange(entry.n, file, before, after, entry.path, until=until)
+
+
+def is_change(change: RecordedChange) -> bool:
+    """Whether a change has left something else, or may have."""
+    return change.before != change.after or change.until is not None
+
+
+def is_in_project(file: Any) -> bool:
+    """Whether a text is a path below the project that may be put back."""
+    if not isinstance(file, str) or not file or "\0" in file or "\\" in file:
+        return False
+    parts = PurePosixPath(file).parts
+    if "/".join(parts) != file or not {"", ".", "..", "/"}.isdisjoint(parts):
+        return False
+    return NEVER.isdisjoint(map(as_systems_see, parts))
+
+
+def _within_action(change: RecordedChange, ends: Mapping[Path, JournalEntry]) -> RecordedChange:
+    """A change as one of the action around it, which is done, or not, as a whole."""
+    around = (ends.get(change.place[:length]) for length in range(len(change.place) - 1, 0, -1))
+    end = next((entry for entry in around if entry is not None), None)
+    if end is None or end.n < change.n:
+        return change
+    return replace(change, n=end.n, by=str(end.data.get("intent", "")))
+
+
+def without_file_changes(entries: Sequence[JournalEntry], n: int) -> list[JournalEntry]:
+    """Some entries without the effects behind the n-th that have changed files and nothing else."""
+    files = {entry.path[:-1] for entry in entries if entry.kind == FileChanged.type}
+    files -= {entry.path[:-1] for entry in entries if entry.kind == TreeKept.type}
+    return [entry for entry in entries if entry.n <= n or entry.kind != "begun" or entry.path not in files]
