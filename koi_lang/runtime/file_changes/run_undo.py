@@ -1,0 +1,119 @@
+"""The undo of a run: its journal and its project to a plan, and the plan carried out and told."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from koi_lang.errors import AgentError, KoiError, reason
+from koi_lang.events import FileRestored
+from koi_lang.runtime.file_changes.change_recorder import LOCK, PAUSE_S
+from koi_lang.runtime.file_changes.content_keeper import ContentKeeper, never_stop
+from koi_lang.runtime.file_changes.path_states import PathState, data_of
+from koi_lang.runtime.file_changes.run_changes import changes_in
+from koi_lang.runtime.file_changes.tree_watch import find_differences
+from koi_lang.runtime.file_changes.undo_plan import PathUndo, UndoPlan, plan_undo
+from koi_lang.runtime.file_changes.undoing import Undoer, UndoneFile
+from koi_lang.runtime.journal.entries import JournalEntry
+from koi_lang.runtime.snapshots.store import SnapshotStore, snapshots_folder
+from koi_lang.runtime.tree.folders import OpenFolders
+from koi_lang.runtime.tree.taking import StoreFullError
+from koi_lang.settings.project import most_of_snapshots
+from koi_lang.system.file_locks import try_lock
+
+LONGEST_WAIT_S = 30.0
+Note = Callable[[FileRestored], None]
+
+
+class RunUndo:
+    """What can be put back of one run.
+
+    Args:
+        project: the folder of the run.
+    """
+
+    def __init__(self, project: Path, run: str, entries: Sequence[JournalEntry]) -> None:
+        self._project, self._run = project, run
+        self._changes = changes_in(entries, self._find_differences)
+
+    def _find_differences(self, tree: str) -> list[tuple[str, PathState | None]]:
+        """What is not as it was when a command began; nothing where that is not known any more. Raises AgentError."""
+        with self._open() as (_, store):
+            kept = store.kept_tree(self._run, tree)
+            if kept is None:
+                return []
+            return [(each.file, each.before) for each in find_differences(self._project.resolve(), kept)]
+
+    def plan(self, entry: int = 0) -> UndoPlan:
+        """What is to be put back so that files are as they were at an entry; nothing is changed. Raises AgentError."""
+        if not self._changes:
+            return UndoPlan(entry, [])
+        with self._open() as (folders, store):
+            return plan_undo(self._changes, entry, folders, store)
+
+    def carry_out(self, plan: UndoPlan, note: Note) -> list[UndoneFile]:
+        """Put back what a plan says; gives what came of it. Raises AgentError.
+
+        Args:
+            note: writes to the journal of the run what was put back, as soon as it is.
+        """
+        self._keep_unsure(plan)
+        with self._open() as (folders, store), self._alone():
+            done = []
+            for each in Undoer(folders, store).put_back(plan):
+                done.append(each)
+                if not each.refusal:
+                    note(_restoration(each.undo))
+            for undo in plan.paths:
+                if not undo.has_change and not undo.refusal:
+                    note(_restoration(undo))
+        return done
+
+    def content(self, undo: PathUndo) -> tuple[bytes, bytes] | None:
+        """What the run had left at a path, and what is there now; None where there are no two files to compare."""
+        if undo.left is None or undo.left.is_of != "file" or undo.now.state is None or undo.now.state.is_of != "file":
+            return None
+        with self._open() as (_, store):
+            try:
+                return store.get(undo.left.content), undo.now.data
+            except AgentError:
+                return None
+
+    @contextmanager
+    def _open(self) -> Iterator[tuple[OpenFolders, SnapshotStore]]:
+        """A context in which nothing is removed from the store. Raises AgentError."""
+        try:
+            store = SnapshotStore.of(self._project)
+            with store.hold_lock(shared=True, stop=never_stop), OpenFolders(self._project.resolve()) as folders:
+                yield folders, store
+        except OSError as error:
+            raise AgentError(f"the project cannot be looked at: {reason(error)}") from error
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """A context in which no action changes files of the project. Raises AgentError."""
+        flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+        held = os.open(snapshots_folder(self._project) / LOCK, flags, 0o600)
+        try:
+            until = time.monotonic() + LONGEST_WAIT_S
+            while not try_lock(held):
+                if time.monotonic() > until:
+                    help = "Wait until it has ended, or end it first."
+                    raise AgentError("another run is changing files of this project", help=help)
+                time.sleep(PAUSE_S)
+            yield
+        finally:
+            os.close(held)
+
+    def _keep_unsure(self, plan: UndoPlan) -> None:
+        """Keep what may be of somebody else before it goes, where there is room."""
+        unsure = [each.now.data for each in plan.to_change if each.is_unsure and each.now.data]
+        with suppress(StoreFullError, KoiError, OSError):
+            ContentKeeper(self._project, self._run, most_of_snapshots(self._project)).keep(*unsure)
+
+
+def _restoration(undo: PathUndo) -> FileRestored:
+    return FileRestored(undo.file, undo.entry, data_of(undo.now.state), data_of(undo.target))

@@ -1,0 +1,41 @@
+"""The files of a recorded run put back, which its journal is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from koi_lang.errors import JournalError
+from koi_lang.events import FileRestored
+from koi_lang.runtime.file_changes.run_undo import RunUndo
+from koi_lang.runtime.file_changes.undo_plan import UndoPlan
+from koi_lang.runtime.file_changes.undoing import UndoneFile
+from koi_lang.runtime.journal.reader import Journal
+from koi_lang.runtime.journal.store import path_of
+from koi_lang.runtime.journal.writer import Writer
+from koi_lang.sessions.trust import signer_or_none
+
+
+def undo_in_journal(
+    folder: Path, journal: Journal, plan: UndoPlan, redact: Callable[[str], str], note: Callable[[str], None]
+) -> list[UndoneFile]:
+    """Put back what a plan says, and write that to the journal of its run; gives what came of it.
+
+    Args:
+        journal: of the run, read with its signatures, and written by nobody.
+        note: is told what may be wrong, a line each.
+
+    Raises:
+        KoiError: nothing can be put back, or the journal cannot be written.
+    """
+    run = journal.header.run
+    writer = Writer(path_of(folder, run), journal.end, redact, _refuse, signer_or_none(folder, note))
+    try:
+        told = lambda event: writer.note(FileRestored.type, **event.as_data())  # noqa: E731 - one line of glue
+        return RunUndo(folder, run, journal.entries).carry_out(plan, told)
+    finally:
+        writer.close()
+
+
+def _refuse(error: JournalError) -> None:
+    raise error
