@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from typing import Any, TypeVar
 
 from koi_lang.errors import AgentError, reason
@@ -15,6 +16,8 @@ from koi_lang.runtime.tree.project import ProjectTree
 from koi_lang.std.effects import agent, folder, perform_effect
 
 T = TypeVar("T")
+# How late a run that is killed while it restores may have changed a file.
+LONGEST_RESTORE_S = 600.0
 
 
 async def snapshot() -> dict[str, Any]:
@@ -48,15 +51,36 @@ async def restore(since: Any) -> dict[str, Any]:
     """
     asking = agent()
     role = None if asking is None else asking.role
-    return dict(await _with_snapshot("workspace.restore", since, lambda tree, id: tree.restore(id, role)))
+    return dict(await _with_snapshot("workspace.restore", since, lambda tree, id: tree.restore(id, role), _recording))
 
 
-def _with_snapshot(name: str, since: Any, do: Callable[[ProjectTree, str], Any]) -> Awaitable[Any]:
+@asynccontextmanager
+async def _recording() -> AsyncIterator[None]:
+    """A context in which files may be changed, so that it can be undone where the run is recorded."""
+    run, asking = current.get(), agent()
+    if run is None:
+        yield
+        return
+    async with run.changes.watch(LONGEST_RESTORE_S, "" if asking is None else asking.name):
+        yield
+
+
+def _with_snapshot(
+    name: str,
+    since: Any,
+    do: Callable[[ProjectTree, str], Any],
+    context: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
+) -> Awaitable[Any]:
     id = since.get("id") if isinstance(since, dict) else since
     if not isinstance(id, str):
         raise AgentError("this is no snapshot", help="Give what `snapshot()` gave, or its `id`.")
     effect = Effect(name, {"snapshot": id}, safe=True)
-    return perform_effect(effect, lambda: _in_thread(lambda stop: do(_here(stop), id)))
+
+    async def work() -> Any:
+        async with context():
+            return await _in_thread(lambda stop: do(_here(stop), id))
+
+    return perform_effect(effect, work)
 
 
 def _here(stop: Stop) -> ProjectTree:

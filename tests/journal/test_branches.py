@@ -78,8 +78,8 @@ def listed(koi: Commands) -> list[int]:
     return [int(found[1]) for line in shown.splitlines() if (found := re.match(r" {2,4}(\d+)  ", line))]
 
 
-# How an answer came in, and what was decided about effects, is told where it happens only.
-LEFT_OUT = ("model_wrote", "asked", "answered", "doubt_settled")
+# How an answer came in, what was decided about effects and what they changed, is told where it happens only.
+LEFT_OUT = ("model_wrote", "asked", "answered", "doubt_settled", "file_changed", "tree_kept", "tree_compared")
 
 
 def texts(path: Path) -> list[str]:

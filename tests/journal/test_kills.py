@@ -14,7 +14,7 @@ from tests.journal.killing import RUN
 from tests.projects import Project
 from tests.support import with_samples
 
-SLICES = 4
+SLICES = 7
 PROGRAM = '''
     import effects from "./effects.py"
     role Boss { can delegate, can execute, can registry:write, can registry:read }

@@ -19,7 +19,7 @@ from tests.support import with_samples
 
 __all__ = ["play"]
 
-SLICES = 3
+SLICES = 5
 PROGRAM = """
     import effects from "./effects.py"
     import "std/workspace"
@@ -71,7 +71,10 @@ EFFECTS = """
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("first", with_samples(range(1, SLICES + 1), 1))
 def test_a_run_killed_at_any_entry_goes_on(project: Project, first: int) -> None:
-    """The end is that of a run that was not killed, nobody is asked about snapshots, and none is taken twice."""
+    """The end is that of a run that was not killed, nobody is asked about snapshots, and none is taken twice.
+
+    A restore that was killed while it told what it has changed is done once more, and has nothing to write then.
+    """
     project.write("main.koi", PROGRAM)
     project.write("effects.py", EFFECTS)
     project.write("answers.json", "{}")
@@ -88,11 +91,13 @@ def test_a_run_killed_at_any_entry_goes_on(project: Project, first: int) -> None
         told = (outcome["lines"], outcome["err"])
         has_ended = not outcome["killed"] or "has ended well" in outcome["err"]
         assert has_ended or (-signal.SIGKILL, 0) == (outcome["killed"], outcome["resumed"]), told
-        assert whole.stdout == outcome["out"], told
         assert "workspace." not in outcome["err"], told
         twice = Counter(outcome["effects"].splitlines()) - effects
+        assert "restore" in twice or whole.stdout == outcome["out"], told
+        assert outcome["out"].rstrip().endswith("} two [ 'note.txt', 'sub/new.txt' ]"), told
         assert Counter() == effects - Counter(outcome["effects"].splitlines()), told
-        assert not {"snapshot", "restore"} & twice.keys(), told
+        assert "snapshot" not in twice, told
+    assert any("restore" not in Counter(outcome["effects"].splitlines()) - effects for outcome in outcomes)
 
 
 @pytest.mark.timeout(300)
@@ -111,7 +116,8 @@ def test_a_restore_that_is_not_in_the_journal_is_done_again(project: Project) ->
     end = "} two [ 'note.txt', 'sub/new.txt' ]"  # what was written is told as nothing, where all was there already
     assert all(str(outcome["out"]).rstrip().endswith(end) for outcome in ({"out": whole.stdout}, *begun))
     restored = Counter(str(outcome["effects"]).splitlines().count("restore") for outcome in begun)
-    assert (restored[3], restored[2]) == (2, len(begun) - 2)
+    assert 2 <= restored[3] < len(begun) // 2
+    assert len(begun) == restored[3] + restored[2]
 
 
 MODEL = '''

@@ -42,11 +42,13 @@ async def shell(
     if context.execution is not None:
         require_open_arguments(command, place)
     allowed = await permit_command(context.run, asked)
-    started = await _start(allowed, silent=background)
     if background:
+        started = await _start(allowed, silent=True)
         context.run.keep_until_end(started.end)
         return {"success": True, "pid": started.process.pid, "background": True}
-    result = await _wait_for_end(context.run, started, timeout_ms / 1000)
+    async with context.run.changes.watch(timeout_ms / 1000, context.agent.name):
+        started = await _start(allowed, silent=False)
+        result = await _wait_for_end(context.run, started, timeout_ms / 1000)
     if allowed.sandbox is not None and result["exitCode"] == NOT_FOUND:
         result["error"] += f"; {HIDDEN_HOME}"
     return result

@@ -131,13 +131,14 @@ async def _carry_out(command: Command, timeout_s: float, *, is_merged: bool = Tr
     begun = time.perf_counter()
     outputs = [Output()] if is_merged else [Output(MOST_OF_A_REPORT + 1), Output()]
     why = f"`{command.text}` took longer than {timeout_s:g} s and was ended"
-    try:
-        started = await start_command(allowed, is_merged=is_merged, is_held=True)
-    except (OSError, ValueError) as error:
-        code, said = None, reason(error) if isinstance(error, OSError) else str(error)
-        why = f"`{command.text}` cannot be started: {said}"
-    else:
-        code = await started.read_and_end(outputs, timeout_s)
+    async with run.changes.watch(timeout_s, command.agent):
+        try:
+            started = await start_command(allowed, is_merged=is_merged, is_held=True)
+        except (OSError, ValueError) as error:
+            code, said = None, reason(error) if isinstance(error, OSError) else str(error)
+            why = f"`{command.text}` cannot be started: {said}"
+        else:
+            code = await started.read_and_end(outputs, timeout_s)
     return _Ended(code, why, time.perf_counter() - begun, outputs)
 
 
