@@ -17,6 +17,7 @@ COMMANDS = {
     "explain": "Explain the code of a message, such as E0203.",
     "runs": "List, show, follow, export, repair or delete recorded runs.",
     "resume": "Go on with an interrupted run, or from an entry of a recorded one.",
+    "undo": "Put back the files that a run has changed.",
     "replay": "Run a program against a recorded run and show what is different.",
     "connect": "Keep the key of a provider, or show which are kept.",
     "disconnect": "Remove the key of a provider.",

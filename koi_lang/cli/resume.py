@@ -18,11 +18,14 @@ from koi_lang.cli.ui.colours import colour_option
 from koi_lang.cli.ui.doubts import Doubts, WishType, doubt_in
 from koi_lang.cli.ui.interrupts import leave
 from koi_lang.cli.ui.trust import confirm_trust
+from koi_lang.cli.ui.undo_report import plan_lines
 from koi_lang.errors import JournalError, UsageError
 from koi_lang.events import Event, LinePrinted, ModelAnswered
 from koi_lang.lazy import lazy_module
 from koi_lang.program import cache, loader
 from koi_lang.redaction.redactor import HIDDEN
+from koi_lang.runtime.file_changes.run_changes import without_file_changes
+from koi_lang.runtime.file_changes.run_undo import RunUndo
 from koi_lang.runtime.journal import store
 from koi_lang.runtime.journal.calls import is_evaluation, is_of_python, require_run
 from koi_lang.runtime.journal.entries import JournalEntry
@@ -31,6 +34,7 @@ from koi_lang.runtime.journal.reader import Journal
 from koi_lang.runtime.journal.summary import UNFINISHED, summarise
 from koi_lang.runtime.replay.policies import Mode
 from koi_lang.sessions.continuation import Continuation
+from koi_lang.sessions.file_undo import undo_in_journal
 from koi_lang.sessions.known_history import going_on, is_changed, readable, require_entry
 from koi_lang.sessions.options import RunOptions
 from koi_lang.sessions.trust import require_trust
@@ -59,12 +63,14 @@ class ResumeOptions:
     branch: bool
     is_model_chosen: bool
     doubts: Doubts
+    files: bool = False
 
 
 @click.command()
 @click.argument("run", metavar="[ID]", required=False)
 @click.option("--at", type=click.IntRange(1), metavar="ENTRY", help="Go back to an entry and go on as a branch.")
 @click.option("--answer", metavar="TEXT", help="With `--at`: what the model, or the person, is to have answered there.")
+@click.option("--files", is_flag=True, help="With `--at`: put back the files as they were at the entry.")
 @click.option("--branch", is_flag=True, help="Go on in a journal of its own, also where the program does otherwise.")
 @click.option(
     "--on-doubt",
@@ -103,8 +109,10 @@ def command(run: str | None, trust: bool, pairs: tuple[str, ...], **given: Any) 
     _require_known(options, journal)
     entry = loader.load_compiled(journal.header.program)
     doubts = Doubts(given["on_doubt"], options.key_lookup().redactor(options.payload))
-    wishes = ResumeOptions(given["at"], given["answer"], given["branch"], MODEL in more, doubts)
+    wishes = ResumeOptions(given["at"], given["answer"], given["branch"], MODEL in more, doubts, given["files"])
     going = _continuation(path, journal, entry, options, wishes)
+    if wishes.files:
+        _put_files_back(journal, wishes, options)
     kept = KeptAnswers()
     going = replace(going, words=(*journal.header.words, *more), more=words, consumers=[kept])
     code = run_program(journal.header.program, entry, options, going, doubts)
@@ -202,6 +210,8 @@ def _continuation(
     redact = options.key_lookup().redactor(options.payload)
     wishes.doubts.decide_beforehand(in_doubt(entries))
     lasting = lasting_entries(journal.entries)
+    if wishes.files and wishes.at is not None:
+        lasting = without_file_changes(lasting, wishes.at)
     mode: Mode = "branch" if is_branch else "resume"
     is_other = is_changed(header, entry)
     history = History(
@@ -226,12 +236,35 @@ def _is_branch(path: Path, journal: Journal, entry: cache.CachedModule, wishes: 
     header = journal.header
     if wishes.answer is not None and wishes.at is None:
         raise UsageError("`--answer` needs `--at`", help="`koi runs tree ID` shows the entries with their numbers.")
+    if wishes.files and wishes.at is None:
+        raise UsageError("`--files` needs `--at`", help="`koi runs tree ID` shows the entries with their numbers.")
     if wishes.at is not None or wishes.branch or is_changed(header, entry):
         return True
     if summarise(path).state == "ok":
         help = "`--at ENTRY` goes back to an entry; a program that has been changed can go on as a branch."
         raise JournalError(f"the run `{header.run}` has ended well, so there is nothing to go on with", help=help)
     return False
+
+
+def _put_files_back(journal: Journal, wishes: ResumeOptions, options: RunOptions) -> None:
+    """Have the files as they were at the entry, or leave all of them. Raises KoiError."""
+    run, at = journal.header.run, wishes.at or 0
+    if journal.header.parent and any(entry.n == at and entry.data.get("recalled") for entry in journal.entries):
+        parent = journal.header.parent[0]
+        help = f"Go back in that run: `koi runs tree {parent}` shows its entries."
+        raise UsageError(f"entry {at} happened in `{parent}`, whose files this branch does not know", help=help)
+    redact = options.key_lookup().redactor(options.payload)
+    undo = RunUndo(Path.cwd(), run, journal.entries)
+    plan = undo.plan(at)
+    refused = len(plan.refusals)
+    for line in plan_lines(undo, plan, redact) if refused or not options.quiet else ():
+        click.echo(line, err=True)
+    if not refused:
+        done = undo_in_journal(Path.cwd(), journal, plan, redact, lambda text: click.echo(clean(text), err=True))
+        refused = sum(bool(each.refusal) for each in done)
+    if refused:
+        help = "Put them right, or go on without `--files`."
+        raise JournalError(f"{refused} of the files cannot be put back as they were at entry {at}", help=help)
 
 
 def _back_to(at: int, answer: str | None, entries: Sequence[JournalEntry]) -> list[JournalEntry]:

@@ -6,6 +6,7 @@ import asyncio
 import io
 import json
 import os
+import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -54,8 +55,8 @@ def prepare(project: Project, *answers: Any) -> None:
 
 
 def let_go(folder: Path) -> None:
-    """Have the action that waits end."""
-    (folder / "go").write_text("")
+    """Have the action that waits end, as soon as its command reads."""
+    threading.Thread(target=(folder / "go").write_text, args=("",), daemon=True).start()
 
 
 class Lines(PlainTextOutput):

@@ -92,6 +92,28 @@ def test_going_back_and_on(project: Project, terminals: list[Shown]) -> None:
     assert "two again" in project.koi("runs", "tree", "last").stdout
 
 
+def test_undoing_what_was_changed(project: Project, terminals: list[Shown]) -> None:
+    """`/undo` shows what the conversation has changed, `/undo yes` puts it back, and then nothing is left."""
+    command = act("shell", command="echo changed > made.txt", description="d")
+    shown = chatting(project, command, say("made it"), done(), command="--allow shell")
+    terminals.append(shown)
+    shown.until("idle")
+    shown.child.send("go" + ENTER)
+    shown.until("\nmade it")
+    shown.child.send("/undo\r")
+    shown.until("remove      made.txt (shell)")
+    assert (project.folder / "made.txt").exists()
+    shown.child.send("/undo yes\r")
+    shown.until("put back 1 path that")
+    shown.child.send("/undo\r")
+    shown.until("nothing is left to undo")
+    shown.child.send(CTRL_D)
+    shown.end()
+
+    assert not (project.folder / "made.txt").exists()
+    assert "nothing is left" in project.koi("undo").stderr
+
+
 def test_questions_at_a_terminal(project: Project, terminals: list[Shown]) -> None:
     """Permission and questions are asked for in the input, which says so; their options are offered."""
     question = act("prompt_user", question="Which colour?", options=["red", "green"], id="c")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import secrets
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,10 +16,12 @@ from koi_lang.cli.chat.conversation import ChatConversation
 from koi_lang.cli.chat.images import image_file, named_file
 from koi_lang.cli.ui import journal_tree
 from koi_lang.cli.ui.text import brief, count_text, fit_text, one_line, usage_text
+from koi_lang.cli.ui.undo_report import nothing_text, outcome_lines, plan_lines
 from koi_lang.efforts import AUTO, EFFORTS, effort_help
 from koi_lang.errors import JournalError, UsageError
 from koi_lang.events import CallStarted
 from koi_lang.llm.images import Image
+from koi_lang.runtime.file_changes.run_undo import RunUndo
 from koi_lang.runtime.journal import store
 from koi_lang.runtime.journal.calls import call_at, is_session_of
 from koi_lang.runtime.journal.reader import lines, read, read_header
@@ -229,6 +232,25 @@ async def compact(chat: ChatConversation, given: str) -> None:
     """Shorten what the agent remembers; TEXT says what to keep."""
     chat.screen.note("shortening the conversation")
     await chat.ask("compact", instructions=given)
+
+
+@command("[yes]")
+async def undo(chat: ChatConversation, given: str) -> None:
+    """Show what would be put back of the files that this conversation has changed; `/undo yes` puts it back."""
+    if given not in ("", "yes") or chat.is_busy:
+        told = "`/undo` takes nothing but `yes`" if given not in ("", "yes") else "the work is under way"
+        raise UsageError(told, help="`/abort` ends the work; `/undo` then shows what it has changed.")
+    run = chat.session.run
+    changes = RunUndo(run.folder, run.id, read(_journal(chat)).entries)
+    plan = changes.plan()
+    lines = [nothing_text(run.id, 0)] if not plan.paths else [*plan_lines(changes, plan, run.redact)]
+    if given and plan.paths:
+        place = f"undo#{secrets.token_hex(6)}"
+        done = changes.carry_out(plan, lambda told: run.events.emit(told, path=(place, told.file)))
+        lines = [*outcome_lines(run.id, plan, done, run.redact)]
+    elif plan.to_change:
+        lines.append(f"`/undo yes` puts back {len(plan.to_change):,} of {len(plan.paths):,} paths")
+    chat.screen.say("\n".join(lines))
 
 
 # ---------------------------------------------------------------- conversations

@@ -1,0 +1,81 @@
+"""What is to be put back of a run, what is left and why, as lines for people."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from difflib import unified_diff
+
+from koi_lang.cli.ui.text import count_text
+from koi_lang.runtime.file_changes.run_undo import RunUndo
+from koi_lang.runtime.file_changes.undo_plan import PathUndo, UndoPlan
+from koi_lang.runtime.file_changes.undoing import UndoneFile
+from koi_lang.text_width import clean
+
+# Of a difference, in lines; of what is compared line by line, in bytes.
+MOST_LINES, MOST_COMPARED = 60, 1_000_000
+Redact = Callable[[str], str]
+
+
+def plan_lines(undo: RunUndo, plan: UndoPlan, redact: Redact) -> Iterator[str]:
+    """What a plan does to each path, and what it leaves with the difference to what the run had left."""
+    for each in plan.to_change:
+        by = f" ({', '.join(each.by)})" if each.by else ""
+        unsure = "; the run was interrupted while it changed this" if each.is_unsure else ""
+        yield clean(redact(f"  {_verb(each):10}  {each.file}{by}{unsure}"))
+    for each in plan.refusals:
+        yield clean(redact(f"  {'leave':10}  {each.file}: {each.refusal}"))
+        yield from _difference(undo, each, redact)
+
+
+def _verb(undo: PathUndo) -> str:
+    if undo.target is None:
+        return "remove"
+    return "bring back" if undo.now.state is None else "put back"
+
+
+def _difference(undo: RunUndo, left: PathUndo, redact: Redact) -> Iterator[str]:
+    """What is different from what the run had left, which is shown without secrets."""
+    if left.left is None and left.now.state is not None:
+        yield "    the run had removed it"
+        return
+    if left.now.state is None:
+        yield "    it is not there any more"
+        return
+    contents = undo.content(left)
+    if contents is None:
+        yield f"    it is {_kind(left)} now"
+        return
+    if contents[0] == contents[1]:
+        yield "    its mode is another one"
+        return
+    if any(b"\0" in data or len(data) > MOST_COMPARED for data in contents):
+        yield f"    {len(contents[0]):,} bytes became {len(contents[1]):,}"
+        return
+    before, now = (redact(data.decode("utf-8", "replace")).splitlines() for data in contents)
+    lines = list(unified_diff(before, now, "as the run left it", "as it is now", lineterm="", n=2))
+    yield from (f"    {clean(line)}" for line in lines[:MOST_LINES])
+    if len(lines) > MOST_LINES:
+        yield f"    ({len(lines) - MOST_LINES:,} more lines)"
+
+
+def _kind(left: PathUndo) -> str:
+    state = left.now.state
+    return "not there" if state is None else state.content if state.is_of == "other" else f"a {state.is_of}"
+
+
+def outcome_lines(run: str, plan: UndoPlan, done: Sequence[UndoneFile], redact: Redact) -> Iterator[str]:
+    """What came of it."""
+    count = sum(not each.refusal for each in done)
+    if count:
+        yield f"put back {count_text(count, 'path')} that {run} had changed"
+    for each in done:
+        if each.refusal:
+            yield clean(redact(f"warning: {each.undo.file} was left: {each.refusal}"))
+        elif each.is_kept_folder:
+            yield clean(redact(f"{each.undo.file} stays: others have put something into it"))
+
+
+def nothing_text(run: str, entry: int) -> str:
+    """That there is nothing to put back."""
+    since = f" since entry {entry}" if entry else ""
+    return f"nothing is left to undo of {run}: no file is changed by it{since}"
