@@ -18,7 +18,7 @@ OF_PROGRAMS = "koi_lang.js.errors"
 # Modules that adapt what they are called like, or stand for a word of the language.
 ADAPTING = {
     *("koi_lang.coverage", "koi_lang.llm.anthropic", "koi_lang.llm.openai", "koi_lang.runtime.mcp"),
-    *("koi_lang.runtime.actions.mcp", "koi_lang.mcp_server.http", "koi_lang.std.http"),
+    *("koi_lang.runtime.actions.mcp", "koi_lang.mcp_server.http", "koi_lang.std.http", "koi_lang.std.code"),
     *("koi_lang.compiler.rules.types", "koi_lang.compiler.codegen.types", "koi_lang.compiler.syntax_errors.code"),
     "koi_lang.runtime.hooks.types",
 }

@@ -41,11 +41,13 @@ ENTRANCES = {
     ("files", "koi_lang.std.rubrics"): "",
     # Opens each folder of the project below the one before it; what is put back goes by its guard.
     ("files", "koi_lang.runtime.tree"): "paths",
+    # What is told of a folder goes by the names of what is closed, and files are opened by the guard.
+    ("files", "koi_lang.std.code"): "working_files",
     ("processes", "koi_lang.runtime.command_process"): "commands",
     ("servers", "koi_lang.std.http_client"): "transport",
 }
 # Packages that are one entrance, whichever of their modules it is.
-PACKAGES = ("koi_lang.runtime.tree",)
+PACKAGES = ("koi_lang.runtime.tree", "koi_lang.std.code")
 PLACES = ("std/**/*.py", "runtime/actions/*.py", "runtime/tree/*.py", "runtime/command_process.py")
 
 
