@@ -50,7 +50,7 @@ class Image:
     @staticmethod
     def of(content: bytes, name: str = "the image") -> Image:
         """The image that some bytes are, by their beginning. Raises BadImageError, which calls it by its name."""
-        media_type = _media_type(content)
+        media_type = media_type_of(content)
         if media_type is None:
             told = f"`{name}` is empty" if not content else f"`{name}` is no image that models read"
             raise BadImageError(told, help=FORMS)
@@ -114,7 +114,8 @@ def size_text(count: int) -> str:
     return f"{count / KILO:.0f} kB" if count < KILO**2 else f"{count / KILO**2:.1f} MB"
 
 
-def _media_type(content: bytes) -> str | None:
+def media_type_of(content: bytes) -> str | None:
+    """The kind of image that some bytes begin like; None where models read no such kind."""
     if content[:4] == RIFF and content[8:12] == WEBP:
         return "image/webp"
     return next((media_type for begun, media_type in BEGINNINGS if content.startswith(begun)), None)

@@ -1,0 +1,158 @@
+"""The files of a project that agents may see: `.gitignore` is heeded, closed files and links are left out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from koi_lang.errors import AgentError, PermissionDeniedError
+from koi_lang.runtime.concurrency.stoppable_threads import Stop
+from koi_lang.runtime.guards.paths import running_programs
+from koi_lang.runtime.guards.working_files import is_closed
+from koi_lang.runtime.tree.folders import FOLDER, REPLACED, OpenFolders
+from koi_lang.runtime.tree.gitignore import NAME, IgnoreLevel, as_bytes_text, is_ignored
+from koi_lang.runtime.tree.walking import DEEPEST, MOST, folders_above, level_of, rules_in
+
+# Whether the rules of the person let a file be read, by its path from the project.
+MayRead = Callable[[str], bool]
+
+
+def read_all(path: str) -> bool:
+    """Whether a file may be read where there are no rules: it may."""
+    return True
+
+
+def require_reading(may_read: MayRead, name: str, path: str) -> None:
+    """Raise PermissionDeniedError where rules do not let a file be read that a path leads to."""
+    if not may_read(name):
+        help = "Say what you need of it, or go on without."
+        raise PermissionDeniedError(f"the rules of this project do not let `{path}` be read", help=help)
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What may be seen of a project.
+
+    Attributes:
+        root: its folder, with all links resolved.
+        may_read: says what rules leave of it.
+        stop: raises where nobody waits any more.
+        running: the files of running programs, in small letters.
+    """
+
+    root: Path
+    may_read: MayRead
+    stop: Stop
+    running: frozenset[str] = field(default_factory=lambda: frozenset(running_programs()))
+
+    def shows(self, path: str, *, is_folder: bool) -> bool:
+        """Whether something is open to agents, the folders around it aside, and has a name that they can write."""
+        name = path[path.rfind("/") + 1 :]
+        if not name.isprintable() or "\\" in name or not name.strip():
+            return False
+        # A folder is closed by what it holds, not for being called like a file.
+        if is_closed((name, "any") if is_folder else (name,)):
+            return False
+        return is_folder or (self.may_read(path) and f"{self.root}/{path}".casefold() not in self.running)
+
+    def require_reading(self, name: str, path: str) -> None:
+        """Raise PermissionDeniedError where rules do not let something be read that a path leads to."""
+        require_reading(self.may_read, name, path)
+
+
+def files_below(view: View, start: str = "") -> list[str]:
+    """The paths of all files below a folder of the project, sorted; that folder itself may be an ignored one.
+
+    Raises:
+        AgentError: there are too many, or rules of ignored files cannot be read.
+        OSError: the folder cannot be opened.
+    """
+    with OpenFolders(view.root) as folders:
+        return sorted(_FileWalk(view).walk(folders, start))
+
+
+@dataclass(frozen=True, slots=True)
+class _OpenFolder:
+    """A folder that is being looked at.
+
+    Attributes:
+        prefix: of the paths in it, empty or with a `/` at its end.
+    """
+
+    held: int
+    prefix: str
+    levels: tuple[IgnoreLevel, ...]
+    depth: int = 0
+
+
+class _FileWalk:
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self._found: list[str] = []
+
+    def walk(self, folders: OpenFolders, start: str) -> list[str]:
+        levels = tuple(reversed([*_levels_above(self._view.root), *_levels_on_the_way(folders, start)]))
+        self._look(_OpenFolder(folders.open(start), f"{start}/" if start else "", levels))
+        return self._found
+
+    def _look(self, here: _OpenFolder) -> None:
+        self._view.stop()
+        if text := rules_in(NAME, here.prefix + NAME, here.held):
+            here = _OpenFolder(here.held, here.prefix, (level_of("", here.prefix, text), *here.levels), here.depth)
+        with os.scandir(here.held) as entries:
+            inner = [entry.name for entry in entries if self._sees_folder(here, entry)]
+        if len(self._found) > MOST:
+            help = "Name a folder of it, or have `.gitignore` name what need not be looked at."
+            raise AgentError(f"there are more than {MOST:,} files to look at", help=help)
+        for name in inner:
+            self._enter(here, name)
+
+    def _sees_folder(self, here: _OpenFolder, entry: os.DirEntry[str]) -> bool:
+        """Note a file; says whether something is a folder to look into. Links and pipes are neither."""
+        path = here.prefix + entry.name
+        is_folder = entry.is_dir(follow_symlinks=False)
+        if not is_folder and not entry.is_file(follow_symlinks=False):
+            return False
+        if not self._view.shows(path, is_folder=is_folder):
+            return False
+        if here.levels and is_ignored(here.levels, as_bytes_text(path), is_folder=is_folder):
+            return False
+        if not is_folder:
+            self._found.append(path)
+        return is_folder
+
+    def _enter(self, here: _OpenFolder, name: str) -> None:
+        if here.depth == DEEPEST:
+            return
+        try:
+            held = os.open(name, FOLDER, dir_fd=here.held)
+        except PermissionError:
+            return
+        except OSError as error:
+            if error.errno in REPLACED:
+                return  # it was a folder a moment ago
+            raise
+        try:
+            self._look(_OpenFolder(held, f"{here.prefix}{name}/", here.levels, here.depth + 1))
+        finally:
+            os.close(held)
+
+
+def _levels_above(root: Path) -> Iterator[IgnoreLevel]:
+    """The rules of the folders around the project, the outermost first."""
+    for folder in reversed(folders_above(root)):
+        place = os.fspath(folder / NAME)
+        if text := rules_in(place, place):
+            yield level_of(root.relative_to(folder).as_posix() + "/", "", text)
+
+
+def _levels_on_the_way(folders: OpenFolders, start: str) -> Iterator[IgnoreLevel]:
+    """The rules of the folders between the project and one in it, that one left out."""
+    parts = start.split("/") if start else []
+    for count in range(len(parts)):
+        folder = "/".join(parts[:count])
+        prefix = f"{folder}/" if folder else ""
+        if text := rules_in(NAME, prefix + NAME, folders.open(folder)):
+            yield level_of("", prefix, text)
