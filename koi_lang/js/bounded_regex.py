@@ -49,7 +49,7 @@ class BoundedRegex:
             PatternError: the pattern is malformed or too large.
         """
         self.pattern = pattern
-        self._compiled = _compile(pattern, "".join(sorted(set(flags) & set("imsu"))))
+        self._compiled = compile_bounded(pattern, "".join(sorted(set(flags) & set("imsu"))))
         self._time = time_left or SearchTime()
 
     def is_in(self, text: str) -> bool:
@@ -69,11 +69,20 @@ class BoundedRegex:
 
 
 @lru_cache(maxsize=128)
-def _compile(pattern: str, flags: str) -> regex.Pattern[str]:
+def compile_bounded(pattern: str, flags: str, syntax: type[Translation] = Translation) -> regex.Pattern[str]:
+    """An expression of bounded size, whose searches take a `timeout`.
+
+    Args:
+        flags: of JavaScript.
+        syntax: how the pattern is translated.
+
+    Raises:
+        PatternError: the pattern is malformed or too large.
+    """
     if len(pattern) > LONGEST:
         raise PatternError(f"the regular expression `{pattern[:40]}…` is longer than {LONGEST} characters")
     options = (regex.IGNORECASE if "i" in flags else 0) | (regex.DOTALL if "s" in flags else 0)
-    translation = Translation(pattern, flags, captures=False)
+    translation = syntax(pattern, flags, captures=False)
     try:
         translated = translation.run()
         if translation.size > LARGEST:

@@ -43,6 +43,8 @@ ENTRANCES = {
     ("files", "koi_lang.runtime.tree"): "paths",
     # What is told of a folder goes by the names of what is closed, and files are opened by the guard.
     ("files", "koi_lang.std.code"): "working_files",
+    # Ripgrep of the system, with words to look for and names of files.
+    ("processes", "koi_lang.std.ripgrep"): "",
     ("processes", "koi_lang.runtime.command_process"): "commands",
     ("servers", "koi_lang.std.http_client"): "transport",
 }
