@@ -1,0 +1,180 @@
+"""Lines that a regular expression fits, in the files of a project: `grep` of `std/code`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from koi_lang.runtime.concurrency.stoppable_threads import run_in_thread
+from koi_lang.runtime.guards.working_files import working_path
+from koi_lang.runtime.tree.folders import OpenFolders
+from koi_lang.std.code.arguments import failure, whole_number
+from koi_lang.std.code.globs import file_matcher
+from koi_lang.std.code.line_patterns import LineMatch, LinePattern
+from koi_lang.std.code.project_files import MayRead, View, files_below, read_all
+from koi_lang.std.code.time_limits import TimeOverError, tick_for
+from koi_lang.std.code.tree_texts import TreeTexts, is_large
+from koi_lang.std.ripgrep import Ripgrep
+
+# What is given at most: matches, lines around each, characters of a line, and of all together.
+MOST_MATCHES, MOST_CONTEXT, LONGEST_LINE, MOST_TEXT = 1000, 20, 400, 200_000
+# From so many files on ripgrep is asked which of them hold what an expression needs, where it is installed.
+WORTH_A_HELPER = 500
+# How long all of it may take, in seconds of the processor.
+MOST_S = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class SearchRequest:
+    """What is searched for, and where.
+
+    Attributes:
+        pattern: in the syntax of JavaScript; it is looked for in each line by itself.
+        path: of a file or a folder.
+        glob: what files it is searched for in, such as `*.py`, `src/**/*.ts` or `!*.test.js`.
+        context: how many lines before and after each match are given.
+    """
+
+    pattern: str
+    path: str = "."
+    glob: str = ""
+    context: int = 0
+    ignore_case: bool = True
+    max_matches: int = 50
+
+
+async def grep(root: Path, request: SearchRequest, *, may_read: MayRead = read_all) -> dict[str, Any]:
+    """The lines of a project that a regular expression fits, by their files and numbers.
+
+    Args:
+        root: the folder of the project.
+        may_read: says what rules leave of it.
+
+    Returns:
+        `success`, `count` of the `results`, whether they are `truncated`, and for each `file`, `line`, `text` and, with
+        context, `before` and `after`; how many files that may hold it were `skipped`, by the reason; or `error`.
+
+    Raises:
+        AgentError: what is asked for is no search.
+        PatternError: the expression is malformed, or takes too long.
+        PermissionDeniedError: it is to be searched for in what is closed.
+    """
+    pattern = LinePattern(request.pattern, ignore_case=bool(request.ignore_case))
+    limits = _ResultLimits(
+        context=min(whole_number(request.context, "context"), MOST_CONTEXT),
+        most=min(whole_number(request.max_matches, "maxMatches", least=1), MOST_MATCHES),
+    )
+    fits = file_matcher(request.glob) if request.glob else read_all
+
+    def work(stop: Any) -> dict[str, Any]:
+        view = View(root.resolve(), may_read, stop)
+        files = _files(view, request.path)
+        if files is None:
+            return failure(f"there is no file or folder `{request.path}`", "`list_files` tells which there are")
+        return _Search(view, pattern, limits).run([path for path in files if fits(path)])
+
+    return await run_in_thread(work)
+
+
+def _files(view: View, path: str) -> Sequence[str] | None:
+    """The files below a path, or the one that it is; None where there is nothing. Raises PermissionDeniedError."""
+    found = working_path(view.root, path or ".")
+    name = found.relative_to(view.root).as_posix()
+    if found.is_dir():
+        return files_below(view, "" if name == "." else name)
+    view.require_reading(name, path)
+    return [name] if found.exists() else None
+
+
+@dataclass(frozen=True, slots=True)
+class _ResultLimits:
+    """How much is given: lines around each match, and matches."""
+
+    context: int
+    most: int
+
+
+class _Search:
+    def __init__(self, view: View, pattern: LinePattern, limits: _ResultLimits) -> None:
+        self._view, self._pattern, self._limits = view, pattern, limits
+        self._skipped: Counter[str] = Counter()
+        self._results: list[dict[str, Any]] = []
+        self._left = MOST_TEXT
+        self._tick = tick_for(view.stop, MOST_S)
+
+    def run(self, files: Sequence[str]) -> dict[str, Any]:
+        """The result of the action for these files."""
+        hint = ""
+        try:
+            is_cut = self._search(self._narrow(files))
+        except TimeOverError:
+            is_cut, hint = True, f"not all was searched in {MOST_S:.0f} s; name a folder, or give a `glob`"
+        result = {"success": True, "count": len(self._results), "truncated": is_cut, "results": self._results}
+        if self._skipped:
+            result["skipped"] = dict(sorted(self._skipped.items()))
+        return result | ({"hint": hint} if hint else {})
+
+    def _narrow(self, files: Sequence[str]) -> Sequence[str]:
+        """Those of the files that may hold what fits; all of them where nobody can tell faster than a search."""
+        words = [longest for longest, *_ in self._pattern.words]
+        helper = Ripgrep.find(self._view.root) if words and len(files) >= WORTH_A_HELPER else None
+        if helper is None:
+            return files
+        large = {path for path in files if is_large(self._view.root / path)}
+        small = [path for path in files if path not in large]
+        held = helper.files_with(words, small, ignore_case=self._pattern.ignores_case, stop=self._view.stop)
+        return files if held is None else [path for path in files if path in held or path in large]
+
+    def _search(self, files: Sequence[str]) -> bool:
+        """Note what fits; says whether there is more of it."""
+        with OpenFolders(self._view.root) as folders:
+            texts = TreeTexts(folders, self._skipped)
+            for path in files:
+                self._tick()
+                text = texts.text(path, self._pattern.may_be_in)
+                for match in self._pattern.lines(text, self._tick) if text else ():
+                    if len(self._results) == self._limits.most or self._left <= 0:
+                        return True
+                    self._note(path, text, match)
+        return False
+
+    def _note(self, path: str, text: str, match: LineMatch) -> None:
+        line = _window(text[match.start : match.end], match.at - match.start)
+        result: dict[str, Any] = {"file": path, "line": match.number, "text": line}
+        if self._limits.context:
+            result["before"] = [*_lines_before(text, match.start, self._limits.context)][::-1]
+            result["after"] = [*_lines_after(text, match.end, self._limits.context)]
+        self._left -= sum(map(len, (line, *result.get("before", ()), *result.get("after", ()))))
+        self._results.append(result)
+
+
+def _lines_before(text: str, start: int, count: int) -> Iterator[str]:
+    """The lines before one that begins at `start`, the nearest first."""
+    for _ in range(count):
+        if start == 0:
+            return
+        before = text.rfind("\n", 0, start - 1) + 1
+        yield _window(text[before : start - 1], 0)
+        start = before
+
+
+def _lines_after(text: str, end: int, count: int) -> Iterator[str]:
+    for _ in range(count):
+        start = end + 1
+        if start >= len(text):
+            return
+        found = text.find("\n", start)
+        end = len(text) if found < 0 else found
+        yield _window(text[start:end], 0)
+
+
+def _window(line: str, at: int) -> str:
+    """A line, or of a long one what stands around a place."""
+    if len(line) <= LONGEST_LINE:
+        return line
+    start = max(0, min(at - LONGEST_LINE // 4, len(line) - LONGEST_LINE))
+    end = start + LONGEST_LINE
+    return "…" * (start > 0) + line[start:end] + "…" * (end < len(line))
