@@ -11,6 +11,7 @@ import pytest
 from koi_lang.errors import AgentError, PermissionDeniedError
 from koi_lang.runtime.model_calls.images import images_in
 from koi_lang.std.code import opened_files
+from koi_lang.std.code.outlines import outline
 from koi_lang.std.code.reading import LONGEST_LINE, MOST_ENTRIES, MOST_LINES, MOST_SHOWN, read_file
 from tests.pictures import png
 from tests.std.project_folders import fill, give
@@ -149,7 +150,7 @@ def test_a_link_that_changes_leads_nowhere(tmp_path: Path) -> None:
     """Rules count for the file that is opened, whatever a path led to when they were asked about it."""
     fill(tmp_path, {"open/a.txt": "open", "private/a.txt": "private"})
     (tmp_path / "link").symlink_to("private")
-    for tool in (read_file,):
+    for tool in (read_file, outline):
         with pytest.raises(PermissionDeniedError):
             give(tool(tmp_path, "link/a.txt", may_read=lambda path: path == "open/a.txt"))
 
