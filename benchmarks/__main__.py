@@ -13,10 +13,12 @@ from benchmarks import (
     chats,
     compiling,
     computing,
+    editing,
     journal,
     mcp,
     playbooks,
     registry,
+    searching,
     sending,
     starting,
     talking,
@@ -37,6 +39,8 @@ SUBJECTS = {
     "journal": journal,
     "mcp": mcp,
     "workspace": workspace,
+    "editing": editing,
+    "searching": searching,
 }
 COLUMNS = f"{'figure':44} {'target':>16} {'median':>15}   {'spread':<23} verdict"
 

@@ -1,0 +1,83 @@
+"""Who works on a project, and the leave that they need: rules of the person first, then the person."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from koi_lang.runtime.context import current
+from koi_lang.runtime.guards.approval import require_approval
+from koi_lang.runtime.guards.file_access import FilePermission, PagePermission
+from koi_lang.runtime.guards.working_files import working_path
+from koi_lang.runtime.host import ApprovalRequest
+from koi_lang.std import effects
+from koi_lang.std.code.project_files import MayRead
+
+if TYPE_CHECKING:
+    from koi_lang.runtime.ports import RunPort
+
+
+@dataclass(frozen=True, slots=True)
+class Workplace:
+    """A project, and the agent that works on it.
+
+    Attributes:
+        root: the folder of the project.
+        run: None where Python works on it without a program; then nothing is asked.
+        agent: its name; empty outside of agents.
+    """
+
+    root: Path
+    run: RunPort | None
+    agent: str = ""
+
+    @classmethod
+    def current(cls) -> Workplace:
+        """Where the code stands that is running."""
+        asking = effects.agent()
+        return cls(effects.folder(), current.get(), "" if asking is None else asking.name)
+
+    def name_of(self, file: Path) -> str:
+        """The path of a file from the project, with `/` between its parts."""
+        return file.relative_to(self.root.resolve()).as_posix()
+
+    def may_read(self, path: str) -> bool:
+        """Whether rules leave a file to be seen without a question."""
+        if self.run is None:
+            return True
+        wanted, permissions = FilePermission("read", path), self.run.permissions
+        if permissions.denial(wanted):
+            return False
+        return not permissions.is_asked_about(wanted) or permissions.is_allowed(wanted)
+
+    async def require_reading(self, path: str) -> MayRead:
+        """Ask for leave to read a file; gives what may be read, so that no link leads elsewhere when it is opened.
+
+        Raises:
+            AgentError: it is no path.
+            PermissionDeniedError: it is closed to agents, a rule denies it, or has the person asked, who says no.
+        """
+        name = self.name_of(working_path(self.root, path))
+        if self.run is None or self.may_read(name):
+            return self.may_read
+        request = ApprovalRequest(f"read `{name}`", agent=self.agent)
+        await require_approval(self.run, request, FilePermission("read", name))
+        return lambda other: other == name or self.may_read(other)
+
+    async def require_writing(self, path: str, what: str, preview: str) -> None:
+        """Raise PermissionDeniedError unless a rule or the person allows to change a file.
+
+        Args:
+            what: says how, as a clause that follows on "wants to".
+            preview: the change as a unified diff.
+        """
+        if self.run is not None:
+            request = ApprovalRequest(what, agent=self.agent, preview=preview)
+            await require_approval(self.run, request, FilePermission("write", path))
+
+    async def require_page(self, host: str, url: str) -> None:
+        """Raise PermissionDeniedError unless a rule or the person allows to open a page of a host."""
+        if self.run is not None:
+            request = ApprovalRequest(f"open `{url}`", agent=self.agent)
+            await require_approval(self.run, request, PagePermission(host))

@@ -1,0 +1,202 @@
+"""Files of a project written and edited for agents, once the person allows what is shown: `write_file`, `edit_file`."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from koi_lang.errors import AgentError, PermissionDeniedError, reason
+from koi_lang.runtime.guards.working_files import open_folder, open_inside, working_path
+from koi_lang.runtime.guards.write_quota import count_written
+from koi_lang.std.code.access import Workplace
+from koi_lang.std.code.changed_lines import changed_lines
+from koi_lang.std.code.diff_preview import unified_diff
+from koi_lang.std.code.editing import apply_diff, replace_piece, replace_text
+from koi_lang.std.code.line_changes import Edit
+from koi_lang.std.code.project_files import require_reading
+from koi_lang.std.code.text_files import TextFile, decode_file, encode_file, encode_new, plain_ends, require_size
+
+NEW_MODE = 0o644
+# Makes the edit of a text.
+Change = Callable[[str], Edit]
+
+
+async def write_file(place: Workplace, path: str, content: str) -> dict[str, Any]:
+    """Make a file, or replace the text of one, which keeps its ends of lines and its byte order mark.
+
+    Returns:
+        `success` and `path`, with `created`, `noChanges`, or the new `lines` with their numbers.
+
+    Raises:
+        AgentError: it is no text, or the file is none.
+        PermissionDeniedError: a rule or the person does not allow it.
+    """
+    if not isinstance(content, str):
+        raise AgentError("`content` is no text", help="Give the whole text of the file.")
+    target = _Target.of(place, path)
+    if target.before is None:
+        return await _create(place, target, content)
+    return await _change(place, target, lambda text: replace_text(text, plain_ends(content)), "replace")
+
+
+async def edit_file(
+    place: Workplace, path: str, before: str | None = None, after: str | None = None, diff: str | None = None
+) -> dict[str, Any]:
+    """Change a part of a file: a piece that stands in it once, or by a unified diff.
+
+    Returns:
+        As `write_file` does, with `notes` where what was given differs from what stands in the file.
+
+    Raises:
+        AgentError: the place is not certain, or the file is no text.
+        PermissionDeniedError: a rule or the person does not allow it, or that the file is read, of which this tells.
+    """
+    may_read = await place.require_reading(path)
+    target = _Target.of(place, path)
+    require_reading(may_read, target.name, path)
+    if target.before is None:
+        raise AgentError(f"there is no file `{target.name}`", help="Make it with `write_file`.")
+    if diff is not None and before is None and after is None:
+        wanted = diff
+        _require_same_file(diff, target.name)
+        return await _change(place, target, lambda text: apply_diff(text, wanted), "edit")
+    if before is None or after is None or diff is not None:
+        raise AgentError("`edit_file` takes `before` and `after`, or a `diff`", help="Give one of the two.")
+    old, new = before, after
+    return await _change(place, target, lambda text: replace_piece(text, old, new), "edit")
+
+
+def _require_same_file(diff: str, name: str) -> None:
+    """Raise AgentError for a diff whose header names another file."""
+    for line in diff.splitlines():
+        mark, _, path = line.partition(" ")
+        named = path.partition("\t")[0].strip().rpartition("/")[2]
+        if mark in ("---", "+++") and path and named not in ("null", name.rpartition("/")[2]):
+            told = f"the diff is for `{path.strip()}`, and `path` is `{name}`"
+            raise AgentError(told, help="Give the diff of one file, with its path.")
+        if line.startswith("@@"):
+            return
+
+
+# ---------------------------------------------------------------- what is there
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """A file that is to be changed.
+
+    Attributes:
+        name: its path from the project.
+        before: what it holds; None where it is not there.
+    """
+
+    root: Path
+    file: Path
+    name: str
+    before: bytes | None
+
+    @classmethod
+    def of(cls, place: Workplace, path: str) -> _Target:
+        file = working_path(place.root, path, changing=True)
+        name = place.name_of(file)
+        return cls(place.root, file, name, _content(place.root, file, name))
+
+
+def _content(root: Path, file: Path, name: str) -> bytes | None:
+    try:
+        held = open_inside(root, file)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise AgentError(f"`{name}` cannot be opened: {reason(error)}") from error
+    try:
+        about = os.fstat(held)
+        if not stat.S_ISREG(about.st_mode):
+            what = "a folder" if stat.S_ISDIR(about.st_mode) else "no ordinary file"
+            raise AgentError(f"`{name}` is {what}", help="Name a file.")
+        require_size(about.st_size, name)
+        with open(held, "rb", closefd=False) as opened:
+            return opened.read()
+    finally:
+        os.close(held)
+
+
+# ---------------------------------------------------------------- changing it
+
+
+async def _create(place: Workplace, target: _Target, content: str) -> dict[str, Any]:
+    text = plain_ends(content)
+    data = encode_new(text, target.name)
+    edit = replace_text("", text)
+    await place.require_writing(target.name, f"create `{target.name}`", unified_diff("", text, target.name))
+    await _put(place, target, data)
+    return {"success": True, "path": target.name, "created": True, "lines": changed_lines(edit)}
+
+
+async def _change(place: Workplace, target: _Target, change: Change, verb: str) -> dict[str, Any]:
+    assert target.before is not None
+    known: TextFile = decode_file(target.before, target.name)
+    edit = change(known.text)
+    data = encode_file(known, edit, target.name)
+    if data == target.before:
+        return {"success": True, "path": target.name, "noChanges": True}
+    preview = unified_diff(known.text, edit.text, target.name)
+    await place.require_writing(target.name, f"{verb} `{target.name}`", preview)
+    await _put(place, target, data)
+    told = {"success": True, "path": target.name, "lines": changed_lines(edit)}
+    return {**told, "notes": list(edit.notes)} if edit.notes else told
+
+
+async def _put(place: Workplace, target: _Target, data: bytes) -> None:
+    """Replace a file, unless it has become another one since it was looked at."""
+    count_written(data.decode("utf-8", "replace"))
+    if place.run is None:
+        _replace(target, data)
+        return
+    async with place.run.changes.record([target.file], place.agent):
+        _replace(target, data)
+
+
+def _replace(target: _Target, data: bytes) -> None:
+    """Write beside the file and rename, in a folder that was opened without following links."""
+    if _content(target.root, target.file, target.name) != target.before:
+        help = "Read it again, and make the change to what stands there now."
+        raise AgentError(f"`{target.name}` has been changed by somebody else meanwhile", help=help)
+    try:
+        folder = open_folder(target.root, target.file.parent, make=True)
+    except OSError as error:
+        raise PermissionDeniedError(f"`{target.name}` cannot be written: {reason(error)}") from error
+    try:
+        _write_in(folder, target.file.name, data)
+    except OSError as error:
+        raise AgentError(f"`{target.name}` cannot be written: {reason(error)}") from error
+    finally:
+        os.close(folder)
+
+
+def _write_in(folder: int, name: str, data: bytes) -> None:
+    beside = f".{name[:100]}.{secrets.token_hex(4)}"
+    held = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, NEW_MODE, dir_fd=folder)
+    try:
+        with open(held, "wb") as opened:
+            opened.write(data)
+            opened.flush()
+            if (mode := _mode_of(name, folder)) is not None:
+                os.fchmod(opened.fileno(), mode)
+            os.fsync(opened.fileno())
+        os.replace(beside, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except BaseException:
+        os.unlink(beside, dir_fd=folder)
+        raise
+
+
+def _mode_of(name: str, folder: int) -> int | None:
+    try:
+        return stat.S_IMODE(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
+    except FileNotFoundError:
+        return None
