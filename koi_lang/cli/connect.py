@@ -18,6 +18,7 @@ from koi_lang.llm.providers import PROVIDERS, STAND_INS, provider_named
 from koi_lang.setup.availability import check_provider, ollama_address
 from koi_lang.setup.keys.lookup import Keys
 from koi_lang.setup.keys.store import KEYRING
+from koi_lang.setup.search_services import SEARCH_SERVICES, search_service
 
 if TYPE_CHECKING:
     from koi_lang.cli import connect_server
@@ -36,6 +37,8 @@ else:
 def command(provider: str | None, status: bool, no_test: bool, no_browser: bool, as_json: bool) -> None:
     """Keep a key for PROVIDER, typed here or piped in; `status` shows what is connected.
 
+    `brave` and `tavily` search the web.
+
     For the address of an MCP server, or its name in koi.toml or .mcp.json, sign in with a browser.
     """
     keys = Keys(Path.cwd())
@@ -49,16 +52,24 @@ def command(provider: str | None, status: bool, no_test: bool, no_browser: bool,
     if name.lower() in STAND_INS:
         told = f"`{name}` stands in for a model within koi, so there is nothing to connect"
         raise UsageError(told, help=f"These can be connected: {', '.join(row.name for row in PROVIDERS)}.")
+    if (service := search_service(name)) is not None:
+        _keep_key(f"{service.name} is connected", service.key, _read_key(service.name), keys)
+        return
     row = provider_named(name)
     if not row.keys:
         _meet_ollama()
         return
-    value = _read_key(row)
-    others = [copy.place for copy in keys.copies(row.keys[0]) if copy.place not in (KEYRING, "file")]
+    value = _read_key(row.name)
     count = "" if no_test else _test_key(row, value, keys)
-    place = keys.store.keep(row.keys[0], value)
+    _keep_key(f"{row.name} is connected{count}", row.keys[0], value, keys)
+
+
+def _keep_key(told: str, variable: str, value: str, keys: Keys) -> None:
+    """Keep a key, and say where it is and what counts before it."""
+    others = [copy.place for copy in keys.copies(variable) if copy.place not in (KEYRING, "file")]
+    place = keys.store.keep(variable, value)
     where = "the keyring of this system" if place == KEYRING else f"`{keys.store.path}`, which only you can read"
-    click.echo(f"{row.name} is connected{count}; the key is in {where}")
+    click.echo(f"{told}; the key is in {where}")
     if others:
         click.echo(f"note: the key in {_place(others[0])} counts before it", err=True)
 
@@ -71,16 +82,16 @@ def _pick_provider(keys: Keys) -> str:
     return selection.pick_one("Which provider?", labels, otherwise=otherwise)
 
 
-def _read_key(row: Provider) -> str:
+def _read_key(name: str) -> str:
     """The key: typed without being shown, or the first line of what is piped in."""
     if sys.stdin.isatty():
-        value = click.prompt(f"Key of {row.name}", hide_input=True, err=True, default="", show_default=False)
+        value = click.prompt(f"Key of {name}", hide_input=True, err=True, default="", show_default=False)
     else:
         value = sys.stdin.readline()
     value = str(value).strip()
     if not value:
-        help = f"Type it, or pipe it in: `koi connect {row.name} < key.txt`."
-        raise UsageError(f"no key was given for `{row.name}`", help=help)
+        help = f"Type it, or pipe it in: `koi connect {name} < key.txt`."
+        raise UsageError(f"no key was given for `{name}`", help=help)
     if not value.isprintable() or not value.isascii() or " " in value:
         raise UsageError("this is no key: it has spaces or special characters", help="Copy it once more, alone.")
     return value
@@ -116,12 +127,13 @@ def _meet_ollama() -> None:
 def _states(keys: Keys) -> list[dict[str, Any]]:
     """Which key counts for each provider that has one, and where else there is one."""
     states = []
-    for row in PROVIDERS:
-        copies = list(keys.copies(row.keys[0])) if row.keys else []
+    variables = [(row.name, row.keys[0]) for row in PROVIDERS if row.keys]
+    for name, variable in (*variables, *((service.name, service.key) for service in SEARCH_SERVICES)):
+        copies = list(keys.copies(variable))
         if copies:
             first, *others = copies
             about = {"place": first.place, "variable": first.name, "key": first.masked_key}
-            states.append({"provider": row.name, **about, "also": [other.place for other in others]})
+            states.append({"provider": name, **about, "also": [other.place for other in others]})
     return states
 
 

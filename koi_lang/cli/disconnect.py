@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,9 +10,9 @@ import click
 
 from koi_lang.errors import UsageError
 from koi_lang.lazy import lazy_module
-from koi_lang.llm.connection import Provider
 from koi_lang.llm.providers import PROVIDERS, provider_named
 from koi_lang.setup.keys.lookup import Keys
+from koi_lang.setup.search_services import SEARCH_SERVICES, search_service
 
 if TYPE_CHECKING:
     from koi_lang.cli import connect_server
@@ -35,17 +36,25 @@ def command(provider: str | None) -> None:
     if connect_server.is_server(name, Path.cwd()):
         connect_server.forget_server(name, keys)
         return
-    rows = [row for row in PROVIDERS if row.keys] if name == ALL else [provider_named(name)]
-    removed = [row for row in rows if _remove(row, keys)]
+    known = _known_keys()
+    service = search_service(name)
+    names = list(known) if name == ALL else [service.name if service else provider_named(name).name]
+    removed = [each for each in names if _remove(each, known.get(each, ()), keys)]
     if not removed:
-        click.echo(f"koi keeps no key{'' if name == ALL else f' of {rows[0].name}'}")
-    for row in rows:
-        _tell_rest(row, keys)
+        click.echo(f"koi keeps no key{'' if name == ALL else f' of {names[0]}'}")
+    for each in names:
+        _tell_rest(known.get(each, ()), keys)
+
+
+def _known_keys() -> dict[str, Sequence[str]]:
+    """The variables of the keys of all that can be connected, by its name."""
+    rows = {row.name: row.keys for row in PROVIDERS if row.keys}
+    return {**rows, **{service.name: (service.key,) for service in SEARCH_SERVICES}}
 
 
 def _pick_provider(keys: Keys) -> str:
     kept = keys.store.places()
-    names = [row.name for row in PROVIDERS if any(name in kept for name in row.keys)]
+    names = [name for name, variables in _known_keys().items() if any(each in kept for each in variables)]
     if not names:
         raise UsageError("koi keeps no key", help="`koi connect PROVIDER` keeps one.")
     options = [(name, name) for name in (*names, ALL)]
@@ -54,16 +63,16 @@ def _pick_provider(keys: Keys) -> str:
     )
 
 
-def _remove(row: Provider, keys: Keys) -> bool:
-    """Remove what is kept for a provider, under each of its names; says whether there was anything."""
-    places = [place for name in row.keys for place in keys.store.forget(name)]
+def _remove(name: str, variables: Sequence[str], keys: Keys) -> bool:
+    """Remove what is kept for a provider, under each of its variables; says whether there was anything."""
+    places = [place for each in variables for place in keys.store.forget(each)]
     if places:
-        click.echo(f"{row.name}: the key was removed from the {' and the '.join(dict.fromkeys(places))}")
+        click.echo(f"{name}: the key was removed from the {' and the '.join(dict.fromkeys(places))}")
     return bool(places)
 
 
-def _tell_rest(row: Provider, keys: Keys) -> None:
+def _tell_rest(variables: Sequence[str], keys: Keys) -> None:
     """Name the places that still have a key; those belong to the person."""
-    for copy in keys.copies(row.keys[0]) if row.keys else ():
+    for copy in keys.copies(variables[0]) if variables else ():
         place = "`.env`" if copy.place == ".env" else f"the {copy.place}"
         click.echo(f"note: {place} still has `{copy.name}`, which koi does not touch", err=True)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar, cast
+from urllib.parse import urlsplit
 
 from koi_lang.diagnostics import SLIP_IN_FOUR, nearest
 from koi_lang.efforts import EFFORTS, effort_help
@@ -74,6 +75,18 @@ def _check_model(value: Any, name: str) -> tuple[str, str | None] | None:
         return f"has no `{unknown}`", _advice(unknown, MODEL_OPTIONS)
     effort = value.get("effort", EFFORTS[0])
     return None if effort in EFFORTS else (f"has an `effort` {effort!r}", effort_help(effort))
+
+
+def _check_address(value: Any, name: str) -> tuple[str, str | None] | None:
+    """What an address of the web has to be."""
+    try:
+        parts = urlsplit(value if isinstance(value, str) else "")
+        is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_address = False
+    if is_address and parts.username is None and not (parts.query or parts.fragment) and value.isprintable():
+        return None
+    return f"must be an address of the web, not {value!r}", f'Write `{name} = "http://localhost:8888"`.'
 
 
 COUNT, AMOUNT = _above_zero("whole number", int), _above_zero("number", int, float)
@@ -150,6 +163,13 @@ class SnapshotSettings:
     megabytes: int = field(default=500, metadata=COUNT)
 
 
+@dataclass(frozen=True, slots=True)
+class WebSettings:
+    """`[web]`: the address of a SearXNG that searches the web."""
+
+    search: str | None = field(default=None, metadata={"check": _check_address})
+
+
 SECTIONS: Mapping[str, type] = {
     "http": HttpSettings,
     "limits": LimitSettings,
@@ -158,6 +178,7 @@ SECTIONS: Mapping[str, type] = {
     "permissions": PermissionSettings,
     "shell": ShellSettings,
     "snapshots": SnapshotSettings,
+    "web": WebSettings,
 }
 
 ROLES, LIMITS = (tuple(each.name for each in fields(section)) for section in (ModelSettings, LimitSettings))
@@ -207,6 +228,11 @@ def shell_settings(folder: Path) -> ShellSettings:
 def allowed_hosts(folder: Path) -> list[str]:
     """What `[http] allow = ["127.0.0.1:8080", "10.1.0.0/16"]` in `koi.toml` allows. Raises SettingsError."""
     return list(_read_section(folder, HttpSettings).allow)
+
+
+def search_address(folder: Path) -> str | None:
+    """The SearXNG of `search = "http://localhost:8888"` in `[web]` of `koi.toml`. Raises SettingsError."""
+    return _read_section(folder, WebSettings).search
 
 
 def most_of_snapshots(folder: Path) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import zlib
+from collections.abc import Sequence
 from typing import Any
 
 import httpx2
@@ -19,11 +20,20 @@ from koi_lang.std.rules import require_host
 MOST_REDIRECTS = 5
 
 
-async def send_request(asked: CheckedRequest) -> dict[str, Any]:
-    """What a server answers, as a value. Raises PermissionDeniedError, AgentError."""
+async def send_request(asked: CheckedRequest, *, follows: bool = True, allowed: Sequence[str] = ()) -> dict[str, Any]:
+    """What a server answers, as a value.
+
+    Args:
+        follows: whether an answer that leads elsewhere is followed there.
+        allowed: hosts that may be reached beside those of `koi.toml`, although they are not public.
+
+    Raises:
+        PermissionDeniedError: the host is not public and not allowed.
+        AgentError: no answer came, or one that is too large, too late, or no text.
+    """
     try:
         async with asyncio.timeout(asked.timeout_s):
-            return await _receive(asked)
+            return await _receive(asked, follows, allowed)
     except TimeoutError as error:
         told = f"`{asked.address}` did not answer within {asked.timeout_s:g} s"
         raise AgentError(told, help="Give it more time with `timeout`, in seconds.") from error
@@ -34,13 +44,17 @@ async def send_request(asked: CheckedRequest) -> dict[str, Any]:
         raise AgentError(f"`{asked.address}` cannot be reached: {why}") from error
 
 
-async def _receive(asked: CheckedRequest) -> dict[str, Any]:
-    guarded = Guarded(Allowed.of(project.allowed_hosts(folder())))
+async def _receive(asked: CheckedRequest, follows: bool, allowed: Sequence[str]) -> dict[str, Any]:
+    guarded = Guarded(Allowed.of([*project.allowed_hosts(folder()), *allowed]))
     headers = {"user-agent": "koi", "accept-encoding": "gzip", **asked.headers}
     async with httpx2.AsyncClient(
-        transport=guarded, trust_env=False, follow_redirects=True, max_redirects=MOST_REDIRECTS, timeout=asked.timeout_s
+        transport=guarded,
+        trust_env=False,
+        follow_redirects=follows,
+        max_redirects=MOST_REDIRECTS,
+        timeout=asked.timeout_s,
     ) as client:
-        client.event_hooks = {"request": [_require_web, _require_rules]}
+        client.event_hooks = {"request": [_require_web, *([_require_rules] if follows else [])]}
         body = None if asked.body is None else asked.body.encode("utf-8", "replace")
         async with client.stream(asked.method, asked.address, headers=headers, content=body) as answer:
             data = await _body(answer, asked)

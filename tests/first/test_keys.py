@@ -238,6 +238,16 @@ def test_disconnecting_all_proves_that_nothing_is_left(machine: Machine, keyring
     assert (keyring.read_text(), (machine.config / "keys.json").read_text()) == ("{}", "{}")
 
 
+def test_services_that_search_are_connected_like_providers(machine: Machine) -> None:
+    """Their keys are kept under their own variables, listed without being shown, and removed again."""
+    done = machine.now("connect", "Brave", said=f"{KEY}\n")
+
+    assert done.out.startswith("brave is connected; the key is in ")
+    assert machine.now("connect", "status").out.split() == ["brave", "file", "BRAVE_SEARCH_API_KEY", "…MARK"]
+    assert machine.now("disconnect", "brave").out == "brave: the key was removed from the file\n"
+    assert machine.now("disconnect", "brave").out == "koi keeps no key of brave\n"
+
+
 def test_connecting_says_what_counts_before(machine: Machine) -> None:
     """Who keeps a key while the environment has another is told which one is used."""
     machine.set(**{NAME: "sk-another-key-0123456789"})
