@@ -60,6 +60,7 @@ class Example:
     def written(self, folder: Path) -> Path:
         """The file of the program, with the files that it needs beside it."""
         for name, text in {**self.files, "example.koi": self.program}.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text(text, "utf-8")
         return folder / "example.koi"
 
