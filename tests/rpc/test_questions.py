@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from koi_lang.extensions import additions
 from tests.playbook.playing import act, done
 from tests.rpc.talking import Talk, Talker
 
@@ -93,3 +94,22 @@ def test_a_timeout_closes_only_its_own_request(talk: Talker) -> None:
         assert ["made-1"] == [path.name for path in talk.folder.glob("made-*")]
 
     talk(program(2), test, answer_s=2.0)
+
+
+def test_a_change_is_shown_to_the_client(talk: Talker) -> None:
+    """A request for a change carries the difference, and the rule of `always`."""
+
+    async def test(client: Talk) -> None:
+        await client.data("run_playbook", name="Main.go", args={})
+        client.answer(act("write_file", path="src/a.txt", content="one\n"))
+        request = await client.until("approval_request")
+        assert ("create `src/a.txt`", "write=src/") == (request["what"], request["always"])
+        assert request["preview"] == "--- /dev/null\n+++ b/src/a.txt\n@@ -0,0 +1,1 @@\n+one"
+        await client.data("approve", request=request["id"], decision="no", reason="not here")
+        client.answer(done())
+        await client.until("call_ended")
+
+        assert "the person did not allow to create `src/a.txt`: not here" in client.model.requests[1].messages[-1].text
+
+    source = 'import "std/code"\n' + program(1)
+    talk(source, test, added=additions(talk.player.load(source), use_installed=False))

@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
+from koi_lang.compiler.imports import Unit
 from koi_lang.compiler.rules.kinds import WORDS, Kind, kind_of
 from koi_lang.compiler.rules.program import is_variable
 from koi_lang.compiler.rules.table import Report, rule
@@ -30,10 +31,15 @@ _FIELDS = {
     "mcp_read_resource": "mcp:string uri?", "mcp_get_prompt": "mcp:string prompt? input?",
     "read_output": "id:number from?:number count?:number",
 }  # fmt: skip
+# What programs that import `std/code` have beside these.
+TOOLS = frozenset(
+    "read_file list_files grep outline find_symbol write_file edit_file run_command web_fetch web_search think".split()
+)
 # What code has instead of actions that other implementations of Koi have.
 INSTEAD = {
-    "read_file": '`readFile(path)` of `import "std/files"`',
-    "write_file": '`writeFile(path, text)` of `import "std/files"`',
+    **dict.fromkeys(TOOLS, 'it after `import "std/code"`, which has it'),
+    "read_file": '`readFile(path)` of `import "std/files"`, or `import "std/code"`',
+    "write_file": '`writeFile(path, text)` of `import "std/files"`, or `import "std/code"`',
     "web_fetch": "`await fetch(url)`", "llm": '`callAction("call_llm", { instruction: "…", data: … })`',
     "ask": '`callAction("prompt_user", { question: "…" })`', "delegate": "`await send peers.event(…).any()(…)`",
 }  # fmt: skip
@@ -87,6 +93,18 @@ def wrong_fields(file: Analysis, report: Report) -> None:
                 report.add(property.value.span, message, help=f"give it {_word(wanted)}.")
 
 
+def _imports_tools(unit: Unit) -> bool:
+    """Whether a file, or one that it imports at any distance, imports the part that adds tools."""
+    seen: dict[str, Unit] = {}
+    waiting = [unit]
+    while waiting:
+        current = waiting.pop()
+        if current.path not in seen:
+            seen[current.path] = current
+            waiting += current.reached
+    return any(imported.statement.path.value == "std/code" for each in seen.values() for imported in each.imports)
+
+
 def _check_data(call: n.Call, name: n.Text, kind: Kind | None, report: Report) -> None:
     """Report what is no object in place of the fields; most actions have one that must be given."""
     first = next((field for field, (is_needed, _) in FIELDS[name.value].items() if is_needed), None)
@@ -115,6 +133,8 @@ def unknown_action(file: Analysis, report: Report) -> None:
             continue
         known = FIELDS.get(name.value)
         if known is None:
+            if name.value in TOOLS and _imports_tools(file.unit):
+                continue
             near = nearest(name.value, FIELDS, alike=SLIP_IN_FOUR)
             instead = INSTEAD.get(name.value) or (f'`callAction("{near}", …)`' if near else None)
             if instead is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
@@ -21,7 +21,7 @@ def unused_import(file: Analysis, report: Report) -> None:
     """A file is imported, and nothing that it brings is used.
 
     An import brings everything that the file declares or imports in turn. A Python module that is imported without a
-    name is never reported: importing it may be all it is for.
+    name, or by another file that does not use the name, is never reported: importing it may be all it is for.
 
     Wrong:
 
@@ -42,8 +42,8 @@ def unused_import(file: Analysis, report: Report) -> None:
     for imported in file.unit.imports:
         if imported.kind == "python" and imported.statement.name is None:
             continue
-        brought = _brought(imported, file.unit)
-        if brought.isdisjoint(used):
+        units = _files_behind(imported, file.unit)
+        if _brought(imported, units).isdisjoint(used) and not any(map(_has_effect, units)):
             path = imported.statement.path
             report.add(path.span, f"nothing that `{path.value}` brings is used here", help="remove the import.")
 
@@ -177,10 +177,8 @@ def _members(file: Analysis) -> Iterator[str]:
             yield member.value.name
 
 
-def _brought(imported: Imported, importer: Unit) -> set[str]:
-    """The names that an import statement brings, at any distance."""
-    if imported.kind != "koi":
-        return {imported.name or ""}
+def _files_behind(imported: Imported, importer: Unit) -> list[Unit]:
+    """The files that an import statement brings, at any distance."""
     waiting = [unit for unit in importer.reached if unit.path == imported.target]
     found: dict[str, Unit] = {}
     while waiting:
@@ -188,6 +186,18 @@ def _brought(imported: Imported, importer: Unit) -> set[str]:
         if unit is not importer and unit.path not in found:
             found[unit.path] = unit
             waiting += unit.reached
-    return {
-        symbol.name for unit in found.values() for symbol in own_symbols(unit) if symbol.kind not in ("mcp", "module")
-    }
+    return list(found.values())
+
+
+def _has_effect(unit: Unit) -> bool:
+    """Whether a file imports a Python module only to have it imported, such as one that adds actions."""
+    modules = [imported for imported in unit.imports if imported.kind == "python"]
+    words = WORD.findall(unit.source.text)
+    return any(imported.name is None or words.count(imported.name) == 1 for imported in modules)
+
+
+def _brought(imported: Imported, units: Sequence[Unit]) -> set[str]:
+    """The names that an import statement brings by files, or the one that a Python module has."""
+    if imported.kind != "koi":
+        return {imported.name or ""}
+    return {symbol.name for unit in units for symbol in own_symbols(unit) if symbol.kind not in ("mcp", "module")}

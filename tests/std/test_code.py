@@ -1,0 +1,307 @@
+"""`std/code`: tools as actions of playbooks, what they need, and what the person is asked."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from koi_lang.compiler.rules.actions import TOOLS
+from koi_lang.extensions import additions
+from koi_lang.program import build
+from koi_lang.runtime.guards.access_rules import parse_rule
+from koi_lang.runtime.guards.permissions import Restrictions
+from koi_lang.runtime.host import ApprovalDecision, ApprovalRequest
+from koi_lang.std.code import actions
+from tests.playbook.conftest import play as play
+from tests.playbook.playing import Played, Player, act, done, solo
+from tests.running import RecordingHost
+
+PROGRAM = 'import "std/code"\n' + solo("write", "execute")
+YES = ApprovalDecision("yes")
+READER = 'import "std/code"\n' + solo("read")
+
+
+@dataclass(slots=True)
+class Person(RecordingHost):
+    """Somebody who gives the same answer each time, and keeps what was asked."""
+
+    decision: ApprovalDecision = YES
+    requests: list[ApprovalRequest] = field(default_factory=list)
+
+    async def approve(self, request: ApprovalRequest) -> ApprovalDecision:
+        """Keep the request."""
+        self.requests.append(request)
+        return self.decision
+
+
+def work(play: Player, folder: Path, *actions: dict[str, Any], program: str = PROGRAM, **services: Any) -> Played:
+    """What comes of some actions in a folder."""
+    added = additions(play.load(program), use_installed=False)
+    return play(program, [*actions, done()], folder=folder, added=added, **services)
+
+
+def test_a_file_is_written_once_it_is_allowed(play: Player, tmp_path: Path) -> None:
+    """The person sees the difference, and who asks."""
+    (tmp_path / "a.txt").write_text("one\ntwo\n")
+    person = Person()
+
+    played = work(play, tmp_path, act("write_file", path="a.txt", content="one\n2\n"), host=person)
+
+    assert played.error is None
+    assert (tmp_path / "a.txt").read_text() == "one\n2\n"
+    (request,) = person.requests
+    assert (request.what, request.agent, request.always) == ("replace `a.txt`", "Main", "write=a.txt")
+    assert request.preview == "--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+2"
+
+
+def test_a_piece_is_edited(play: Player, tmp_path: Path) -> None:
+    """By a piece that stands there once, or by a diff; nothing is done where the place is unclear."""
+    (tmp_path / "a.py").write_text("def parse(x):\n    return x\n\n\nx = 1\nx = 1\n")
+    actions = [
+        act("edit_file", path="a.py", before="parse", after="read"),
+        act("edit_file", path="a.py", diff="@@\n-    return x\n+    return x + 1\n"),
+        act("edit_file", path="a.py", before="x = 1", after="x = 2"),
+        act("edit_file", path="a.py", before="x"),
+        act("edit_file", path="a.py", diff="--- a/b.py\n+++ b/b.py\n@@\n-x = 1\n+x = 2\n"),
+    ]
+
+    played = work(play, tmp_path, *actions, allow=["write:**"])
+
+    assert (tmp_path / "a.py").read_text() == "def read(x):\n    return x + 1\n\n\nx = 1\nx = 1\n"
+    first, second, third, fourth, fifth = played.feedback[1:]
+    assert "1\\tdef read(x):" in first
+    assert "2\\t    return x + 1" in second
+    assert "stands 2 times" in third
+    assert "takes `before` and `after`, or a `diff`" in fourth
+    assert "the diff is for `a/b.py`" in fifth
+
+
+def test_without_a_person_nothing_is_written(play: Player, tmp_path: Path) -> None:
+    """The model is told what would allow it."""
+    played = work(play, tmp_path, act("write_file", path="src/a.txt", content="x"))
+
+    assert not (tmp_path / "src").exists()
+    assert "DENIED: nobody can be asked to let an agent create `src/a.txt`" in played.feedback[1]
+
+
+def test_a_no_comes_with_its_reason(play: Player, tmp_path: Path) -> None:
+    """The model is told why, in the words of the person."""
+    person = Person(decision=ApprovalDecision("no", "the name is wrong"))
+
+    played = work(play, tmp_path, act("write_file", path="a.txt", content="x"), host=person)
+
+    assert "did not allow to create `a.txt`: the name is wrong" in played.feedback[1]
+
+
+def test_from_now_on_is_for_the_folder(play: Player, tmp_path: Path) -> None:
+    """The next file in it is not asked about, one elsewhere is."""
+    person = Person(decision=ApprovalDecision("always"))
+    actions = [act("write_file", path=path, content="x") for path in ("src/a", "src/b/c", "docs/a")]
+
+    work(play, tmp_path, *actions, host=person)
+
+    assert [request.what for request in person.requests] == ["create `src/a`", "create `docs/a`"]
+
+
+def test_rules_go_before_the_person(play: Player, tmp_path: Path) -> None:
+    """Denied is denied, allowed is not asked about, and what may not be read is not found."""
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data/a.txt").write_text("needle")
+    restrictions = Restrictions((parse_rule("*:data/**"),))
+    actions = [
+        act("write_file", path="data/a.txt", content="x"),
+        act("write_file", path="src/a.txt", content="x"),
+        act("grep", pattern="needle"),
+        act("read_file", path="data/a.txt"),
+    ]
+
+    played = work(play, tmp_path, *actions, allow=["write:**"], restrictions=restrictions)
+
+    written, made, found, read = played.feedback[1:]
+    assert "the rule `*:data/**` of the person denies it" in written
+    assert "DENIED" in read
+    assert '"created":true' in made
+    assert '"count":0' in found
+
+
+@pytest.mark.parametrize(
+    "action",
+    [act("write_file", path="a", content="x"), act("run_command", command="touch a"), act("shell", command="touch a")],
+    ids=lambda action: action["intent"],
+)
+def test_a_role_says_what_there_is(play: Player, tmp_path: Path, action: dict[str, Any]) -> None:
+    """Who may only read is neither told of other tools nor has them carried out."""
+    played = work(play, tmp_path, action, program=READER, allow=["shell", "write:**"])
+
+    assert "needs the permission" in played.feedback[1]
+    assert f"- {action['intent']}(" not in played.requests[0].system
+    assert not (tmp_path / "a").exists()
+
+
+def test_a_change_of_somebody_else_is_not_lost(play: Player, tmp_path: Path) -> None:
+    """A file that has changed while the person was asked is left as it is."""
+
+    class Slow(Person):
+        async def approve(self, request: ApprovalRequest) -> ApprovalDecision:
+            (tmp_path / "a.txt").write_text("mine")
+            return ApprovalDecision("yes")
+
+    (tmp_path / "a.txt").write_text("old")
+    played = work(play, tmp_path, act("write_file", path="a.txt", content="new"), host=Slow())
+
+    assert "changed by somebody else meanwhile" in played.feedback[1]
+    assert (tmp_path / "a.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("data", "content", "expected"),
+    [
+        (b"a\r\nb\r\n", "a\nc\n", b"a\r\nc\r\n"),
+        (b"\xef\xbb\xbfa\n", "b\n", b"\xef\xbb\xbfb\n"),
+        (b"a\nb", "a\nc", b"a\nc"),
+        (b"#!/bin/sh\n", "#!/bin/sh\nls\n", b"#!/bin/sh\nls\n"),
+    ],
+    ids=["CRLF", "mark", "no end", "mode"],
+)
+def test_what_a_file_has_is_kept(play: Player, tmp_path: Path, data: bytes, content: str, expected: bytes) -> None:
+    """Ends of lines, the byte order mark, a missing last end, the permissions."""
+    file = tmp_path / "a.sh"
+    file.write_bytes(data)
+    file.chmod(0o751)
+
+    work(play, tmp_path, act("write_file", path="a.sh", content=content), allow=["write:**"])
+
+    assert file.read_bytes() == expected
+    assert file.stat().st_mode & 0o777 == 0o751
+
+
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [
+        (".env", "hold secrets"),
+        ("../x", "outside of the project"),
+        (".koi/runs/x", "closed to agents"),
+        ("koi.toml", "only be changed by the person"),
+        (".mcp.json", "only be changed by the person"),
+        (".koi-config.json", "only be changed by the person"),
+        ("latin.txt", "Latin-1"),
+        ("binary", "is binary"),
+        ("folder", "is a folder"),
+        ("pipe", "no ordinary file"),
+        (".", "is the folder of the project"),
+        ("a" * 256, "is no path: a name has at most 255 bytes"),
+        ("a/" * 600, "is no path"),
+    ],
+)
+def test_what_cannot_be_written_says_why(play: Player, tmp_path: Path, path: str, told: str) -> None:
+    """In a sentence, and nothing is changed."""
+    (tmp_path / "latin.txt").write_bytes("Käse\n".encode("latin-1") * 3)
+    (tmp_path / "binary").write_bytes(b"\0\1\2" * 100)
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+
+    played = work(play, tmp_path, act("write_file", path=path, content="x"), allow=["write:**", "shell"])
+
+    assert told in played.feedback[1]
+    assert "Traceback" not in played.feedback[1]
+
+
+SURFER = 'import "std/code"\n' + solo("web_access")
+
+
+@pytest.mark.parametrize(("allow", "told"), [((), "nobody can be asked"), (("web:127.0.0.1",), "no public address")])
+def test_a_page_is_asked_about_first(play: Player, tmp_path: Path, allow: tuple[str, ...], told: str) -> None:
+    """A host needs a rule or the person; a rule of files and pages opens no private one."""
+    played = work(play, tmp_path, act("web_fetch", url="http://127.0.0.1:9/x"), program=SURFER, allow=allow)
+
+    assert told in played.feedback[1]
+
+
+def test_a_long_file_is_shown_whole(play: Player, tmp_path: Path) -> None:
+    """A model reads as much of a file as the tool gives, not what other results are cut to."""
+    (tmp_path / "a.txt").write_text("".join(f"line {number}\n" for number in range(1, 1501)))
+
+    played = work(play, tmp_path, act("read_file", path="a.txt"), program=READER)
+
+    assert "1500\\tline 1500" in played.feedback[1]
+
+
+def test_checks_know_the_tools() -> None:
+    """The compiler lists what there is without knowing it."""
+    assert {tool.function.__name__ for tool in actions.TOOLS} == TOOLS
+
+
+@pytest.mark.parametrize(("imported", "codes"), [("std/code", []), ("std/tasks", ["E0235"])])
+def test_code_has_the_tools_as_actions(tmp_path: Path, imported: str, codes: list[str]) -> None:
+    """No check takes them for unknown where they are imported."""
+    code = 'agent Main : Worker { on go() { await this.callAction("read_file", { path: "a" }) } }'
+    (tmp_path / "a.koi").write_text(f'import "{imported}"\nrole Worker {{ can read }}\n{code}\nrun Main.go()\n')
+
+    found = [problem.code for problem in build.check(str(tmp_path / "a.koi")).diagnostics]
+
+    assert [code for code in found if code == "E0235"] == codes
+
+
+def test_an_edit_tells_nothing_of_what_may_not_be_read(play: Player, tmp_path: Path) -> None:
+    """Neither the lines around it, nor whether a text stands there."""
+    (tmp_path / "a.txt").write_text("secret\nb\nc\n")
+    restrictions = Restrictions((parse_rule("read:a.txt"),))
+    actions = [act("edit_file", path="a.txt", before=text, after="x") for text in ("b", "nothing")]
+
+    played = work(play, tmp_path, *actions, allow=["write:**"], restrictions=restrictions)
+
+    first, second = played.feedback[1:]
+    assert first == second
+    assert "DENIED: the person did not allow to read `a.txt`" in first
+    assert (tmp_path / "a.txt").read_text() == "secret\nb\nc\n"
+
+
+FILES = (
+    """
+import "std/files"
+import "std/http"
+role Worker { can write, can web_access }
+agent Main : Worker {
+  uses skill Files, FileChanges, Http
+  on go(args) { playbook """
+    + '"""Do the work."""'
+    + """ }
+  on look() {
+    const told = []
+    for (const work of [
+      async () => await readFile("data/a.txt"), async () => await writeFile("data/b.txt", "x"),
+      async () => await moveFile("c.txt", "data/c.txt"), async () => await fetchText("http://127.0.0.1:9/"),
+    ]) {
+      try { told.push(await work()) } catch (error) { told.push(error.message) }
+    }
+    return { told, listed: await listFiles("**/*.txt"), plain: await readFile("c.txt") }
+  }
+}
+"""
+)
+
+
+def test_what_is_denied_is_denied_to_authors(play: Player, tmp_path: Path) -> None:
+    """Files and pages by the standard library, in code and by models; the rest is for the author to decide."""
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data/a.txt").write_text("secret plans")
+    (tmp_path / "c.txt").write_text("plain")
+    restrictions = Restrictions((parse_rule("*:data/**"), parse_rule("web:*")))
+    call = act("call_skill", skill="Files", function="readFile", input={"path": "data/a.txt"})
+
+    by_code = play.each(FILES, [], [("Main.look", {})], folder=tmp_path, restrictions=restrictions)[0]
+    by_model = play(FILES, [call, done()], folder=tmp_path, restrictions=restrictions)
+
+    assert [text.partition(":")[0] for text in by_code.result["told"]] == [
+        "the person did not allow to read `data/a.txt`",
+        "the person did not allow to change `data/b.txt`",
+        "the person did not allow to change `data/c.txt`",
+        "the person did not allow to open `http",
+    ]
+    assert (by_code.result["listed"], by_code.result["plain"]) == (["c.txt"], "plain")
+    assert "DENIED" in by_model.feedback[1]
+    assert sorted(path.name for path in tmp_path.rglob("*.txt")) == ["a.txt", "c.txt"]
