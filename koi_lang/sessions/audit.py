@@ -65,6 +65,7 @@ def _rules(allow: Sequence[str], restrictions: Restrictions) -> dict[str, list[s
         "deny": [rule.text for rule in restrictions.deny],
         "allow": [rule.text for rule in rules_in(allow)],
         "ask": [rule.text for rule in restrictions.ask],
+        "trust": [f"{topic} {level}" for topic, level in restrictions.trust.levels],
     }
     return {name: rules for name, rules in found.items() if rules}
 

@@ -13,6 +13,7 @@ from koi_lang.lazy import lazy_module
 from koi_lang.redaction.redactor import MOST_FOUND, Secrets
 from koi_lang.runtime.guards.access_rules import is_access_rule, parse_rule
 from koi_lang.runtime.guards.permissions import NO_RESTRICTIONS, Restrictions
+from koi_lang.runtime.guards.trust import trust_of
 from koi_lang.setup.keys.lookup import Keys
 
 if TYPE_CHECKING:
@@ -86,7 +87,8 @@ class RunOptions:
         commands = (f"shell:{command}" for command in project.allowed_commands(self.folder))
         given = project.permissions(self.folder).allow
         rules = [parse_rule(text, "[permissions] allow").text for text in given]
-        return [*self.allow, *rules, *commands, *project.allowed_tools(self.folder)]
+        free = trust_of(project.trust(self.folder)).rules()
+        return [*self.allow, *rules, *free, *commands, *project.allowed_tools(self.folder)]
 
     @property
     def restrictions_here(self) -> Restrictions:
@@ -97,6 +99,7 @@ class RunOptions:
         return Restrictions(
             tuple(parse_rule(text, "[permissions] deny") for text in known.deny),
             tuple(parse_rule(text, "[permissions] ask") for text in known.ask),
+            trust_of(project.trust(self.folder)),
         )
 
     def key_lookup(self) -> Keys:

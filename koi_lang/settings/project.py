@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeVar, cast
 from urllib.parse import urlsplit
 
-from koi_lang.diagnostics import SLIP_IN_FOUR, nearest
+from koi_lang.diagnostics import SLIP_IN_FIVE, SLIP_IN_FOUR, nearest
 from koi_lang.efforts import EFFORTS, effort_help
 from koi_lang.errors import SettingsError
 
@@ -170,6 +170,14 @@ class WebSettings:
     search: str | None = field(default=None, metadata={"check": _check_address})
 
 
+@dataclass(frozen=True, slots=True)
+class TrustSettings:
+    """`[trust]`: how far agents are trusted, by topics, which anybody may name."""
+
+
+LEVELS = ("never", "ask", "suggest", "act")
+KINDS = ("read", "write", "run", "web")
+
 SECTIONS: Mapping[str, type] = {
     "http": HttpSettings,
     "limits": LimitSettings,
@@ -178,9 +186,11 @@ SECTIONS: Mapping[str, type] = {
     "permissions": PermissionSettings,
     "shell": ShellSettings,
     "snapshots": SnapshotSettings,
+    "trust": TrustSettings,
     "web": WebSettings,
 }
 
+TOPIC_HELP = "A topic is a kind of rule, an action, a tool of an MCP server, or a word of a command."
 ROLES, LIMITS = (tuple(each.name for each in fields(section)) for section in (ModelSettings, LimitSettings))
 WHOLE = tuple(each.name for each in fields(LimitSettings) if each.metadata["kind"] == "whole number")
 # What an `llm` block and a role of `[models]` may hold, and their `compact`.
@@ -218,6 +228,26 @@ def allowed_commands(folder: Path) -> list[str]:
 def permissions(folder: Path) -> PermissionSettings:
     """The table `[permissions]` of `koi.toml`. Raises SettingsError, where it is no lists of texts."""
     return _read_section(folder, PermissionSettings)
+
+
+def trust(folder: Path) -> Mapping[str, str]:
+    """The table `[trust]` of `koi.toml`: topics with their levels.
+
+    Raises:
+        SettingsError: a level is not known, or a topic is nearly a kind of rules.
+    """
+    given = read_toml(folder).get("trust", {})
+    if not isinstance(given, dict):
+        raise SettingsError("`trust` in `koi.toml` is no table", help="Write `[trust]` on a line of its own.")
+    for topic, level in given.items():
+        if problem := _one_of(*LEVELS)["check"](level, topic):
+            raise SettingsError(f"`{topic}` in `[trust]` of `koi.toml` {problem[0]}", help=problem[1])
+        near = None if topic in KINDS else nearest(topic, KINDS, alike=SLIP_IN_FIVE)
+        if near is not None:
+            raise SettingsError(f"`[trust]` in `koi.toml` has no `{topic}`", help=f"Did you mean `{near}`?")
+        if len(topic.split()) != 1:
+            raise SettingsError(f"`{topic}` in `[trust]` of `koi.toml` is not one word", help=TOPIC_HELP)
+    return given
 
 
 def shell_settings(folder: Path) -> ShellSettings:

@@ -50,7 +50,7 @@ def test_rules_that_count() -> None:
 def test_a_run_says_it_once(project: Project) -> None:
     """On stderr, before anything is done; `koi audit` shows the rules in force."""
     project.write("a.koi", solo("execute") + "\nrun Main.go({})\n")
-    project.write("koi.toml", '[permissions]\nallow = ["write:../**"]\ndeny = ["**"]\n')
+    project.write("koi.toml", '[permissions]\nallow = ["write:../**"]\ndeny = ["**"]\n[trust]\ndeploy = "never"\n')
     project.write("answers.json", '[{"batch": [{"actionType": "direct", "intent": "return", "data": {}}]}]')
 
     outcome = project.koi("run", "a.koi", "--answers", "answers.json")
@@ -59,4 +59,4 @@ def test_a_run_says_it_once(project: Project) -> None:
     assert 0 == outcome.returncode
     assert 1 == outcome.stderr.count("the rule `write:../**` never counts: it leads out of the project")
     assert 1 == outcome.stderr.count("the rule `**` denies everything")
-    assert "  rules      deny: **\n             allow: write:../**\n" in audit
+    assert "  rules      deny: **\n             allow: write:../**\n             trust: deploy never\n" in audit

@@ -53,8 +53,9 @@ def actions_of(agent: AgentPort) -> list[ActionKind]:
     known = [*all_actions(), *agent.run.added.actions.values()]
     has_outputs = agent.run.has_outputs and bool(agent.run.outputs.told_to(agent.name))
     readable = {READ_OUTPUT: has_outputs}
-    role = agent.role
+    role, trust = agent.role, agent.run.permissions.trust
     useful = [kind for kind in known if readable.get(kind.name, True)]
+    useful = [kind for kind in useful if trust.level_of(kind.name) != "never"]
     return [kind for kind in useful if role.allows(kind.needs)]
 
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass
 from typing import Protocol
 
 from koi_lang.runtime.guards.access_rules import ANY, EVERYTHING, AccessRule, Kind, WantedAccess, rules_in
+from koi_lang.runtime.guards.trust import NO_TRUST, Trust
+
+# What begins a rule that the person has given when asked.
+GIVEN = re.compile(r"\w+=")
 
 
 class Permission(Protocol):
@@ -52,10 +57,12 @@ class Restrictions:
     Attributes:
         deny: nobody is asked about what these mean, and it is not done.
         ask: the person is asked about what these mean, unless another rule allows it.
+        trust: what the person says of topics.
     """
 
     deny: tuple[AccessRule, ...] = ()
     ask: tuple[AccessRule, ...] = ()
+    trust: Trust = NO_TRUST
 
 
 NO_RESTRICTIONS = Restrictions()
@@ -84,6 +91,11 @@ class Permissions:
         """All rules that count now."""
         return frozenset(self._rules)
 
+    @property
+    def trust(self) -> Trust:
+        """What the person says of topics."""
+        return self._restrictions.trust
+
     def next_request(self) -> str:
         """A new name for a request to the person, so that an answer reaches the one that it is for."""
         self._requested += 1
@@ -92,25 +104,35 @@ class Permissions:
     def denial(self, permission: Permission) -> str:
         """The rule by which something is denied, whoever else allows it; empty where none does."""
         rules = self._restrictions.deny
-        return next((rule.text for rule in rules if _is_meant(rule, permission)), "")
+        found = next((rule.text for rule in rules if _is_meant(rule, permission)), "")
+        return found or ("" if permission.access is None else self.trust.forbids(permission.access))
 
     def is_asked_about(self, permission: Permission) -> bool:
         """Whether a rule has the person asked about something that is allowed to all otherwise."""
-        return any(_is_meant(rule, permission) for rule in self._restrictions.ask)
+        return self._is_topic_asked_about(permission) or any(
+            _is_meant(rule, permission) for rule in self._restrictions.ask
+        )
 
     def is_allowed(self, permission: Permission) -> bool:
         """Whether nobody has to be asked."""
         if permission.rule in self._rules:
             return True
-        return permission.is_covered(self._rules)
+        asked = self._is_topic_asked_about(permission)
+        rules = {rule for rule in self._rules if GIVEN.match(rule)} if asked else self._rules
+        return permission.is_covered(rules)
 
     def is_open(self, kind: Kind) -> bool:
         """Whether rules allow everything of a kind, and no rule denies a part of it or has the person asked."""
+        if self.trust.restricts(kind):
+            return False
         restricting = (*self._restrictions.deny, *self._restrictions.ask)
         if any(rule.kind == kind or (rule.kind == ANY and "/" not in rule.pattern) for rule in restricting):
             return False
         everything = WantedAccess(kind, EVERYTHING)
         return any(rule.covers(everything) for rule in rules_in(sorted(self._rules)))
+
+    def _is_topic_asked_about(self, permission: Permission) -> bool:
+        return permission.access is not None and self.trust.asks(permission.access)
 
     def allow(self, rule: str) -> None:
         """Let a rule count from now on, as the person says."""

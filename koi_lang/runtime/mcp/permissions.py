@@ -13,6 +13,7 @@ from koi_lang.js.undefined import undefined
 from koi_lang.runtime.agents.declarations import Mcp
 from koi_lang.runtime.guards.approval import because, request_approval
 from koi_lang.runtime.guards.permissions import ExactPermission
+from koi_lang.runtime.guards.trust import ASKING, line_of
 from koi_lang.runtime.host import ApprovalRequest, NobodyAllowsError
 from koi_lang.runtime.mcp.safe_text import clip_text
 
@@ -82,7 +83,11 @@ class Access:
     async def permit(self, agent: AgentPort, name: str, kind: str = "", arguments: Any = None) -> None:
         """The same, and the person is asked where a rule says so. Raises PermissionDeniedError."""
         self.require(agent, name, kind)
-        if covers(self.rules.ask, name, kind):
+        level = None if kind else agent.run.permissions.trust.level_of(name)
+        if level == "never":
+            told = f"`{name}` of the MCP server `{self.server.name}` is not used"
+            raise PermissionDeniedError(f"{told}: `{line_of(name, level)}` of the person denies it")
+        if level in ASKING or (level is None and covers(self.rules.ask, name, kind)):
             await _ask(agent, McpPermission(self.server.name, name, kind), arguments)
 
 
