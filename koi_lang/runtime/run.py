@@ -104,7 +104,9 @@ class Run:
         self.host: Host = _Announcing(services.host, self.events, self.recorder)
         self.evaluate, self.clock = services.evaluate, services.clock
         rules = (*services.allow, *_allowed_before(self.recorded))
-        self.permissions = Permissions(rules, lambda rule: self.events.emit(RuleAllowed(rule)), services.restrictions)
+        self.permissions = Permissions(
+            rules, lambda rule: self.events.emit(RuleAllowed(rule)), services.restrictions, services.kept_rules
+        )
         self.ledger = Ledger(services.limits, self.clock, self.recorded)
         self.spending = self.ledger.spending
         self.patience = GuardLimits.of(services.limits)

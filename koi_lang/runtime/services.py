@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from koi_lang.errors import KoiError
 from koi_lang.lazy import lazy_module
 from koi_lang.runtime.agents.declarations import Team
-from koi_lang.runtime.guards.permissions import NO_RESTRICTIONS, Restrictions
+from koi_lang.runtime.guards.permissions import NO_RESTRICTIONS, KeptRules, Restrictions
 from koi_lang.runtime.hooks.additions import NOTHING_ADDED, Additions
 from koi_lang.runtime.host import Host, SilentHost
 
@@ -64,6 +64,7 @@ class Services:
         clock: seconds that only grow.
         allow: permissions given beforehand, such as `shell` or `write:src/**`.
         restrictions: what is denied or asked about, whatever is allowed.
+        kept_rules: what the person keeps for later runs; None where nothing is kept.
         verbatim: whether events carry all that a model is told.
         detailed: whether events carry what handlers and actions are given and give, and what models answer.
         redact: takes secrets out of a text, as whoever keeps the events does.
@@ -90,6 +91,7 @@ class Services:
     clock: Callable[[], float] = time.monotonic
     allow: Sequence[str] = ()
     restrictions: Restrictions = NO_RESTRICTIONS
+    kept_rules: KeptRules | None = None
     verbatim: bool = False
     detailed: bool = False
     redact: Callable[[str], str] = str

@@ -14,6 +14,7 @@ from koi_lang.redaction.redactor import MOST_FOUND, Secrets
 from koi_lang.runtime.guards.access_rules import is_access_rule, parse_rule
 from koi_lang.runtime.guards.permissions import NO_RESTRICTIONS, Restrictions
 from koi_lang.runtime.guards.trust import trust_of
+from koi_lang.settings.lasting_rules import LastingRules
 from koi_lang.setup.keys.lookup import Keys
 
 if TYPE_CHECKING:
@@ -82,13 +83,14 @@ class RunOptions:
     @property
     def allowed_here(self) -> list[str]:
         """What is allowed in the folder: what was given, and what `koi.toml` says."""
+        given_before = [*self.allow, *LastingRules.of(self.folder).rules()]
         if not settings.has_project_file(self.folder):
-            return list(self.allow)
+            return given_before
         commands = (f"shell:{command}" for command in project.allowed_commands(self.folder))
         given = project.permissions(self.folder).allow
         rules = [parse_rule(text, "[permissions] allow").text for text in given]
         free = trust_of(project.trust(self.folder)).rules()
-        return [*self.allow, *rules, *free, *commands, *project.allowed_tools(self.folder)]
+        return [*given_before, *rules, *free, *commands, *project.allowed_tools(self.folder)]
 
     @property
     def restrictions_here(self) -> Restrictions:

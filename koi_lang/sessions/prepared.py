@@ -26,6 +26,7 @@ from koi_lang.runtime.run import Run
 from koi_lang.sessions.browser import sign_in_with
 from koi_lang.sessions.one_time_notes import note_once
 from koi_lang.sessions.options import RunOptions
+from koi_lang.settings.lasting_rules import LastingRules
 from koi_lang.setup.preferences import Preferences, preferences
 from koi_lang.system.date_and_place import today
 
@@ -103,6 +104,7 @@ class Prepared:
             "limits": self.options.limits_here,
             "allow": self.options.allowed_here,
             "restrictions": self.options.restrictions_here,
+            "kept_rules": LastingRules.of(self.folder),
             "redact": self.redactor(),
             "today": today(settings.variable("TZ")),
             "models": self.wanted.blocks(),

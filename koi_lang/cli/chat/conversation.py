@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Protocol
 
 from koi_lang.cli.chat.event_view import EventView
 from koi_lang.cli.chat.images import Attached, pasted_images
-from koi_lang.cli.chat.view import APPROVALS, Request, Screen
+from koi_lang.cli.chat.view import APPROVALS, Request, Screen, request_text
+from koi_lang.cli.ui.approval_question import EVERYTHING, decision_in
 from koi_lang.cli.ui.text import harmless, heard_when, one_line, usage_text
 from koi_lang.errors import KoiError, UsageError
 from koi_lang.events import CallEnded, CallStarted, Event, MessageDelivered, unless_omitted
 from koi_lang.llm.images import Image, require_few
 from koi_lang.rpc.dispatcher import Dispatcher
+from koi_lang.runtime.host import ApprovalDecision
 from koi_lang.runtime.model_calls.images import value_of
 from koi_lang.runtime.playbook.steering import How
 from koi_lang.sessions.client_host import APPROVAL, CLOSED, QUESTION, Message
@@ -24,7 +27,6 @@ from koi_lang.sessions.session import Session
 
 # A person may take their time.
 ANSWER_S = 24 * 3600.0
-SHORT = {"y": "yes", "a": "always", "n": "no"}
 # What to do in a conversation, where the commands of a session have other names.
 HELP = {
     "session_not_trusted": "If you trust it, go on with it by `/resume ID trust`.",
@@ -155,11 +157,15 @@ class ChatConversation:
             self.screen.put_back(text)
             raise UsageError("an answer carries no images", help="Answer with a text, and show images in a message.")
         if request["type"] == APPROVAL:
+            if text.strip().lower() == EVERYTHING and request.get("preview"):
+                self.screen.say(request_text(request, replace(self.screen.paper(), rows=None)))
+                return
             decision = _decision(text)
             if decision is None:
                 self.screen.note("answer with yes, always or no")
                 return
-            await self.ask("approve", request=request["id"], decision=decision)
+            fields = {"decision": decision.answer, "reason": decision.reason}
+            await self.ask("approve", request=request["id"], **fields)
         else:
             await self.ask("answer", request=request["id"], answer=text)
         self._finish_request(request["id"])
@@ -261,10 +267,9 @@ class ChatConversation:
         return f"{self.telling.state() or 'working'}{waiting}"
 
 
-def _decision(text: str) -> str | None:
+def _decision(text: str) -> ApprovalDecision | None:
     """The decision that an answer stands for."""
-    word = text.strip().lower()
+    word = text.strip()
     if word.isdecimal() and 1 <= int(word) <= len(APPROVALS):
-        return APPROVALS[int(word) - 1]
-    decision = SHORT.get(word, word)
-    return decision if decision in APPROVALS else None
+        return decision_in(APPROVALS[int(word) - 1])
+    return decision_in(word) if word else None

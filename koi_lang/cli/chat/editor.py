@@ -23,6 +23,7 @@ from koi_lang.cli.chat.history import InputHistory
 from koi_lang.cli.chat.images import pasted_files
 from koi_lang.cli.chat.scrollback import CapturedStream, Scrollback
 from koi_lang.cli.chat.view import GrowingText, Request, options_of, request_text
+from koi_lang.cli.ui.approval_question import Paper
 from koi_lang.cli.ui.markdown import LEAST_COLUMNS, render_markdown, wrap_text
 from koi_lang.cli.ui.text import COLOUR, RED, WEAK, Theme, fit_text, one_line
 from koi_lang.errors import KoiError
@@ -140,6 +141,11 @@ class Editor:
         """How wide the terminal is."""
         return self._session.app.output.get_size().columns
 
+    def paper(self) -> Paper:
+        """What the terminal has room for."""
+        size = self._session.app.output.get_size()
+        return Paper(self.look, size.columns, size.rows)
+
     def say(self, text: str) -> None:
         """Show what a program prints."""
         self._add(wrap_text(text, self.columns(), self.look))
@@ -168,7 +174,7 @@ class Editor:
 
     def ask(self, request: Request) -> None:
         """Show a request; a message that is being typed waits until it is answered."""
-        self.say(request_text(request))
+        self.say(request_text(request, self.paper()))
         buffer = self._session.default_buffer
         if self._session.app.is_running and not self._kept_draft:
             self._kept_draft = buffer.text

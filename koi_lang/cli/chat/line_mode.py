@@ -12,11 +12,12 @@ from koi_lang.cli.chat.commands import command_in
 from koi_lang.cli.chat.conversation import ChatConversation
 from koi_lang.cli.chat.images import pasted_files
 from koi_lang.cli.chat.view import GrowingText, Request, request_text
-from koi_lang.cli.ui.text import Theme, harmless, writable
+from koi_lang.cli.ui.approval_question import Paper, asked_text
+from koi_lang.cli.ui.text import Theme, harmless, size_of, writable
 from koi_lang.rpc.framing import LONGEST
 from koi_lang.rpc.stdio import lines_from
 from koi_lang.runtime.concurrency.tasks import together
-from koi_lang.sessions.client_host import APPROVAL
+from koi_lang.sessions.client_host import APPROVAL, approval_in
 
 HELP = (
     "",
@@ -49,6 +50,10 @@ class Piped:
         """How wide a line may be."""
         return shutil.get_terminal_size((160, 24)).columns
 
+    def paper(self) -> Paper:
+        """What the terminal has room for."""
+        return Paper(self.look, *size_of(sys.stderr))
+
     def say(self, text: str) -> None:
         """Write what a program prints."""
         _write(sys.stdout, text)
@@ -71,9 +76,11 @@ class Piped:
 
     def ask(self, request: Request) -> None:
         """Write a request, where somebody can see it; nothing is allowed where nobody can."""
-        self.note(request_text(request))
-        if not self.person and request["type"] == APPROVAL:
-            self.fail(f"{request_text(request).splitlines()[0]}: nobody can be asked; see `--allow`")
+        if self.person:
+            _write(sys.stderr, request_text(request, self.paper()))
+        elif request["type"] == APPROVAL:
+            asked = asked_text(approval_in(request), self.look).splitlines()[0]
+            self.fail(f"{asked}: nobody can be asked; see `--allow`")
             self.chat.leave_open(request)
 
     def put_back(self, text: str) -> None:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 from typing import Any, Protocol
 
 from koi_lang.cli.ui.activity import ActionOutcome
-from koi_lang.cli.ui.text import Theme, brief, duration, fit_text, harmless, one_line, whole
-from koi_lang.runtime.host import visible, wish
+from koi_lang.cli.ui.approval_question import Paper, asked_text, preview_lines, rows_taken, words_for
+from koi_lang.cli.ui.text import Theme, brief, duration, fit_text, harmless, one_line
 from koi_lang.runtime.model_calls.images import replace_images
-from koi_lang.sessions.client_host import APPROVAL
+from koi_lang.sessions.client_host import APPROVAL, approval_in
 
 # An action that takes less is not told how long it took.
 WORTH_TELLING_S = 1.0
 APPROVALS = ("yes", "always", "no")
+# Of a terminal, the lines in which the person types, and in which options are offered.
+INPUT_ROWS = 5
 Request = Mapping[str, Any]
 
 
@@ -37,6 +40,9 @@ class Screen(Protocol):
     look: Theme
     keys: Sequence[str]
     person: bool
+
+    def paper(self) -> Paper:
+        """How a request fits on it."""
 
     def columns(self) -> int:
         """How wide it is."""
@@ -89,14 +95,20 @@ def options_of(request: Request) -> Sequence[str]:
     return APPROVALS if request["type"] == APPROVAL else [str(option) for option in request.get("options", ())]
 
 
-def request_text(request: Request) -> str:
-    """A request with its options, numbered."""
-    if request["type"] == APPROVAL:
-        asked = whole(f"{visible(wish(request['what'], request['agent']))}: {harmless(str(request['detail']))}")
-    else:
-        asked = harmless(str(request["question"]).rstrip())
-    numbered = [f"  {number}. {one_line(option)}" for number, option in enumerate(options_of(request), 1)]
-    return "\n".join([asked, *numbered])
+def request_text(request: Request, paper: Paper) -> str:
+    """A request with its options, numbered, below what would change, as far as there is room for that."""
+    options = list(options_of(request))
+    if request["type"] != APPROVAL:
+        return "\n".join([harmless(str(request["question"]).rstrip()), *_number_options(options)])
+    wanted = approval_in(request)
+    text = "\n".join([asked_text(wanted, paper.look), *_number_options(options, *words_for(wanted, paper.look))])
+    other_rows = rows_taken(text, paper.columns) + INPUT_ROWS
+    return "\n".join([*preview_lines(wanted.preview, paper, other_rows), text])
+
+
+def _number_options(options: Sequence[str], *words: str) -> list[str]:
+    told = [f"{one_line(option)}{word}" for option, word in zip_longest(options, words, fillvalue="")]
+    return [f"  {number}. {option}" for number, option in enumerate(told, 1)]
 
 
 def answer_in(result: Any) -> str | None:

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 from collections.abc import Callable, Sequence
 from typing import TextIO
 
-from koi_lang.cli.ui.text import ending, width, writable
+from koi_lang.cli.ui.text import ending, size_of, width, writable
 
 # Between two drawings, and while nothing but the time changes.
 PAUSE_S = 0.1
@@ -117,12 +116,7 @@ class StatusArea:
     @property
     def size(self) -> tuple[int, int]:
         """Columns and rows of the terminal, as it is now."""
-        try:
-            columns, rows = os.get_terminal_size(self._stream.fileno())
-        except (OSError, ValueError):
-            columns, rows = 0, 0
-        usual = shutil.get_terminal_size() if not (columns and rows) else (columns, rows)
-        return columns or usual[0], rows or usual[1]
+        return size_of(self._stream)
 
     def _is_in_front(self) -> bool:
         """Whether the process may write to the terminal as it likes; elsewhere than at a terminal it may."""

@@ -10,11 +10,20 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
+from koi_lang.cli.ui.approval_question import (
+    EVERYTHING,
+    Paper,
+    choices_of,
+    decision_in,
+    preview_lines,
+    question_of,
+    rows_taken,
+)
 from koi_lang.cli.ui.loop_signals import add_signal_handler, remove_signal_handler
 from koi_lang.cli.ui.reporters import Status
-from koi_lang.cli.ui.text import harmless, one_line, whole, writable
+from koi_lang.cli.ui.text import harmless, look_of, one_line, size_of, writable
 from koi_lang.lazy import lazy_module
-from koi_lang.runtime.host import Approval, ApprovalDecision, ApprovalRequest, NobodyToAskError, choose_option, wish
+from koi_lang.runtime.host import ApprovalDecision, ApprovalRequest, NobodyToAskError, choose_option
 from koi_lang.system.readable import read_when_ready
 from koi_lang.text_width import clean
 
@@ -31,15 +40,6 @@ READ_SIZE = 65536
 # How soon a run in the background looks again whether it is in the foreground.
 PAUSE_S = 0.5
 Heard = Callable[[str], None]
-APPROVALS: dict[str, Approval] = {
-    "y": "yes",
-    "yes": "yes",
-    "a": "always",
-    "always": "always",
-    "": "no",
-    "n": "no",
-    "no": "no",
-}
 
 
 class Terminal:
@@ -86,21 +86,27 @@ class Terminal:
     async def ask(self, question: str, options: Sequence[str] = ()) -> str:
         """Ask one question at a time; an option may be answered by its number. Raises NobodyToAskError at the end."""
         async with self._turn:
-            with self.hold():
-                self._show(question, options)
-                line = await self._line()
-                if line is not None and sys.stdin.isatty():  # the answer has ended the line of the question
-                    self._question = ""
+            above = [f"  {number}. {one_line(option)}" for number, option in enumerate(options, 1)]
+            line = await self._ask_line(question, above)
+        return choose_option(line.strip(), options)
+
+    async def _ask_line(self, question: str, above: Sequence[str] = ()) -> str:
+        """The line that answers a question, with some lines above it. Raises NobodyToAskError at the end."""
+        with self.hold():
+            self._show(question, above)
+            line = await self._line()
+            if line is not None and sys.stdin.isatty():  # the answer has ended the line of the question
+                self._question = ""
         if line is None:
             help = "Run the program in a terminal, or pipe one line for each question into it."
             raise NobodyToAskError(f"nobody answers the question `{question.strip()}`", help=help)
-        return choose_option(line.strip(), options)
+        return line
 
-    def _show(self, question: str, options: Sequence[str]) -> None:
+    def _show(self, question: str, above: Sequence[str]) -> None:
         if not sys.stderr.isatty():
             return
-        for number, option in enumerate(options, 1):
-            _write(sys.stderr, f"  {number}. {one_line(option)}\n")
+        for line in above:
+            _write(sys.stderr, f"{line}\n")
         # Nothing in a question may make it look like another one.
         self._question = f"{clean(question).rstrip()} "
         self._ask_again()
@@ -137,11 +143,17 @@ class Terminal:
         """Ask for permission, again after an answer that is not clear. Raises NobodyToAskError without a terminal."""
         if not (sys.stdin.isatty() and sys.stderr.isatty()):
             raise NobodyToAskError(f"nobody can be asked for permission to {request.what}")
-        asked = whole(f"{wish(request.what, request.agent)}: {request.detail}")
-        answer = (await self.ask(f"{asked}\nAllow? [y]es, [a]lways, [N]o")).lower()
-        while answer not in APPROVALS:
-            answer = (await self.ask(f"`{one_line(answer)}` is no answer. Allow? [y]es, [a]lways, [N]o")).lower()
-        return ApprovalDecision(APPROVALS[answer])
+        look, (columns, rows) = look_of(sys.stderr), size_of(sys.stderr)
+        question, choices = question_of(request, look), choices_of(request, look)
+        above = preview_lines(request.preview, Paper(look, columns, rows), rows_taken(question, columns))
+        async with self._turn:
+            answer = await self._ask_line(question, above)
+            while (decision := decision_in(answer)) is None:
+                if request.preview and answer.strip().lower() == EVERYTHING:
+                    answer = await self._ask_line(question, preview_lines(request.preview, Paper(look, columns)))
+                else:
+                    answer = await self._ask_line(f"`{one_line(answer)}` is no answer. {choices}")
+        return decision
 
     async def secret(self, name: str) -> str:
         """A value typed without being shown."""

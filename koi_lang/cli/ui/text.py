@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from koi_lang import settings, text_width
 from koi_lang.cli.ui.colours import chosen_colours
+from koi_lang.lazy import lazy_module
 from koi_lang.runtime.journal.totals import UsageTotals
 from koi_lang.runtime.model_calls.images import medium, replace_images
 from koi_lang.text_width import clean
+
+if TYPE_CHECKING:
+    import shutil
+else:
+    shutil = lazy_module("shutil")
 
 # Characters that take one column each, so that nobody has to be asked how wide they are.
 NARROW = re.compile(r"[ -~¡-˿…→●✓✗]*")
@@ -66,6 +73,16 @@ def look_of(stream: TextIO) -> Theme:
     except UnicodeEncodeError:
         return Theme(ASCII.at_work, ASCII.done, ASCII.failed, ASCII.gives, ASCII.more, colour)
     return plain
+
+
+def size_of(stream: TextIO) -> tuple[int, int]:
+    """Columns and rows of the terminal that a stream writes to, as it is now."""
+    try:
+        columns, rows = os.get_terminal_size(stream.fileno())
+    except (OSError, ValueError):
+        columns, rows = 0, 0
+    usual = shutil.get_terminal_size() if not (columns and rows) else (columns, rows)
+    return columns or usual[0], rows or usual[1]
 
 
 def has_colours(stream: TextIO) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -33,6 +34,7 @@ class Verdict:
 
 
 ALLOWED = Verdict("allowed")
+NO, YES = "no", "yes"
 
 
 async def request_approval(
@@ -55,9 +57,20 @@ async def request_approval(
         return Verdict("unanswered")
     if decision.answer == "always" and always:
         permissions.allow(always)
+        await _offer_to_keep(host, permissions, always)
     if decision.answer in ("yes", "always"):
         return ALLOWED
     return Verdict("refused", visible(decision.reason))
+
+
+async def _offer_to_keep(host: Host, permissions: Permissions, rule: str) -> None:
+    """Ask whether a rule that was given in an earlier run, too, is to count in every run."""
+    kept = permissions.kept
+    if kept is None or not kept.note_given(rule):
+        return
+    with suppress(NobodyToAskError):
+        if await host.ask(f"Keep `{visible(rule)}` for this project, in later runs, too?", [NO, YES]) == YES:
+            kept.keep(rule)
 
 
 async def require_approval(run: RunPort, request: ApprovalRequest, permission: Permission) -> None:

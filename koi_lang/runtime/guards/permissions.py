@@ -68,6 +68,16 @@ class Restrictions:
 NO_RESTRICTIONS = Restrictions()
 
 
+class KeptRules(Protocol):
+    """Rules that the person keeps for later runs."""
+
+    def note_given(self, rule: str) -> bool:
+        """Note that a rule was given for a run; gives whether that is not the first time, and it can be kept."""
+
+    def keep(self, rule: str) -> None:
+        """Have a rule count in every run."""
+
+
 class Permissions:
     """What was allowed in one run; it only grows, and only by the person.
 
@@ -75,6 +85,7 @@ class Permissions:
         rules: given beforehand, such as `shell:git status`.
         on_allow: is told of every rule that is added.
         restrictions: what is denied or asked about, whatever is allowed.
+        kept: what the person keeps for later runs; None where nothing is kept.
     """
 
     def __init__(
@@ -82,7 +93,9 @@ class Permissions:
         rules: Iterable[str] = (),
         on_allow: Callable[[str], None] = lambda rule: None,
         restrictions: Restrictions = NO_RESTRICTIONS,
+        kept: KeptRules | None = None,
     ) -> None:
+        self.kept = kept
         self._rules, self._on_allow, self._restrictions = set(rules), on_allow, restrictions
         self._requested = 0
 
