@@ -142,6 +142,16 @@ class MissingKeyError(ProviderError):
     exit_code = EXIT_USAGE
 
 
+class PlanShownError(KoiError):
+    """A plan was proposed where nobody can decide about it: it was shown, and the run ends with it."""
+
+    exit_code = EXIT_OK
+
+    def is_final(self) -> bool:
+        """Nothing goes on without the person."""
+        return True
+
+
 # What a status of HTTP says about trying again, and about who asks.
 REPEATABLE = frozenset({408, 409, 425, 429})
 REFUSED = frozenset({401, 403})

@@ -816,6 +816,35 @@ class EffortChanged(EventData):
     effort: str
 
 
+@event("plan_mode_changed")
+class PlanModeChanged(EventData):
+    """From now on agents only look and plan, or they work again."""
+
+    on: bool
+
+
+@event("plan_decided")
+class PlanDecided(EventData):
+    """The person has `accepted` or `refused` a plan, or nobody was there and it was only `shown`.
+
+    Its steps are those that the person has accepted; `tasks` are ids in `std/tasks`.
+    """
+
+    answer: str
+    steps: Sequence[str]
+    tasks: Sequence[str] = OMITTED
+    words: str = OMITTED
+
+
+@event("plan_step_finished")
+class PlanStepFinished(EventData):
+    """A step of the accepted plan is done; `step` counts from 1."""
+
+    step: int
+    steps: int
+    text: str
+
+
 @event("session_named")
 class SessionNamed(EventData):
     """A client has given its session a name."""

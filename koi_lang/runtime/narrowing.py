@@ -12,6 +12,7 @@ from koi_lang.errors import AgentError, PermissionDeniedError
 from koi_lang.js.inspect_value import inspect
 from koi_lang.js.undefined import undefined
 from koi_lang.runtime.agents.declarations import Role
+from koi_lang.runtime.context import current
 
 # The roles that the current code is bound by; tasks and timers that it starts have them from it.
 _bounds: ContextVar[tuple[Role, ...]] = ContextVar("koi_bounds", default=())
@@ -19,8 +20,14 @@ _bounds: ContextVar[tuple[Role, ...]] = ContextVar("koi_bounds", default=())
 
 def narrow(role: Role) -> Role:
     """A role as far as the current call is not narrowed."""
-    bounds = _bounds.get()
+    bounds = _all_bounds()
     return replace(role, bounds=bounds) if bounds else role
+
+
+def _all_bounds() -> tuple[Role, ...]:
+    """The roles that a call is narrowed to, and what plan mode narrows every call of the run to."""
+    run = current.get()
+    return _bounds.get() if run is None else (*run.planning.bounds, *_bounds.get())
 
 
 def bounding_roles() -> list[str]:
@@ -45,13 +52,16 @@ def require_bounds(permission: str | None, what: str) -> None:
     Raises:
         PermissionDeniedError: names the first role that lacks the permission.
     """
-    lacking = next((role for role in _bounds.get() if not role.allows(permission)), None)
+    lacking = next((role for role in _all_bounds() if not role.allows(permission)), None)
     if lacking is not None:
         raise PermissionDeniedError(f"{what} needs the permission `{permission}`, {_lack_of_bound(lacking)}")
 
 
 def require_function(permission: str, what: str) -> None:
-    """The same for a function of a skill that says what it needs"""
+    """The same for a function of a skill that says what it needs; in plan mode it has to say that it only reads."""
+    run = current.get()
+    if run is not None:
+        run.planning.require_function(permission, what)
     require_bounds(permission, what)
 
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from koi_lang.runtime.hooks.types import ActionCall
     from koi_lang.runtime.host import Host
     from koi_lang.runtime.outputs.long_texts import KeptOutput
+    from koi_lang.runtime.plan_mode import PlanMode
     from koi_lang.runtime.playbook.loop_guard import GuardLimits
     from koi_lang.runtime.playbook.placeholders import NamedPlaybook
     from koi_lang.runtime.playbook.steering import Steering
@@ -302,6 +303,7 @@ class RunPort(Protocol):
     spending: BudgetAccount
     patience: GuardLimits
     steering: Steering
+    planning: PlanMode
     detailed: bool
     folder: Path
     background: asyncio.TaskGroup

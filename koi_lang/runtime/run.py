@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from koi_lang.errors import KoiError
+from koi_lang.errors import KoiError, PlanShownError
 from koi_lang.events import (
     OMITTED,
     ApprovalGiven,
@@ -36,6 +36,7 @@ from koi_lang.runtime.context import current
 from koi_lang.runtime.events import Events
 from koi_lang.runtime.guards.permissions import Permissions
 from koi_lang.runtime.host import ApprovalDecision, ApprovalRequest, FormHost, Host, NobodyToAskError, visible
+from koi_lang.runtime.plan_mode import BEGUN, PlanMode
 from koi_lang.runtime.playbook.loop_guard import GuardLimits
 from koi_lang.runtime.playbook.steering import Steering
 from koi_lang.runtime.replay.calls import Effect
@@ -87,6 +88,7 @@ class Run:
         folder: where the program is run.
         patience: how long playbooks that get nowhere are left alone.
         steering: what is said to playbooks while they work.
+        planning: whether agents only plan, and the plan that was accepted.
         added: what extensions add.
         hooks: what is asked before and after actions and requests to models; None where nothing is.
     """
@@ -111,6 +113,7 @@ class Run:
         self.spending = self.ledger.spending
         self.patience = GuardLimits.of(services.limits)
         self.steering = Steering(self.events, self.recorded)
+        self.planning = PlanMode(self.events)
         self.added, self.hooks = services.added, factories.hooks(self, services)
         for state in services.added.states:
             state.begin(self.events, self.recorded)
@@ -147,6 +150,8 @@ class Run:
             await ending.enter_async_context(self._scope)
             self._ending = ending.pop_all()
         self.events.emit(RunStarted())
+        if self._services.plan:
+            self.planning.set(True, BEGUN)
         return self
 
     async def __aexit__(
@@ -164,10 +169,10 @@ class Run:
             raise self._halted
 
     def _tell_end(self, error: BaseException | None) -> None:
-        ended: dict[str, Any] = {"ok": error is None}
+        ended: dict[str, Any] = {"ok": error is None or isinstance(error, PlanShownError)}
         if error is not None and not isinstance(error, Exception):
             ended["interrupted"] = True
-        elif error is not None and self.recorder.is_kept:
+        elif not ended["ok"] and error is not None and self.recorder.is_kept:
             ended["origin"] = origin_of(error)
         self._task = None  # from here on only services are closed, which must not be cancelled
         if error is None and self._registry is not None:
@@ -258,6 +263,7 @@ class Run:
         """The shared key/value store; opened when it is first used."""
         if self._registry is None:
             self._registry = self._factories.registry(self, self._services)
+            self._registry.follow = self.planning.follow_task
         return self._registry
 
     @property

@@ -77,6 +77,7 @@ class Services:
         note: is told what the person may have got wrong, a line each.
         note_once: is told, with a name for it, what the person need not be told again in the next run.
         sign_in: how to sign in to MCP servers; None where that is not possible.
+        plan: whether the run begins in plan mode.
     """
 
     connect: Connect
@@ -105,6 +106,7 @@ class Services:
     note: Callable[[str], None] = lambda line: None
     note_once: Callable[[str, str], None] = lambda name, line: None
     sign_in: SignIn | None = None
+    plan: bool = False
 
 
 def make_models(run: RunPort, services: Services) -> gateway.ModelGateway:

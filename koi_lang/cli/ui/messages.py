@@ -13,7 +13,7 @@ import click
 from koi_lang.cli.ui.interrupts import SignalError
 from koi_lang.cli.ui.text import colour_report, has_colours
 from koi_lang.diagnostics import CompileError, Diagnostic, render
-from koi_lang.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, exit_code
+from koi_lang.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, PlanShownError, exit_code
 from koi_lang.program.error_report import explain
 from koi_lang.text_width import clean
 
@@ -41,6 +41,9 @@ def exit_code_of(work: Callable[[], None], *, debug: bool, redact: Callable[[str
     except (KeyboardInterrupt, asyncio.CancelledError):
         click.echo("interrupted", err=True)
         return EXIT_INTERRUPTED
+    except PlanShownError as error:
+        click.echo(clean(redact(error.message)), err=True)
+        return EXIT_OK
     except Exception as error:  # told to the person; the process ends with its code
         if type(error).__name__ == "BdbQuit":
             return EXIT_FAILED

@@ -157,6 +157,7 @@ async def call_skill(context: ActionContext, skill: str, function: str = "", inp
     permitted = found.restrict(agent.may_call) if by_model else found
     name = function or (permitted if permitted.functions else found).first()
     if permitted is not found and name in found.functions:
+        context.run.planning.require_function(found.permission(name), f"`{found.name}.{name}`")
         require_permission(agent.role, found.permission(name), f"{found.name}.{name}")
     return await permitted.invoke(name, {} if input is None else input)
 

@@ -61,6 +61,7 @@ def _end(running: RunningAction, fields: Fields) -> Awaitable[Any]:
 
 def permit(running: A, fields: Fields, next: Next[A]) -> Awaitable[Any]:
     """Refuse what the role of the agent does not allow, whatever the prompt said. Raises PermissionDeniedError."""
+    running.context.run.planning.require_action(running.kind)
     require_permission(running.context.agent.role, running.kind.needs, running.kind.name)
     require_trust(running.context.run.permissions.trust, running.kind.name)
     return next(running, fields)

@@ -43,20 +43,21 @@ async def call_action(run: RunPort, agent: AgentPort, name: str, data: Any) -> A
     if kind is None:
         names = [each.name for each in (*all_actions(), *run.added.actions.values())]
         raise AgentError(f"there is no action `{name}`", help=suggestion(name, names, "action"))
+    run.planning.require_action(kind)
     require_bounds(kind.needs, f"`{name}`")
     fields = data if isinstance(data, dict) else {} if data is undefined else {"data": data}
     return await perform(kind, ActionContext(run, agent), fields)
 
 
 def actions_of(agent: AgentPort) -> list[ActionKind]:
-    """The actions an agent's role permits."""
+    """The actions an agent's role permits now; outputs, skills and plans have theirs where there are any."""
     known = [*all_actions(), *agent.run.added.actions.values()]
     has_outputs = agent.run.has_outputs and bool(agent.run.outputs.told_to(agent.name))
     readable = {READ_OUTPUT: has_outputs}
-    role, trust = agent.role, agent.run.permissions.trust
-    useful = [kind for kind in known if readable.get(kind.name, True)]
+    plan, role, trust = agent.run.planning, agent.role, agent.run.permissions.trust
+    useful = [kind for kind in known if readable.get(kind.name, True) and plan.offers(kind.name)]
     useful = [kind for kind in useful if trust.level_of(kind.name) != "never"]
-    return [kind for kind in useful if role.allows(kind.needs)]
+    return [kind for kind in useful if role.allows(kind.needs) and plan.permits(kind)]
 
 
 __all__ = ["MODULES", "actions_of", "all_actions", "call_action", "find_action", "find_builtin"]

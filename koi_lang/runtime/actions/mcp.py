@@ -32,6 +32,7 @@ async def call_mcp(context: ActionContext, mcp: str, tool: str, input: dict[str,
     access, connection = await _connect(context, mcp)
     known, arguments = _tool(context, access, connection, tool), input or {}
     _check(known, arguments)
+    context.run.planning.require(f"the tool `{mcp}.{tool}`", is_reading=known.only_reads)
     await access.permit(context.agent, tool, arguments=arguments)
     if known.only_reads:  # so a run that goes on may ask again
         context.run.events.emit(ReadOnlyFound(mcp, tool), context.agent.name)

@@ -109,7 +109,7 @@ class Agent(metaclass=AgentClass):
 
     def may_call(self, permission: str | None) -> bool:
         """Whether its model may call a function of a skill that needs a permission, or none."""
-        return self.role.allows(permission)
+        return self.role.allows(permission) and self.run.planning.permits_function(permission)
 
     @property
     def peers(self) -> Query:

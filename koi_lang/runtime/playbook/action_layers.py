@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from koi_lang.diagnostics import suggestion
-from koi_lang.errors import AgentError
+from koi_lang.errors import AgentError, PlanShownError
 from koi_lang.events import ActionEnded, ActionFailed, ActionStarted
 from koi_lang.js.tagged_json import as_fields
 from koi_lang.js.undefined import undefined
@@ -254,6 +254,8 @@ def _open_block(call: PlaybookCall, names: ActionScope, actions: Sequence[Any], 
 
 def _fail(call: PlaybookCall, action: Action, raised: Exception) -> TurnAction:
     """An action that failed; everybody was told of that by an event. Raises LimitReachedError."""
+    if isinstance(raised, PlanShownError):
+        raise raised
     if isinstance(raised, LimitReachedError) and raised.what in call.spending.names():
         raise raised
     error = as_koi_error(raised)

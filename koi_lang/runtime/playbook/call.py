@@ -64,14 +64,16 @@ class PlaybookCall:
     repeated: int = 0
     misfits: int = 0
     _offer: Offer | None = None
+    _plan: str = ""
 
     def offered_tools(self) -> Offer:
-        """What its agent may do in it as tools, made anew when what there is for it has changed."""
+        """What its agent may do in it as tools, made anew when what there is for it, or the plan, has changed."""
         run = self.agent.run
         has_outputs = run.has_outputs and bool(run.outputs.told_to(self.agent.name))
-        offer = self._offer
+        plan, offer = run.planning.section(), self._offer
         is_known = offer is not None and offer.of is self.tools and offer.has_outputs == has_outputs
-        if self._offer is None or not is_known:
+        if self._offer is None or not is_known or self._plan != plan:
+            self._plan = plan
             self._offer = offer_of(
                 self.agent,
                 is_delegate=self.parent is not None,

@@ -95,8 +95,15 @@ def system_prompt(
         "## Actions\n" + "\n".join(f"- {kind.signature} {kind.description}" for kind in offered),
         *reach_of(agent, tools),
         *([] if result is None else [f"{RESULT} {result.lines}"]),
+        *plan_of(agent),
     ]
     return "\n\n".join([*sections, f"{PLAYBOOK}\n{playbook}"])
+
+
+def plan_of(agent: AgentPort) -> list[str]:
+    """What plan mode says, or the accepted plan, as a section; none in other runs."""
+    told = agent.run.planning.section()
+    return [told] if told else []
 
 
 def make_cache_key(system: str, playbook: str) -> str:

@@ -130,6 +130,7 @@ def offer_of(
     unlisted = [tool for action, group in every.items() if action not in groups for tool in group]
     unlisted += [tool for tool, permitted in zip(functions, is_permitted, strict=True) if not permitted]
     told = [f"You are the agent `{agent.name}`.\n{RULES}", *prompting.reach_of(agent, tools, apart)]
+    told += prompting.plan_of(agent)
     return Offer("\n\n".join(told), ToolSet(tuple(offered), control, tuple(unlisted)), tools, has_outputs)
 
 

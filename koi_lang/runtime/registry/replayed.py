@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -29,6 +29,8 @@ class KeptRegistry:
     def __init__(self, registry: Registry, recorder: Recorder, run: str) -> None:
         self._registry, self._recorder, self._run = registry, recorder, run
         self._over: list[IdempotencyKey] = []
+        # Is told the keys that are set, with their values, also where that was done in an earlier part of the run.
+        self.follow: Callable[[str, Any], None] = lambda key, value: None
 
     async def get(self, key: str) -> Any:
         """The value of a key."""
@@ -37,6 +39,7 @@ class KeptRegistry:
     async def set(self, key: str, value: object) -> None:
         """Keep a JSON value under a key."""
         await self._change("set", key, value)
+        self.follow(key, value)
 
     async def delete(self, key: str) -> bool:
         """Forget a key; says whether it was there."""
