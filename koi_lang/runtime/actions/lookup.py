@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from koi_lang.diagnostics import suggestion
 from koi_lang.errors import AgentError
 from koi_lang.js.undefined import undefined
-from koi_lang.runtime.actions import control, core, mcp, outputs, registry, shell
+from koi_lang.runtime.actions import control, core, mcp, outputs, planning, registry, shell
 from koi_lang.runtime.actions.layers import perform
 from koi_lang.runtime.actions.registered import ActionContext, ActionKind, builtin_actions, find_builtin
 from koi_lang.runtime.narrowing import require_bounds
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from koi_lang.runtime.ports import AgentPort, RunPort
 
 # The order in which prompts and documentation list them.
-MODULES = (core, registry, control, shell, mcp, outputs)
+MODULES = (core, registry, control, shell, mcp, outputs, planning)
 
 
 def all_actions() -> Sequence[ActionKind]:
