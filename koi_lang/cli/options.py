@@ -28,6 +28,9 @@ allow_option = click.option(
 )
 
 
+plan_option = click.option("--plan", is_flag=True, help="Change nothing before you have accepted a plan.")
+
+
 class Count(click.IntRange):
     """A whole number from 1 on."""
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from koi_lang.cli.options import options_from, running_options
+from koi_lang.cli.options import options_from, plan_option, running_options
 from koi_lang.cli.running import run_program
 from koi_lang.cli.ui.interrupts import leave
 from koi_lang.cli.ui.messages import show_warnings
@@ -30,6 +30,7 @@ else:
 @click.option("--args", "document", metavar="JSON", help="The same with one JSON object.")
 @running_options("the whole run", "until the last playbook ends")
 @click.option("--record/--no-record", default=None, help="Write a journal of the run, which is the default.")
+@plan_option
 @click.option("--plain", is_flag=True, help="Show progress as finished lines only; KOI_PLAIN=1 does, too.")
 @click.option("--verbose", is_flag=True, help="Show every event on stderr.")
 @click.option("--json", "as_json", is_flag=True, help="Write every event to stdout as one JSON object a line.")

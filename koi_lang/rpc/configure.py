@@ -42,6 +42,13 @@ async def set_thinking_level(session: Session, level: ThinkingLevel) -> Any:
     return {"level": level}
 
 
+@command(idle=True)
+async def set_plan_mode(session: Session, on: bool) -> Any:
+    """Have agents only look, think and ask until a plan is accepted, or end that."""
+    session.set_plan_mode(on)
+    return {"on": session.run.planning.is_on}
+
+
 @command(idle=True, aside=True)
 async def compact(session: Session, instructions: str = "", agent: str = "") -> Any:
     """Shorten what an agent remembers, by default the one that was called last; `instructions` say what to keep."""

@@ -40,6 +40,7 @@ class RunOptions:
         record: whether a journal is written; None does without where none can be.
         no_extensions: whether installed extensions are left out.
         plain: whether a terminal gets finished lines only.
+        plan: whether agents only look and plan, until the person has accepted a plan.
         folder: where the program is run: its settings, keys, journals and registry are looked for there.
         words: of the command line, from the command on, as journals keep them.
         found: secrets that came up by their names; all that is shown and written of the run shares them.
@@ -60,6 +61,7 @@ class RunOptions:
     keys: str | None = None
     no_extensions: bool = False
     plain: bool = False
+    plan: bool = False
     folder: Path = field(default_factory=Path.cwd)
     words: Sequence[str] = ()
     found: Secrets = field(default_factory=lambda: Secrets(most=MOST_FOUND), repr=False)

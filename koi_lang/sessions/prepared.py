@@ -106,6 +106,7 @@ class Prepared:
             "restrictions": self.options.restrictions_here,
             "kept_rules": LastingRules.of(self.folder),
             "redact": self.redactor(),
+            "plan": self.options.plan,
             "today": today(settings.variable("TZ")),
             "models": self.wanted.blocks(),
             "note": note,

@@ -7,10 +7,19 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from koi_lang.efforts import EFFORTS
 from koi_lang.errors import KoiError
-from koi_lang.events import CallEnded, CallStarted, CompactionAsked, EffortChanged, ModelChanged, SessionNamed
+from koi_lang.events import (
+    CallEnded,
+    CallStarted,
+    CompactionAsked,
+    EffortChanged,
+    ModelChanged,
+    PlanModeChanged,
+    SessionNamed,
+)
 from koi_lang.runtime.journal.calls import MAIN
 from koi_lang.runtime.journal.entries import JournalEntry
 from koi_lang.runtime.journal.history import History, is_cut
+from koi_lang.runtime.plan_mode import BEGUN
 from koi_lang.sessions.calls import begin_main, compact_memory
 from koi_lang.sessions.errors import SessionError
 from koi_lang.sessions.held_call import HeldCall
@@ -92,6 +101,14 @@ async def _effort(session: Session, entry: JournalEntry) -> None:
     session.emit(EffortChanged(str(entry.data.get("effort", ""))))
 
 
+async def _plan_mode(session: Session, entry: JournalEntry) -> None:
+    is_on = entry.data.get("on") is True
+    if entry.path == BEGUN:  # the run began so, as the command line that goes on with it need not say again
+        session.run.planning.set(is_on, BEGUN)
+    elif len(entry.path) == 1:  # what is deeper was done by a call, which does it again
+        session.set_plan_mode(is_on)
+
+
 async def _name(session: Session, entry: JournalEntry) -> None:
     session.named = str(entry.data.get("name", ""))
     session.emit(SessionNamed(session.named))
@@ -102,5 +119,6 @@ AGAIN: Mapping[str, Callable[[Session, JournalEntry], Awaitable[None]]] = {
     CompactionAsked.type: _compaction,
     EffortChanged.type: _effort,
     ModelChanged.type: _model,
+    PlanModeChanged.type: _plan_mode,
     SessionNamed.type: _name,
 }

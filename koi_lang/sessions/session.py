@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.errors import KoiError
-from koi_lang.events import Event, EventData
+from koi_lang.events import Event, EventData, PlanModeChanged
 from koi_lang.outcome import raised_as
 from koi_lang.program.error_report import message
 from koi_lang.runtime.agents.agent import Agent
@@ -163,6 +163,12 @@ class Session:
         run = self.run
         self._counts[data.type] += 1
         run.events.emit(data, agent, path=(f"{data.type}#{self._counts[data.type]}",))
+
+    def set_plan_mode(self, on: bool) -> None:
+        """Begin or end plan mode, under a path of its own."""
+        type = PlanModeChanged.type
+        self._counts[type] += 1
+        self.run.planning.set(on, (f"{type}#{self._counts[type]}",))
 
     def number_from(self, number: int) -> None:
         """Have the next call be the n-th."""

@@ -384,3 +384,22 @@ def test_a_request_that_is_repeated(start: Start) -> None:
 def key_for(server: ModelServer) -> dict[str, str]:
     """The variables that have models asked of a server."""
     return {"OPENAI_API_KEY": "sk-not-a-real-key-000000", "OPENAI_BASE_URL": f"{server.url}/v1"}
+
+
+def test_a_plan_is_decided_about_and_ticked_off(start: Start) -> None:
+    """The person sees all of a plan, edits it, and each step that is done is a line that stays."""
+    steps = [{"text": "read the parser", "touches": ["src/parse.py"]}, {"text": "run the tests"}]
+    finish = [act("finish_step", step=1), act("finish_step", step=2)]
+    shown = start([act("propose_plan", steps=steps), {"batch": finish}, done()], (*RUN, "--plan"), rows=24)
+
+    shown.until("2. run the tests")
+    shown.until("accept")
+    shown.child.send("2: run pytest\r")
+    shown.until("2. run pytest")
+    shown.child.send("accept\r")
+    screen = shown.until("step 2 of 2")
+
+    assert "1. read the parser (src/parse.py)" in screen
+    assert "✓ step 1 of 2: read the parser (src/parse.py)" in screen
+    assert "✓ step 2 of 2: run pytest" in screen
+    shown.end()

@@ -141,6 +141,7 @@ IDLE: Mapping[str, Message] = {
     "branch": {"entry": 1},
     "set_model": {"model": "good/one"},
     "set_thinking_level": {"level": "low"},
+    "set_plan_mode": {"on": True},
     "set_session_name": {"name": "x"},
     "compact": {},
     "extension_command": {"name": "x"},

@@ -286,3 +286,29 @@ def test_a_session_that_goes_on_is_not_resumed(talk: Talker) -> None:
         assert own == (await client.data("get_state"))["session_id"]
 
     talk(PROGRAM, test)
+
+
+def test_plan_mode_goes_on(talk: Talker) -> None:
+    """A session that goes on is in plan mode as it was, or has the plan that was accepted."""
+    update, plan = act("update_state", updates={"count": 3}), act("propose_plan", steps=[{"text": "count"}])
+
+    async def test(client: Talk) -> None:
+        assert {"on": True} == await client.data("set_plan_mode", on=True)
+        await said(client, "count", update, done())
+        await resumed(client)
+        assert client.dispatcher.session.run.planning.is_on
+        count = len(client.events("call_ended"))
+        client.answer(plan, update, done())
+        await client.data("prompt", message="go", name="Main.chat")
+        question = await client.until("question")
+        assert ["accept", "edit", "refuse"] == question["options"]
+        assert "1. count" in question["question"]
+        await client.data("answer", request=question["id"], answer="accept")
+        await client.until("call_ended", count + 1)
+        await resumed(client)
+        session = client.dispatcher.session
+        run = session.run
+        assert (False, ["count"]) == (run.planning.is_on, [step.text for step in run.planning.steps])
+        assert {"count": 3} == run.agent(session.served.agents[0]).state
+
+    talk(PROGRAM, test)

@@ -142,6 +142,15 @@ async def effort(chat: ChatConversation, given: str) -> None:
         chat.screen.say(chat.session.served.choice.effort() or "the program, or each model, decides")
 
 
+@command("[on|off]")
+async def plan(chat: ChatConversation, given: str) -> None:
+    """Have agents change nothing until you have accepted a plan, from now on, or end that with `off`."""
+    if given not in ("", "on", "off"):
+        raise UsageError(f"`/plan {given}` is neither on nor off", help="Write `/plan`, or `/plan off`.")
+    is_on = (await chat.ask("set_plan_mode", on=given != "off"))["on"]
+    chat.screen.note("nothing is changed until you accept a plan" if is_on else "agents work again")
+
+
 @command()
 async def thoughts(chat: ChatConversation, given: str) -> None:
     """Show what models thought in the last turn, as far as they show it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from koi_lang.cli.ui.activity import ActiveAgent, Activity
 from koi_lang.cli.ui.text import ending, one_line, width
-from koi_lang.events import RoundEnded
+from koi_lang.events import PlanStepFinished, RoundEnded
 from koi_lang.runtime.playbook.partial_reply import ReplyPreview
 
 # A text that would be shorter is not shown.
@@ -17,6 +17,11 @@ def describe_round(ended: RoundEnded) -> str:
     score = [] if ended.score is None else [f"{ended.score:.2f}"]
     decision = [] if ended.decision == "continue" else [ended.decision]
     return f"round {ended.round} of {ended.rounds}: {', '.join([*score, *gates, *decision])}"
+
+
+def describe_step(step: PlanStepFinished) -> str:
+    """A step of the plan that is done: `step 2 of 5: run the tests`."""
+    return f"step {step.step} of {step.steps}: {one_line(step.text)}"
 
 
 def doing(worker: ActiveAgent) -> str:

@@ -10,7 +10,7 @@ from typing import TextIO
 
 from koi_lang import settings
 from koi_lang.cli.ui.activity import PLAIN_TO_SEE, ActionOutcome, ActiveAgent, Activity
-from koi_lang.cli.ui.activity_text import describe_round, doing_now
+from koi_lang.cli.ui.activity_text import describe_round, describe_step, doing_now
 from koi_lang.cli.ui.loop_signals import add_signal_handler, remove_signal_handler
 from koi_lang.cli.ui.reporters import CostMeter, Status
 from koi_lang.cli.ui.status_area import StatusArea
@@ -22,6 +22,7 @@ from koi_lang.events import (
     Event,
     ModelAsked,
     OutputDelta,
+    PlanStepFinished,
     RetryStarted,
     RoundEnded,
     RunEnded,
@@ -120,6 +121,8 @@ class LiveView(LineReporter):
             return
         if outcome is not None and outcome.is_told:
             self.say(self._format_outcome(outcome))
+        if isinstance(event.data, PlanStepFinished) and not event.recalled:
+            self.say(self._format_step(event.data))
         if isinstance(event.data, RoundEnded) and not event.recalled:
             self.say(fit_text(f"{event.agent}: {describe_round(event.data)}", self._block.size[0] - 1, self._look.more))
         self._block.change()
@@ -155,6 +158,11 @@ class LiveView(LineReporter):
             f"{outcome.worker}: {outcome.step.what}{result}", columns - len(mark) - 1 - len(time), look.more
         )
         return f"{look.paint(mark, code)} {text}{look.paint(time, WEAK)}"
+
+    def _format_step(self, step: PlanStepFinished) -> str:
+        """The line of a step of the plan that is done."""
+        text = fit_text(describe_step(step), self._block.size[0] - 1 - len(self._look.done) - 1, self._look.more)
+        return f"{self._look.paint(self._look.done, GREEN)} {text}"
 
     def _lines(self, columns: int, most: int) -> list[str]:
         """The block: a text that is being written, a line for everybody at work, and what it has taken.
@@ -220,6 +228,8 @@ def _news(worker: ActiveAgent, event: Event) -> str:
             return worker.note
         case RoundEnded() as ended:
             return describe_round(ended)
+        case PlanStepFinished() as step:
+            return describe_step(step)
     return ""
 
 
