@@ -1,0 +1,88 @@
+"""The instructions of a project: `AGENTS.md` in its folder and in nearer ones, the nearest last."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from koi_lang.errors import KoiError, reason
+from koi_lang.runtime.guidance.material import read_ends
+from koi_lang.runtime.host import visible
+
+FILE = "AGENTS.md"
+# Of all files together, in bytes; the nearer ones come first, and of what is longer both ends are told.
+MOST_BYTES = 32_000
+LEAST_BYTES = 1_000
+MOST_FILES = 8
+# Folders above the one in which a program is run that are looked at for a repository.
+HIGHEST = 20
+
+
+@dataclass(frozen=True, slots=True)
+class InstructionFile:
+    """Instructions that stand in a file.
+
+    Attributes:
+        path: from the root of the project.
+    """
+
+    path: str
+    text: str
+
+
+def read_instructions(project: Path, program: Path | None) -> tuple[list[InstructionFile], list[str]]:
+    """The instructions for a program, and what is wrong with files that are left out, a sentence each.
+
+    Args:
+        project: the folder in which it is run.
+        program: its file, where that is known.
+    """
+    root = root_of(project)
+    files = [folder / FILE for folder in _folders(root, project, program) if os.path.lexists(folder / FILE)]
+    found: list[InstructionFile] = []
+    problems: list[str] = []
+    room = MOST_BYTES
+    for file in reversed(files[-MOST_FILES:]):
+        path = visible(file.relative_to(root).as_posix())
+        try:
+            text = read_ends(file, root, max(room, LEAST_BYTES)).strip()
+        except (KoiError, OSError) as error:
+            problems.append(_problem(path, error))
+            continue
+        if text:
+            found.insert(0, InstructionFile(path, text))
+            room -= len(text.encode())
+    return found, problems
+
+
+def root_of(project: Path) -> Path:
+    """The folder of the repository that a folder lies in; the folder itself where there is none of the same owner.
+
+    So nobody else can make one of a folder that many may write to, such as the one for temporary files.
+    """
+    base = project.resolve()
+    owner = base.stat().st_uid
+    above = [base, *list(base.parents)[:HIGHEST]]
+    root = next((folder for folder in above if os.path.lexists(folder / ".git")), base)
+    is_own = root.stat().st_uid == owner == (root / ".git").lstat().st_uid if root != base else True
+    return root if is_own else base
+
+
+def _folders(root: Path, project: Path, program: Path | None) -> Iterator[Path]:
+    """The root, and the folders from there to where the program is run, and on to where it stands."""
+    base = project.resolve()
+    nearest = base
+    if program is not None and program.is_relative_to(base):
+        nearest = program.parent
+    folder = root
+    yield folder
+    for name in nearest.relative_to(root).parts:
+        folder /= name
+        yield folder
+
+
+def _problem(path: str, error: KoiError | OSError) -> str:
+    why = error.message if isinstance(error, KoiError) else f"cannot be read: {reason(error)}"
+    return f"the instructions in `{path}` are left out: the file {why}"

@@ -1,0 +1,1 @@
+"""Instructions and skills of a project."""
