@@ -11,12 +11,15 @@ from typing import Literal, Protocol
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.parser import parse
 from koi_lang.diagnostics import Diagnostic, LabeledSpan, nearest, suggestion
+from koi_lang.errors import AgentError
+from koi_lang.front_matter import read_front_matter
 from koi_lang.source import Source, Span, decode
 
 SUFFIXES = (".koi", ".py")
 SCRIPTS = (".ts", ".tsx", ".js", ".jsx", ".mjs")
 INDEXES = ("index.koi", "__init__.py")
 STANDARD = "std/"
+SKILL = "SKILL.md"
 # What a part of the standard library declares for others.
 OFFERED = re.compile(
     r"^\s*(?:export\s+(?:async\s+)?function|export\s+prompt|skill|agent|team|role)\s+(\w+)", re.MULTILINE
@@ -44,17 +47,17 @@ class Files(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Imported:
-    """What one import statement brings: a Koi file, a Python module, or a text that becomes a prompt.
+    """What one import statement brings: a Koi file, a Python module, a text that becomes a prompt, or a skill.
 
     Attributes:
         target: path of the file; for `python` from an installed module its dotted name.
-        name: what Python modules and texts are called here; None for Koi files.
+        name: what Python modules, texts and skills are called here; None for Koi files.
         is_missing: whether it is a Python module that is not installed.
         text: the text of a prompt file.
     """
 
     statement: n.Import
-    kind: Literal["koi", "python", "text"]
+    kind: Literal["koi", "python", "text", "skill"]
     target: str
     name: str | None = None
     text: Source | None = None
@@ -137,17 +140,34 @@ class _Loading:
             name = _name_of(statement, module.rpartition(".")[2])
             is_missing = not self.files.has_module(module)
             return Imported(statement, "python", module, name, is_missing=is_missing)
+        if statement.type == "skill" and not wanted.endswith(".koi"):
+            return self._skill(unit, statement)
         path = self._locate(unit, wanted)
         is_koi = path.endswith(".koi")
         if statement.type is not None and not is_koi and statement.type != "prompt":
-            raise _UnresolvedError(
-                "E0107", f"an import cannot have the type `{statement.type}`", "the only type is `prompt`."
-            )
+            help = "write `prompt` for a text, or `skill` for a folder with a `SKILL.md`."
+            raise _UnresolvedError("E0107", f"an import cannot have the type `{statement.type}`", help)
         if is_koi:
             return Imported(statement, "koi", path)
         if path.endswith(".py"):
             return Imported(statement, "python", path, _name_of(statement, _safe_name(wanted)))
         return self._text(statement, path)
+
+    def _skill(self, unit: Unit, statement: n.Import) -> Imported:
+        """A folder with a `SKILL.md`, which is read when the program is run; here its front matter is looked at."""
+        wanted = statement.path.value
+        base = posixpath.normpath(posixpath.join(posixpath.dirname(unit.path), wanted))
+        path = base if posixpath.basename(base) == SKILL else posixpath.join(base, SKILL)
+        if not wanted.startswith(("./", "../", "/")) or not self.files.is_file(path):
+            help = "name a folder with a `SKILL.md`, from the file on: `./.agents/skills/review`."
+            raise _UnresolvedError("E0106", f"there is no skill `{wanted}`", help)
+        try:
+            read_front_matter(self.files.read(path).decode("utf-8-sig"))
+        except UnicodeDecodeError as error:
+            raise _UnresolvedError("E0105", f"the skill `{wanted}` is not UTF-8 text", "save it as UTF-8.") from error
+        except AgentError as error:
+            raise _UnresolvedError("E0107", f"the skill `{wanted}` {error.message}", str(error.help)) from error
+        return Imported(statement, "skill", path, _name_of(statement, ""))
 
     def _text(self, statement: n.Import, path: str) -> Imported:
         if statement.type is None and not path.endswith(".prompt"):

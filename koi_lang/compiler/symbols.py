@@ -13,6 +13,7 @@ from koi_lang.source import Span
 
 Kind = Literal["role", "agent", "team", "skill", "mcp", "prompt", "function", "module", "type"]
 FUNCTION = re.compile(r"\bfunction\b(?:\s|//[^\n]*|/\*(?s:.)*?\*/)*", re.IGNORECASE)
+IMPORTED: dict[str, Kind] = {"python": "module", "text": "prompt", "skill": "skill"}
 SPACES: dict[Kind, str] = {"role": "roles", "skill": "skills", "mcp": "mcps", "type": "types"}
 
 
@@ -90,7 +91,7 @@ def own_symbols(unit: Unit) -> Iterator[Symbol]:
     """What one file declares, in source order; imported modules and texts first."""
     for imported in unit.imports:
         if imported.kind != "koi" and imported.name is not None:
-            kind: Kind = "module" if imported.kind == "python" else "prompt"
+            kind = IMPORTED[imported.kind]
             statement = imported.statement
             yield Symbol(kind, imported.name, unit, statement, (statement.name or statement.path).span, None, imported)
     for declaration in unit.program.declarations:

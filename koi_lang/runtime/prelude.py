@@ -89,6 +89,7 @@ from koi_lang.runtime.destructuring import (
     unpack,
     without,
 )
+from koi_lang.runtime.guidance.skill_places import skill_folder
 from koi_lang.runtime.mcp.remote import server, tool
 from koi_lang.runtime.modules.python_files import python_file
 from koi_lang.runtime.narrowing import require_function
@@ -144,6 +145,6 @@ __all__ = [
     "number", "on", "open_object", "or_bits", "output", "peek", "peers", "playbook", "power", "put", "put_last",
     "python_file", "query", "regex", "registry", "remainder", "remove", "require_function",
     "run", "same", "send", "server", "settle",
-    "shift_left", "shift_right", "shift_unsigned", "skill", "spread", "subtract", "template", "text",
+    "shift_left", "shift_right", "shift_unsigned", "skill", "skill_folder", "spread", "subtract", "template", "text",
     "thrown", "tool", "truth", "type_of", "undefined", "unpack", "walk", "with_types", "without", "xor_bits",
 ]  # fmt: skip

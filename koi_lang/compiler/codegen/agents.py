@@ -67,10 +67,13 @@ def _keywords(node: n.Agent, file: Analysis, names: ModuleNames, at: py.At) -> d
     role = names.table.find("role", node.role.name)
     if role is not None:
         result["role"] = py.thunk(names.reference(role, at), at)
-    for kind, keyword in (("team", "teams"), ("skill", "skills"), ("mcp", "mcps")):
+    for kind, keyword in (("team", "teams"), ("skill", "skills"), ("guide", "guides"), ("mcp", "mcps")):
         used = _emit_uses(node, kind, names, at)
         if used:
             result[keyword] = py.thunk(ast.List(used, py.LOAD, **at), at)
+    for kind, keyword in (("instructions", "instructions"), ("skills", "offers_skills")):
+        if any(isinstance(item, n.Uses) and item.kind == kind for item in node.items):
+            result[keyword] = py.constant(True, at)
     for item in node.items:
         match item:
             case n.State():
@@ -98,13 +101,16 @@ def _limits(node: n.Budget, at: py.At) -> ast.expr:
 
 
 def _emit_uses(node: n.Agent, kind: str, names: ModuleNames, at: py.At) -> list[ast.expr]:
-    uses = [item for item in node.items if isinstance(item, n.Uses) and item.kind == kind]
+    """What an agent uses of a kind; `guide` stands for skills in files, which are used as others are."""
+    written = "skill" if kind == "guide" else kind
+    uses = [item for item in node.items if isinstance(item, n.Uses) and item.kind == written]
     used = [name for item in uses for name in item.names]
     if kind == "mcp":
         granted = {id(each.server): each.patterns for item in uses for each in item.tools}
         return [_restrict_server(_server(name.name, names, at), granted.get(id(name), ()), at) for name in used]
-    symbols = [names.table.find(kind, name.name) for name in used]  # type: ignore[arg-type]
-    return [names.reference(symbol, at) for symbol in symbols if symbol is not None]
+    symbols = [names.table.find(written, name.name) for name in used]  # type: ignore[arg-type]
+    meant = [each for each in symbols if each is not None and (each.imported is not None) == (kind == "guide")]
+    return [names.reference(symbol, at) for symbol in meant]
 
 
 def _server(name: str, names: ModuleNames, at: py.At) -> ast.expr:

@@ -14,7 +14,7 @@ from koi_lang.compiler.codegen.expressions import no_payload
 from koi_lang.compiler.codegen.module_names import ModuleNames
 from koi_lang.compiler.codegen.tests import evals, tests
 from koi_lang.compiler.imports import Imported
-from koi_lang.compiler.symbols import Kind, Symbol
+from koi_lang.compiler.symbols import IMPORTED, Kind, Symbol
 
 START: py.At = {"lineno": 1, "col_offset": 0, "end_lineno": 1, "end_col_offset": 0}
 # Skills run their initial values at once, so what these may mention comes first.
@@ -76,14 +76,17 @@ class _Module:
         return "./" + posixpath.relpath(path, posixpath.dirname(self.unit.path))
 
     def emit_import(self, item: Imported) -> ast.stmt:
-        """A Python module or a prompt from a text file."""
+        """A Python module, a prompt from a text file, or a skill in a file."""
         at = agents.place(item.statement.span, self.file)
         assert item.name is not None
-        symbol = self.file.table.values[item.name]
+        symbol = self.file.table.of(IMPORTED[item.kind])[item.name]
         name = self.names.name(symbol) if symbol.unit is self.unit else item.name
         if item.text is not None:
             text = n.Text(item.statement.span, item.text.text.strip(), None)
             return py.assign(name, prompts.prompt_file(text, item.name, self.unit.source, self.names, at), at)
+        if item.kind == "skill":
+            path = py.constant(self.relative(item.target), at)
+            return py.assign(name, py.helper("skill_folder", [path, py.load("__file__", at)], at), at)
         if item.target.endswith(".py"):
             path = py.constant(self.relative(item.target), at)
             return py.assign(name, py.helper("python_file", [path, py.load("__file__", at)], at), at)

@@ -156,7 +156,10 @@ class GrantedTools(Node):
 
 @node
 class Uses(Node):
-    """`uses skill A, B`; `kind` is `skill`, `team` or `mcp`; `tools` lists what is granted of servers used in part."""
+    """`uses skill A, B`; `tools` lists what is granted of servers used in part.
+
+    `kind` is `skill`, `team` or `mcp`, or, without names, what files of the project tell: `instructions`, `skills`.
+    """
 
     kind: str
     names: tuple[Name, ...]

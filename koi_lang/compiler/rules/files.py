@@ -32,7 +32,7 @@ _TEXTS = {
         An import has a kind of file, or a type, that there is none of.
 
         Koi files bring their declarations, Python files become modules, and a text becomes a prompt when the import
-        says so. `prompt` is the only type.
+        says so. The types are `prompt`, and `skill` for a folder with a `SKILL.md`.
 
         Wrong:
 

@@ -203,12 +203,17 @@ def uses_form(failure: Failure) -> SyntaxHelp | None:
 
         uses team Crew
     """
+    if failure.tail[-2:] == ("USES", "SKILLS") and failure.piece().text.isidentifier():
+        help = f"write `uses skill {failure.piece().text}`, or `uses skills` alone for those of the project."
+        return SyntaxHelp(f"{failure.excerpt} does not belong here", failure.span, help)
     if failure.tail[-1:] != ("USES",) and not (failure.frame.word == "agent" and failure.word() == "use"):
         return None
     kind = failure.word(1) if failure.word() == "use" else failure.word().removesuffix("s")
     rest = failure.piece(2 if failure.word() == "use" else 1).text
     if kind in ("team", "skill", "mcp") and rest.isidentifier():
         return SyntaxHelp(f"{failure.excerpt} does not belong here", failure.span, f"write `uses {kind} {rest}`.")
+    if failure.word() == "instruction":
+        return SyntaxHelp(f"{failure.excerpt} does not belong here", failure.span, "write `uses instructions`.")
     help = f"write `uses team {failure.piece().text}`, `uses skill …` or `uses mcp …`."
     return SyntaxHelp("`uses` does not say what kind of thing follows", failure.span, help)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.diagnostics import nearest
@@ -14,6 +15,7 @@ from koi_lang.runtime.schema import convert
 
 if TYPE_CHECKING:
     from koi_lang.runtime.agents.skills import Skill
+    from koi_lang.runtime.guidance.skill_places import SkillFolder
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +144,13 @@ class Team:
 
 @dataclass(frozen=True, slots=True)
 class AgentDeclaration:
-    """What an agent is declared to be. References are functions, so that declarations may refer to each other."""
+    """What an agent is declared to be. References are functions, so that declarations may refer to each other.
+
+    Attributes:
+        guides: the skills in files that the program names for it.
+        instructions: whether the instructions of the project stand before its playbooks.
+        offers_skills: whether it is offered the skills of the project.
+    """
 
     name: str
     affordance: str
@@ -150,6 +158,7 @@ class AgentDeclaration:
     handlers: Mapping[str, Handler]
     teams: Callable[[], Sequence[Team]] = tuple
     skills: Callable[[], Sequence[Skill]] = tuple
+    guides: Callable[[], Sequence[SkillFolder]] = tuple
     mcps: Callable[[], Sequence[Mcp]] = tuple
     state: Callable[[], dict[str, Any]] = dict
     amnesia: bool = False
@@ -160,6 +169,20 @@ class AgentDeclaration:
     resilience: Mapping[str, Callable[[], Mapping[str, Any]]] = field(default_factory=dict)
     playbooks: Mapping[str, str] = field(default_factory=dict)
     budget: Mapping[str, Any] = field(default_factory=dict)
+    instructions: bool = False
+    offers_skills: bool = False
+
+    @property
+    def file(self) -> Path | None:
+        """The file that declares it; None where it handles nothing."""
+        handler = next(iter(self.handlers.values()), None)
+        code = None if handler is None else getattr(handler.function, "__code__", None)
+        return None if code is None else Path(code.co_filename)
+
+    @property
+    def reads_skills(self) -> bool:
+        """Whether there are skills in files for it to read."""
+        return self.offers_skills or bool(self.guides())
 
     def declared_budget(self, handler: Handler) -> Budget:
         """The most a call of a handler may spend as declared: its playbook's budget, then its agent's."""
