@@ -27,7 +27,7 @@ RESULT_FIELD = "result"
 LOOKING = frozenset(
     "print prompt_user prompt_form return call_llm format ask_parent action_history"
     " registry_get registry_keys registry_search if while repeat"
-    " get_mcp_tool_info mcp_read_resource mcp_get_prompt read_output propose_plan finish_step".split()
+    " get_mcp_tool_info mcp_read_resource mcp_get_prompt read_output read_skill propose_plan finish_step".split()
 )
 
 

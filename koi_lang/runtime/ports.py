@@ -255,6 +255,16 @@ class OutputsPort(Protocol):
         """A value from a journal with its long texts."""
 
 
+class GuidancePort(Protocol):
+    """What a run tells its agents of the files of its project."""
+
+    async def look(self, agent: AgentPort) -> dict[str, Any]:
+        """What an agent is told before its playbooks, as data. Raises AgentError."""
+
+    async def read_skill(self, agent: AgentPort, name: str, file: str, offset: int) -> dict[str, Any]:
+        """The text of a skill that an agent uses, or of a file beside it. Raises AgentError."""
+
+
 class AddedPort(Protocol):
     """What extensions add to a run."""
 
@@ -345,6 +355,10 @@ class RunPort(Protocol):
     @property
     def has_outputs(self) -> bool:
         """Whether there has been any."""
+
+    @property
+    def guidance(self) -> GuidancePort:
+        """The instructions and skills of the project."""
 
     @property
     def registry(self) -> KeptRegistry:

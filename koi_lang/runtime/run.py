@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from koi_lang.runtime.command_sandbox import CommandSandboxes
     from koi_lang.runtime.file_changes import change_recorder
     from koi_lang.runtime.file_changes.change_recorder import ChangeRecorder
+    from koi_lang.runtime.guidance.service import Guidance
     from koi_lang.runtime.mcp.servers import Servers
     from koi_lang.runtime.model_calls.gateway import ModelGateway
     from koi_lang.runtime.outputs import run_outputs
@@ -127,6 +128,7 @@ class Run:
         self._sandboxes: CommandSandboxes | None = None
         self._changes: ChangeRecorder | None = None
         self._outputs: RunOutputs | None = None
+        self._guidance: Guidance | None = None
         self._scope = TaskScope()
         self._endings: list[Callable[[], Awaitable[None]]] = []
         self._task: asyncio.Task[Any] | None = None
@@ -311,6 +313,13 @@ class Run:
     def has_outputs(self) -> bool:
         """Whether there has been any."""
         return self._outputs is not None
+
+    @property
+    def guidance(self) -> Guidance:
+        """The instructions and skills of the project."""
+        if self._guidance is None:
+            self._guidance = self._factories.guidance(self, self._services)
+        return self._guidance
 
     @property
     def meaning(self) -> Meaning:

@@ -18,6 +18,7 @@ from koi_lang.runtime.host import Host, SilentHost
 if TYPE_CHECKING:
     from koi_lang.runtime import command_sandbox, registry
     from koi_lang.runtime.actions import lookup
+    from koi_lang.runtime.guidance import service
     from koi_lang.runtime.hooks import runner
     from koi_lang.runtime.journal.history import History
     from koi_lang.runtime.mcp import servers, sign_in
@@ -36,6 +37,7 @@ else:
     registry = lazy_module("koi_lang.runtime.registry")
     runner = lazy_module("koi_lang.runtime.hooks.runner")
     semantic = lazy_module("koi_lang.runtime.routing.semantic")
+    service = lazy_module("koi_lang.runtime.guidance.service")
     servers = lazy_module("koi_lang.runtime.mcp.servers")
     sign_in = lazy_module("koi_lang.runtime.mcp.sign_in")
 
@@ -140,6 +142,11 @@ def make_servers(run: RunPort, services: Services) -> servers.Servers:
     return servers.Servers(run.background, services.folder, services.note, person)
 
 
+def make_guidance(run: RunPort, services: Services) -> service.Guidance:
+    """What agents are told of the files of the project."""
+    return service.Guidance(services.folder, services.note)
+
+
 async def call_action(run: RunPort, agent: AgentPort, name: str, data: Any) -> Any:
     """What comes of a built-in action that code calls. Raises AgentError where there is no such action."""
     return await lookup.call_action(run, agent, name, data)
@@ -160,6 +167,7 @@ class Factories:
     sandboxes: Callable[[RunPort, Services], command_sandbox.CommandSandboxes] = make_sandboxes
     hooks: Callable[[RunPort, Services], runner.Hooks | None] = make_hooks
     servers: Callable[[RunPort, Services], servers.Servers] = make_servers
+    guidance: Callable[[RunPort, Services], service.Guidance] = make_guidance
     action: Callable[[RunPort, AgentPort, str, Any], Awaitable[Any]] = call_action
     playbook: Callable[[AgentPort, str, Any, Any], Awaitable[Any]] = run_playbook
 

@@ -30,6 +30,7 @@ _FIELDS = {
     "call_mcp": "mcp:string tool:string input?", "get_mcp_tool_info": "mcp:string tool:string",
     "mcp_read_resource": "mcp:string uri?", "mcp_get_prompt": "mcp:string prompt? input?",
     "read_output": "id:number from?:number count?:number",
+    "read_skill": "name:string file?:string offset?:number",
     "propose_plan": "steps:array why?:string", "finish_step": "step:number",
 }  # fmt: skip
 # What programs that import `std/code` have beside these.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from koi_lang.diagnostics import suggestion
 from koi_lang.errors import AgentError
 from koi_lang.js.undefined import undefined
-from koi_lang.runtime.actions import control, core, mcp, outputs, planning, registry, shell
+from koi_lang.runtime.actions import control, core, mcp, outputs, planning, registry, shell, skill_reading
 from koi_lang.runtime.actions.layers import perform
 from koi_lang.runtime.actions.registered import ActionContext, ActionKind, builtin_actions, find_builtin
 from koi_lang.runtime.narrowing import require_bounds
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from koi_lang.runtime.ports import AgentPort, RunPort
 
 # The order in which prompts and documentation list them.
-MODULES = (core, registry, control, shell, mcp, outputs, planning)
+MODULES = (core, registry, control, shell, mcp, outputs, skill_reading, planning)
 
 
 def all_actions() -> Sequence[ActionKind]:
@@ -53,7 +53,7 @@ def actions_of(agent: AgentPort) -> list[ActionKind]:
     """The actions an agent's role permits now; outputs, skills and plans have theirs where there are any."""
     known = [*all_actions(), *agent.run.added.actions.values()]
     has_outputs = agent.run.has_outputs and bool(agent.run.outputs.told_to(agent.name))
-    readable = {READ_OUTPUT: has_outputs}
+    readable = {READ_OUTPUT: has_outputs, skill_reading.READ_SKILL: agent.about.reads_skills}
     plan, role, trust = agent.run.planning, agent.role, agent.run.permissions.trust
     useful = [kind for kind in known if readable.get(kind.name, True) and plan.offers(kind.name)]
     useful = [kind for kind in useful if trust.level_of(kind.name) != "never"]

@@ -37,6 +37,7 @@ class PlaybookCall:
         playbook: as rendered last.
         instructions: the same with names in place of values.
         tools: what MCP servers offer it.
+        guidance: what the files of the project tell it.
         conversation: what its model is told; None before it is told anything.
         turns: how many answers its model has begun.
         results: what was carried out, in order of completion.
@@ -56,6 +57,7 @@ class PlaybookCall:
     playbook: Rendered = field(default_factory=Rendered)
     instructions: NamedPlaybook = field(default_factory=NamedPlaybook)
     tools: Mapping[str, Any] = field(default_factory=dict)
+    guidance: Mapping[str, Any] = field(default_factory=dict)
     conversation: Conversation | None = None
     turns: int = 0
     results: list[ActionResult] = field(default_factory=list)
@@ -82,6 +84,11 @@ class PlaybookCall:
                 has_outputs=has_outputs,
             )
         return self._offer
+
+    @property
+    def material(self) -> Mapping[str, Any]:
+        """All that others have written of what its model is told before the playbook."""
+        return {"tools": self.tools, "guidance": self.guidance} if self.guidance else self.tools
 
     @property
     def result_type(self) -> ResultType | None:

@@ -18,6 +18,7 @@ from koi_lang.runtime.actions.kept_results import with_references
 from koi_lang.runtime.actions.lookup import actions_of
 from koi_lang.runtime.budget.limits import LimitReachedError, current_spending
 from koi_lang.runtime.context import current_execution
+from koi_lang.runtime.guidance.prompt_sections import sections_of
 from koi_lang.runtime.outputs.ends import with_ends
 from koi_lang.runtime.playbook import delegation, prompting
 from koi_lang.runtime.playbook.answer_reading import carry_out
@@ -57,6 +58,7 @@ async def turns_of(call: PlaybookCall, parts: Parts) -> AsyncGenerator[Turn, Non
     Nothing happens between two of them. Raises PlaybookError or ProviderError.
     """
     said = call.conversation = Conversation.of(call.agent, call.spending, recall_messages(call))
+    await look_for_guidance(call)
     messages = said.begin(said.told.begin(args_of(call), call.agent.state, call.agent.run.today))
     work = ActivePlaybook(call.agent.name, call.event, messages, call.parent is not None)
     with call.agent.run.steering.working(work), open_for_wishes(said):
@@ -92,6 +94,14 @@ async def look_for_tools(call: PlaybookCall) -> None:
         lambda: known.news(servers, members, before) if before else known.offers(servers, members),
     )
     call.tools = found or before
+
+
+async def look_for_guidance(call: PlaybookCall) -> None:
+    """Find out what the files of the project tell an agent, once for each call."""
+    agent = call.agent
+    if agent.about.instructions or agent.about.reads_skills:
+        effect = Effect("guidance", {}, agent.name, safe=True)
+        call.guidance = await agent.run.recorder.perform_as_step(effect, lambda: agent.run.guidance.look(agent))
 
 
 def begin(agent: AgentPort, event: str, args: Any) -> PlaybookCall:
@@ -167,14 +177,15 @@ async def next_request(call: PlaybookCall, messages: Transcript, parts: Parts) -
     add_notes(call, messages, await agent.run.steering.before_request(agent.name, delegated=is_delegate))
     playbook = call.instructions.text
     offer = None
+    guidance = sections_of(call.guidance)
     system = prompting.system_prompt(
-        agent, playbook, is_delegate=is_delegate, tools=call.tools, result=call.result_type
+        agent, playbook, is_delegate=is_delegate, tools=call.tools, result=call.result_type, guidance=guidance
     )
     if takes_tools(agent.run.models.of(agent)):
-        offer = call.offered_tools().with_playbook(playbook)
+        offer = call.offered_tools().with_playbook(playbook, guidance)
     await fit(conversation_of(call), system, playbook)
     tell_values(call, messages)  # a record in place of messages does not tell them
-    told = ToldData(messages.snapshot(), call.tools, call.playbook) if agent.run.recorded.has_literals() else None
+    told = ToldData(messages.snapshot(), call.material, call.playbook) if agent.run.recorded.has_literals() else None
     call.names.begin_answer(told)
     key = prompting.make_cache_key(system, playbook)
     return Request(system, messages.snapshot(), json=True, task=task(call), offer=offer, cache_key=key)

@@ -79,6 +79,7 @@ def system_prompt(
     is_delegate: bool = False,
     tools: Mapping[str, Any] = NO_TOOLS,
     result: ResultType | None = None,
+    guidance: Sequence[str] = (),
 ) -> str:
     """The instructions of one call: the rules, only what this agent may do, and the playbook.
 
@@ -88,6 +89,7 @@ def system_prompt(
         playbook: with names in place of values.
         tools: what MCP servers offer, as `as_data` of `runtime.mcp.offers` says it.
         result: the declared type of what it returns.
+        guidance: what the files of the project tell, a section each.
     """
     offered = offered_actions(agent, is_delegate=is_delegate, tools=tools)
     sections = [
@@ -96,6 +98,7 @@ def system_prompt(
         *reach_of(agent, tools),
         *([] if result is None else [f"{RESULT} {result.lines}"]),
         *plan_of(agent),
+        *guidance,
     ]
     return "\n\n".join([*sections, f"{PLAYBOOK}\n{playbook}"])
 

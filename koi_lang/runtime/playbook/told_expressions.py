@@ -43,7 +43,7 @@ class ToldData:
     """What a model has been told when it writes an answer.
 
     Args:
-        tools: what MCP servers say of theirs.
+        tools: what others have written before the playbook: MCP servers of their tools, files of the project.
         playbook: what its author wrote in it is no data.
     """
 

@@ -78,9 +78,9 @@ class Offer:
     of: Mapping[str, Any]
     has_outputs: bool = False
 
-    def with_playbook(self, playbook: str) -> ToolOffer:
-        """The same beside a playbook, with names in place of values."""
-        return ToolOffer(f"{self.rules}\n\n{prompting.PLAYBOOK}\n{playbook}", self.set)
+    def with_playbook(self, playbook: str, guidance: Sequence[str] = ()) -> ToolOffer:
+        """The same beside a playbook, with names in place of values, and what the files of the project tell."""
+        return ToolOffer("\n\n".join([self.rules, *guidance, f"{prompting.PLAYBOOK}\n{playbook}"]), self.set)
 
 
 def offer_of(

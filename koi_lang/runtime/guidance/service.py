@@ -1,0 +1,90 @@
+"""What a run tells its agents of the files of its project."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from koi_lang.diagnostics import suggestion
+from koi_lang.errors import AgentError
+from koi_lang.runtime.guidance.instructions import read_instructions
+from koi_lang.runtime.guidance.skill_files import read_part
+from koi_lang.runtime.guidance.skill_folders import SkillEntry, find_skills, look_at_skill
+from koi_lang.runtime.guidance.skill_places import SkillFolder
+
+if TYPE_CHECKING:
+    from koi_lang.runtime.ports import AgentPort
+
+
+class Guidance:
+    """The instructions and skills of a project, looked at anew whenever an agent begins with a playbook.
+
+    Args:
+        folder: the project.
+        note: is told what is left out, a line each and once.
+    """
+
+    def __init__(self, folder: Path, note: Callable[[str], None] = lambda line: None) -> None:
+        self._folder, self._note = folder, note
+        self._noted: set[str] = set()
+
+    async def look(self, agent: AgentPort) -> dict[str, Any]:
+        """What an agent is told, as data: `instructions`, `skills`, and `unavailable` with the reasons.
+
+        Raises:
+            AgentError: a skill that the program names cannot be read.
+        """
+        found: dict[str, Any] = {}
+        if agent.about.instructions:
+            files, problems = read_instructions(self._folder, agent.about.file)
+            found["instructions"] = [asdict(file) for file in files]
+            for problem in problems:
+                self._tell(problem)
+        entries = self._entries(agent)
+        if usable := [entry for entry in entries.values() if not entry.problem]:
+            found["skills"] = [{"name": entry.place.name, "description": entry.description} for entry in usable]
+        if others := [entry for entry in entries.values() if entry.problem]:
+            found["unavailable"] = [{"name": entry.place.name, "reason": entry.problem} for entry in others]
+        return found
+
+    async def read_skill(self, agent: AgentPort, name: str, file: str, offset: int) -> dict[str, Any]:
+        """The text of a skill that an agent uses, or of a file beside it.
+
+        Raises:
+            AgentError: it uses none of that name, or the text cannot be read.
+        """
+        entries = self._entries(agent)
+        if name not in entries:
+            help = suggestion(name, list(entries), "skill") if entries else "It has no skills to read."
+            raise AgentError(f"`{agent.name}` has no skill `{name}` to read", help=help)
+        if entries[name].problem:
+            raise AgentError(f"the skill `{name}` cannot be used here: {entries[name].problem}")
+        return read_part(entries[name].place, file, offset)
+
+    def _entries(self, agent: AgentPort) -> Mapping[str, SkillEntry]:
+        """The skills of an agent by name: those that its program names, then those that count in the project."""
+        found: dict[str, SkillEntry] = {}
+        for place in agent.about.guides():
+            if place.name in found and found[place.name].place != place:
+                help = "Rename the folder of one of them."
+                raise AgentError(f"`{agent.name}` uses two skills whose folders are called `{place.name}`", help=help)
+            found[place.name] = self._named_skill(place)
+        if agent.about.offers_skills:
+            for entry in find_skills(self._folder):
+                if entry.counts:
+                    found.setdefault(entry.place.name, entry)
+        return found
+
+    def _named_skill(self, place: SkillFolder) -> SkillEntry:
+        """A skill that the program names. Raises AgentError where it cannot be read."""
+        entry = look_at_skill(place)
+        if entry.problem and not entry.description:
+            raise AgentError(f"the skill {entry.problem}")
+        return entry
+
+    def _tell(self, problem: str) -> None:
+        if problem not in self._noted:
+            self._noted.add(problem)
+            self._note(f"note: {problem}")
