@@ -40,14 +40,16 @@ finally:
 
 
 def test_the_wheel_holds_what_a_run_needs(installed: Installed) -> None:
-    """The grammar and the standard skills are in the wheel, and tests are not."""
+    """The grammar, the standard skills and those in files are in the wheel, and tests are not."""
     names = set(zipfile.ZipFile(installed.wheel).namelist())
-    skills = {f"koi_lang/stdlib_skills/{path.name}" for path in (CHECKOUT / "stdlib_skills").glob("*.koi")}
+    files = (path for path in (CHECKOUT / "stdlib_skills").rglob("*") if path.suffix in (".koi", ".md"))
+    skills = {f"koi_lang/{path.relative_to(CHECKOUT).as_posix()}" for path in files}
 
     assert {
         "koi_lang/grammar/koi.lark",
         "koi_lang/cli/run.py",
         "koi_lang/llm/rehearsal/languages.toml",
+        "koi_lang/stdlib_skills/skills/koi-programs/SKILL.md",
     } | skills <= names
     assert not [name for name in names if name.startswith(("tests/", "benchmarks/"))]
 

@@ -55,6 +55,8 @@ def _describe_agent(audited: Mapping[str, Any]) -> str:
     rows = {title: [", ".join(audited[title])] for title in LISTS}
     rows["skills"] = _function_lines(audited["functions"])
     rows |= {"refused": _function_lines(audited["refused"])} if audited["refused"] else {}
+    if audited["texts"]:
+        rows["texts"] = [f"{kind}: {', '.join(names) or 'none here'}" for kind, names in audited["texts"].items()]
     rows["mcp"] = [_server_line(server) for server in audited["mcp"]]
     rows["commands"] = [_commands_line(**audited["commands"])]
     if "rules" in audited:

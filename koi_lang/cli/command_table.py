@@ -13,6 +13,7 @@ COMMANDS = {
     "audit": "Show what a model may do on behalf of each agent.",
     "actions": "List the actions a playbook can use.",
     "std": "List the standard library, or show the page of one part.",
+    "skills": "List the skills in files that agents are offered, and why others are not.",
     "extensions": "List the installed extensions and what each adds.",
     "explain": "Explain the code of a message, such as E0203.",
     "runs": "List, show, follow, export, repair or delete recorded runs.",

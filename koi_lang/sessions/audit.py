@@ -16,6 +16,8 @@ from koi_lang.runtime.agents.declarations import Mcp
 from koi_lang.runtime.guards.access_rules import rules_in
 from koi_lang.runtime.guards.commands import ALL_COMMANDS, command_patterns
 from koi_lang.runtime.guards.permissions import NO_RESTRICTIONS, Restrictions
+from koi_lang.runtime.guidance.instructions import read_instructions
+from koi_lang.runtime.guidance.skill_folders import find_skills
 from koi_lang.runtime.mcp.configured import access_to
 from koi_lang.runtime.mcp.permissions import allowed_patterns, model_permission
 from koi_lang.runtime.mcp.remote import RemoteAgent
@@ -103,11 +105,24 @@ def _audit_agent(agent: Agent, hosts: Sequence[str]) -> dict[str, Any]:
         "skills": [f"{skill.name}.{name}" for skill in agent.offered_skills for name in skill.functions],
         "functions": _functions(agent, is_permitted=True),
         "refused": _functions(agent, is_permitted=False),
+        "texts": _texts(agent),
         "mcp": [_with_rules(server, agent) for server in _servers(agent, actions, may_delegate=may_delegate)],
         "commands": _commands(agent) if "shell" in actions else {"allowed": [], "others": DENY},
         "hosts": {"public": has_web, "allowed": list(hosts) if has_web else []},
         "budgets": _budgets(agent),
     }
+
+
+def _texts(agent: Agent) -> dict[str, list[str]]:
+    """The files that its model is told of, where it uses such: instructions, and skills that it may read."""
+    about, folder = agent.about, agent.run.folder
+    found: dict[str, list[str]] = {}
+    if about.instructions:
+        found["instructions"] = [file.path for file in read_instructions(folder, about.file)[0]]
+    if about.reads_skills:
+        offered = [entry.place for entry in find_skills(folder) if entry.counts] if about.offers_skills else []
+        found["skills"] = [f"{place.name} ({place.origin})" for place in (*about.guides(), *offered)]
+    return found
 
 
 def _functions(agent: Agent, *, is_permitted: bool) -> dict[str, list[str]]:
