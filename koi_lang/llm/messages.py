@@ -109,6 +109,7 @@ class Request:
         offer: the actions as tools, for models that call tools; the answer is a text of actions all the same.
         cache_key: the same for requests that begin alike, for providers that find what they have read by it; empty
             where that is not known.
+        is_report: whether a call was ended and its model is to say what it has done; scripts have answers for that.
     """
 
     system: str
@@ -124,6 +125,7 @@ class Request:
     most_requests: int = MOST_REQUESTS
     offer: ToolOffer | None = None
     cache_key: str = ""
+    is_report: bool = False
 
 
 @dataclass(frozen=True, slots=True)

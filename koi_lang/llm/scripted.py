@@ -13,6 +13,7 @@ from koi_lang.llm.messages import Delta, Request, Usage, stream_text
 # How feedback on what was refused, failed or could not be read begins.
 REFUSALS = ("❌", "🚫")
 MOST_SHOWN = 400
+REPORT = "last_report"
 Answers: TypeAlias = Sequence[Any] | Mapping[str, Sequence[Any]]
 
 
@@ -21,7 +22,8 @@ class ScriptedModel:
 
     Args:
         answers: texts or JSON values in order, or such lists by a text that the request must contain in its
-            system message or playbook; the first key that is found decides.
+            system message or playbook; the first key that is found decides. `{"last_report": "…"}` is what the model
+            says where it is asked what it has done; other requests pass over it.
         size: characters of a delta.
         usage: what every answer claims to have consumed.
     """
@@ -31,7 +33,9 @@ class ScriptedModel:
 
     def __init__(self, answers: Answers, *, size: int = 12, usage: Usage | None = None) -> None:
         lists = answers.items() if isinstance(answers, Mapping) else [("", answers)]
-        self._answers = {key: list(texts) for key, texts in lists}
+        known = {key: list(texts) for key, texts in lists}
+        self._answers = {key: [each for each in texts if not _is_report(each)] for key, texts in known.items()}
+        self._reports = {key: [each for each in texts if _is_report(each)] for key, texts in known.items()}
         self._given = dict.fromkeys(self._answers, 0)
         self._size = size
         self._usage = usage
@@ -40,10 +44,19 @@ class ScriptedModel:
     def __call__(self, request: Request) -> AsyncIterator[Delta]:
         """Stream the next answer. Raises ProviderError when there is none."""
         self.requests.append(request)
-        return stream_text(self._next(request), size=self._size, usage=self._usage)
+        text = self._next_report(request) if request.is_report else self._next(request)
+        return stream_text(text, size=self._size, usage=self._usage)
+
+    @property
+    def has_report(self) -> bool:
+        """Whether there is something left that it has to say of what it has done."""
+        return any(self._reports.values())
 
     def pass_over(self, request: Request) -> None:
         """Count the next answer as given: it is known from an earlier part of the run."""
+        if request.is_report:
+            self._next_report(request)
+            return
         self._given[self._key_for(request)] += 1
 
     async def aclose(self) -> None:
@@ -62,6 +75,13 @@ class ScriptedModel:
         answer = answers[given]
         return answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
 
+    def _next_report(self, request: Request) -> str:
+        told = "\n".join((request.system, *(message.text for message in request.messages)))
+        for key, reports in self._reports.items():
+            if key in told and reports:
+                return str(reports.pop(0)[REPORT])
+        raise ProviderError("the script holds no report")
+
     def _key_for(self, request: Request) -> str:
         text = f"{request.system}\n{request.task.playbook if request.task else ''}"
         for key in self._answers:
@@ -71,6 +91,10 @@ class ScriptedModel:
         raise ProviderError(
             "the script has no answers for this request", help=f"Its playbook contains none of these: {known}."
         )
+
+
+def _is_report(answer: Any) -> bool:
+    return isinstance(answer, dict) and answer.keys() == {REPORT}
 
 
 def _why(request: Request) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeAlias
 
+from koi_lang.errors import ProviderError
 from koi_lang.events import Event
 from koi_lang.llm.messages import Adapter, Delta, Request, StreamEnd, TextDelta, Usage
 from koi_lang.llm.scripted import Answers, ScriptedModel
@@ -32,24 +33,32 @@ class Voice:
     Args:
         usage: what every answer that comes to its end claims to have consumed.
         name: of the model; one with a known price costs something.
+        report: what it says of what it has done, where a call was ended; without it that is an error.
     """
 
     provider = "voice"
 
-    def __init__(self, speak: Speak, usage: Usage | None = None, name: str = "voice") -> None:
-        self._speak, self._usage = speak, usage
+    def __init__(self, speak: Speak, usage: Usage | None = None, name: str = "voice", report: str = "") -> None:
+        self._speak, self._usage, self._report = speak, usage, report
         self.model = name
         self.requests: list[Request] = []
 
     async def __call__(self, request: Request) -> AsyncIterator[Delta]:
         """Stream what is spoken."""
+        if request.is_report and not self._report:
+            raise ProviderError("nothing is to be said")
         self.requests.append(request)
-        async for text in self._speak(request):
+        async for text in as_pieces(self._report) if request.is_report else self._speak(request):
             yield TextDelta(text)
         yield StreamEnd(self._usage, "stop")
 
     async def aclose(self) -> None:
         """Nothing is held."""
+
+
+async def as_pieces(text: str) -> AsyncIterator[str]:
+    """A text as it arrives."""
+    yield text
 
 
 def playbook_in(request: Request) -> str:

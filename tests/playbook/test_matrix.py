@@ -41,7 +41,8 @@ def held(play: Player, conversation: Conversation, way: tuple[str, str]) -> Talk
 
 def heard_by(played: Played) -> list[str]:
     """What models were told in the end, apart from their own answers."""
-    messages = (message.text for message in played.requests[-1].messages if message.role == "user")
+    *_, last = (request for request in played.requests if not request.is_report)  # which tells these, too
+    messages = (message.text for message in last.messages if message.role == "user")
     return [OWN_WORDS.sub("", text) for text in messages]
 
 

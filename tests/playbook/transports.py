@@ -259,5 +259,6 @@ def _told(events: Sequence[Event]) -> Iterator[tuple[Any, ...]]:
 
 
 def requests_in(events: Sequence[Event]) -> list[tuple[Any, ...]]:
-    """Which requests were made where, and what became of them."""
-    return sorted((event.path, event.type) for event in events if event.type in OF_MODELS)
+    """Which requests were made where, and what became of them; a report is a text, for which no tools are offered."""
+    made = ((event.path, event.type) for event in events if event.type in OF_MODELS)
+    return sorted(each for each in made if not any(part.startswith("report-") for part in each[0]))

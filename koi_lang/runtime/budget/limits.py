@@ -35,9 +35,11 @@ class LimitReachedError(PlaybookError):
         what: whose limit it is: a call such as `A.go`, or `RUN`.
         last: what the model was told last that was wrong; empty where nothing was.
         broken: why the answer before broke off, which was to be asked for again; None where it did not.
+        has_report: whether a model was asked what it has done.
     """
 
     last = ""
+    has_report = False
     broken: ProviderError | None = None
 
     def __init__(self, limit: str, what: str, message: str, help: str) -> None:

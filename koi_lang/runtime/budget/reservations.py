@@ -90,6 +90,10 @@ class Reservations:
 
     # ------------------------------------------------------------ who may go
 
+    def is_free(self, payer: BudgetAccount) -> bool:
+        """Whether a request for which there is room would not have to wait."""
+        return self._open < self._concurrency and self._busy(payer.payers()) is None
+
     def _busy(self, payers: tuple[BudgetAccount, ...]) -> _Queue | None:
         """The queue that a request has to join, since others have come before; None where nobody waits."""
         return next((queue for queue in self._queues(payers) if queue), None)

@@ -25,6 +25,7 @@ from koi_lang.runtime.playbook.answer_reading import carry_out
 from koi_lang.runtime.playbook.call import PlaybookCall
 from koi_lang.runtime.playbook.compaction import explain_error, fit, make_room, open_for_wishes
 from koi_lang.runtime.playbook.conversation import Conversation
+from koi_lang.runtime.playbook.last_report import add_report, turns_note
 from koi_lang.runtime.playbook.loop_guard import Failures, RepetitionGuard
 from koi_lang.runtime.playbook.placeholders import name_values
 from koi_lang.runtime.playbook.references import ActionScope
@@ -64,7 +65,11 @@ async def turns_of(call: PlaybookCall, parts: Parts) -> AsyncGenerator[Turn, Non
     with call.agent.run.steering.working(work), open_for_wishes(said):
         while not call.ended:
             await look_for_tools(call)
-            turn = await take_turn(call, messages, parts)
+            try:
+                turn = await take_turn(call, messages, parts)
+            except LimitReachedError as error:
+                await add_report(call, error)
+                raise
             remember(messages, turn, call)
             follow_up(call, messages)
             yield turn
@@ -173,6 +178,9 @@ async def next_request(call: PlaybookCall, messages: Transcript, parts: Parts) -
     tell_values(call, messages)
     if call.failures.must_pivot():
         messages.append(Message("user", prompting.PIVOT))
+    note = turns_note(call)
+    if note is not None:
+        messages.append(note)
     is_delegate = call.parent is not None
     add_notes(call, messages, await agent.run.steering.before_request(agent.name, delegated=is_delegate))
     playbook = call.instructions.text

@@ -157,7 +157,7 @@ def clip_middle(text: str, most: int) -> str:
 
 async def _by_model(subject: SummaryTask) -> str:
     """The record, read in smaller parts where the model cannot read them. Raises ProviderError or LimitReachedError."""
-    reader, texts = reader_of(subject), _render_messages(subject.fresh)
+    reader, texts = reader_of(subject), render_messages(subject.fresh)
     for _ in range(MOST_NARROWED):
         try:
             return await _read(subject, reader, texts)
@@ -193,7 +193,7 @@ async def _ask_for_record(subject: SummaryTask, reader: SummaryModel, record: st
     rules = RULES.format(most=reader.record)
     sections = [rules, *([UPDATE] if record else []), *([WISH.format(subject.wish)] if subject.wish else [])]
     told = {"playbook": clip_middle(subject.playbook, LONGEST_PLAYBOOK), "record": record, "conversation": part}
-    data = "\n\n".join(_mark_text(name, text) for name, text in told.items() if text)
+    data = "\n\n".join(mark_text(name, text) for name, text in told.items() if text)
     models = subject.agent.run.models
     request = Request(
         "\n".join(sections), (Message("user", data),), max_tokens=reader.answer, least_tokens=reader.answer
@@ -203,7 +203,7 @@ async def _ask_for_record(subject: SummaryTask, reader: SummaryModel, record: st
     return text
 
 
-def _render_messages(messages: Iterable[Message]) -> list[str]:
+def render_messages(messages: Iterable[Message]) -> list[str]:
     """Messages as plain text, lines that are too long cut: what is long is mostly the result of an action."""
     return [f"{SPEAKERS[message.role]}\n{_short_lines(message.text)}" for message in messages]
 
@@ -223,7 +223,7 @@ def _parts(texts: Sequence[str], size: int) -> list[str]:
     return parts
 
 
-def _mark_text(name: str, text: str) -> str:
+def mark_text(name: str, text: str) -> str:
     """A text between marks that cannot stand in it: they contain its own hash."""
     mark = f"{name}-{blake2b(text.encode('utf-8', 'surrogatepass'), digest_size=4).hexdigest()}"
     return f"<{mark}>\n{text}\n</{mark}>"

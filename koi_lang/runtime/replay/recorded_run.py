@@ -101,11 +101,15 @@ class RecordedRun:
 
     def has_literals(self) -> bool:
         """Whether `${…}` may be plain text in the answer to the next request at the current location."""
+        asked = self.recall_request()
+        return asked is None or has_literals(str(asked.data.get("request", "")))
+
+    def recall_request(self) -> JournalEntry | None:
+        """The next request to a model at the current location, where one was recorded."""
         history, place = self._counting()
         if history is None or place is None:
-            return True
-        asked = history.find(ModelAsked.type, (*place.path, place.next_label("model")))
-        return asked is None or has_literals(str(asked.data.get("request", "")))
+            return None
+        return history.find(ModelAsked.type, (*place.path, place.next_label("model")))
 
     def accepts_request(self, action: Path) -> bool:
         """Whether a model may be asked who is meant by an action: nobody had decided that when it was recorded."""
