@@ -7,6 +7,8 @@ from typing import Any
 EXIT_OK = 0
 EXIT_FAILED = 1
 EXIT_USAGE = 2
+EXIT_BEST_EFFORT = 3
+EXIT_LIMIT = 4
 EXIT_SOURCE = 65
 EXIT_INTERRUPTED = 130
 
@@ -140,6 +142,18 @@ class MissingKeyError(ProviderError):
     """A provider was named whose key is not known."""
 
     exit_code = EXIT_USAGE
+
+
+class BestEffortError(KoiError):
+    """Work has ended that was not accepted: it is the best that came of it."""
+
+    exit_code = EXIT_BEST_EFFORT
+
+
+class OverLimitError(KoiError):
+    """Work has ended because a limit was reached, with something to show for it."""
+
+    exit_code = EXIT_LIMIT
 
 
 class PlanShownError(KoiError):

@@ -34,7 +34,7 @@ def explain(error: BaseException, folder: str = "") -> str:
         help = installing(error.name)
     help = TOO_DEEP if isinstance(error, RecursionError) else help
     places = [*_places(error.__traceback__)] or [*_promise_origins(error)]
-    if not places:
+    if not places or (isinstance(error, KoiError) and all(map(_is_standard, places))):
         return f"error: {message(error)}" + (f"\n  = help: {help}" if help else "")
     place, *callers = _fold_places(reversed(places))
     shown = tuple(callers[:MOST_CALLERS])
@@ -74,6 +74,11 @@ def causes(error: BaseException) -> Iterator[str]:
             return
         seen.append(error)
         yield message(error)
+
+
+def _is_standard(place: LabeledSpan) -> bool:
+    """Whether a place lies in the standard library, which is nobody's own program."""
+    return Path(place.source.path).is_relative_to(resources.standard_skills())
 
 
 def _places(trace: TracebackType | None) -> Iterator[LabeledSpan]:

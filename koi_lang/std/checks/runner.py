@@ -101,6 +101,19 @@ async def run_command(command: Any, options: Any) -> dict[str, Any]:
     return await _perform(COMMAND, {"command": command}, asked, work)
 
 
+async def project_tools() -> dict[str, list[str]]:
+    """The names of the tools that the project is set up for, as `tests`, `lint` and `types`; nothing is run."""
+    here = folder()
+    kinds = {"tests": TESTS, "lint": LINT, "types": TYPES}
+
+    async def look() -> dict[str, list[str]]:
+        return await asyncio.to_thread(
+            lambda: {name: [tool.name for find in kind.finders if (tool := find(here))] for name, kind in kinds.items()}
+        )
+
+    return dict(await perform_effect(Effect("checks.tools", {}, safe=True), look))
+
+
 async def check_project(kind: CheckKind, options: Any) -> dict[str, Any]:
     """Have every tool of a kind check the project.
 
