@@ -17,6 +17,7 @@ from hatch_build import with_links
 from koi_lang import resources
 from tests.wheel import CHECKOUT, EXAMPLE, Installed
 
+SAMPLES = CHECKOUT / "tests" / "data" / "projects"
 # Loaded by coverage.py alone, whose plugin it is; who measures coverage has it.
 PLUGIN_OF = {"koi_lang/coverage.py": "coverage"}
 PROJECT = tomllib.loads((CHECKOUT / "pyproject.toml").read_text("utf-8"))["project"]
@@ -122,9 +123,9 @@ def packages_in(requirements: list[str]) -> set[str]:
 
 
 def imports_of(folder: Path) -> set[str]:
-    """The packages of others that Python files below a folder import."""
+    """The packages of others that Python files below a folder import, but for projects that only stand there."""
     imported: set[str] = set()
-    for path in folder.rglob("*.py"):
+    for path in (path for path in folder.rglob("*.py") if SAMPLES not in path.parents):
         tree, plugin_of = ast.parse(path.read_bytes()), PLUGIN_OF.get(path.relative_to(CHECKOUT).as_posix())
         imported |= {name for node in ast.walk(tree) for name in packages_of(node)} - {plugin_of}
     return imported - sys.stdlib_module_names - {"koi_lang"}

@@ -1,0 +1,1 @@
+"""One report a module, called like its function."""
