@@ -3,6 +3,7 @@
 # What the help says of each; their modules are not imported for that.
 COMMANDS = {
     "run": "Run a program.",
+    "do": "Have an agent carry out a task in the project of this folder.",
     "serve": "Serve the exposed agents of a program to other programs.",
     "chat": "Talk to an agent of a program.",
     "rpc": "Let another program run and steer a program.",

@@ -19,9 +19,13 @@ from koi_lang.runtime.journal.calls import PYTHON
 from koi_lang.sessions.options import RunOptions
 
 if TYPE_CHECKING:
-    from koi_lang.cli import models
+    from koi_lang.cli import do, models
 else:
+    do = lazy_module("koi_lang.cli.do")
     models = lazy_module("koi_lang.cli.models")
+
+# Begins what `koi do` was called with.
+DO = ("do",)
 
 
 @click.command()
@@ -52,6 +56,8 @@ def options_of(words: Sequence[str]) -> RunOptions:
     Raises:
         JournalError: they are of another command.
     """
+    if tuple(words[:1]) == DO:
+        return do.options_in(words[1:])
     if not words or words[0] not in ("run", PYTHON):
         told = f"the run was started with `koi {' '.join(words)}`"
         raise JournalError(told, help="Only runs of `koi run` can be resumed or replayed.")

@@ -16,7 +16,7 @@ from koi_lang.cli.ui.messages import exit_code_of
 from koi_lang.cli.ui.reporters import CostMeter, DenialNotice, as_json, as_lines
 from koi_lang.cli.ui.terminal import Terminal
 from koi_lang.cli.ui.typed_input import typing
-from koi_lang.errors import UsageError
+from koi_lang.errors import UsageError, exit_code
 from koi_lang.lazy import lazy_module
 from koi_lang.program import cache, declarations
 from koi_lang.runtime.budget.limits import Budget
@@ -46,11 +46,13 @@ def run_program(
     options: RunOptions,
     going: Continuation | None = None,
     doubts: Doubts | None = None,
+    code_of: Callable[[Exception], int] = exit_code,
 ) -> int:
     """Run to the end and give the exit code; whatever goes wrong is told once.
 
     Args:
         doubts: decide about effects in doubt, for which they may hold the terminal.
+        code_of: the exit code that an error means.
     """
     redact = options.key_lookup().redactor(options.payload)
     host = Terminal(quiet=options.quiet, silent=options.as_json)
@@ -72,7 +74,7 @@ def run_program(
             declarations.require_servers(ready.module, Path.cwd())
         carried_out(_main(ready, host, going or Continuation(), case, journals.append), host.log)
 
-    code = exit_code_of(work, debug=options.debug, redact=redact)
+    code = exit_code_of(work, debug=options.debug, redact=redact, code_of=code_of)
     if code > BY_SIGNAL and journals and not options.quiet:
         click.echo(f"`koi resume {journals[0].stem}` goes on", err=True)
     return code

@@ -40,6 +40,7 @@ class RunOptions:
         record: whether a journal is written; None does without where none can be.
         no_extensions: whether installed extensions are left out.
         plain: whether a terminal gets finished lines only.
+        needs_model: whether no rehearsal stands in where no model is configured.
         plan: whether agents only look and plan, until the person has accepted a plan.
         folder: where the program is run: its settings, keys, journals and registry are looked for there.
         words: of the command line, from the command on, as journals keep them.
@@ -61,6 +62,7 @@ class RunOptions:
     keys: str | None = None
     no_extensions: bool = False
     plain: bool = False
+    needs_model: bool = False
     plan: bool = False
     folder: Path = field(default_factory=Path.cwd)
     words: Sequence[str] = ()

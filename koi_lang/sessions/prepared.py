@@ -188,7 +188,7 @@ class Prepared:
             streams=self._streams_of(run),
         )
         if model.provider == "rehearsal":
-            if self.needs_model:
+            if self.needs_model or self.options.needs_model:
                 help = "Name one with `-m provider/model`, or take answers from a file with `--answers FILE`."
                 raise ModelNeededError("no model is configured, and this is no rehearsal", help=help)
             note(REHEARSAL if self.options.rehearse else f"no model is configured; {REHEARSAL}")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from koi_lang import resources
 from koi_lang.cli.options import options_from, plan_option, running_options
 from koi_lang.cli.ui.messages import show_warnings
 from koi_lang.lazy import lazy_module
@@ -22,7 +23,7 @@ else:
 
 
 @click.command()
-@click.argument("file")
+@click.argument("file", required=False, default="")
 @click.argument("agent", required=False, default="")
 @click.option("--event", metavar="NAME", default="", help="Give messages to this handler.")
 @click.option("--resume", metavar="ID", default="", help="Go on with an earlier conversation, by its id, or `last`.")
@@ -34,11 +35,15 @@ else:
 def command(file: str, agent: str, event: str, resume: str, trust: bool, **given: Any) -> None:
     """Talk to an agent of FILE: each message is given to a handler, `chat` or `message`, or the only one that takes it.
 
+    Without FILE it is the agent of `koi do`, which works on the project of this folder.
+
     What is not typed at a terminal is read line by line, each a message, and answers are written to stdout.
     """
     options = options_from(given)
     if options.model == "?":
         options = replace(options, model=models.pick(options.key_lookup()))
+    if not file:
+        file, agent, event = str(resources.standard_skills() / "coder.koi"), agent or "Coder", event or "chat"
     entry = loader.load_compiled(file, strict=given["strict"], fresh=given["no_cache"])
     if not options.quiet:
         show_warnings(entry.warnings)

@@ -32,7 +32,13 @@ def show_error(error: BaseException, redact: Callable[[str], str] = str) -> None
         _report(redact(explain(error, _here())))
 
 
-def exit_code_of(work: Callable[[], None], *, debug: bool, redact: Callable[[str], str] = str) -> int:
+def exit_code_of(
+    work: Callable[[], None],
+    *,
+    debug: bool,
+    redact: Callable[[str], str] = str,
+    code_of: Callable[[Exception], int] = exit_code,
+) -> int:
     """Do the work of a command and give its exit code; whatever goes wrong is told once, or with its traceback."""
     try:
         work()
@@ -51,7 +57,7 @@ def exit_code_of(work: Callable[[], None], *, debug: bool, redact: Callable[[str
             click.echo(clean(redact("".join(traceback.format_exception(error)))), err=True, nl=False)
         else:
             show_error(error, redact)
-        return exit_code(error)
+        return code_of(error)
     return EXIT_OK
 
 

@@ -1,0 +1,67 @@
+"""`koi do`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from koi_lang import resources
+from koi_lang.cli.options import Count, options_from, plan_option, running_options
+from koi_lang.cli.running import run_program
+from koi_lang.cli.ui.interrupts import leave
+from koi_lang.errors import EXIT_LIMIT, UsageError, exit_code
+from koi_lang.lazy import lazy_module
+from koi_lang.program import loader
+from koi_lang.sessions.options import RunOptions
+
+if TYPE_CHECKING:
+    from koi_lang.cli import models
+    from koi_lang.runtime.budget import limits
+else:
+    models = lazy_module("koi_lang.cli.models")
+    limits = lazy_module("koi_lang.runtime.budget.limits")
+
+
+@click.command()
+@click.argument("task")
+@click.option("-i", "--rounds", type=Count(), help="Most rounds until the tests pass, 3 by default.")
+@running_options("the whole run", "until the work ends")
+@click.option("--record/--no-record", default=None, help="Write a journal of the run, which is the default.")
+@plan_option
+@click.option("--plain", is_flag=True, help="Show progress as finished lines only; KOI_PLAIN=1 does, too.")
+@click.option("--verbose", is_flag=True, help="Show every event on stderr.")
+@click.option("--json", "as_json", is_flag=True, help="Write every event to stdout as one JSON object a line.")
+def command(**given: Any) -> None:
+    """Have an agent carry out TASK in the project of this folder, until its tests pass.
+
+    Every change and every command is asked about, unless rules allow it; `koi undo` puts the files back. The exit code
+    is 0 for work that the tests accept, 3 for the best that came of it, 4 where a limit was reached, 1 for errors.
+    """
+    options = options_of(given)
+    if options.model == "?":
+        options = replace(options, model=models.pick(options.key_lookup()))
+    file = str(resources.standard_skills() / "programs/do.koi")
+    entry = loader.load_compiled(file, strict=given["strict"], fresh=given["no_cache"])
+    leave(run_program(file, entry, options, code_of=code_of))
+
+
+def options_of(given: Mapping[str, Any]) -> RunOptions:
+    """The options of a run from those of the command line. Raises UsageError."""
+    if not given["task"].strip():
+        raise UsageError("there is nothing to do", help='Write a task, such as koi do "mend what fails".')
+    rounds = {} if given["rounds"] is None else {"rounds": given["rounds"]}
+    options = options_from(given)
+    return replace(options, payload={"task": given["task"], **rounds}, needs_model=not options.rehearse)
+
+
+def options_in(words: Sequence[str]) -> RunOptions:
+    """The options in the words behind `do` of a command line."""
+    return options_of(command.make_context("do", list(words)).params)
+
+
+def code_of(error: Exception) -> int:
+    """The exit code that an error means, a limit as one of its own."""
+    return EXIT_LIMIT if isinstance(error, limits.LimitReachedError) else exit_code(error)

@@ -1,0 +1,135 @@
+"""`koi do` on small projects: real files, real tests, and the answers of a model from a file."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.projects import Project
+from tests.test_sample_projects import NAMES, PROJECTS, about, passes, texts
+
+ALLOW = ("--allow", "write:**", "--allow", "run:**")
+
+
+def prepare(project: Project, name: str) -> tuple[Path, str]:
+    """A copy of a sample project, and the file with the answers."""
+    shutil.copytree(PROJECTS / name / "files", project.folder, dirs_exist_ok=True)
+    return project.folder, str(PROJECTS / name / "answers.json")
+
+
+def still(folder: Path, before: dict[str, str]) -> dict[str, str]:
+    """The files that were there before, as they are now."""
+    return {path: (folder / path).read_text("utf-8") for path in before if (folder / path).is_file()}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_task_is_done(name: str, project: Project) -> None:
+    """The tests pass, only what is to change has changed, and undo puts all of it back."""
+    expected = about(name)
+    folder, answers = prepare(project, name)
+    before = texts(folder)
+
+    done = project.koi("do", expected["task"], "--answers", answers, *ALLOW)
+
+    assert (done.returncode, done.stderr.count("error")) == (0, 0), done.stderr
+    assert json.loads(Path(answers).read_text())[-1]["data"] in done.stdout
+    assert passes(expected["check"], folder)
+    after = still(folder, before)
+    assert sorted(path for path in after if after[path] != before[path]) == expected["changed"]
+
+    undone = project.koi("undo", "--yes")
+
+    assert still(folder, before) == before, undone.stderr
+
+
+def test_work_that_nobody_allows_is_a_best_effort(project: Project) -> None:
+    """Without a person and rules nothing is written or run, and the exit code says so."""
+    folder, answers = prepare(project, "failing-test")
+    before = texts(folder)
+
+    done = project.koi("do", "mend it", "--answers", answers)
+
+    assert done.returncode == 3
+    assert "the tests were not run: nobody can be asked" in done.stdout
+    assert "coder.koi" not in done.stderr
+    assert still(folder, before) == before
+
+
+def test_without_an_accepted_plan_nothing_is_done(project: Project) -> None:
+    """In plan mode work that proposes none ends so, and says so."""
+    folder, answers = prepare(project, "failing-test")
+    before = texts(folder)
+
+    done = project.koi("do", "mend it", "--plan", "--answers", answers, *ALLOW)
+
+    assert (done.returncode, still(folder, before)) == (3, before)
+    assert "no plan was accepted, so nothing was changed" in done.stderr
+
+
+def test_a_limit_has_its_own_exit_code(project: Project) -> None:
+    """That of the whole run as well as that of a playbook."""
+    _, answers = prepare(project, "failing-test")
+    codes = [
+        project.koi("do", "mend it", "--answers", answers, *ALLOW, *limit).returncode
+        for limit in (("--max-requests", "2"), ("--max-turns", "2"))
+    ]
+
+    assert codes == [4, 4]
+
+
+def test_rounds_go_on_until_the_tests_pass(project: Project) -> None:
+    """The second round is told what the tests found; without a second one the work is a best effort."""
+    folder, answers = prepare(project, "failing-test")
+    rounds = [{"intent": "return", "data": "nothing was wrong"}, *json.loads(Path(answers).read_text())]
+    script = project.write("rounds.json", json.dumps(rounds))
+
+    once = project.koi("do", "mend it", "-i", "1", "--answers", str(script), *ALLOW)
+    twice = project.koi("do", "mend it", "-i", "2", "--answers", str(script), *ALLOW)
+
+    assert (once.returncode, twice.returncode) == (3, 0), twice.stderr
+    assert "tests fail" in once.stdout
+    assert passes(about("failing-test")["check"], folder)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [((" ",), "there is nothing to do"), ((), "Missing argument"), (("x", "-i", "0"), "0 is not")],
+    ids=["blank", "nothing", "no round"],
+)
+def test_what_cannot_be_done_is_told(words: tuple[str, ...], told: str, project: Project) -> None:
+    """In one message, before anything happens."""
+    refused = project.koi("do", *words)
+
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert told in refused.stderr
+
+
+def test_without_a_model_nothing_is_rehearsed(project: Project) -> None:
+    """A rehearsal would do nothing to a project, so the message says what there is to do."""
+    told = project.koi("do", "mend it").stderr
+
+    assert "no model is configured" in told
+    assert "Traceback" not in told
+
+
+def test_a_run_is_replayed(project: Project) -> None:
+    """A recorded run of `koi do` is a test of it."""
+    _, answers = prepare(project, "failing-test")
+    project.koi("do", "mend it", "--answers", answers, *ALLOW)
+
+    replayed = project.koi("replay", "last")
+
+    assert replayed.returncode == 0, replayed.stderr
+    assert "nothing is different" in replayed.stderr
+
+
+def test_chat_needs_no_file(project: Project) -> None:
+    """Without one it is the agent of `koi do` that answers."""
+    script = project.write("answers.json", json.dumps([{"intent": "return", "data": "four files"}]))
+
+    said = project.koi("chat", "--answers", str(script), stdin="How many files are here?\n")
+
+    assert (said.stdout.strip(), said.returncode) == ("four files", 0), said.stderr
