@@ -221,6 +221,29 @@ def test_contents_that_are_named_are_never_swept(store: SnapshotStore) -> None:
     assert all(store.get(file.digest) for manifest in kept for file in manifest.files.values())
 
 
+def test_runs_that_go_meanwhile_are_not_counted(store: SnapshotStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder that is deleted between being listed and being read takes nothing and names nothing."""
+    project = store.folder.parent.parent
+    with store.hold_lock(shared=True, stop=no_stop):
+        for run in ("first", "second"):
+            keep(store, run, run.encode())
+    listed = os.scandir
+
+    def scandir(folder: str | int) -> object:
+        if folder != store.lists:
+            return listed(folder)
+        runs = list(listed(folder))
+        for run in runs:
+            delete_snapshots(project, run.name)
+        return runs
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    assert store.used_bytes() == len("first" + "second")
+    monkeypatch.undo()
+    sweep_snapshots(project)
+    assert (lists(store), contents(store)) == ([], 0)
+
+
 def test_waiting_ends_when_nobody_wants_it(store: SnapshotStore) -> None:
     """Who waits for another run can be ended."""
 

@@ -162,15 +162,19 @@ class SnapshotStore:
 
     def used_bytes(self) -> int:
         """How much all contents and lists take. Raises OSError."""
-        lists = sum(path.stat().st_size for path in self.lists.glob("*/*"))
-        return lists + sum(size for _, size in self.objects())
+        return sum(size for _, size in (*self._files("runs"), *self.objects()))
 
     def objects(self) -> Iterator[tuple[Path, int]]:
         """The contents with their sizes in bytes. Raises OSError."""
-        for group in os.scandir(self.folder / "objects"):
-            for entry in os.scandir(group.path):
-                with suppress(FileNotFoundError):
-                    yield Path(entry.path), entry.stat(follow_symlinks=False).st_size
+        return self._files("objects")
+
+    def _files(self, kept: str) -> Iterator[tuple[Path, int]]:
+        """What lies in the folders of a folder, with sizes in bytes, but what is removed meanwhile. Raises OSError."""
+        for folder in os.scandir(self.folder / kept):
+            with suppress(FileNotFoundError, NotADirectoryError):
+                for entry in os.scandir(folder.path):
+                    with suppress(FileNotFoundError):
+                        yield Path(entry.path), entry.stat(follow_symlinks=False).st_size
 
     def stage(self, data: bytes, mode: int) -> str:
         """A file that is whole, to be moved to where it belongs; gives its path. Raises OSError."""
@@ -266,7 +270,7 @@ class SnapshotStore:
         """Remove the contents that no list names; only for who holds the lock alone. Raises OSError."""
         self.clear_staging()
         wanted: set[object] = set()
-        for path in self.lists.glob("*/*"):
+        for path, _ in self._files("runs"):
             # Its run may be deleted meanwhile, for which nobody waits.
             with suppress(ValueError, FileNotFoundError):
                 data = path.read_bytes()
