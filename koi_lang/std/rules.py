@@ -20,7 +20,8 @@ DOES = {"read": "read", "write": "change"}
 
 def may_read(path: str) -> bool:
     """Whether rules leave a file to be listed, by its path from the project."""
-    return not _is_restricted(FilePermission("read", path))
+    run = current.get()
+    return run is None or not run.permissions.is_restricted(FilePermission("read", path))
 
 
 async def require_file(kind: Literal["read", "write"], file: Path) -> None:
@@ -36,15 +37,6 @@ async def require_host(host: str, address: str) -> None:
 
 async def _require(permission: Permission, what: str) -> None:
     run, asking = current.get(), agent()
-    if run is not None and _is_restricted(permission):
+    if run is not None and run.permissions.is_restricted(permission):
         request = ApprovalRequest(what, agent="" if asking is None else asking.name)
         await require_approval(run, request, permission)
-
-
-def _is_restricted(permission: Permission) -> bool:
-    run = current.get()
-    if run is None:
-        return False
-    known = run.permissions
-    is_asked = known.is_asked_about(permission) and not known.is_allowed(permission)
-    return bool(known.denial(permission)) or is_asked

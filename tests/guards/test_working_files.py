@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from koi_lang.errors import AgentError, KoiError, PermissionDeniedError
-from koi_lang.runtime.guards.working_files import open_folder, open_inside, working_path
+from koi_lang.runtime.guards.working_files import working_path
+from koi_lang.system.open_folders import open_folder, open_inside
 
 SECRETS = [
     ".env", ".env.local", "prod.env", ".ENV", ".env ", ".env.", ".env::$DATA", "\uff0eenv", "keys/id_rsa",

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from koi_lang.errors import AgentError, KoiError, PatternError, PermissionDeniedError
-from koi_lang.runtime.tree.folders import OpenFolders
 from koi_lang.std.code.searching import LONGEST_LINE, SearchRequest, grep
 from koi_lang.std.code.tree_texts import LARGEST
+from koi_lang.system.open_folders import OpenFolders
 from tests.std.project_folders import fill, give
 
 WORDS = (

@@ -26,11 +26,11 @@ from koi_lang.runtime.journal.store import path_of
 from koi_lang.runtime.replay.location import Path as Location
 from koi_lang.runtime.replay.location import current_path
 from koi_lang.runtime.snapshots.store import snapshots_folder
-from koi_lang.runtime.tree.folders import OpenFolders
 from koi_lang.runtime.tree.taking import StoreFullError
 from koi_lang.runtime.tree.walking import ManyFilesError
 from koi_lang.settings.project import most_of_snapshots
 from koi_lang.system.file_locks import try_lock
+from koi_lang.system.open_folders import OpenFolders
 
 if TYPE_CHECKING:
     from koi_lang.runtime.ports import RunPort

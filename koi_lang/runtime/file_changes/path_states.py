@@ -10,7 +10,7 @@ from hashlib import sha256
 from typing import Any, Literal
 
 from koi_lang.runtime.snapshots.manifest import DIGEST, MODE
-from koi_lang.runtime.tree.folders import FILE, REPLACED, OpenFolders, name_of, parent_of
+from koi_lang.system.open_folders import FILE, REPLACED, OpenFolders, name_of, parent_of
 
 # Larger files are not kept, in bytes.
 LARGEST = 50_000_000

@@ -19,10 +19,10 @@ from koi_lang.runtime.file_changes.undo_plan import PathUndo, UndoPlan, plan_und
 from koi_lang.runtime.file_changes.undoing import Undoer, UndoneFile
 from koi_lang.runtime.journal.entries import JournalEntry
 from koi_lang.runtime.snapshots.store import SnapshotStore, snapshots_folder
-from koi_lang.runtime.tree.folders import OpenFolders
 from koi_lang.runtime.tree.taking import StoreFullError
 from koi_lang.settings.project import most_of_snapshots
 from koi_lang.system.file_locks import try_lock
+from koi_lang.system.open_folders import OpenFolders
 
 LONGEST_WAIT_S = 30.0
 Note = Callable[[FileRestored], None]

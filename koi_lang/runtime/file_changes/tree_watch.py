@@ -16,9 +16,9 @@ from koi_lang.runtime.replay.location import Path as Location
 from koi_lang.runtime.snapshots.manifest import Manifest
 from koi_lang.runtime.snapshots.store import Stop
 from koi_lang.runtime.tree.comparing import PastRules, reason_to_leave
-from koi_lang.runtime.tree.folders import OpenFolders
 from koi_lang.runtime.tree.taking import Taker
 from koi_lang.runtime.tree.walking import HARD_LINK, LARGE, Tree, Walker
+from koi_lang.system.open_folders import OpenFolders
 
 # Larger projects are not kept for commands: in files and folders, in bytes, and in seconds for reading what is new.
 MOST_FILES, MOST_BYTES, LONGEST_S = 20_000, 300_000_000, 5.0

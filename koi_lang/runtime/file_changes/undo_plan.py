@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from koi_lang.runtime.file_changes.path_states import PathContent, PathState, content_at
 from koi_lang.runtime.file_changes.run_changes import RecordedChange, is_change
 from koi_lang.runtime.snapshots.store import SnapshotStore
-from koi_lang.runtime.tree.folders import OpenFolders
+from koi_lang.system.open_folders import OpenFolders
 
 SECOND_NS = 1_000_000_000
 CHANGED_SINCE = "somebody else has changed it since"

@@ -13,7 +13,7 @@ from koi_lang.errors import AgentError, reason
 from koi_lang.runtime.file_changes.path_states import BEHIND_LINK, PathState, content_at
 from koi_lang.runtime.file_changes.undo_plan import CHANGED_SINCE, PathUndo, UndoPlan
 from koi_lang.runtime.snapshots.store import SnapshotStore, write_file
-from koi_lang.runtime.tree.folders import OpenFolders, name_of, parent_of
+from koi_lang.system.open_folders import OpenFolders, name_of, parent_of
 
 NOT_EMPTY = "other files are in it"
 

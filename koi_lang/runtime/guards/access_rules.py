@@ -209,18 +209,10 @@ def _split_words(command: str) -> list[str]:
         return command.split()
 
 
-def _shell_words(command: str) -> Iterator[str]:
-    try:
-        words = shlex.split(command)
-    except ValueError:  # a quote that is not closed: the shell refuses it, too
-        return
-    for word in words:
-        yield from AROUND_WORDS.split(word)
-
-
 def words_in(command: str) -> list[str]:
     """The words of a command, each once, as they stand there, and as a shell joins quoted parts."""
-    return [*filter(None, dict.fromkeys((*AROUND_WORDS.split(command), *_shell_words(command))))]
+    joined = (part for word in _split_words(command) for part in AROUND_WORDS.split(word))
+    return [*filter(None, dict.fromkeys((*AROUND_WORDS.split(command), *joined)))]
 
 
 def paths_in(command: str) -> Iterator[str]:

@@ -35,14 +35,9 @@ def project_path(root: Path, path: str, *, changing: bool = False, role: Role | 
         raise AgentError(f"{path!r} is no path", help="Write one such as `notes/today.md`.")
     parts = PurePosixPath(path.replace("\\", "/")).parts
     if PurePosixPath(path).is_absolute() or PureWindowsPath(path).anchor or ".." in parts or parts[:1] == ("~",):
-        raise _outside(path)
+        raise outside_error(path)
     base = root.resolve()
-    try:
-        found = base.joinpath(*parts).resolve()
-    except (OSError, RuntimeError) as error:  # links in a circle
-        raise _outside(path) from error
-    if not found.is_relative_to(base):
-        raise _outside(path)
+    found = resolved_inside(path, parts, base)
     for each in (parts, found.relative_to(base).parts):
         _require_ordinary(path, each, changing=changing)
     if changing:
@@ -85,8 +80,20 @@ def running_programs() -> set[str]:
     return {str(file).casefold() for module in modules for file in module.files}
 
 
-def _outside(path: str) -> PermissionDeniedError:
-    help = "Name a file below the folder in which the program is run, without `..`."
+def resolved_inside(path: str, parts: Sequence[str], base: Path) -> Path:
+    """What the parts of a path lead to, links resolved; below a folder, else it raises PermissionDeniedError."""
+    try:
+        found = base.joinpath(*parts).resolve()
+    except (OSError, RuntimeError) as error:  # links in a circle
+        raise outside_error(path) from error
+    if not found.is_relative_to(base):
+        raise outside_error(path)
+    return found
+
+
+def outside_error(path: str) -> PermissionDeniedError:
+    """That a path leads out of the project."""
+    help = "Name a file below the folder of the project, without `..`."
     return PermissionDeniedError(f"`{path}` lies outside of the project", help=help)
 
 

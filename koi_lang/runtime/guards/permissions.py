@@ -134,6 +134,10 @@ class Permissions:
         rules = {rule for rule in self._rules if GIVEN.match(rule)} if asked else self._rules
         return permission.is_covered(rules)
 
+    def is_restricted(self, permission: Permission) -> bool:
+        """Whether a rule denies something that is open otherwise, or has the person asked about it first."""
+        return bool(self.denial(permission)) or (self.is_asked_about(permission) and not self.is_allowed(permission))
+
     def is_open(self, kind: Kind) -> bool:
         """Whether rules allow everything of a kind, and no rule denies a part of it or has the person asked."""
         if self.trust.restricts(kind):

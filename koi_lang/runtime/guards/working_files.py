@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from koi_lang.errors import AgentError, PermissionDeniedError
 from koi_lang.runtime.guards.code_files import as_systems_see
-from koi_lang.runtime.guards.paths import SETTINGS, running_files, running_programs
+from koi_lang.runtime.guards.paths import SETTINGS, outside_error, resolved_inside, running_files, running_programs
 from koi_lang.runtime.guards.secret_files import is_secret
 
 # Folders that hold journals, and the history with settings from which git runs commands.
 CLOSED_FOLDERS = {".koi": "it holds the journals of runs", ".git": "it is the repository's own"}
 # What systems take, in bytes and in characters.
 LONGEST_NAME, LONGEST_PATH = 255, 1000
-FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
-FILE = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 def working_path(root: Path, path: str, *, changing: bool = False) -> Path:
@@ -34,12 +31,7 @@ def working_path(root: Path, path: str, *, changing: bool = False) -> Path:
     """
     base = root.resolve()
     parts = _parts(path, base)
-    try:
-        found = base.joinpath(*parts).resolve()
-    except (OSError, RuntimeError) as error:  # links in a circle
-        raise _outside(path) from error
-    if not found.is_relative_to(base):
-        raise _outside(path)
+    found = resolved_inside(path, parts, base)
     for each in (parts, found.relative_to(base).parts):
         if why := is_closed(each):
             raise PermissionDeniedError(f"`{path}` is closed to agents: {why}", help="Leave it to the person.")
@@ -56,7 +48,7 @@ def _parts(path: str, base: Path) -> tuple[str, ...]:
     if given.is_absolute() and given.is_relative_to(base):
         given = given.relative_to(base)
     if given.is_absolute() or PureWindowsPath(path).drive or ".." in given.parts or given.parts[:1] == ("~",):
-        raise _outside(path)
+        raise outside_error(path)
     if any(len(os.fsencode(part)) > LONGEST_NAME for part in given.parts) or len(path) > LONGEST_PATH:
         told = f"`{path[:40]}…` is no path: a name has at most {LONGEST_NAME} bytes, a path {LONGEST_PATH:,}"
         raise AgentError(told, help="Write one such as `src/main.py`.")
@@ -79,56 +71,3 @@ def _require_foreign(path: str, file: Path, *, changing: bool) -> None:
         raise PermissionDeniedError(f"`{path}` is part of the running program, which is closed to agents", help=help)
     if changing and as_systems_see(file.name) in SETTINGS:
         raise PermissionDeniedError(f"`{path}` can only be changed by the person", help="It says what programs may do.")
-
-
-def open_inside(root: Path, file: Path, flags: int = os.O_RDONLY, mode: int = 0o666) -> int:
-    """The descriptor of a file below a folder, opened one folder after the other, so that no link leads elsewhere.
-
-    Args:
-        root: the folder of the project.
-        file: as `working_path` gives it; a link that has come since then is not followed.
-        flags: of `os.open`; pipes are not waited for.
-
-    Raises:
-        OSError: it is not there, or something has taken the place of a folder on the way.
-    """
-    held = open_folder(root, file.parent)
-    try:
-        return os.open(file.name, flags | FILE, mode, dir_fd=held)
-    finally:
-        os.close(held)
-
-
-def open_folder(root: Path, folder: Path, *, make: bool = False) -> int:
-    """The descriptor of a folder below another one, in the same way; what is missing on the way can be made.
-
-    Raises:
-        OSError: as before.
-    """
-    base = root.resolve()
-    held = os.open(base, FOLDER)
-    try:
-        for name in folder.relative_to(base).parts:
-            inner = _open_next(held, name, make=make)
-            os.close(held)
-            held = inner
-    except BaseException:
-        os.close(held)
-        raise
-    return held
-
-
-def _open_next(held: int, name: str, *, make: bool) -> int:
-    try:
-        return os.open(name, FOLDER, dir_fd=held)
-    except FileNotFoundError:
-        if not make:
-            raise
-    with suppress(FileExistsError):  # somebody else was faster
-        os.mkdir(name, dir_fd=held)
-    return os.open(name, FOLDER, dir_fd=held)
-
-
-def _outside(path: str) -> PermissionDeniedError:
-    help = "Name a file below the folder of the project, without `..`."
-    return PermissionDeniedError(f"`{path}` lies outside of the project", help=help)

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from koi_lang.errors import AgentError
-from koi_lang.runtime.guards.working_files import is_closed, open_inside
+from koi_lang.runtime.guards.working_files import is_closed
 from koi_lang.runtime.playbook.outside_text import BREAK
+from koi_lang.system.open_folders import open_inside
 
 # Between the ends of a text of which the middle is left out.
 GAP = "[… {count:,} bytes of this file are left out here …]"

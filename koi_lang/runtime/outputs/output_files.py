@@ -10,8 +10,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from koi_lang.runtime.guards.working_files import FILE, open_folder
 from koi_lang.runtime.snapshots.store import write_file
+from koi_lang.system.open_folders import FILE, open_folder
 
 RUN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 

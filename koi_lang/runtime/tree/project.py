@@ -16,11 +16,11 @@ from koi_lang.runtime.snapshots.manifest import Manifest
 from koi_lang.runtime.snapshots.retention import make_room
 from koi_lang.runtime.snapshots.store import DamagedContentError, SnapshotStore
 from koi_lang.runtime.tree.comparing import Differences, TreeComparison
-from koi_lang.runtime.tree.folders import OpenFolders
 from koi_lang.runtime.tree.restoring import Restorer
 from koi_lang.runtime.tree.taking import Room, StoreFullError, Taker
 from koi_lang.runtime.tree.walking import Tree, Walker
 from koi_lang.settings.project import most_of_snapshots
+from koi_lang.system.open_folders import OpenFolders
 
 # So much of what is left out is listed.
 MOST_LISTED = 500

@@ -6,8 +6,8 @@ import os
 from typing import NamedTuple
 
 from koi_lang.runtime.snapshots.manifest import FileStatus
-from koi_lang.runtime.tree.folders import FILE, REPLACED, OpenFolders, name_of, parent_of
 from koi_lang.runtime.tree.walking import CHANGING, LARGEST, UNREADABLE, left_out_for, status_of
+from koi_lang.system.open_folders import FILE, REPLACED, OpenFolders, name_of, parent_of
 
 # So often a file is read before it counts as one that changes all the time.
 ATTEMPTS = 3

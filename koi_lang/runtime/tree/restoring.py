@@ -17,7 +17,7 @@ from koi_lang.runtime.concurrency.stoppable_threads import Stop
 from koi_lang.runtime.snapshots.manifest import Manifest
 from koi_lang.runtime.snapshots.store import DamagedContentError, SnapshotStore, write_file
 from koi_lang.runtime.tree.comparing import Differences
-from koi_lang.runtime.tree.folders import OpenFolders, name_of, parent_of
+from koi_lang.system.open_folders import OpenFolders, name_of, parent_of
 
 NOT_EMPTY = "not empty"
 # What the owner of a folder needs in order to change what is in it.

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from koi_lang.runtime.concurrency.stoppable_threads import Stop
 from koi_lang.runtime.snapshots.manifest import FileStatus, KeptFile, Manifest
 from koi_lang.runtime.snapshots.store import SnapshotStore
-from koi_lang.runtime.tree.folders import OpenFolders
 from koi_lang.runtime.tree.reading import ATTEMPTS, read_file
 from koi_lang.runtime.tree.walking import CHANGING, Tree, Walker
+from koi_lang.system.open_folders import OpenFolders
 
 # How soon after a change another one may leave the same times: where a system tells parts of seconds, and where not.
 FINE_NS, COARSE_NS = 100_000_000, 2_100_000_000

@@ -13,8 +13,8 @@ from koi_lang.runtime.guards.code_files import as_systems_see
 from koi_lang.runtime.guards.paths import SETTINGS
 from koi_lang.runtime.guards.working_files import is_closed
 from koi_lang.runtime.snapshots.manifest import MODE, FileStatus
-from koi_lang.runtime.tree.folders import FILE, FOLDER, REPLACED, name_of
 from koi_lang.runtime.tree.gitignore import NAME, IgnoreFile, IgnoreLevel, as_bytes_text, is_ignored
+from koi_lang.system.open_folders import FILE, REPLACED, name_of, open_inner
 
 # Larger files are left out, in bytes; more of them, deeper folders and longer rules are refused or left out.
 LARGEST = 5_000_000
@@ -189,14 +189,12 @@ class Walker:
             self._tree.left_out[path + "/"] = DEEP
             return
         try:
-            held = os.open(name, FOLDER, dir_fd=here.held)
+            held = open_inner(here.held, name)
         except PermissionError:
             self._tree.left_out[path + "/"] = UNREADABLE
             return
-        except OSError as error:
-            if error.errno in REPLACED:
-                return  # it was a folder a moment ago
-            raise
+        if held is None:
+            return
         try:
             self._tree.folders[path] = os.fstat(held).st_mode & MODE
             self._look(_Here(held, path + "/", here.levels, here.depth + 1))

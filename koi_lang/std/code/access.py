@@ -44,12 +44,7 @@ class Workplace:
 
     def may_read(self, path: str) -> bool:
         """Whether rules leave a file to be seen without a question."""
-        if self.run is None:
-            return True
-        wanted, permissions = FilePermission("read", path), self.run.permissions
-        if permissions.denial(wanted):
-            return False
-        return not permissions.is_asked_about(wanted) or permissions.is_allowed(wanted)
+        return self.run is None or not self.run.permissions.is_restricted(FilePermission("read", path))
 
     async def require_reading(self, path: str) -> MayRead:
         """Ask for leave to read a file; gives what may be read, so that no link leads elsewhere when it is opened.

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from koi_lang.errors import AgentError, PermissionDeniedError, reason
-from koi_lang.runtime.guards.working_files import open_folder, open_inside, working_path
+from koi_lang.runtime.guards.working_files import working_path
 from koi_lang.runtime.guards.write_quota import count_written
 from koi_lang.std.code.access import Workplace
 from koi_lang.std.code.changed_lines import changed_lines
@@ -20,6 +20,7 @@ from koi_lang.std.code.editing import apply_diff, replace_piece, replace_text
 from koi_lang.std.code.line_changes import Edit
 from koi_lang.std.code.project_files import require_reading
 from koi_lang.std.code.text_files import TextFile, decode_file, encode_file, encode_new, plain_ends, require_size
+from koi_lang.system.open_folders import open_folder, open_inside
 
 NEW_MODE = 0o644
 # Makes the edit of a text.

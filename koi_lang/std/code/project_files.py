@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,9 +12,9 @@ from koi_lang.errors import AgentError, PermissionDeniedError
 from koi_lang.runtime.concurrency.stoppable_threads import Stop
 from koi_lang.runtime.guards.paths import running_programs
 from koi_lang.runtime.guards.working_files import is_closed
-from koi_lang.runtime.tree.folders import FOLDER, REPLACED, OpenFolders
 from koi_lang.runtime.tree.gitignore import NAME, IgnoreLevel, as_bytes_text, is_ignored
 from koi_lang.runtime.tree.walking import DEEPEST, MOST, folders_above, level_of, rules_in
+from koi_lang.system.open_folders import OpenFolders, open_inner
 
 # Whether the rules of the person let a file be read, by its path from the project.
 MayRead = Callable[[str], bool]
@@ -126,14 +127,11 @@ class _FileWalk:
     def _enter(self, here: _OpenFolder, name: str) -> None:
         if here.depth == DEEPEST:
             return
-        try:
-            held = os.open(name, FOLDER, dir_fd=here.held)
-        except PermissionError:
+        held = None
+        with suppress(PermissionError):
+            held = open_inner(here.held, name)
+        if held is None:
             return
-        except OSError as error:
-            if error.errno in REPLACED:
-                return  # it was a folder a moment ago
-            raise
         try:
             self._look(_OpenFolder(held, f"{here.prefix}{name}/", here.levels, here.depth + 1))
         finally:

@@ -13,12 +13,12 @@ from typing import Any
 
 from koi_lang.errors import AgentError
 from koi_lang.runtime.concurrency.stoppable_threads import run_in_thread
-from koi_lang.runtime.tree.folders import OpenFolders
 from koi_lang.std.code.outlines import ending_of, is_known, is_parsed, koi_symbols, symbols_of
 from koi_lang.std.code.project_files import MayRead, View, files_below, read_all
 from koi_lang.std.code.symbol_records import FoundSymbols
 from koi_lang.std.code.time_limits import Tick, TimeOverError, tick_for
 from koi_lang.std.code.tree_texts import TreeTexts
+from koi_lang.system.open_folders import OpenFolders
 
 MOST_FOUND, LONGEST_NAME = 50, 200
 # Files of Koi are parsed where programs run, one after the other; patterns are used for further ones.

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from koi_lang.runtime.tree.folders import FILE, REPLACED, OpenFolders, name_of, parent_of
+from koi_lang.system.open_folders import FILE, REPLACED, OpenFolders, name_of, parent_of
 
 # Larger files are skipped, in bytes.
 LARGEST = 5_000_000

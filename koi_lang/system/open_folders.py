@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
@@ -11,7 +12,8 @@ from koi_lang.errors import AgentError
 
 # Nothing is followed, and nothing is waited for.
 FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
-FILE = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
+UNFOLLOWED = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
+FILE = os.O_RDONLY | UNFOLLOWED
 
 # What the system says where something else has taken the place of a file, a link or a folder around it.
 REPLACED = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EISDIR, errno.ENXIO, errno.EINVAL})
@@ -63,6 +65,64 @@ class OpenFolders:
         if self._held != self.root:
             os.close(self._held)
         self._path, self._held = "", self.root
+
+
+def open_inside(root: Path, file: Path, flags: int = os.O_RDONLY, mode: int = 0o666) -> int:
+    """The descriptor of a file below a folder, opened one folder after the other, so that no link leads elsewhere.
+
+    Args:
+        root: the folder of the project.
+        file: with all links resolved; a link that has come since then is not followed.
+        flags: of `os.open`; pipes are not waited for.
+
+    Raises:
+        OSError: it is not there, or something has taken the place of a folder on the way.
+    """
+    held = open_folder(root, file.parent)
+    try:
+        return os.open(file.name, flags | UNFOLLOWED, mode, dir_fd=held)
+    finally:
+        os.close(held)
+
+
+def open_folder(root: Path, folder: Path, *, make: bool = False) -> int:
+    """The descriptor of a folder below another one, in the same way; what is missing on the way can be made.
+
+    Raises:
+        OSError: as before.
+    """
+    base = root.resolve()
+    held = os.open(base, FOLDER)
+    try:
+        for name in folder.relative_to(base).parts:
+            inner = _open_next(held, name, make=make)
+            os.close(held)
+            held = inner
+    except BaseException:
+        os.close(held)
+        raise
+    return held
+
+
+def _open_next(held: int, name: str, *, make: bool) -> int:
+    try:
+        return os.open(name, FOLDER, dir_fd=held)
+    except FileNotFoundError:
+        if not make:
+            raise
+    with suppress(FileExistsError):  # somebody else was faster
+        os.mkdir(name, dir_fd=held)
+    return os.open(name, FOLDER, dir_fd=held)
+
+
+def open_inner(held: int, name: str) -> int | None:
+    """The descriptor of a folder that was listed in an open one; None where it is that no more. Raises OSError."""
+    try:
+        return os.open(name, FOLDER, dir_fd=held)
+    except OSError as error:
+        if error.errno in REPLACED:
+            return None
+        raise
 
 
 def parent_of(path: str) -> str:
