@@ -7,16 +7,19 @@ import gc
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from shlex import quote
 from types import CodeType
 
 from koi_lang.compiler.code_names import with_names_of_program
 from koi_lang.compiler.compile import Checked, check_program, generate
+from koi_lang.compiler.rules import prose
 from koi_lang.diagnostics import CompileError, render
 from koi_lang.errors import KoiError, UsageError, reason
 from koi_lang.program import cache
 from koi_lang.program.files import SUFFIX, DiskFiles, absolute
+from koi_lang.settings.project import prose_is_checked
 
 
 @contextmanager
@@ -37,9 +40,18 @@ def check(path: str, *, strict: bool = False) -> Checked:
         raise UsageError(f"`{path}` does not end in `{SUFFIX}`", help=_renaming(path))
     try:
         with collection_paused():
-            return check_program(absolute(path), DiskFiles(), strict=strict)
+            return _without_prose(check_program(absolute(path), DiskFiles(), strict=strict))
     except OSError as error:
         raise UsageError(f"`{path}` cannot be read: {reason(error)}", help=_advice(path)) from error
+
+
+def _without_prose(checked: Checked) -> Checked:
+    """A checked program without the warnings that `koi.toml` of this folder turns off."""
+    is_prose = [problem.code in prose.CODES for problem in checked.diagnostics]
+    if not any(is_prose) or prose_is_checked(Path.cwd()):
+        return checked
+    kept = (problem for problem in checked.diagnostics if problem.code not in prose.CODES)
+    return replace(checked, diagnostics=tuple(kept))
 
 
 def _renaming(path: str) -> str:

@@ -89,6 +89,10 @@ def _check_address(value: Any, name: str) -> tuple[str, str | None] | None:
     return f"must be an address of the web, not {value!r}", f'Write `{name} = "http://localhost:8888"`.'
 
 
+def _check_switch(value: Any, name: str) -> tuple[str, str | None] | None:
+    return None if isinstance(value, bool) else (f"must be true or false, not {value!r}", f"Write `{name} = false`.")
+
+
 COUNT, AMOUNT = _above_zero("whole number", int), _above_zero("number", int, float)
 MODEL: Mapping[str, Any] = {"check": _check_model}
 
@@ -164,6 +168,13 @@ class SnapshotSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class CheckSettings:
+    """`[check]`: which warnings are shown; `prose`: those about the sentences of playbooks."""
+
+    prose: bool = field(default=True, metadata={"check": _check_switch})
+
+
+@dataclass(frozen=True, slots=True)
 class WebSettings:
     """`[web]`: the address of a SearXNG that searches the web."""
 
@@ -179,6 +190,7 @@ LEVELS = ("never", "ask", "suggest", "act")
 KINDS = ("read", "write", "run", "web")
 
 SECTIONS: Mapping[str, type] = {
+    "check": CheckSettings,
     "http": HttpSettings,
     "limits": LimitSettings,
     "mcp": McpSettings,
@@ -263,6 +275,11 @@ def allowed_hosts(folder: Path) -> list[str]:
 def search_address(folder: Path) -> str | None:
     """The SearXNG of `search = "http://localhost:8888"` in `[web]` of `koi.toml`. Raises SettingsError."""
     return _read_section(folder, WebSettings).search
+
+
+def prose_is_checked(folder: Path) -> bool:
+    """Whether warnings about the sentences of playbooks are shown, by `prose` in `[check]`. Raises SettingsError."""
+    return _read_section(folder, CheckSettings).prose
 
 
 def most_of_snapshots(folder: Path) -> int:

@@ -28,6 +28,7 @@ from koi_lang.compiler.rules import (
     placeholders,
     promises,
     prompts,
+    prose,
     results,
     roles,
     sends,
@@ -54,7 +55,7 @@ __all__ = ["check", "explanation", "explanations"]
 MODULES = (
     names, actions, access, duplicates, variables, sends, skills, unused, flow, promises, prompts, templates, agents,
     models, spelling, tests, evals, types, state, roles, objects, payloads, results, limits, lists, placeholders,
-    servers, needs,
+    servers, needs, prose,
 )  # fmt: skip
 
 

@@ -1,0 +1,69 @@
+"""What `koi check` reads in the sentences of playbooks, and what it leaves alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from koi_lang.compiler.rules.prose import CODES
+from koi_lang.program import build
+from tests.projects import Project
+from tests.support import HERE, diagnostics_of_text
+
+ROOT = HERE.parent
+PROGRAMS = sorted(
+    path
+    for folder in (ROOT / "examples", ROOT / "koi_lang", HERE / "koi", HERE / "data" / "projects")
+    for path in folder.rglob("*.koi")
+)
+KEEPER = """
+role Clerk {{ can execute }}
+agent Keeper : Clerk {{ state {{ counter = 0 }} on work(args) {{ playbook "{}" }} }}
+run Keeper.work({{}})
+"""
+
+
+def test_programs_that_run_are_not_criticised() -> None:
+    """No example, part of the library or program of the tests has a warning about its prose."""
+    found = [
+        (path.name, problem.message)
+        for path in PROGRAMS
+        for problem in build.check(str(path)).diagnostics
+        if problem.code in CODES
+    ]
+
+    assert PROGRAMS
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Add 1 to state.counter.",
+        "Keep it in state.owner.",
+        "Set state.counters, and print state.counters.",
+        "Write to keeper@state.conter.example or see docs/state.couter.",
+        "Look at ```state.couter```.",
+        "Ask Nobody::wrok, and use Prices.totla.",
+    ],
+)
+def test_what_may_be_meant_is_left_alone(sentence: str) -> None:
+    """Names that exist, new ones, addresses, code, and parts of what nobody declares get no warning."""
+    assert diagnostics_of_text(KEEPER.format(sentence), {}) == []
+
+
+def test_a_line_of_the_settings_turns_prose_off(tmp_path: Path) -> None:
+    """`[check] prose = false` takes the warnings away, also from `--strict`; another value is told of."""
+    project = Project(tmp_path)
+    project.write("keeper.koi", KEEPER.format("Add 1 to state.couter."))
+    strict = project.koi("check", "--strict", "keeper.koi")
+    project.write("koi.toml", "[check]\nprose = false\n")
+    silent = project.koi("check", "--strict", "keeper.koi")
+    project.write("koi.toml", '[check]\nprose = "no"\n')
+    wrong = project.koi("check", "keeper.koi")
+
+    assert (65, True) == (strict.returncode, "did you mean `state.counter`?" in strict.stderr)
+    assert (0, "keeper.koi: no problems\n") == (silent.returncode, silent.stderr)
+    assert "must be true or false" in wrong.stderr
+    assert "Traceback" not in wrong.stderr
