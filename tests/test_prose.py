@@ -53,6 +53,24 @@ def test_what_may_be_meant_is_left_alone(sentence: str) -> None:
     assert diagnostics_of_text(KEEPER.format(sentence), {}) == []
 
 
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Return { sum: the sum }.",
+        "Return { sum, sums: all of them }.",
+        "Return { total: the sum }.",
+        "Devuelve {{args.summ}}.",
+        "Keep { summ: 1 } for later.",
+        "Return { sum: { summ: 1 } }.",
+    ],
+)
+def test_a_returned_object_that_may_fit_is_left_alone(sentence: str) -> None:
+    """Fields of the type, further ones, other objects and values inside of them get no warning about prose."""
+    text = 'role Clerk { can execute } agent Adder : Clerk { on add(args): { sum: number } { playbook "%s" } }'
+
+    assert CODES.isdisjoint(found.code for found in diagnostics_of_text(text % sentence, {}))
+
+
 def test_a_line_of_the_settings_turns_prose_off(tmp_path: Path) -> None:
     """`[check] prose = false` takes the warnings away, also from `--strict`; another value is told of."""
     project = Project(tmp_path)

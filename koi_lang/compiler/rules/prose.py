@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
+from koi_lang.compiler.declared_types import resolve_type
 from koi_lang.compiler.rules.program import handlers
 from koi_lang.compiler.rules.state import fields_of
 from koi_lang.compiler.rules.table import Report, rule
@@ -15,9 +16,12 @@ from koi_lang.diagnostics import SLIP_IN_FOUR, nearest
 from koi_lang.source import Span
 
 # Rules that read prose; `[check] prose = false` in `koi.toml` turns all of them off.
-CODES = frozenset({"E0621"})
+CODES = frozenset({"E0621", "E0622"})
 HOLE = re.compile(r"\{\{.*?\}\}|`{3}.*?`{3}", re.DOTALL)
 DOTTED = re.compile(r"(?<![\w.$@/:-])(\w+)(\.|::)([A-Za-z_]\w*)(?![\w/@-])")
+
+# A key of an object without objects in it; holes are masked before.
+KEY = re.compile(r"(?:^|,)\s*[\"']?([A-Za-z_]\w*)[\"']?\s*(?=:|,|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,3 +95,57 @@ def _dotted_names(text: n.Text, file: Analysis) -> Iterator[tuple[re.Match[str],
         if at < 0:
             at = file.unit.source.text.find(match[0], text.span.start, text.span.end)
         yield match, Span(at, at + len(match[0])) if at >= 0 else text.span
+
+
+@rule("E0622", "warning")
+def misspelt_in_returned_object(file: Analysis, report: Report) -> None:
+    """A playbook says to return an object with a field that is nearly one of the declared type.
+
+    The result is checked against the type of the handler, so a model that does as it is told fails. The sentence may
+    be English or Spanish; `[check] prose = false` in `koi.toml` turns warnings about prose off.
+
+    Wrong:
+
+        in agent: on add(args): { sum: number } { playbook "Add the numbers. Return { summ: the sum }." }
+
+    Right:
+
+        in agent: on add(args): { sum: number } { playbook "Add the numbers. Return { sum: the sum }." }
+    """
+    for playbook, around in file.index.of(n.Playbook):
+        if not isinstance(around.function, n.Handler) or around.function.returns is None:
+            continue
+        declared = around.function.returns
+        others = [report.place(declared.span, "the type of the result")]
+        known = [field.name for field in resolve_type(declared, file.table).fields]
+        texts = [part for part in playbook.parts if isinstance(part, n.Text) and "{" in part.value]
+        for key, near, span in (each for text in texts for each in _misspelt_keys(text, known, file)):
+            message = f"this sentence returns `{key}`, which is no field of the result"
+            report.add(span, message, others=others, help=f"did you mean `{near}`?")
+
+
+def _misspelt_keys(text: n.Text, known: Sequence[str], file: Analysis) -> Iterator[tuple[str, str, Span]]:
+    """Keys of returned objects that are nearly fields which the object lacks, with those and their places."""
+    for keys, at in _returned_keys(text):
+        missing = [name for name in known if name not in keys]
+        for key in (each for each in keys if each not in known):
+            near = nearest(key, missing, alike=SLIP_IN_FOUR)
+            if near is not None:
+                yield key, near, _place(key, text, at, file)
+
+
+def _returned_keys(text: n.Text) -> Iterator[tuple[list[str], int]]:
+    """The keys of each flat object that a sentence says to return, and where in the text it begins."""
+    from koi_lang.llm.rehearsal.languages import list_verbs  # read only for programs that need it
+
+    prose = HOLE.sub(lambda found: " " * len(found[0]), text.value)
+    verbs = "|".join(list_verbs("return"))
+    for match in re.finditer(rf"\b(?:{verbs})\s*:?\s*\{{([^{{}}\[\]()]*)\}}", prose, re.IGNORECASE):
+        yield KEY.findall(match[1].strip()), match.start(1)
+
+
+def _place(key: str, text: n.Text, at: int, file: Analysis) -> Span:
+    """Where a key stands in the source; the whole text where it stands there in another form."""
+    begin = text.span.start if text.start is None else text.start + at
+    found = re.compile(rf"\b{key}\b").search(file.unit.source.text, begin, text.span.end)
+    return Span(*found.span()) if found else text.span
