@@ -28,7 +28,7 @@ def text_of(request: ApprovalRequest) -> str:
         lines.append(f"asked for by {' → '.join(f'`{visible(name)}`' for name in request.chain)}")
     lines += [f"| {visible(line)}" for line in request.preview.splitlines()]
     if request.always:
-        lines.append(f"`{ALWAYS}` allows `{visible(request.always)}`")
+        lines.append(f"`{ALWAYS}` allows {visible(request.always)}")
     return "\n".join(lines)
 
 

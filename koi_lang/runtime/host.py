@@ -34,7 +34,7 @@ class ApprovalRequest:
         detail: why, or with what.
         agent: its name; empty where the program as a whole asks.
         preview: what would change, as lines of a unified diff; empty where that is not known.
-        always: what is allowed from now on by `always`, as a rule or in words; empty where every time is asked about.
+        always: what is allowed from now on by `always`, in words; empty where every time is asked about.
         chain: the handlers around the one that asks, the outermost first, such as `Lead.plan`.
         id: names the request, so that two that are open at a time are not mixed up.
     """

@@ -73,7 +73,7 @@ def test_what_is_allowed_from_now_on(project: Project) -> None:
     shown.child.send("\r")
     shown.end()
 
-    assert "[a]lways (`write=src/`)" in first
+    assert "[a]lways (changes below `src`)" in first
     assert b"\x1b[32m" not in shown.written
     assert ["a", "b"] == [(project.folder / f"src/{name}.txt").read_text() for name in ("a", "b")]
     assert not (project.folder / "c.txt").exists()
@@ -186,7 +186,8 @@ def test_a_change_is_shown_in_a_conversation(project: Project) -> None:
     shown.end()
 
     assert "more lines; `d` shows all of them)\n`Fixer` wants to create `src/list.txt`\n" in first
-    assert "  asked for by `Lead.chat`\n  1. yes\n  2. always (`write=src/`)\n  3. no, or `n because …`\n" in first
+    choices = "  1. yes\n  2. always (changes below `src`)\n  3. no, or `n because …`\n"
+    assert f"  asked for by `Lead.chat`\n{choices}" in first
     (journal,) = (project.folder / ".koi" / "runs").glob("*.jsonl")
     assert "the person did not allow to create `src/list.txt`: use csv" in journal.read_text()
 
@@ -203,7 +204,7 @@ def test_what_is_given_again_can_be_kept(project: Project) -> None:
     again = Shown(project.folder, ["run", "a.koi", "--answers", "answers.json"], 70, 16)
     again.until("Allow?")
     again.child.send("a\r")
-    again.until("Keep `write=src/` for this project, in later runs, too?")
+    again.until("Allow changes below `src` in later runs of this project, too?")
     again.child.send("yes\r")
     again.end()
     (project.folder / "src/a.txt").unlink()

@@ -57,7 +57,7 @@ def test_answers_that_cross_reach_the_right_request(talk: Talker, count: int) ->
         requests = await begin(client, count)
         assert count == len({request["id"] for request in requests}) == len(requests)
         assert all(("Fixer", ["Main.go"]) == (request["agent"], request["chain"]) for request in requests)
-        assert all(request["always"].startswith("shell=") and "preview" not in request for request in requests)
+        assert all(request["always"].startswith("`") and "preview" not in request for request in requests)
         for request in reversed(requests):
             number = command_of(request)
             given = {"decision": "yes"} if number % 2 else {"decision": "no", "reason": f"not <{number}>"}
@@ -103,7 +103,7 @@ def test_a_change_is_shown_to_the_client(talk: Talker) -> None:
         await client.data("run_playbook", name="Main.go", args={})
         client.answer(act("write_file", path="src/a.txt", content="one\n"))
         request = await client.until("approval_request")
-        assert ("create `src/a.txt`", "write=src/") == (request["what"], request["always"])
+        assert ("create `src/a.txt`", "changes below `src`") == (request["what"], request["always"])
         assert request["preview"] == "--- /dev/null\n+++ b/src/a.txt\n@@ -0,0 +1,1 @@\n+one"
         await client.data("approve", request=request["id"], decision="no", reason="not here")
         client.answer(done())

@@ -52,7 +52,7 @@ def test_the_person_at_the_client_allows(place: Place, tmp_path: Path, mode: str
     assert ["done"] * 3 == told
     assert 2 == len(questions)
     assert questions[0].startswith(f"`Desk` wants to run `touch {tmp_path / 'a'}`")
-    assert "`yes, from now on` allows `shell=" in questions[0]
+    assert "`yes, from now on` allows `touch " in questions[0]
     assert (tmp_path / "a").exists()
 
 

@@ -54,7 +54,7 @@ def test_a_file_is_written_once_it_is_allowed(play: Player, tmp_path: Path) -> N
     assert played.error is None
     assert (tmp_path / "a.txt").read_text() == "one\n2\n"
     (request,) = person.requests
-    assert (request.what, request.agent, request.always) == ("replace `a.txt`", "Main", "write=a.txt")
+    assert (request.what, request.agent, request.always) == ("replace `a.txt`", "Main", "changes of `a.txt`")
     assert request.preview == "--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+2"
 
 

@@ -69,7 +69,7 @@ def choices_of(request: ApprovalRequest, look: Theme) -> str:
     """What can be answered; more is told where there is more to see."""
     if not (request.chain or request.preview):
         return "Allow? [y]es, [a]lways, [N]o"
-    always = f"[a]lways (`{visible(request.always)}`), " if request.always else ""
+    always = f"[a]lways ({visible(request.always)}), " if request.always else ""
     return f"Allow? [y]es, {always}[N]o, or `n because {look.more}`"
 
 
@@ -77,7 +77,7 @@ def words_for(request: ApprovalRequest, look: Theme) -> Sequence[str]:
     """What is told behind `yes`, `always` and `no`, where they are listed."""
     if not (request.chain or request.preview):
         return ()
-    return ("", f" (`{visible(request.always)}`)" if request.always else "", f", or `n because {look.more}`")
+    return ("", f" ({visible(request.always)})" if request.always else "", f", or `n because {look.more}`")
 
 
 def preview_lines(preview: str, paper: Paper, other_rows: int = 0) -> list[str]:

@@ -50,26 +50,27 @@ async def request_approval(
             return Verdict("denied", f"the rule `{rule}` of the person denies it")
         if permissions.is_allowed(permission):
             return ALLOWED
-    always = "" if permission is None else permission.lasting_rule
+    words = "" if permission is None else permission.lasting_words
     try:
-        decision = await host.approve(_as_shown(request, always, permissions.next_request()))
+        decision = await host.approve(_as_shown(request, words, permissions.next_request()))
     except NobodyToAskError:
         return Verdict("unanswered")
-    if decision.answer == "always" and always:
-        permissions.allow(always)
-        await _offer_to_keep(host, permissions, always)
+    if decision.answer == "always" and permission is not None:
+        permissions.allow(permission.lasting_rule)
+        await _offer_to_keep(host, permissions, permission)
     if decision.answer in ("yes", "always"):
         return ALLOWED
     return Verdict("refused", visible(decision.reason))
 
 
-async def _offer_to_keep(host: Host, permissions: Permissions, rule: str) -> None:
+async def _offer_to_keep(host: Host, permissions: Permissions, permission: Permission) -> None:
     """Ask whether a rule that was given in an earlier run, too, is to count in every run."""
-    kept = permissions.kept
+    kept, rule = permissions.kept, permission.lasting_rule
     if kept is None or not kept.note_given(rule):
         return
+    question = f"Allow {visible(permission.lasting_words)} in later runs of this project, too?"
     with suppress(NobodyToAskError):
-        if await host.ask(f"Keep `{visible(rule)}` for this project, in later runs, too?", [NO, YES]) == YES:
+        if await host.ask(question, [NO, YES]) == YES:
             kept.keep(rule)
 
 

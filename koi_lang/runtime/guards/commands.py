@@ -88,6 +88,11 @@ class CommandPermission:
         """Nothing more than the command itself."""
         return self.rule
 
+    @property
+    def lasting_words(self) -> str:
+        """The command, and the folder where that is another one."""
+        return f"`{self.command}` in `{self.place.name}`" if self.place.name else f"`{self.command}`"
+
     def is_covered(self, rules: Set[str]) -> bool:
         """Whether rules such as `shell`, `shell:git status` or `shell:ls *` cover the command.
 

@@ -37,6 +37,13 @@ class FilePermission:
         folder = str(PurePosixPath(self.path).parent)
         return self.rule if folder == "." else f"{self.kind}={folder}/"
 
+    @property
+    def lasting_words(self) -> str:
+        """As in "changes below `src`"."""
+        does = "reading" if self.kind == "read" else "changes"
+        folder = str(PurePosixPath(self.path).parent)
+        return f"{does} of `{self.path}`" if folder == "." else f"{does} below `{folder}`"
+
     def is_covered(self, rules: Set[str]) -> bool:
         """Whether a rule allows it, or one for a folder around it."""
         folders = (f"{self.kind}={folder}/" for folder in PurePosixPath(self.path).parents)
@@ -63,6 +70,11 @@ class PagePermission:
     def lasting_rule(self) -> str:
         """Nothing more than the host itself."""
         return self.rule
+
+    @property
+    def lasting_words(self) -> str:
+        """As in "pages of `docs.python.org`"."""
+        return f"pages of `{self.host}`"
 
     def is_covered(self, rules: Set[str]) -> bool:
         """Whether a pattern of hosts covers it."""

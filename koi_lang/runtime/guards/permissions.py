@@ -29,6 +29,10 @@ class Permission(Protocol):
     def lasting_rule(self) -> str:
         """The rule that "always" stands for: this, or the like of it."""
 
+    @property
+    def lasting_words(self) -> str:
+        """What that rule allows, as a person reads it."""
+
     def is_covered(self, rules: Set[str]) -> bool:
         """Whether broader rules allow it, such as patterns."""
 
@@ -44,6 +48,11 @@ class ExactPermission:
     def lasting_rule(self) -> str:
         """Nothing more than the rule itself."""
         return self.rule
+
+    @property
+    def lasting_words(self) -> str:
+        """The rule, which says it."""
+        return f"`{self.rule}`"
 
     def is_covered(self, rules: Set[str]) -> bool:
         """No other rule allows it."""

@@ -118,6 +118,11 @@ class McpPermission:
         """Nothing more than the tool itself."""
         return self.rule
 
+    @property
+    def lasting_words(self) -> str:
+        """As in "`read_file` of `files`"."""
+        return f"`{self.as_rule}` of `{self.server}`"
+
     def is_covered(self, rules: Set[str]) -> bool:
         """Whether rules such as `mcp:files` or `mcp:files:write_*` cover it; `mcp:files:model` is no tool."""
         return covers(allowed_patterns(self.server, rules), self.name, self.kind)
