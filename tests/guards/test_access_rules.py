@@ -75,6 +75,8 @@ def test_what_allows_is_read_narrowly(rule: str, wanted: str, covers: bool) -> N
         ("run:rm *", "run:A=1 B=2 rm x"),
         ("run:rm *", "run:if true; then rm x; fi"),
         ("run:rm *", "run:timeout 5 /bin/rm x"),
+        ("run:git push*", "run:git -C . push"),
+        ("run:git push*", "run:sudo git --no-pager -c a.b=c -C . push origin"),
         ("run:rm *", "run:git -c alias.x='!rm -f x' x"),
         ("run:rm *", "run:r''m x"),
         ("run:rm *", "run:'rm' x"),

@@ -193,9 +193,20 @@ def _parts_of(command: str) -> Iterator[str]:
         yield part.strip()
         words = [*dropwhile(ASSIGNMENT.match, _split_words(part))]
         starts = len(words) if words and _name_of(words[0]) in STARTERS else 1
-        for text in (*(" ".join(words[at:]) for at in range(starts)), *(word.partition("!")[2] for word in words)):
+        begun = [each for at in range(starts) for each in _without_options(words[at:])]
+        for text in (*(" ".join(each) for each in begun), *(word.partition("!")[2] for word in words)):
             name, _, rest = text.strip().partition(" ")
             yield f"{_name_of(name)} {rest}".strip()
+
+
+def _without_options(words: list[str]) -> Iterator[list[str]]:
+    """A command, and the same without the options behind its name, as in `git -C . push`; each may take a value."""
+    yield words
+    at = 1
+    while at < len(words) and words[at].startswith("-"):
+        yield [words[0], *words[at + 1 :]]
+        yield [words[0], *words[at + 2 :]]
+        at += 1 if words[at + 1 : at + 2] and words[at + 1].startswith("-") else 2
 
 
 def _name_of(program: str) -> str:
