@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -31,6 +32,21 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     sys.dont_write_bytecode = False
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Of a test that is `sampled(n)` the usual suite takes n cases, spread over all; `-m thorough` takes the others."""
+    cases: defaultdict[str, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        if item.get_closest_marker("sampled") is not None:
+            cases[item.nodeid.partition("[")[0]].append(item)
+    for found in cases.values():
+        (usual,) = found[0].get_closest_marker("sampled").args  # type: ignore[union-attr]
+        taken = {number * len(found) // usual for number in range(usual)}
+        for number, item in enumerate(found):
+            if number not in taken:
+                item.add_marker(pytest.mark.thorough)
 
 
 @pytest.fixture

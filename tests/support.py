@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
-
-import pytest
 
 from koi_lang.compiler.compile import check_program
 from koi_lang.diagnostics import Diagnostic, render
 from koi_lang.program.files import DiskFiles
 
 HERE = Path(__file__).resolve().parent
-
-
-def with_samples(values: Sequence[Any], usual: int) -> list[Any]:
-    """Values for `parametrize`, of which the usual suite takes the first ones, and `-m thorough` the others."""
-    return [*values[:usual], *(pytest.param(value, marks=pytest.mark.thorough) for value in values[usual:])]
 
 
 class FolderFiles:

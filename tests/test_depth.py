@@ -42,6 +42,7 @@ def test_deep_recursion_works(form: str, tmp_path: Path) -> None:
     assert (done.stdout, done.returncode) == ("1125750\n", 0), done.stderr
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("form", ENDLESS)
 def test_endless_recursion_is_an_error(form: str, tmp_path: Path) -> None:
     """A program that calls itself forever gets a message; the process does not crash."""

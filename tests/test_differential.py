@@ -10,14 +10,14 @@ from tests.differential.__main__ import differences, sort_of
 from tests.differential.generate import programs
 from tests.differential.shrink import shrink
 from tests.npm import needs_node
-from tests.support import with_samples
 
 SEED = 20_262
 PROGRAMS = 50
 
 
 @needs_node
-@pytest.mark.parametrize("seed", with_samples(range(SEED, SEED + 4), 2))
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("seed", range(SEED, SEED + 4))
 def test_generated_programs_print_what_node_prints(seed: int) -> None:
     """Statements, expressions and members of built-in objects have the same outcome."""
     assert [] == differences(list(islice(programs(seed), PROGRAMS)))

@@ -43,12 +43,14 @@ def grows_too_fast(grow: Shape) -> bool:
     return long > 8 * FLOOR_S and long > 8 * seconds(grow(count))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(SEED, SEED + 8))
 def test_mutated_programs_give_diagnostics(seed: int) -> None:
     """No change to a good program brings out anything but diagnostics."""
     assert all(check(text) >= 0 for text in islice(programs(seed), PROGRAMS))
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("shape", NESTED)
 def test_deep_nesting_gives_diagnostics(shape: str) -> None:
     """Ten thousand levels are read, or said to be too many; the interpreter survives both."""
@@ -57,12 +59,14 @@ def test_deep_nesting_gives_diagnostics(shape: str) -> None:
     assert len(problems) <= 1
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("shape", LONG)
 def test_a_megabyte_of_one_word_gives_diagnostics(shape: str) -> None:
     """Long names, texts and comments bring out nothing but diagnostics."""
     assert check(LONG[shape](1_000_000)) >= 0
 
 
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_time_grows_with_length(shape: str) -> None:
     """Four times the text takes about four times as long, never sixteen times."""

@@ -63,6 +63,7 @@ def test_a_long_chain_asks_no_condition_after_the_true_one(tmp_path: Path) -> No
     assert ("62",) == run_file(path, tmp_path).printed
 
 
+@pytest.mark.sampled(25)
 @pytest.mark.parametrize("depth", [6, 9, 15, 25, 60, 120, 400])
 @pytest.mark.parametrize("form", NESTED)
 def test_what_is_checked_can_be_compiled(form: str, depth: int, tmp_path: Path) -> None:

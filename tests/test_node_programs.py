@@ -9,11 +9,11 @@ import pytest
 
 from tests.node_programs import IN_ONE, differences, functions
 from tests.npm import needs_node
-from tests.support import with_samples
 
 
 @needs_node
-@pytest.mark.parametrize("seed", with_samples(range(4), 2))
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("seed", range(4))
 def test_generated_functions_do_what_they_do_in_node(seed: int, tmp_path: Path) -> None:
     """Loops, `switch`, labels, jumps and `try` nested at random: the same steps in the same order, the same end."""
     assert [] == differences(functions(Random(seed), IN_ONE), tmp_path)

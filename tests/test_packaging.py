@@ -13,6 +13,8 @@ import zipfile
 from email import message_from_bytes
 from pathlib import Path
 
+import pytest
+
 from hatch_build import with_links
 from koi_lang import resources
 from tests.wheel import CHECKOUT, EXAMPLE, Installed
@@ -169,6 +171,7 @@ def test() -> koi_lang.Program:
 MISTAKES = 'koi_lang.open("a.koi", modle="x")\nkoi_lang.run("a.koi", budget=1)\nkoi_lang.shut("a.koi")\n'
 
 
+@pytest.mark.thorough
 def test_the_wheel_has_types(installed: Installed, tmp_path: Path) -> None:
     """Programs that use the package are checked strictly, with its public names and their options."""
     (tmp_path / "consumer.py").write_text(CONSUMER)

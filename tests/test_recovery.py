@@ -203,6 +203,7 @@ run Bo.gone({{}})
     assert codes(text) == ["E0137", "E0201", "E0224", "E0221", "E0204", "E0207"]
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("path", CLEAN, ids=lambda path: path.stem)
 def test_one_slip_gives_syntax_errors_only(path: Path, seed: int) -> None:

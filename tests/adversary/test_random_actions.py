@@ -19,7 +19,6 @@ from tests.adversary.hostile_project import FILES, build, may_change, may_see, t
 from tests.adversary.random_actions import ActionSource
 from tests.playbook.playing import Played, Player, done
 from tests.std.test_code import Person
-from tests.support import with_samples
 
 RUNS, ACTIONS, USUAL = 250, 40, 40
 ROLES = ("read, can write, can execute, can delegate", "read", "read, can write", "write", "execute, can delegate")
@@ -50,7 +49,8 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     loader.unload()
 
 
-@pytest.mark.parametrize("number", with_samples(range(RUNS), USUAL))
+@pytest.mark.sampled(USUAL)
+@pytest.mark.parametrize("number", range(RUNS))
 def test_nothing_is_known_or_changed_beyond_the_rules(base: Path, number: int) -> None:
     """No word of a file that may not be read is told to anybody; no other file is another one afterwards."""
     chance = random.Random(number)

@@ -13,13 +13,12 @@ from koi_lang.errors import KoiError
 from koi_lang.runtime.run import Run
 from koi_lang.std import files
 from tests.file_changes.recorded_changes import Files, entries_of, record, tree, undo
-from tests.support import with_samples
 
 NAMES = ("a.txt", "b.txt", "sub/a.txt", "sub/c.txt", "sub/deep/d.txt", "new/e.txt")
 TEXTS = ("", "one\n", "two\r\n", "x" * 10_000, "é\ufeff\n", "no end", "\0binary\1")
 SEEDS = 120
 # Those that the usual suite takes.
-USUAL = 24
+USUAL = 16
 
 
 def prepare(folder: Path, chance: Random) -> None:
@@ -51,7 +50,8 @@ async def change(chance: Random) -> None:
         pass  # such as a file that is not there
 
 
-@pytest.mark.parametrize("seed", with_samples(range(SEEDS), USUAL))
+@pytest.mark.sampled(USUAL)
+@pytest.mark.parametrize("seed", range(SEEDS))
 def test_any_sequence_is_undone_to_any_entry(tmp_path: Path, seed: int) -> None:
     """The tree is what it was at each entry, from the last one back to the beginning."""
     chance = Random(seed)

@@ -65,6 +65,7 @@ def assert_unseen(machine: Machine, done: Outcome) -> None:
     assert KEY not in done.out + done.err
 
 
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("answers", ANSWERS)
 @pytest.mark.parametrize("words", WAYS, ids=" ".join)
 @pytest.mark.parametrize("put", [in_environment, in_dotenv, kept])

@@ -187,6 +187,7 @@ ASKED = [
 ]
 
 
+@pytest.mark.sampled(14)
 @pytest.mark.parametrize("way", WAYS[:4], ids="-".join)
 @pytest.mark.parametrize("name", TEXTS)
 def test_who_obeys_a_text_stays_in_the_role(play: Player, name: str, way: tuple[str, str]) -> None:

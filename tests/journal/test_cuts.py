@@ -11,6 +11,7 @@ from tests.journal.cutting import CODE, check_everywhere, recorders
 from tests.playbook.playing import Player
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", [*CODE, "playbook"])
 def test_a_run_is_cut_anywhere(play: Player, tmp_path: Path, name: str) -> None:
     """Behind every entry, and somewhere in what was resumed: effects took place once, and output stays as it was."""

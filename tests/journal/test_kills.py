@@ -12,7 +12,6 @@ import pytest
 
 from tests.journal.killing import RUN
 from tests.projects import Project
-from tests.support import with_samples
 
 SLICES = 7
 PROGRAM = '''
@@ -101,7 +100,8 @@ def building(project: Project) -> Project:
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("first", with_samples(range(1, SLICES + 1), 1))
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("first", range(1, SLICES + 1))
 def test_a_run_killed_at_any_entry_is_resumed(building: Project, first: int) -> None:
     """The output is that of a run that was not killed, and every effect took place once, but for those in doubt."""
     whole = building.koi(*RUN)

@@ -11,6 +11,7 @@ from tests.forks import CHECKOUT
 from tests.projects import Project
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ["races", "values", "fetch", "while"])
 def test_a_program_is_killed_at_random(project: Project, name: str) -> None:
     """The output is the same in the end, and no effect has taken place twice unless a doubt about it was settled."""

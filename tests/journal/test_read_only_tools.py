@@ -83,6 +83,7 @@ def test_a_tool_that_only_reads_is_called_again(project: Project, way: str) -> N
     assert "nothing is different" in project.koi("replay", "last").stderr
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("tool", ["change", "odd"])
 @pytest.mark.parametrize("way", list(BODIES))
 def test_any_other_tool_is_in_doubt(project: Project, way: str, tool: str) -> None:

@@ -53,6 +53,7 @@ def tidying(project: Project) -> Project:
     return project
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("when", ["after", "before"])
 def test_a_run_killed_around_any_change_is_resumed(tidying: Project, when: str) -> None:

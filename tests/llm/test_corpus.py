@@ -98,6 +98,7 @@ def test_a_broken_entry_is_told(tmp_path: Path, file: str, content: str | bytes 
     assert (told,) == _problems(tmp_path, path.parent)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "text",
     ["data: " + "[" * 1_000_000 + "\n\n", "data: " + "x" * (8 << 20), "\0\x1b]0;x\a" * 10_000, "\n" * (4 << 20)],

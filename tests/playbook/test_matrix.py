@@ -14,7 +14,6 @@ from tests.playbook.playing import Played, Player
 from tests.playbook.tellers import told
 from tests.playbook.transports import WAYS, Talk, requests_in, story, talk
 from tests.running import RecordingHost
-from tests.support import with_samples
 
 # What an answer that was cut ends with, quoted.
 OWN_WORDS = re.compile(r"in the middle of '[^']*'")
@@ -50,7 +49,7 @@ def heard_by(played: Played) -> list[str]:
 SAMPLES = {name: [WAYS[3 * n + (n + index) % 3] for n in range(3)] for index, name in enumerate(CONVERSATIONS)}
 
 
-@pytest.mark.parametrize("every", with_samples([False, True], 1), ids=["three", "every"])
+@pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.thorough)], ids=["three", "every"])
 @pytest.mark.parametrize("name", CONVERSATIONS)
 def test_a_conversation_is_the_same_in_all_ways(play: Player, name: str, every: bool) -> None:
     """Actions with their fields, places, results and errors, what is printed, and what is asked of models."""

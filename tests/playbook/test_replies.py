@@ -419,6 +419,7 @@ def seconds(text: str, size: int) -> float:
         gc.enable()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("whole", "megabytes"),
     [

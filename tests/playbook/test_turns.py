@@ -377,6 +377,7 @@ def seconds(play: Player, answer: Any) -> float:
         gc.unfreeze()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "answer",
     [

@@ -184,6 +184,7 @@ def pytest_sessionfinish():
 FORGED = "<testsuites><testsuite tests='9'><testcase name='forged'/></testsuite></testsuites>"
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("conftest", "test", "title"),
     [
@@ -216,6 +217,7 @@ def test_tests_that_touch_their_report(checked: CheckedProject, conftest: str, t
     assert title in "".join(titles(result)[:1])
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("settings", "title"),
     [

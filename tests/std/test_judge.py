@@ -20,7 +20,6 @@ from tests.playbook.conftest import play
 from tests.playbook.playing import Played, Player, Voice
 from tests.projects import Project
 from tests.std.judging import PROGRAM, WEIGHTS, answer, finding, grades, numbers_in, told
-from tests.support import with_samples
 
 __all__ = ["play"]
 
@@ -466,7 +465,8 @@ def test_a_recorded_judgement_is_replayed(recorded: Project) -> None:
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("first", with_samples([1, 2], 1))
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("first", [1, 2])
 def test_a_judgement_killed_at_any_entry_is_resumed(first: int, recorded: Project) -> None:
     """It prints what it prints without that, and no answer that arrived is asked for again."""
     program = RECORDED.replace('"mine"', '"prose-quality"')

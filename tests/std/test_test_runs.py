@@ -42,6 +42,7 @@ def test_red_tests_are_blockers(checked: CheckedProject) -> None:
     ] == result["findings"]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("files", "counts", "title", "where"),
     [

@@ -15,7 +15,6 @@ from tests.journal.killing import RUN
 from tests.playbook.conftest import play
 from tests.playbook.playing import Player
 from tests.projects import Project
-from tests.support import with_samples
 
 __all__ = ["play"]
 
@@ -69,7 +68,8 @@ EFFECTS = """
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("first", with_samples(range(1, SLICES + 1), 1))
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("first", range(1, SLICES + 1))
 def test_a_run_killed_at_any_entry_goes_on(project: Project, first: int) -> None:
     """The end is that of a run that was not killed, nobody is asked about snapshots, and none is taken twice.
 
