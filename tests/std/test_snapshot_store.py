@@ -7,6 +7,7 @@ import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -242,6 +243,25 @@ def test_runs_that_go_meanwhile_are_not_counted(store: SnapshotStore, monkeypatc
     monkeypatch.undo()
     sweep_snapshots(project)
     assert (lists(store), contents(store)) == ([], 0)
+
+
+def test_a_run_that_is_deleted_while_it_keeps_loses_nothing(
+    store: SnapshotStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where its folder goes between being made and being written to, it is made again."""
+    made, left = os.makedirs, [3]
+
+    def makedirs(path: str, **how: Any) -> None:
+        made(path, **how)
+        if left[0] and "runs" in path:
+            left[0] -= 1
+            os.rmdir(path)
+
+    monkeypatch.setattr(os, "makedirs", makedirs)
+    with store.hold_lock(shared=True, stop=no_stop):
+        id = keep(store, "run", b"one")
+
+    assert ([0], {"0.txt"}) == (left, set(store.manifest(id).files))
 
 
 def test_waiting_ends_when_nobody_wants_it(store: SnapshotStore) -> None:

@@ -32,6 +32,8 @@ from koi_lang.system.file_locks import try_lock
 SNAPSHOT = re.compile(r"([A-Za-z0-9_][A-Za-z0-9_.-]{0,99})-([0-9a-f]{16})")
 LONGEST_WAIT_S = 60.0
 PAUSE_S = 0.02
+# How often the folder of a run is made anew for what is kept while others delete it.
+MOST_TRIES = 20
 # The list of what a run needs beside its snapshots.
 CONTENTS = "contents"
 # Before the names of lists of all files, which no program can restore.
@@ -346,9 +348,11 @@ def write_file(path: str, data: bytes, mode: int = 0o600, *, folder: int | None 
 
 
 def _rename(beside: str, path: str) -> None:
-    """Give what is whole its place, whose folder may be missing."""
-    try:
-        os.replace(beside, path)
-    except FileNotFoundError:
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        os.replace(beside, path)
+    """Give what is whole its place, whose folder may be missing, and removed again by who deletes its run."""
+    for _ in range(MOST_TRIES):
+        with suppress(FileNotFoundError):
+            os.replace(beside, path)
+            return
+        with suppress(FileExistsError):
+            os.makedirs(os.path.dirname(path), mode=0o700)
+    os.replace(beside, path)
