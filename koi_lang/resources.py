@@ -21,3 +21,8 @@ def grammar() -> Path:
 def standard_skills() -> Path:
     """The folder behind `import "std/…"`."""
     return resource("stdlib_skills")
+
+
+def project_templates() -> Path:
+    """The folder with what new projects begin with."""
+    return PACKAGE / "project_templates"

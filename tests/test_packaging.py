@@ -50,6 +50,8 @@ def test_the_wheel_holds_what_a_run_needs(installed: Installed) -> None:
 
     assert {
         "koi_lang/grammar/koi.lark",
+        "koi_lang/project_templates/common/.gitignore",
+        "koi_lang/project_templates/common/.github/workflows/koi.yml",
         "koi_lang/cli/run.py",
         "koi_lang/llm/rehearsal/languages.toml",
         "koi_lang/stdlib_skills/skills/koi-programs/SKILL.md",

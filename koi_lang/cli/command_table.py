@@ -2,6 +2,7 @@
 
 # What the help says of each; their modules are not imported for that.
 COMMANDS = {
+    "init": "Begin a project that runs and passes its test at once.",
     "run": "Run a program.",
     "do": "Have an agent carry out a task in the project of this folder.",
     "serve": "Serve the exposed agents of a program to other programs.",

@@ -1,0 +1,100 @@
+"""`koi init`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from shlex import quote
+
+import click
+
+from koi_lang.cli.ui.colours import colour_option
+from koi_lang.errors import UsageError, reason
+from koi_lang.resources import project_templates
+
+COMMON = "common"
+# What `koi init` says of each template, in the order of the help.
+TEMPLATES = {
+    "chat": "a conversation with one agent",
+    "team": "an editor, in words, with members that are code",
+    "coder": "an agent that works on the files of the folder",
+    "mcp": "tools for editors and assistants, and a client",
+    "batch": "many tickets at the same time, with an evaluation",
+}
+NEXT = {
+    "chat": ("koi chat main.koi", "talks to the agent; Ctrl-D ends"),
+    "team": ("koi audit main.koi", "shows what models may do"),
+    "coder": ("koi chat main.koi Mender", "works on the folder with you"),
+    "mcp": ("koi run client.koi", "runs a program that uses the tools"),
+    "batch": ("koi eval labels.eval.koi --answers labels.answers.json", "measures how often it is right"),
+}
+
+
+@click.command(epilog="Templates: " + "; ".join(f"{name}: {what}" for name, what in TEMPLATES.items()) + ".")
+@click.argument("name", required=False)
+@click.option(
+    "--template", type=click.Choice(list(TEMPLATES)), default="chat", help="What to begin with; chat if none."
+)
+@colour_option
+def command(name: str | None, template: str) -> None:
+    """Begin a project: in a new folder NAME, or in the current one. Nothing that exists is overwritten.
+
+    It runs, and passes its test, without a key.
+    """
+    folder = Path.cwd() if name is None else Path(name)
+    files = template_files(template)
+    _require_free(folder, files)
+    _write(folder, files)
+    click.echo("\n".join(_next_steps(name, template, files)))
+
+
+def template_files(template: str) -> Mapping[str, bytes]:
+    """The files of a new project by their paths in it: those of all projects, and those of a template."""
+    folders = [project_templates() / COMMON, project_templates() / template]
+    paths = [(path, folder) for folder in folders for path in sorted(folder.rglob("*")) if path.is_file()]
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path, folder in paths}
+
+
+def _require_free(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Raise UsageError when the folder cannot be one, or has one of the files."""
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"`{folder}` is a file", help="Choose another name.")
+    taken = [name for name in files if (folder / name).exists() or (folder / name).is_symlink()]
+    if taken:
+        listed = ", ".join(f"`{name}`" for name in taken)
+        raise UsageError(f"{listed} would be overwritten", help="Write `koi init NAME` to begin in a new folder.")
+
+
+def _write(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write all files, or none: what was written is taken away where one of them fails. Raises UsageError."""
+    written: list[Path] = []
+    try:
+        for name, data in files.items():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("xb") as file:
+                written.append(path)
+                file.write(data)
+    except OSError as error:
+        for path in written:
+            path.unlink(missing_ok=True)
+        help = "See that the folder can be written to, and begin again."
+        raise UsageError(f"`{folder}` cannot become a project: {reason(error)}", help=help) from error
+
+
+def _next_steps(name: str | None, template: str, files: Mapping[str, bytes]) -> list[str]:
+    """What to try next."""
+    where = "this folder" if name is None else f"`{name}`"
+    steps = {
+        "koi run main.koi": "runs it, without a model as far as the steps are spelt out",
+        "koi test": "runs the tests in main.test.koi",
+        **dict([NEXT[template]]),
+        "koi connect": "keeps the key of a model",
+    }
+    width = max(map(len, steps))
+    enter = [] if name is None else [f"  cd {quote(name)}"]
+    return [
+        f"{where} has {len(files)} files: {', '.join(sorted(files))}",
+        *enter,
+        *(f"  {step:<{width}}  {what}" for step, what in steps.items()),
+    ]
