@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,7 +13,7 @@ from koi_lang.cli.options import options_from, plan_option, running_options
 from koi_lang.cli.running import run_program
 from koi_lang.cli.ui.interrupts import leave
 from koi_lang.cli.ui.messages import show_warnings
-from koi_lang.errors import JournalError
+from koi_lang.errors import JournalError, UsageError
 from koi_lang.lazy import lazy_module
 from koi_lang.program import loader
 from koi_lang.runtime.journal.calls import PYTHON
@@ -20,16 +21,19 @@ from koi_lang.sessions.options import RunOptions
 
 if TYPE_CHECKING:
     from koi_lang.cli import do, models
+    from koi_lang.program import typed_code
 else:
     do = lazy_module("koi_lang.cli.do")
     models = lazy_module("koi_lang.cli.models")
+    typed_code = lazy_module("koi_lang.program.typed_code")
 
 # Begins what `koi do` was called with.
 DO = ("do",)
 
 
 @click.command()
-@click.argument("file")
+@click.argument("file", required=False)
+@click.option("-c", "code", metavar="CODE", help="Run CODE, declarations and statements, in the place of a file.")
 @click.option("--arg", "pairs", multiple=True, metavar="NAME=VALUE", help="Set a field of what `run` passes on.")
 @click.option("--args", "document", metavar="JSON", help="The same with one JSON object.")
 @running_options("the whole run", "until the last playbook ends")
@@ -39,15 +43,24 @@ DO = ("do",)
 @click.option("--verbose", is_flag=True, help="Show every event on stderr.")
 @click.option("--json", "as_json", is_flag=True, help="Write every event to stdout as one JSON object a line.")
 @click.option("--no-precalculate", is_flag=True, hidden=True)
-def command(file: str, strict: bool, no_cache: bool, **given: Any) -> None:
+def command(file: str | None, code: str | None, strict: bool, no_cache: bool, **given: Any) -> None:
     """Run FILE. Standard output carries only what the program prints."""
     options = options_from(given)
+    file = _program(file, code)
     if options.model == "?":
         options = replace(options, model=models.pick(options.key_lookup()))
     entry = loader.load_compiled(file, strict=strict, fresh=no_cache)
     if not options.quiet:
         show_warnings(entry.warnings)
     leave(run_program(file, entry, options))
+
+
+def _program(file: str | None, code: str | None) -> str:
+    """The file of a program, or the one that code is kept in, so that its run can be resumed. Raises UsageError."""
+    if bool(file) == bool(code and code.strip()):
+        told = "both a file and code are given" if file else "there is nothing to run"
+        raise UsageError(told, help="Write `koi run FILE`, or `koi run -c 'CODE'`.")
+    return file or typed_code.keep(str(code), Path.cwd())
 
 
 def options_of(words: Sequence[str]) -> RunOptions:

@@ -72,10 +72,10 @@ def store(path: str, entry: CachedModule) -> None:
     fields = {"code": entry.code, "files": dict(entry.files)}
     data = marshal.dumps(fields | {"warnings": list(entry.warnings), "tests": list(entry.tests)})
     with contextlib.suppress(OSError):
-        _write(_place(path), hashlib.sha256(data).digest() + data)
+        replace_file(_place(path), hashlib.sha256(data).digest() + data)
 
 
-def _write(target: Path, data: bytes) -> None:
+def replace_file(target: Path, data: bytes) -> None:
     """Write and rename, so that readers see all of it or nothing."""
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = target.with_name(f".{os.urandom(8).hex()}")
