@@ -218,3 +218,16 @@ def test_one_slip_gives_syntax_errors_only(path: Path, seed: int) -> None:
         found = check_program(name, _Changed(folder, name, slipped)).diagnostics
 
         assert len({item.code < "E0200" for item in found}) <= 1, (slipped[piece.span.start :][:60], found)
+
+
+def test_what_could_be_read_of_a_broken_program_is_analysed(tmp_path: Path) -> None:
+    """Tools work on the rest of a file with errors, and on the files that it imports."""
+    (tmp_path / "roles.koi").write_text("role Worker { can execute }\n")
+    broken = f'import "./roles.koi"\nagent Bob : Worker {{ on go() {{ return 1 }} }}\n{BROKEN["code"]}\n'
+    (tmp_path / "main.koi").write_text(broken)
+
+    checked = check_program("main.koi", FolderFiles(tmp_path))
+
+    assert checked.files == ()
+    assert [file.table.names("agent") for file in checked.analysed] == [["Bob", "Ada"], []]
+    assert list(checked.analysed[1].table.roles) == ["Worker"]

@@ -32,11 +32,13 @@ class Checked:
         files: the analysed files, the entry first; empty when not all of the program could be read.
         diagnostics: every problem, files in the order of import, places in order.
         read: content of every file that was read, by path.
+        analysed: everything that could be read, the entry first; also when there are errors, without what is broken.
     """
 
     files: tuple[Analysis, ...]
     diagnostics: tuple[Diagnostic, ...]
     read: dict[str, bytes]
+    analysed: tuple[Analysis, ...] = ()
 
     @property
     def errors(self) -> tuple[Diagnostic, ...]:
@@ -47,18 +49,19 @@ class Checked:
 def check_program(path: str, files: Files, *, strict: bool = False) -> Checked:
     """Read a program and report all its problems; `strict` makes errors of warnings. Raises OSError for the entry."""
     loaded = load(path, files)
+    analysed: tuple[Analysis, ...] = ()
     try:
         analysed = tuple(analyse(unit) for unit in loaded.units)
         problems = check(analysed, partial(standard_names, files))
     except RecursionError:
-        return Checked((), (*loaded.problems, too_deep(loaded.units[0].source)), loaded.read)
+        return Checked((), (*loaded.problems, too_deep(loaded.units[0].source)), loaded.read, analysed)
     if loaded.problems:
         is_open = any(problem.code in UNREAD for problem in loaded.problems)
         found = without_follow_ups(problems, analysed, is_open=is_open)
-        return Checked((), _sort_problems(loaded, [*loaded.problems, *_severe(found, strict)]), loaded.read)
+        return Checked((), _sort_problems(loaded, [*loaded.problems, *_severe(found, strict)]), loaded.read, analysed)
     if not any(problem.severity == "error" for problem in problems):
         problems += [too_deep(file.unit.source) for file in analysed if not _can_be_compiled(file)]
-    return Checked(analysed, _sort_problems(loaded, _severe(problems, strict)), loaded.read)
+    return Checked(analysed, _sort_problems(loaded, _severe(problems, strict)), loaded.read, analysed)
 
 
 def _severe(problems: list[Diagnostic], strict: bool) -> list[Diagnostic]:
