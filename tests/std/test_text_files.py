@@ -7,7 +7,14 @@ import random
 import pytest
 
 from koi_lang.errors import AgentError
-from koi_lang.std.code.line_changes import Edit, LineChange, apply_changes, changes_between, join_lines, split_lines
+from koi_lang.std.code.line_changes import (
+    EditedText,
+    LineChange,
+    apply_changes,
+    changes_between,
+    join_lines,
+    split_lines,
+)
 from koi_lang.std.code.text_files import MOST_BYTES, decode_file, encode_file, encode_new, plain_ends, require_size
 
 UNCHANGED: tuple[LineChange, ...] = ()
@@ -15,7 +22,7 @@ UNCHANGED: tuple[LineChange, ...] = ()
 
 def change(data: bytes, *changes: LineChange, text: str) -> bytes:
     """The bytes of a file whose text becomes another."""
-    return encode_file(decode_file(data, "a.txt"), Edit(text, changes), "a.txt")
+    return encode_file(decode_file(data, "a.txt"), EditedText(text, changes), "a.txt")
 
 
 @pytest.mark.parametrize(
@@ -25,7 +32,7 @@ def test_what_is_not_changed_is_kept_to_the_byte(data: bytes) -> None:
     """Ends of lines, byte order mark and a missing last end come back as they were."""
     file = decode_file(data, "a.txt")
 
-    assert data == encode_file(file, Edit(file.text, UNCHANGED), "a.txt")
+    assert data == encode_file(file, EditedText(file.text, UNCHANGED), "a.txt")
 
 
 def test_random_files_are_kept_to_the_byte() -> None:
@@ -35,7 +42,7 @@ def test_random_files_are_kept_to_the_byte() -> None:
         data = "".join(chance.choices(["a", "é", "\r", "\n", "\r\n", "\u2028", "\x0c", "\ufeff"], k=8)).encode()
         file = decode_file(data, "a.txt")
 
-        assert data == encode_file(file, Edit(file.text, UNCHANGED), "a.txt")
+        assert data == encode_file(file, EditedText(file.text, UNCHANGED), "a.txt")
         assert "\r\n" not in file.text.replace("\r\r\n", "") or "\r\r\n" in data.decode()
 
 
@@ -104,7 +111,7 @@ def test_the_ends_that_models_write_do_not_count() -> None:
 
 def test_ranges_are_those_of_the_new_text() -> None:
     """Each change says which lines of the new text it stands in; one that only removes has none."""
-    edit = Edit("", (LineChange(0, 1, ("a", "b")), LineChange(4, 6, ()), LineChange(8, 8, ("c",))))
+    edit = EditedText("", (LineChange(0, 1, ("a", "b")), LineChange(4, 6, ()), LineChange(8, 8, ("c",))))
 
     assert ((1, 2), (6, 5), (8, 8)) == edit.ranges
 

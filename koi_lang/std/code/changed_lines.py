@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from koi_lang.std.code.line_changes import Edit, split_lines
+from koi_lang.std.code.line_changes import EditedText, split_lines
 
 AROUND = 2
 WIDTH = 5
 MOST_SHOWN = 60
 
 
-def changed_lines(edit: Edit) -> str:
+def changed_lines(edit: EditedText) -> str:
     """The new lines with their numbers, and two lines around them; of a large change the beginning."""
     new = split_lines(edit.text)[0]
     numbers = dict.fromkeys(

@@ -17,14 +17,14 @@ from koi_lang.std.code.access import Workplace
 from koi_lang.std.code.changed_lines import changed_lines
 from koi_lang.std.code.diff_preview import unified_diff
 from koi_lang.std.code.editing import apply_diff, replace_piece, replace_text
-from koi_lang.std.code.line_changes import Edit
+from koi_lang.std.code.line_changes import EditedText
 from koi_lang.std.code.project_files import require_reading
 from koi_lang.std.code.text_files import TextFile, decode_file, encode_file, encode_new, plain_ends, require_size
 from koi_lang.system.open_folders import open_folder, open_inside
 
 NEW_MODE = 0o644
 # Makes the edit of a text.
-Change = Callable[[str], Edit]
+Change = Callable[[str], EditedText]
 
 
 async def write_file(place: Workplace, path: str, content: str) -> dict[str, Any]:

@@ -15,7 +15,14 @@ from koi_lang.std.code.file_lines import FileLines, is_telling
 from koi_lang.std.code.hunk_places import READ_AGAIN, SHOW_MORE, AmbiguousPlaceError, HunkPlace, find_place, tell_lines
 from koi_lang.std.code.hunks import Hunk, parse_diff
 from koi_lang.std.code.indentation import BLANK
-from koi_lang.std.code.line_changes import Edit, LineChange, apply_changes, changes_between, join_lines, split_lines
+from koi_lang.std.code.line_changes import (
+    EditedText,
+    LineChange,
+    apply_changes,
+    changes_between,
+    join_lines,
+    split_lines,
+)
 from koi_lang.std.code.text_files import plain_ends
 
 MOST_TOLD = 10
@@ -24,12 +31,12 @@ PIECE = "`before`"
 OPENING = (":", "{", "(", "[", ",", "=", ">", "\\")
 
 
-def replace_text(text: str, new: str) -> Edit:
+def replace_text(text: str, new: str) -> EditedText:
     """Another text in place of all of one."""
-    return Edit(new, changes_between(split_lines(text)[0], split_lines(new)[0]))
+    return EditedText(new, changes_between(split_lines(text)[0], split_lines(new)[0]))
 
 
-def replace_piece(text: str, before: str, after: str) -> Edit:
+def replace_piece(text: str, before: str, after: str) -> EditedText:
     """Replace a piece that stands in a text once.
 
     Where it does not stand there as it is, whole lines are found whose blanks differ, if there is one such place and
@@ -56,7 +63,7 @@ def replace_piece(text: str, before: str, after: str) -> Edit:
     return _replace_at(text, places[0], before, after)
 
 
-def apply_diff(text: str, diff: str) -> Edit:
+def apply_diff(text: str, diff: str) -> EditedText:
     """Change a text by a unified diff, all of whose hunks must fit; headers and numbers may be missing or wrong.
 
     Raises:
@@ -75,13 +82,13 @@ def apply_diff(text: str, diff: str) -> Edit:
     is_ended = _is_ended_after(is_ended, [place.hunk for place in places if not place.is_done])
     notes = [f"{place.hunk.name} seems to be done already at line {place.start + 1}" for place in done]
     notes += [place.note for place in places if place.note]
-    return Edit(join_lines(apply_changes(lines, changes), is_ended), changes, tuple(notes))
+    return EditedText(join_lines(apply_changes(lines, changes), is_ended), changes, tuple(notes))
 
 
 # ---------------------------------------------------------------- pieces
 
 
-def _fill(text: str, before: str, after: str) -> Edit:
+def _fill(text: str, before: str, after: str) -> EditedText:
     """A text for an empty file. Raises AgentError for a file that is not empty."""
     if text.strip() or (before and before != text):
         help = "Give lines that stand in the file, or write the whole file."
@@ -99,7 +106,7 @@ def _places_of(text: str, piece: str) -> list[int]:
     return found
 
 
-def _replace_at(text: str, at: int, before: str, after: str) -> Edit:
+def _replace_at(text: str, at: int, before: str, after: str) -> EditedText:
     end = at + len(before)
     new = text[:at] + after + text[end:]
     first, top = text.count("\n", 0, at), text.rfind("\n", 0, at) + 1
@@ -111,7 +118,7 @@ def _replace_at(text: str, at: int, before: str, after: str) -> Edit:
     old_lines, new_lines = split_lines(text)[0], split_lines(new)[0]
     old, now = (each[first : len(each) - behind] for each in (old_lines, new_lines))
     moved = (LineChange(each.start + first, each.end + first, each.lines) for each in changes_between(old, now))
-    return Edit(new, tuple(moved))
+    return EditedText(new, tuple(moved))
 
 
 def _is_unindented(text: str, at: int, before: str, after: str) -> bool:
@@ -153,7 +160,7 @@ def _require_unmistakable(text: str, piece: str, first: int, *, is_indented: boo
         raise AgentError(told, help=SHOW_MORE)
 
 
-def _replace_lines(text: str, before: str, after: str) -> Edit:
+def _replace_lines(text: str, before: str, after: str) -> EditedText:
     """Whole lines for others that differ by blanks. Raises AgentError where no place is certain."""
     lines, is_ended = split_lines(text)
     (old, old_ends), (new, new_ends) = split_lines(before), split_lines(after)
@@ -170,7 +177,7 @@ def _replace_lines(text: str, before: str, after: str) -> Edit:
         raise AgentError(told, help=READ_AGAIN)
     changes = _merge([place], lines)
     note = place.note or f"{PIECE} stands at line {place.start + 1} with other blanks"
-    return Edit(join_lines(apply_changes(lines, changes), is_ended), changes, (note,))
+    return EditedText(join_lines(apply_changes(lines, changes), is_ended), changes, (note,))
 
 
 def _not_there(text: str, after: str, error: AgentError) -> AgentError:
@@ -199,13 +206,13 @@ def _hunk_of(before: Sequence[str], after: Sequence[str]) -> Hunk:
 # ---------------------------------------------------------------- diffs
 
 
-def _fill_by(hunks: Sequence[Hunk]) -> Edit:
+def _fill_by(hunks: Sequence[Hunk]) -> EditedText:
     """The text that a diff makes of an empty file. Raises AgentError where it expects lines."""
     if any(line.strip() for hunk in hunks for line in hunk.before):
         raise AgentError("the diff changes lines, but the file is empty", help=READ_AGAIN)
     lines = [line for hunk in hunks for line in hunk.after]
     is_ended = _is_ended_after(True, hunks)
-    return Edit(join_lines(lines, is_ended), (LineChange(0, 0, tuple(lines)),))
+    return EditedText(join_lines(lines, is_ended), (LineChange(0, 0, tuple(lines)),))
 
 
 def _find_places(file: FileLines, hunks: Sequence[Hunk]) -> list[HunkPlace]:

@@ -20,7 +20,7 @@ class LineChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Edit:
+class EditedText:
     r"""A text after it was changed.
 
     Attributes:

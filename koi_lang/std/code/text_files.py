@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from koi_lang.errors import AgentError
-from koi_lang.std.code.line_changes import Edit, LineChange, split_lines
+from koi_lang.std.code.line_changes import EditedText, LineChange, split_lines
 
 MOST_BYTES = 5_000_000
 MARK = b"\xef\xbb\xbf"
@@ -59,7 +59,7 @@ def decode_file(data: bytes, name: str) -> TextFile:
     return TextFile(text.replace("\r\n", "\n"), "\r\n" if 2 * windows > lines else "\n", ends, has_mark)
 
 
-def encode_file(file: TextFile, edit: Edit, name: str) -> bytes:
+def encode_file(file: TextFile, edit: EditedText, name: str) -> bytes:
     """The bytes of a file after an edit of its text. Raises AgentError for what could not be read again."""
     if file.own_ends:
         lines, is_ended = split_lines(edit.text)
