@@ -33,6 +33,23 @@ class LabeledSpan:
 
 
 @dataclass(frozen=True, slots=True)
+class Edit:
+    """A piece of a source with the text that takes its place; an empty span inserts."""
+
+    source: Source
+    span: Span
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """A change that mends a problem; `title` begins with a verb, lower case; the edits do not overlap."""
+
+    title: str
+    edits: tuple[Edit, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Diagnostic:
     """One problem of a program.
 
@@ -42,6 +59,7 @@ class Diagnostic:
         place: where; `others` are further places that explain it.
         help: one thing to do, a whole sentence.
         causes: what led to it, one for the other, lower case.
+        fixes: what an editor may offer to do, the likeliest first; each of them mends it alone.
     """
 
     code: str
@@ -51,6 +69,7 @@ class Diagnostic:
     others: tuple[LabeledSpan, ...] = ()
     help: str | None = None
     causes: tuple[str, ...] = ()
+    fixes: tuple[Fix, ...] = ()
 
     def as_data(self) -> dict[str, Any]:
         """The JSON form: lines and columns count from 1, columns in characters, the end is exclusive."""
@@ -62,6 +81,13 @@ class Diagnostic:
             "others": [_place_data(place) for place in self.others],
             "causes": list(self.causes),
             "help": self.help,
+            "fixes": [
+                {
+                    "title": fix.title,
+                    "edits": [_span_data(edit.source, edit.span) | {"text": edit.text} for edit in fix.edits],
+                }
+                for fix in self.fixes
+            ],
         }
 
 
@@ -157,15 +183,23 @@ def suggestion(name: str, known: Sequence[str], kind: str) -> str:
     return f"this program declares one {kind}: {listed}." if len(known) == 1 else f"known {kind}s are {listed}."
 
 
+def replacement(source: Source, span: Span, text: str | None) -> tuple[Fix, ...]:
+    """The fix that writes another text in place of a span, such as the name that was meant; none without a text."""
+    return (Fix(f"replace with `{text}`", (Edit(source, span, text),)),) if text is not None else ()
+
+
 def _place_data(place: LabeledSpan) -> dict[str, Any]:
-    start, end = place.source.position(place.span.start), place.source.position(place.span.end)
+    return _span_data(place.source, place.span) | {"label": place.label}
+
+
+def _span_data(source: Source, span: Span) -> dict[str, Any]:
+    start, end = source.position(span.start), source.position(span.end)
     return {
-        "path": place.source.path,
+        "path": source.path,
         "line": start.line,
         "column": start.column,
         "end_line": end.line,
         "end_column": end.column,
-        "label": place.label,
     }
 
 

@@ -34,7 +34,8 @@ def unknown_limit(file: Analysis, report: Report) -> None:
                 near = nearest(name.name, LIMITS)
                 listed = ", ".join(f"`{limit}`" for limit in LIMITS)
                 help = f"did you mean `{near}`?" if near is not None else f"there are {listed}."
-                report.add(name.span, f"`budget` has no limit `{name.name}`", help=help)
+                fixes = report.replacement(name.span, near)
+                report.add(name.span, f"`budget` has no limit `{name.name}`", help=help, fixes=fixes)
 
 
 @rule("E0424", "error")

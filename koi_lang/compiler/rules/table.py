@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from koi_lang.compiler.analysis import Analysis
 from koi_lang.compiler.rules.program import AnalysedProgram
-from koi_lang.diagnostics import Diagnostic, LabeledSpan, Severity
+from koi_lang.diagnostics import Diagnostic, Fix, LabeledSpan, Severity, replacement
 from koi_lang.source import Source, Span
 
 Find: TypeAlias = "Callable[[Analysis, Report], None]"
@@ -40,10 +40,16 @@ class Report:
         label: str = "",
         others: Sequence[LabeledSpan] = (),
         help: str | None = None,
+        fixes: Sequence[Fix] = (),
     ) -> None:
         """Report a problem at a place; a bare span is one of the file that is checked."""
         place = span if isinstance(span, LabeledSpan) else self.place(span, label)
-        self.found.append(Diagnostic(self.rule.code, self.rule.severity, message, place, tuple(others), help))
+        rule, found = self.rule, self.found
+        found.append(Diagnostic(rule.code, rule.severity, message, place, tuple(others), help=help, fixes=tuple(fixes)))
+
+    def replacement(self, span: Span, text: str | None) -> tuple[Fix, ...]:
+        """The fix that writes another text in place of a span of the file that is checked; none without a text."""
+        return replacement(self.source, span, text)
 
     def place(self, span: Span, label: str) -> LabeledSpan:
         """A place in the file that is checked, without the lines after its first one."""
