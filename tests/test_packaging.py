@@ -117,7 +117,7 @@ def test_what_tests_import_is_declared() -> None:
     extra = packages_in(PROJECT["optional-dependencies"]["dev"])
     imported = imports_of(CHECKOUT / "tests") | imports_of(CHECKOUT / "benchmarks")
 
-    assert imported - packages_in(PROJECT["dependencies"]) - {"tests", "benchmarks", "hatch_build"} == extra - COMMANDS
+    assert imported - packages_in(PROJECT["dependencies"]) - {"tests", "benchmarks", "editors", "hatch_build"} == extra - COMMANDS
 
 
 def packages_in(requirements: list[str]) -> set[str]:

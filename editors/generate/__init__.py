@@ -1,0 +1,1 @@
+"""Files for editors, made of the grammar and the tables of the compiler: `python -m editors.generate` writes them."""
