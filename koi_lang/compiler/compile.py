@@ -11,7 +11,8 @@ from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis, analyse
 from koi_lang.compiler.build import BuildError
 from koi_lang.compiler.codegen.module import module
-from koi_lang.compiler.imports import Files, Loaded, load, standard_names
+from koi_lang.compiler.imports import Files, Loaded, Parser, load, standard_names
+from koi_lang.compiler.parser import parse
 from koi_lang.compiler.rules import check
 from koi_lang.compiler.rules.gaps import without_follow_ups
 from koi_lang.compiler.syntax_errors import nested_too_deeply
@@ -46,9 +47,17 @@ class Checked:
         return tuple(diagnostic for diagnostic in self.diagnostics if diagnostic.severity == "error")
 
 
-def check_program(path: str, files: Files, *, strict: bool = False) -> Checked:
-    """Read a program and report all its problems; `strict` makes errors of warnings. Raises OSError for the entry."""
-    loaded = load(path, files)
+def check_program(path: str, files: Files, *, strict: bool = False, read: Parser = parse) -> Checked:
+    """Read a program and report all its problems.
+
+    Args:
+        strict: makes errors of warnings.
+        read: reads one file.
+
+    Raises:
+        OSError: the entry cannot be read.
+    """
+    loaded = load(path, files, read)
     analysed: tuple[Analysis, ...] = ()
     try:
         analysed = tuple(analyse(unit) for unit in loaded.units)

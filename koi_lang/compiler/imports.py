@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
@@ -45,6 +46,10 @@ class Files(Protocol):
         """The names in a folder, or for `std` those of the standard library; empty when there is none."""
 
 
+# Reads a file: its tree, and what is wrong with its spelling.
+Parser = Callable[[Source], tuple[n.Program, list[Diagnostic]]]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Imported:
     """What one import statement brings: a Koi file, a Python module, a text that becomes a prompt, or a skill.
@@ -84,16 +89,16 @@ class Loaded:
     read: dict[str, bytes]
 
 
-def load(path: str, files: Files) -> Loaded:
+def load(path: str, files: Files, parse: Parser = parse) -> Loaded:
     """Read a file and, in turn, all it imports. Circular imports are fine. Raises OSError for the first file only."""
-    loading = _Loading(files)
+    loading = _Loading(files, parse)
     loading.unit(path, files.read(path))
     return Loaded(list(loading.units.values()), loading.problems, loading.read)
 
 
 class _Loading:
-    def __init__(self, files: Files) -> None:
-        self.files = files
+    def __init__(self, files: Files, parse: Parser) -> None:
+        self.files, self.parse = files, parse
         self.units: dict[str, Unit] = {}
         self.problems: list[Diagnostic] = []
         self.read: dict[str, bytes] = {}
@@ -101,7 +106,7 @@ class _Loading:
     def unit(self, path: str, data: bytes) -> Unit:
         self.read[path] = data
         source = self._decode(path, data)
-        program, problems = parse(source)
+        program, problems = self.parse(source)
         self.problems += problems
         unit = self.units[path] = Unit(path, source, program)
         for statement in program.declarations:
