@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -13,12 +13,13 @@ from koi_lang.llm.layers import takes_tools
 from koi_lang.llm.messages import DelegateInfo, Message, Request, Task
 from koi_lang.llm.models import card_of
 from koi_lang.llm.retry import MOST_ATTEMPTS
+from koi_lang.llm.tools import ToolOffer
 from koi_lang.llm.transcript import Beginning, Transcript
 from koi_lang.runtime.actions.kept_results import with_references
 from koi_lang.runtime.actions.lookup import actions_of
 from koi_lang.runtime.budget.limits import LimitReachedError, current_spending
 from koi_lang.runtime.context import current_execution
-from koi_lang.runtime.guidance.prompt_sections import sections_of
+from koi_lang.runtime.guidance.prompt_sections import sections_of as guidance_texts
 from koi_lang.runtime.outputs.ends import with_ends
 from koi_lang.runtime.playbook import delegation, prompting
 from koi_lang.runtime.playbook.answer_reading import carry_out
@@ -28,6 +29,7 @@ from koi_lang.runtime.playbook.conversation import Conversation
 from koi_lang.runtime.playbook.last_report import add_report, turns_note
 from koi_lang.runtime.playbook.loop_guard import Failures, RepetitionGuard
 from koi_lang.runtime.playbook.placeholders import name_values
+from koi_lang.runtime.playbook.prompting import Section
 from koi_lang.runtime.playbook.references import ActionScope
 from koi_lang.runtime.playbook.steering import ActivePlaybook, QueuedMessage
 from koi_lang.runtime.playbook.told_expressions import ToldData
@@ -58,9 +60,8 @@ async def turns_of(call: PlaybookCall, parts: Parts) -> AsyncGenerator[Turn, Non
 
     Nothing happens between two of them. Raises PlaybookError or ProviderError.
     """
-    said = call.conversation = Conversation.of(call.agent, call.spending, recall_messages(call))
-    await look_for_guidance(call)
-    messages = said.begin(said.told.begin(args_of(call), call.agent.state, call.agent.run.today))
+    messages = await open_conversation(call)
+    said = conversation_of(call)
     work = ActivePlaybook(call.agent.name, call.event, messages, call.parent is not None)
     with call.agent.run.steering.working(work), open_for_wishes(said):
         while not call.ended:
@@ -75,6 +76,13 @@ async def turns_of(call: PlaybookCall, parts: Parts) -> AsyncGenerator[Turn, Non
             yield turn
     if has_memory(call):
         said.settle()
+
+
+async def open_conversation(call: PlaybookCall) -> Transcript:
+    """Begin to tell a model of a call: what its agent remembers, and what the call is given."""
+    said = call.conversation = Conversation.of(call.agent, call.spending, recall_messages(call))
+    await look_for_guidance(call)
+    return said.begin(said.told.begin(args_of(call), call.agent.state, call.agent.run.today))
 
 
 def args_of(call: PlaybookCall) -> Any:
@@ -183,20 +191,38 @@ async def next_request(call: PlaybookCall, messages: Transcript, parts: Parts) -
         messages.append(note)
     is_delegate = call.parent is not None
     add_notes(call, messages, await agent.run.steering.before_request(agent.name, delegated=is_delegate))
-    playbook = call.instructions.text
-    offer = None
-    guidance = sections_of(call.guidance)
-    system = prompting.system_prompt(
-        agent, playbook, is_delegate=is_delegate, tools=call.tools, result=call.result_type, guidance=guidance
-    )
+    playbook, offer = call.instructions.text, None
+    system = prompting.join_sections(text_sections(call))
     if takes_tools(agent.run.models.of(agent)):
-        offer = call.offered_tools().with_playbook(playbook, guidance)
+        offer = ToolOffer(prompting.join_sections(tool_sections(call)), call.offered_tools().set)
     await fit(conversation_of(call), system, playbook)
     tell_values(call, messages)  # a record in place of messages does not tell them
     told = ToldData(messages.snapshot(), call.material, call.playbook) if agent.run.recorded.has_literals() else None
     call.names.begin_answer(told)
     key = prompting.make_cache_key(system, playbook)
     return Request(system, messages.snapshot(), json=True, task=task(call), offer=offer, cache_key=key)
+
+
+def text_sections(call: PlaybookCall) -> list[Section]:
+    """What a model is told of a call that answers with actions as text."""
+    return prompting.system_sections(
+        call.agent,
+        call.instructions.text,
+        is_delegate=call.parent is not None,
+        tools=call.tools,
+        result=call.result_type,
+        guidance=sections_of(call.guidance),
+    )
+
+
+def tool_sections(call: PlaybookCall) -> list[Section]:
+    """What a model is told of a call that answers by calling tools."""
+    return call.offered_tools().sections_with(call.instructions.text, sections_of(call.guidance))
+
+
+def sections_of(guidance: Mapping[str, Any]) -> list[Section]:
+    """What the files of the project tell, as parts of a system text."""
+    return [Section("project files", text) for text in guidance_texts(guidance)]
 
 
 def tell_values(call: PlaybookCall, messages: Transcript) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
@@ -72,15 +72,33 @@ FAILED, DENIED, DONE = "❌", "🚫", "✅"
 SKIPPED = object()
 
 
-def system_prompt(
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of a system text, and what a person calls it, such as `actions`."""
+
+    name: str
+    text: str
+
+
+def join_sections(sections: Iterable[Section]) -> str:
+    """A system text of its parts."""
+    return "\n\n".join(section.text for section in sections)
+
+
+def playbook_section(playbook: str) -> Section:
+    """The playbook, with names in place of values; it stands last."""
+    return Section("playbook", f"{PLAYBOOK}\n{playbook}")
+
+
+def system_sections(
     agent: AgentPort,
     playbook: str,
     *,
     is_delegate: bool = False,
     tools: Mapping[str, Any] = NO_TOOLS,
     result: ResultType | None = None,
-    guidance: Sequence[str] = (),
-) -> str:
+    guidance: Sequence[Section] = (),
+) -> list[Section]:
     """The instructions of one call: the rules, only what this agent may do, and the playbook.
 
     What is the same for every call stands first, so that providers need not read it again.
@@ -92,21 +110,21 @@ def system_prompt(
         guidance: what the files of the project tell, a section each.
     """
     offered = offered_actions(agent, is_delegate=is_delegate, tools=tools)
-    sections = [
-        f"You are the agent `{agent.name}`.\n{RULES}",
-        "## Actions\n" + "\n".join(f"- {kind.signature} {kind.description}" for kind in offered),
+    return [
+        Section("rules", f"You are the agent `{agent.name}`.\n{RULES}"),
+        Section("actions", "## Actions\n" + "\n".join(f"- {kind.signature} {kind.description}" for kind in offered)),
         *reach_of(agent, tools),
-        *([] if result is None else [f"{RESULT} {result.lines}"]),
+        *([] if result is None else [Section("result", f"{RESULT} {result.lines}")]),
         *plan_of(agent),
         *guidance,
+        playbook_section(playbook),
     ]
-    return "\n\n".join([*sections, f"{PLAYBOOK}\n{playbook}"])
 
 
-def plan_of(agent: AgentPort) -> list[str]:
+def plan_of(agent: AgentPort) -> list[Section]:
     """What plan mode says, or the accepted plan, as a section; none in other runs."""
     told = agent.run.planning.section()
-    return [told] if told else []
+    return [Section("plan", told)] if told else []
 
 
 def make_cache_key(system: str, playbook: str) -> str:
@@ -115,7 +133,9 @@ def make_cache_key(system: str, playbook: str) -> str:
     return f"koi-{blake2b(stable, digest_size=16).hexdigest()}"
 
 
-def reach_of(agent: AgentPort, tools: Mapping[str, Any], passed_over: Container[str] = frozenset()) -> Iterator[str]:
+def reach_of(
+    agent: AgentPort, tools: Mapping[str, Any], passed_over: Container[str] = frozenset()
+) -> Iterator[Section]:
     """What an agent reaches by an action: members, functions of skills, tools; a section each.
 
     Args:
@@ -124,20 +144,20 @@ def reach_of(agent: AgentPort, tools: Mapping[str, Any], passed_over: Container[
     members = reachable(agent) if agent.role.allows("delegate") and "delegate" not in passed_over else []
     if members:
         told = (line for member in members for line in _member(member, tools.get("members", {})))
-        yield "## Agents\n" + "\n".join(told)
+        yield Section("members", "## Agents\n" + "\n".join(told))
     skills = [line for skill in agent.offered_skills for line in _skill(skill.name, skill.affordance, skill.functions)]
     if skills and "call_skill" not in passed_over:
-        yield "## Skills, for call_skill\n" + "\n".join(skills)
+        yield Section("skills", "## Skills, for call_skill\n" + "\n".join(skills))
     schemas = [schema for member in members for schema in _schemas_of(member)]
     if skills and "call_skill" not in passed_over:
         schemas += [of_function(function) for skill in agent.offered_skills for function in skill.functions.values()]
     if named := declarations_of(schemas, described=True):
-        yield "\n".join([TYPES, *named])
+        yield Section("types", "\n".join([TYPES, *named]))
     if "call_mcp" in passed_over:
         if tools.get("problems"):
-            yield "\n".join([SERVERS, *tools["problems"]])
+            yield Section("servers", "\n".join([SERVERS, *tools["problems"]]))
     elif tools.get("lines"):
-        yield "\n".join([TOOLS, *tools["lines"]])
+        yield Section("servers", "\n".join([TOOLS, *tools["lines"]]))
 
 
 def offered_actions(

@@ -10,7 +10,7 @@ from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.llm.tool_calls import CallText
-from koi_lang.llm.tools import LONGEST_NAME, TOOL_MARK, NativeTool, ToolOffer, ToolSet, fit_name
+from koi_lang.llm.tools import LONGEST_NAME, TOOL_MARK, NativeTool, ToolSet, fit_name
 from koi_lang.runtime.actions.control import CONTROL
 from koi_lang.runtime.actions.registered import ActionKind
 from koi_lang.runtime.agents.declarations import Handler
@@ -18,6 +18,7 @@ from koi_lang.runtime.mcp.safe_text import quote_text
 from koi_lang.runtime.playbook import prompting
 from koi_lang.runtime.playbook.action_parsing import NAMING, Action, as_action
 from koi_lang.runtime.playbook.delegation import Delegate, reachable
+from koi_lang.runtime.playbook.prompting import Section
 from koi_lang.runtime.playbook.tool_schemas import OPEN, simplify_schema
 from koi_lang.runtime.schema import of_function
 
@@ -68,19 +69,19 @@ class Offer:
     """What an agent may do in a call, apart from what the call is about.
 
     Attributes:
-        rules: what its model is told before the playbook.
+        sections: what its model is told before the playbook.
         of: what MCP servers offered, by which it was made.
         has_outputs: whether there were long outputs to read.
     """
 
-    rules: str
+    sections: tuple[Section, ...]
     set: ToolSet
     of: Mapping[str, Any]
     has_outputs: bool = False
 
-    def with_playbook(self, playbook: str, guidance: Sequence[str] = ()) -> ToolOffer:
-        """The same beside a playbook, with names in place of values, and what the files of the project tell."""
-        return ToolOffer("\n\n".join([self.rules, *guidance, f"{prompting.PLAYBOOK}\n{playbook}"]), self.set)
+    def sections_with(self, playbook: str, guidance: Sequence[Section] = ()) -> list[Section]:
+        """All that its model is told: also a playbook, with names in place of values, and files of the project."""
+        return [*self.sections, *guidance, prompting.playbook_section(playbook)]
 
 
 def offer_of(
@@ -129,9 +130,9 @@ def offer_of(
     offered += [plan] if "delegate" in groups else [delegate, plan]
     unlisted = [tool for action, group in every.items() if action not in groups for tool in group]
     unlisted += [tool for tool, permitted in zip(functions, is_permitted, strict=True) if not permitted]
-    told = [f"You are the agent `{agent.name}`.\n{RULES}", *prompting.reach_of(agent, tools, apart)]
-    told += prompting.plan_of(agent)
-    return Offer("\n\n".join(told), ToolSet(tuple(offered), control, tuple(unlisted)), tools, has_outputs)
+    rules = Section("rules", f"You are the agent `{agent.name}`.\n{RULES}")
+    told = (rules, *prompting.reach_of(agent, tools, apart), *prompting.plan_of(agent))
+    return Offer(told, ToolSet(tuple(offered), control, tuple(unlisted)), tools, has_outputs)
 
 
 def _tool_of(kind: ActionKind) -> NativeTool:
