@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from koi_lang.errors import ProviderError
 from koi_lang.events import EventData
-from koi_lang.llm.messages import Adapter, Delta, Discarded, Request, ThinkingDelta
+from koi_lang.llm.messages import Adapter, Delta, Discarded, Request, RequestPreview, ThinkingDelta
 from koi_lang.llm.usage import Candidate
 
 OnEvent: TypeAlias = Callable[[EventData], None]
@@ -33,6 +33,10 @@ class Layer(ABC):
     def takes_tools(self) -> bool:
         """Whether a model that may answer is offered its actions as tools."""
         return takes_tools(self.inner)
+
+    def preview(self, request: Request) -> RequestPreview:
+        """What the usual model is sent first."""
+        return preview_of(self.inner, request)
 
     @abstractmethod
     def __call__(self, request: Request) -> AsyncIterator[Delta]:
@@ -100,6 +104,12 @@ def candidates_of(model: Adapter, named: str = "") -> Sequence[Candidate]:
 def takes_tools(model: Adapter) -> bool:
     """Whether a model, or one that may answer in its place, is offered its actions as tools."""
     return bool(getattr(model, "takes_tools", False))
+
+
+def preview_of(model: Adapter, request: Request) -> RequestPreview:
+    """What a model is sent first for a request; one that says nothing of it is told of its actions in text."""
+    preview: Callable[[Request], RequestPreview] | None = getattr(model, "preview", None)
+    return preview(request) if preview is not None else RequestPreview(replace(request, offer=None))
 
 
 def name_of(model: Adapter) -> str:

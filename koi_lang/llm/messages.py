@@ -129,6 +129,19 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
+class RequestPreview:
+    """A request as its model is sent it first, before anything of it is refused.
+
+    Attributes:
+        request: with its actions as the model is told of them: as an offer of tools, by a schema, or in text.
+        body: as the provider gets it; empty for models inside this process, and those that extensions make.
+    """
+
+    request: Request
+    body: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Usage:
     """What an answer consumed.
 

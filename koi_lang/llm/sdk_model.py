@@ -12,7 +12,7 @@ from koi_lang.errors import RequestError
 from koi_lang.llm.action_schema import action_schema, open_tools
 from koi_lang.llm.connection import ProviderConnection
 from koi_lang.llm.context_overflow import FULL
-from koi_lang.llm.messages import Delta, Discarded, Request, StreamEnd, Thoughts
+from koi_lang.llm.messages import Delta, Discarded, Request, RequestPreview, StreamEnd, Thoughts
 from koi_lang.llm.models import card_of
 from koi_lang.llm.provider_errors import (
     broken_off,
@@ -77,12 +77,12 @@ class SdkModel(ABC):
 
     async def __call__(self, request: Request) -> AsyncIterator[Delta]:
         """Stream the answer. Raises RequestError; `VisionUnsupportedError` before anything is sent."""
-        request = self._in_transport(seen(self.connection.complete(request), self.connection))
+        trial = self._trial(request)
+        request = trial.request
         if self._client is None:
             self._client = self._open()
         ending = self._ending(request.offer)
         ending.reads_calls = request.json
-        trial = RequestTrial(request, self._body, self._refused_by(request.model))
         try:
             async with aclosing(self._deltas(trial, ending)) as deltas:
                 async for delta in deltas:
@@ -95,6 +95,17 @@ class SdkModel(ABC):
             raise fault
         thoughts = None if ending.thoughts is None else Thoughts(request.model, ending.thoughts)
         yield StreamEnd(ending.usage, ending.stop_reason, thoughts=thoughts)
+
+    def preview(self, request: Request) -> RequestPreview:
+        """What is sent first for a request; no client is made. Raises VisionUnsupportedError."""
+        trial = self._trial(request)
+        trial.begin()
+        return RequestPreview(trial.request, trial.body)
+
+    def _trial(self, request: Request) -> RequestTrial:
+        """The bodies that may be sent for a request. Raises VisionUnsupportedError."""
+        complete = self._in_transport(seen(self.connection.complete(request), self.connection))
+        return RequestTrial(complete, self._body, self._refused_by(complete.model))
 
     def _refused_by(self, model: str) -> set[str]:
         """Names of what a model is known to refuse."""

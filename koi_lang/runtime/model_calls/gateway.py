@@ -8,11 +8,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.diagnostics import suggestion
-from koi_lang.errors import KoiError, PermissionDeniedError, SettingsError, UsageError
+from koi_lang.errors import AgentError, KoiError, PermissionDeniedError, SettingsError, UsageError
 from koi_lang.events import ModelAsked, ModelFailed
 from koi_lang.lazy import lazy_module
-from koi_lang.llm.layers import candidates_of
-from koi_lang.llm.messages import Adapter, Message, Request, message_of
+from koi_lang.llm.layers import candidates_of, preview_of
+from koi_lang.llm.messages import Adapter, Message, Request, RequestPreview, message_of
 from koi_lang.llm.usage import estimate
 from koi_lang.runtime.budget.limits import UNPAID, BudgetAccount, LimitReachedError, current_spending
 from koi_lang.runtime.budget.payment import Payment
@@ -119,6 +119,21 @@ class ModelGateway:
                 arriving.recall_discarded()
                 with arriving:
                     yield arriving
+
+    async def preview(self, agent: AgentPort, request: Request, use: str = "default") -> RequestPreview:
+        """What would be sent first for a request, with what hooks make of it; nothing is sent, and nothing reserved.
+
+        A budget that leaves less than a model may answer adds a `max_tokens` when the request is made.
+
+        Raises:
+            AgentError: a hook answers in the place of the model.
+            PermissionDeniedError: a hook denies the request.
+        """
+        model, payment = self.of(agent, use), Payment(self._run, agent.name, self._run.spending)
+        hooked = await self._run_hooks(ModelRequest(agent, model, request, leaf_path("model"), payment), use)
+        if hooked is not None and hooked.answer is not None:
+            raise AgentError("an extension answers this request in the place of the model, so nothing is sent")
+        return preview_of(model, request if hooked is None else hooked.call.request)
 
     def _is_written(self, path: Path, fingerprint: str) -> bool:
         """Whether a request stands in the journal as it is, and not as an earlier version of Koi has told it."""
