@@ -13,6 +13,7 @@ COMMANDS = {
     "check": "Report the problems of a program without running it.",
     "compile": "Write the Python module of a program.",
     "audit": "Show what a model may do on behalf of each agent.",
+    "prompt": "Print the request that a model would be sent, and send nothing.",
     "actions": "List the actions a playbook can use.",
     "std": "List the standard library, or show the page of one part.",
     "skills": "List the skills in files that agents are offered, and why others are not.",

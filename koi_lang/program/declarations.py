@@ -13,7 +13,7 @@ from koi_lang.grants import EVERYTHING
 from koi_lang.js.undefined import undefined
 from koi_lang.lazy import lazy_module
 from koi_lang.runtime.agents.agent import Agent
-from koi_lang.runtime.agents.declarations import Mcp, Team, by_name
+from koi_lang.runtime.agents.declarations import Mcp, Role, Team, by_name
 from koi_lang.runtime.mcp.remote import RemoteAgent
 from koi_lang.runtime.prompts import Prompt
 
@@ -48,6 +48,11 @@ def handler_line(module: ModuleType, name: str) -> str:
             code = handler.function.__code__
             return f"{Path(code.co_filename).name}:{code.co_firstlineno}"
     return ""
+
+
+def roles_of(module: ModuleType) -> list[Role]:
+    """The roles a program declares, in the same order."""
+    return [value for value in _declared_values(module) if isinstance(value, Role)]
 
 
 def prompts_of(module: ModuleType) -> list[Prompt]:

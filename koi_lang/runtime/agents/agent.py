@@ -149,7 +149,7 @@ class Agent(metaclass=AgentClass):
             AgentError: there is no such handler, or the payload is not of the type it declares.
         """
         handler = self.handler(event)
-        self._check_payload(handler, payload)
+        self.check_payload(handler, payload)
         with narrowed_to(*roles_of_options(options)):
             return await self._handle(handler, payload)
 
@@ -166,7 +166,8 @@ class Agent(metaclass=AgentClass):
                 events.emit(HandlerEnded(event, ended.value if detailed else OMITTED), self.name)
         return ended.result()
 
-    def _check_payload(self, handler: Handler, payload: Any) -> None:
+    def check_payload(self, handler: Handler, payload: Any) -> None:
+        """Raise AgentError where a payload is not of the type that a handler declares."""
         if not handler.schema or (payload is undefined and handler.may_get_nothing):
             return
         if is_plainly_fitting(payload, handler.schema):

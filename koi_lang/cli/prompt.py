@@ -1,0 +1,104 @@
+"""`koi prompt`."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import click
+
+from koi_lang.cli.options import fields_of
+from koi_lang.errors import UsageError
+from koi_lang.js.undefined import undefined
+from koi_lang.program import loader
+from koi_lang.sessions.options import RunOptions
+from koi_lang.sessions.prepared import Prepared, prepare_program
+from koi_lang.sessions.prompt_preview import (
+    CallToPreview,
+    PromptPreview,
+    call_named,
+    describe_payload,
+    preview_prompt,
+    role_named,
+)
+from koi_lang.text_width import clean
+
+ESTIMATED = "tokens, estimated from the texts as budgets do it; what a provider counts differs"
+TRANSPORTS = {"tools": "its actions as tools", "schema": "its actions by a schema", "text": "its actions in text"}
+
+
+@click.command()
+@click.argument("file")
+@click.argument("handler", required=False, metavar="[AGENT.HANDLER]")
+@click.option("--arg", "pairs", multiple=True, metavar="NAME=VALUE", help="Set a field of what the handler is given.")
+@click.option("--args", "document", metavar="JSON", help="What the handler is given.")
+@click.option("-m", "--model", metavar="NAME", help="Show what this model would be sent, as `provider/model`.")
+@click.option("--as", "role", metavar="ROLE", help="Narrow the call to a role, as `.as(Role)` does.")
+@click.option("--delegated", is_flag=True, help="Show it as it is for a member that another model has asked.")
+@click.option("--connect", "connects", is_flag=True, help="Start its MCP servers to ask them for their tools.")
+@click.option("--keys", metavar="FILE", help="Take keys from lines NAME=VALUE of a file, before all else.")
+@click.option("--no-extensions", is_flag=True, help="Leave installed extensions out.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object, with the body that the provider gets.")
+def command(file: str, handler: str | None, pairs: Sequence[str], document: str | None, **how: Any) -> None:
+    """Print the first request that a model would be sent for AGENT.HANDLER of FILE, and send nothing.
+
+    What it takes is told on stderr, a line for each of its parts. Without `--args`, names stand for what is given.
+    """
+    payload = _payload(pairs, document)
+    fields = payload if isinstance(payload, dict) else {}
+    options = RunOptions(model=how["model"], keys=how["keys"], no_extensions=how["no_extensions"], payload=fields)
+    ready = prepare_program(file, loader.load_compiled(file), options)
+    call = _call(ready, handler or "", payload, how)
+    notes: list[str] = [describe_payload(call)] if payload is undefined else []
+    preview = asyncio.run(preview_prompt(ready, call, notes.append))
+    redact = ready.redactor()
+    if how["as_json"]:
+        click.echo(redact(json.dumps({**preview.as_data(), "notes": notes}, indent=2, ensure_ascii=False)))
+        return
+    click.echo(clean(redact("\n\n".join(_texts(preview)))))
+    for line in [*notes, *_counts(preview)]:
+        click.echo(clean(redact(line)), err=True)
+
+
+def _call(ready: Prepared, name: str, payload: Any, how: Mapping[str, Any]) -> CallToPreview:
+    """The call that is meant; fields that were given as words become what its type says. Raises UsageError."""
+    roles = (role_named(ready, how["role"]),) if how["role"] else ()
+    call = call_named(ready, name, roles=roles, is_delegated=how["delegated"], connects=how["connects"])
+    about = call.agent.about
+    given = about.converted_fields(call.handler.event, payload) if isinstance(payload, dict) else payload
+    return CallToPreview(call.agent, call.handler, given, roles, how["delegated"], how["connects"])
+
+
+def _payload(pairs: Sequence[str], document: str | None) -> Any:
+    """What `--args` and `--arg` give; `undefined` without them. Raises UsageError."""
+    if document is None and not pairs:
+        return undefined
+    try:
+        given = {} if document is None else json.loads(document)
+    except ValueError as error:
+        raise UsageError("`--args` is no JSON", help="""write --args '{"name": "Ada"}'.""") from error
+    if pairs and not isinstance(given, dict):
+        raise UsageError("`--arg` sets a field, and `--args` is no object", help="""write --args '{"name": "Ada"}'.""")
+    return {**given, **fields_of(pairs)} if pairs else given
+
+
+def _texts(preview: PromptPreview) -> Iterator[str]:
+    """All that is sent, for a person: each part behind a line that says who speaks."""
+    yield f"--- system\n{preview.system}"
+    yield from (f"--- {message.role}\n{message.text}" for message in preview.sent.request.messages)
+    kinds = {section.name: section.text for section in preview.sections}
+    yield from (f"--- {name}\n{kinds[name]}" for name in ("tools", "schema") if name in kinds)
+
+
+def _counts(preview: PromptPreview) -> Iterator[str]:
+    """About how many tokens each part takes, and what is not there."""
+    yield ""
+    yield f"{preview.handler} to {preview.model}, with {TRANSPORTS[preview.transport]}"
+    rows = [(section.name, section.tokens) for section in preview.sections]
+    wide = max(len(name) for name, _ in rows)
+    yield from (f"  {name:<{wide}} {tokens:>9,}" for name, tokens in rows)
+    yield f"  {'in all':<{wide}} {preview.tokens:>9,} {ESTIMATED}"
+    for server in preview.missing:
+        yield f"the tools of `{server}` are asked for at run time, and are not here; `--connect` starts it"

@@ -1,0 +1,260 @@
+"""A handler to the request that its model would be sent first: made as a run makes it, and not sent."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from koi_lang import settings
+from koi_lang.diagnostics import suggestion
+from koi_lang.errors import UsageError
+from koi_lang.js.undefined import undefined
+from koi_lang.llm.layers import name_of
+from koi_lang.llm.messages import Request, RequestPreview
+from koi_lang.llm.model_choice import written_choice
+from koi_lang.llm.providers import PROVIDERS, key_of
+from koi_lang.llm.tools import NativeTool
+from koi_lang.llm.usage import TOKENS_PER_MESSAGE, tokens_of
+from koi_lang.program import declarations
+from koi_lang.runtime.agents.agent import Agent
+from koi_lang.runtime.agents.declarations import Handler, Role
+from koi_lang.runtime.budget.limits import paid_by
+from koi_lang.runtime.host import SilentHost
+from koi_lang.runtime.model_calls.gateway import ModelGateway
+from koi_lang.runtime.narrowing import narrowed_to
+from koi_lang.runtime.playbook import loop
+from koi_lang.runtime.playbook.call import PlaybookCall
+from koi_lang.runtime.playbook.delegation import remote_tools
+from koi_lang.runtime.playbook.prompting import Section, join_sections
+from koi_lang.runtime.ports import AgentPort
+from koi_lang.runtime.replay.location import enter
+from koi_lang.runtime.run import Run
+from koi_lang.runtime.schema import signature_text
+from koi_lang.runtime.services import MADE_WHEN_USED
+from koi_lang.sessions.prepared import Note, Prepared
+from koi_lang.sessions.stand_in_payloads import stand_in
+from koi_lang.setup.keys.lookup import Keys
+
+
+@dataclass(frozen=True, slots=True)
+class CallToPreview:
+    """A call of a handler whose request is wanted.
+
+    Attributes:
+        payload: what it is given; `undefined` has texts stand for the fields of its type.
+        roles: to which the call is narrowed.
+        is_delegated: whether the model of another agent has asked for it.
+        connects: whether MCP servers are started to ask them for their tools.
+    """
+
+    agent: type[Agent]
+    handler: Handler
+    payload: Any = undefined
+    roles: tuple[Role, ...] = ()
+    is_delegated: bool = False
+    connects: bool = False
+
+    @property
+    def name(self) -> str:
+        """How it is called: `Agent.handler`."""
+        return f"{self.agent.about.name}.{self.handler.event}"
+
+
+@dataclass(frozen=True, slots=True)
+class CountedSection:
+    """A part of a request, and about how many tokens it takes."""
+
+    name: str
+    text: str
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class PromptPreview:
+    """The first request of a call.
+
+    Attributes:
+        model: `provider/model`.
+        sent: the request as its model is told of it, and the body that the provider gets.
+        sections: all of it, in the order in which it is told.
+        missing: MCP servers whose tools are asked for at run time, so that they are not there.
+    """
+
+    handler: str
+    model: str
+    sent: RequestPreview
+    sections: tuple[CountedSection, ...]
+    missing: tuple[str, ...] = ()
+
+    @property
+    def transport(self) -> str:
+        """How the model is told of its actions: as `tools`, by a `schema`, or in `text`."""
+        return "tools" if self.sent.request.offer else "schema" if self.sent.request.schema else "text"
+
+    @property
+    def system(self) -> str:
+        """The system text."""
+        return system_of(self.sent.request)
+
+    @property
+    def tokens(self) -> int:
+        """About how many tokens it takes."""
+        return sum(section.tokens for section in self.sections)
+
+    def as_data(self) -> dict[str, Any]:
+        """The JSON form."""
+        request = self.sent.request
+        offered = () if request.offer is None else request.offer.set.tools
+        return {
+            "handler": self.handler,
+            "model": self.model,
+            "transport": self.transport,
+            "tokens": self.tokens,
+            "sections": [{"name": each.name, "tokens": each.tokens} for each in self.sections],
+            "missing": list(self.missing),
+            "system": self.system,
+            "messages": [{"role": message.role, "text": message.text} for message in request.messages],
+            "tools": [_tool_data(tool) for tool in offered],
+            "schema": request.schema,
+            "body": self.sent.body,
+        }
+
+
+def call_named(ready: Prepared, name: str, **how: Any) -> CallToPreview:
+    """The call of the playbook that `Agent.handler` names; empty names the only one.
+
+    Args:
+        how: further fields of it.
+
+    Raises:
+        UsageError: there is no such handler, it is code, or several are meant.
+    """
+    agents = declarations.agents_of(ready.module)
+    handlers = [(agent, handler) for agent in agents for handler in agent.about.handlers.values()]
+    known = {f"{agent.about.name}.{handler.event}": (agent, handler) for agent, handler in handlers}
+    playbooks = [known_name for known_name, (_, handler) in known.items() if handler.playbook]
+    if not name and len(playbooks) == 1:
+        name = playbooks[0]
+    if not name:
+        listed = ", ".join(f"`{each}`" for each in playbooks) or "it has no playbook"
+        raise UsageError("no handler is named", help=f"Name one with a playbook: {listed}.")
+    if name not in known:
+        raise UsageError(f"there is no handler `{name}`", help=suggestion(name, playbooks, "handler with a playbook"))
+    agent, handler = known[name]
+    if not handler.playbook:
+        help = f"These are carried out by a model: {', '.join(f'`{each}`' for each in playbooks)}." if playbooks else ""
+        raise UsageError(f"`{name}` is code, so it begins with no request to a model", help=help)
+    return CallToPreview(agent, handler, **how)
+
+
+def role_named(ready: Prepared, name: str) -> Role:
+    """A role of a program. Raises UsageError."""
+    roles = {role.name: role for role in declarations.roles_of(ready.module)}
+    if name not in roles:
+        raise UsageError(f"there is no role `{name}`", help=suggestion(name, list(roles), "role"))
+    return roles[name]
+
+
+async def preview_prompt(ready: Prepared, call: CallToPreview, note: Note) -> PromptPreview:
+    """The first request of a call.
+
+    Only what stands in the placeholders of its playbook is computed; extensions are asked as in a run.
+
+    Args:
+        note: is told about models, a line each.
+
+    Raises:
+        KoiError: the payload is not of the type of the handler, or a placeholder cannot be computed.
+    """
+    taken: list[PromptPreview] = []
+
+    async def take(agent: AgentPort, event: str, args: Any, parts: loop.Parts) -> Any:
+        taken.append(await _first_request(loop.begin(agent, event, args), parts, call, run.models))
+        return undefined
+
+    run = _without_missing_key(ready, call.agent).run(
+        SilentHost(), (), note, factories=replace(MADE_WHEN_USED, playbook=take)
+    )
+    async with run:
+        await _carry_out(run, call)
+    return taken[0]
+
+
+def _without_missing_key(ready: Prepared, agent: type[Agent]) -> Prepared:
+    """The same where a provider that is named for an agent has a key: none is needed for what is not sent."""
+    declared, wanted = agent.about.llm.get("default", dict), ready.wanted
+    name, _ = written_choice(wanted.options(declared())[0])
+    lacking = [row.keys[0] for row in PROVIDERS if row.name == name and row.keys and not key_of(row, wanted.keys)]
+    if not lacking:
+        return ready
+    known = settings.variables_in(ready.options.keys) if ready.options.keys else {}
+    keys = Keys(ready.folder, given={**known, lacking[0]: "none"}, found=ready.options.found)
+    return replace(ready, wanted=replace(wanted, keys=keys))
+
+
+async def _carry_out(run: Run, call: CallToPreview) -> None:
+    agent, payload = run.agent(call.agent), call.payload
+    if payload is undefined:
+        payload = stand_in(call.handler.schema) if call.handler.schema else {}
+    else:
+        agent.check_payload(call.handler, payload)
+    with enter(call.name), paid_by(run.spending), narrowed_to(*call.roles):
+        await call.handler.function(agent, payload)
+
+
+async def _first_request(
+    call: PlaybookCall, parts: loop.Parts, wanted: CallToPreview, models: ModelGateway
+) -> PromptPreview:
+    if wanted.is_delegated:
+        call.parent = call  # a prompt says that there is somebody who delegates, and not who
+    messages = await loop.open_conversation(call)
+    if wanted.connects:
+        await loop.look_for_tools(call)
+    request = await loop.next_request(call, messages, parts)
+    sent = await models.preview(call.agent, request)
+    missing = () if wanted.connects else tuple(dict.fromkeys(_servers(call.agent)))
+    return PromptPreview(wanted.name, name_of(models.of(call.agent)), sent, tuple(_sections(call, sent)), missing)
+
+
+def _servers(agent: AgentPort) -> Iterator[str]:
+    """The servers that are asked for their tools before a request."""
+    if agent.role.allows("call_mcp"):
+        yield from (server.name for server in agent.about.mcps())
+    if agent.role.allows("delegate"):
+        yield from (server.name for server, _ in remote_tools(agent).values())
+
+
+def _sections(call: PlaybookCall, sent: RequestPreview) -> Iterator[CountedSection]:
+    """The parts of a request; one whose system text an extension has changed has that in one part."""
+    request = sent.request
+    told: Sequence[Section] = loop.text_sections(call) if request.offer is None else loop.tool_sections(call)
+    if join_sections(told) != system_of(request):
+        told = [Section("system", system_of(request))]
+    yield from (CountedSection(each.name, each.text, tokens_of((), each.text)) for each in told)
+    said = "\n\n".join(message.text for message in request.messages)
+    yield CountedSection("messages", said, tokens_of(request.messages))
+    if request.offer is not None:
+        tools = "\n".join(json.dumps(_tool_data(tool), ensure_ascii=False) for tool in request.offer.set.tools)
+        yield CountedSection("tools", tools, tokens_of((), tools))
+    if request.schema is not None:
+        schema = json.dumps(request.schema, ensure_ascii=False)
+        yield CountedSection("schema", schema, tokens_of((), schema))
+    yield CountedSection("marks between messages", "", TOKENS_PER_MESSAGE * (1 + len(request.messages)))
+
+
+def system_of(request: Request) -> str:
+    """The system text of a request as its model is told it."""
+    return request.system if request.offer is None else request.offer.system
+
+
+def _tool_data(tool: NativeTool) -> Mapping[str, Any]:
+    return {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+
+
+def describe_payload(call: CallToPreview) -> str:
+    """What stands for a payload that was not given, in words."""
+    if not call.handler.schema:
+        return f"`{call.name}` declares no fields, so it is shown as given nothing"
+    return f"fields of `{call.name}` are shown as ⟨name: type⟩; it takes ({signature_text(call.handler.schema)})"

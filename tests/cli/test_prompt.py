@@ -1,0 +1,201 @@
+"""`koi prompt`: the first request of a call, held against what a provider is really sent."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from subprocess import CompletedProcess
+from typing import Any
+
+import pytest
+
+from tests.llm.server import Answer, ModelServer
+from tests.projects import Project
+
+TRANSPORTS = ("text", "schema", "tools")
+MODELS = {"openai": "gpt-5.4-mini", "anthropic": "claude-sonnet-5-5"}
+WAYS = [(provider, transport) for provider in MODELS for transport in TRANSPORTS]
+PROGRAM = """
+role Worker {{ can execute, can delegate }}
+role Reader {{ can read }}
+
+type Note = {{ title: string, pages: number }}
+type Report = {{ text: string, notes: Note[] }}
+
+skill Words {{
+  affordance "Counts."
+  export async function count(text: string): Promise<number> {{ return text.length }}
+}}
+
+agent Helper : Worker {{
+  affordance "Helps."
+  on help(args: {{ what: string }}) {{ playbook "Help with {{{{args.what}}}}." }}
+}}
+team Office {{ helper: Helper }}
+
+{agents}
+
+agent Main : Worker {{
+  on go() {{ {calls} }}
+}}
+run Main.go()
+"""
+AGENT = """
+agent {name} : {role} {{
+  uses team Office
+  uses skill Words
+  state {{ seen: number = 3 }}
+  llm default = {{ provider: "{provider}", model: "{model}", base_url: "{url}", transport: "{transport}" }}
+  on write(args: Note): Report {{
+    playbook "Write about {{{{args.title}}}} for the {{{{state.seen}}}}rd time, and {{{{args.pages + 1}}}} pages."
+  }}
+}}
+"""
+NOTE = {"title": "tea & <milk>", "pages": 2}
+KEYS = "OPENAI_API_KEY=sk-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\nANTHROPIC_API_KEY=sk-ant-bbbbbbbbbbbbbbbbbbbbbbbbbbbb\n"
+
+
+def name_of(provider: str, transport: str) -> str:
+    """The agent of a way."""
+    return f"{provider}_{transport}".title()
+
+
+def program(url: str) -> str:
+    """An agent for each provider and transport, all called once."""
+    agents, calls = [], []
+    for provider, transport in WAYS:
+        name = name_of(provider, transport)
+        # Delegates and changes of the state are given anything, so that no schema can hold a model to them.
+        role = "Reader" if transport == "schema" else "Worker"
+        address = f"{url}/v1" if provider == "openai" else url
+        fields = {"provider": provider, "model": MODELS[provider], "url": address, "transport": transport}
+        agents.append(AGENT.format(name=name, role=role, **fields))
+        calls.append(f"try {{ await {name}.write({json.dumps(NOTE)}) }} catch (error) {{ console.log(error.message) }}")
+    return PROGRAM.format(agents="".join(agents), calls="  ".join(calls))
+
+
+async def requests_of(project: Project) -> tuple[list[Any], list[Any]]:
+    """What the provider was sent by `koi run`, and what `koi prompt` says of the same calls."""
+    async with ModelServer([Answer(status=400, error={"error": {"message": "no"}})]) as server:
+        project.write("ways.koi", program(server.url))
+        await asyncio.to_thread(project.koi, "run", "--no-record", "ways.koi")
+        sent = [asked.body for asked in server.requests]
+        shown = []
+        for way in WAYS:
+            words = ["prompt", "ways.koi", f"{name_of(*way)}.write", "--args", json.dumps(NOTE), "--json"]
+            shown.append(await asyncio.to_thread(project.koi, *words))
+        assert len(WAYS) == len(sent) == len(server.requests), "`koi prompt` has sent something"
+    return sent, [json.loads(done.stdout) for done in shown]
+
+
+def test_bodies_are_those_that_sdks_send(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For both SDKs and all transports, `body` is word for word the first request of the same call."""
+    for line in KEYS.splitlines():
+        monkeypatch.setenv(*line.split("=", 1))
+
+    sent, shown = asyncio.run(requests_of(project))
+
+    assert sent == [each["body"] for each in shown]
+    assert [transport for _, transport in WAYS] == [each["transport"] for each in shown]
+
+
+DESK = """
+role Boss { can delegate }
+role Reader { can read }
+agent Helper : Boss { on help(args: { what: string, n?: number }) { playbook "Help with {{args.what}}." } }
+agent Coder : Boss { on code() { console.log("code runs") } }
+team Office { helper: Helper, coder: Coder }
+agent Chief : Boss { uses team Office  on go() { playbook "Have it done." } }
+run Coder.code()
+"""
+
+
+@pytest.fixture
+def desk(project: Project) -> Project:
+    """A folder with a program whose agents know each other."""
+    project.write("desk.koi", DESK)
+    return project
+
+
+def counts(done: CompletedProcess[str]) -> dict[str, int]:
+    """The parts that stderr lists, with their tokens."""
+    rows = [line.split() for line in done.stderr.splitlines() if line.startswith("  ")]
+    words = [[word for word in row if word.replace(",", "").isdigit()] for row in rows]
+    return {row[0]: int(found[0].replace(",", "")) for row, found in zip(rows, words, strict=True)}
+
+
+def test_parts_add_up(desk: Project) -> None:
+    """stdout is the request, stderr counts each of its parts, and the last line is their sum."""
+    done = desk.koi("prompt", "desk.koi", "Chief.go")
+
+    told = counts(done)
+    total = told.pop("in")
+    assert {"rules", "actions", "members", "playbook", "messages", "marks"} == told.keys()
+    assert total == sum(told.values())
+    assert done.stdout.startswith("--- system\nYou are the agent `Chief`.")
+    assert "code runs" not in done.stdout
+
+
+def test_fields_have_stand_ins(desk: Project) -> None:
+    """Without arguments, names and types stand for what the handler takes."""
+    done = desk.koi("prompt", "desk.koi", "Helper.help")
+
+    assert '"args":{"what":"⟨what: string⟩","n":"⟨n: number⟩"}' in done.stdout
+
+
+def test_arguments_are_checked(desk: Project) -> None:
+    """What does not fit the type of the handler is refused, as in a run."""
+    wrong = desk.koi("prompt", "desk.koi", "Helper.help", "--arg", "n=1")
+
+    assert 1 == wrong.returncode
+    assert "`Helper.help` cannot take what it is given: `what` is missing" in wrong.stderr
+    assert "It takes (what: string, n?: number)" in wrong.stderr
+
+
+def test_code_asks_no_model(desk: Project) -> None:
+    """A handler that is code has no request; the playbooks are listed."""
+    done = desk.koi("prompt", "desk.koi", "Coder.code")
+
+    assert "`Coder.code` is code, so it begins with no request to a model" in done.stderr
+    assert "`Helper.help`, `Chief.go`" in done.stderr
+
+
+def test_calls_may_be_narrowed_and_delegated(desk: Project) -> None:
+    """`--as` takes away what the role lacks; a member that was asked may ask back."""
+    narrowed = desk.koi("prompt", "desk.koi", "Chief.go", "--as", "Reader")
+    delegated = desk.koi("prompt", "desk.koi", "Helper.help", "--delegated")
+
+    assert "## Agents" not in narrowed.stdout
+    assert "- ask_parent(" in delegated.stdout
+
+
+def test_no_key_is_needed(desk: Project) -> None:
+    """A model that is named is not asked, so that nobody has to have its key."""
+    done = desk.koi("prompt", "desk.koi", "Helper.help", "-m", "openai/gpt-5.4-mini")
+
+    assert 0 == done.returncode
+    assert "Helper.help to openai/gpt-5.4-mini, with its actions as tools" in done.stderr
+
+
+def test_secrets_are_taken_out(desk: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key of the environment that stands in an argument is not shown."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-cccccccccccccccccccccccccccccccc")
+
+    done = desk.koi("prompt", "desk.koi", "Helper.help", "--arg", "what=sk-cccccccccccccccccccccccccccccccc")
+
+    assert 0 == done.returncode
+    assert "cccccc" not in done.stdout
+
+
+def test_servers_are_not_started(project: Project) -> None:
+    """The tools of MCP servers are left out, which is said, unless they may be started."""
+    project.write(
+        "tools.koi",
+        'role W { can call_mcp }\nmcp files = { command: "no-such-server" }\n'
+        'agent A : W { uses mcp files  on go() { playbook "Look." } }\n',
+    )
+
+    done = project.koi("prompt", "tools.koi")
+
+    assert 0 == done.returncode
+    assert "the tools of `files` are asked for at run time, and are not here; `--connect` starts it" in done.stderr
