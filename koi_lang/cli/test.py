@@ -17,6 +17,7 @@ from koi_lang.cli.ui.text import has_colours
 from koi_lang.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, UsageError
 from koi_lang.testing.cases import Case, CaseResult, Stopwatch, title
 from koi_lang.testing.discovery import find
+from koi_lang.testing.json_lines import case_line, result_line
 from koi_lang.testing.junit import junit
 from koi_lang.testing.pool import results
 from koi_lang.testing.report import line, report
@@ -34,6 +35,7 @@ class TestOptions:
     timeout_s: float
     stop_early: bool
     verbose: bool
+    as_json: bool
     durations: int
     junit: Path | None
 
@@ -52,6 +54,7 @@ class TestProgress:
 @click.option("-j", "--jobs", type=click.IntRange(1), help="How many processes work at a time; default: all cores.")
 @click.option("-x", "--exitfirst", "stop_early", is_flag=True, help="Stop after the first failure.")
 @click.option("-v", "--verbose", is_flag=True, help="One line for each test.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each test, as it ends.")
 @click.option("--list", "only_list", is_flag=True, help="List the tests and run none.")
 @click.option("--timeout", "timeout_s", type=click.FloatRange(0, min_open=True), default=60.0, metavar="SECONDS",
               help="Most time of a test; default: 60.")  # fmt: skip
@@ -62,7 +65,7 @@ class TestProgress:
 def command(
     paths: tuple[str, ...], text: str | None, jobs: int | None, only_list: bool, update: bool, **given: object
 ) -> None:
-    """Run the tests in files and folders; without PATH, those in the current folder.
+    """Run the tests in files and folders; without PATH, those in the current folder. FILE::NAME is one test.
 
     In folders these are the files *.test.koi and recorded runs in folders called `tests`. Exit codes: 0 all passed,
     1 some failed, 2 wrong usage, 5 there was nothing to run, 130 interrupted.
@@ -72,7 +75,7 @@ def command(
     if not cases:
         _say_that_there_is_nothing(text)
     if only_list:
-        click.echo(clean("\n".join(map(title, cases))))
+        click.echo("\n".join(map(case_line, cases)) if given["as_json"] else clean("\n".join(map(title, cases))))
         sys.exit(EXIT_OK)
     options = TestOptions(jobs=jobs or os.cpu_count() or 1, **given)  # type: ignore[arg-type]
     sys.exit(_run(cases, options))
@@ -105,7 +108,7 @@ def _run(cases: Sequence[Case], options: TestOptions) -> int:
         with writing(options.junit):
             options.junit.write_bytes(junit(done.results, seconds))
     has = has_colours(sys.stdout)
-    for text in report(done.results, seconds, colour=has, durations=options.durations):
+    for text in [] if options.as_json else report(done.results, seconds, colour=has, durations=options.durations):
         click.echo(text, color=has)
     if done.interrupted:
         click.echo(f"interrupted after {len(done.results)} of {len(cases)} tests", err=True)
@@ -115,11 +118,14 @@ def _run(cases: Sequence[Case], options: TestOptions) -> int:
 
 def _collect(cases: Sequence[Case], options: TestOptions, done: TestProgress) -> None:
     """Run the cases into `done`, as far as they come."""
-    shows_progress, has = sys.stderr.isatty() and not options.verbose, has_colours(sys.stdout)
+    has, as_json = has_colours(sys.stdout), options.as_json
+    shows_progress = sys.stderr.isatty() and not (options.verbose or as_json)
     with closing(results(cases, jobs=options.jobs, timeout_s=options.timeout_s)) as arriving:
         for result in arriving:
             done.results.append(result)
-            if options.verbose:
+            if as_json:
+                click.echo(result_line(result))
+            elif options.verbose:
                 click.echo(line(result, colour=has), color=has)
             elif shows_progress:
                 click.echo(f"\r{len(done.results)} of {len(cases)}\x1b[K", err=True, nl=False)

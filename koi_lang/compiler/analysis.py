@@ -33,9 +33,11 @@ class Analysis:
         return NodeIndex(self.unit.program)
 
     @property
-    def tests(self) -> tuple[str, ...]:
-        """The names of the tests that the file declares."""
-        return tuple(node.name.value for node in self.unit.program.declarations if isinstance(node, n.Test))
+    def tests(self) -> tuple[tuple[str, int], ...]:
+        """The names of the tests that the file declares, and the lines on which they begin, from 1."""
+        declared = [node for node in self.unit.program.declarations if isinstance(node, n.Test)]
+        source = self.unit.source
+        return tuple((node.name.value, source.position(node.span.start).line) for node in declared)
 
     @property
     def evals(self) -> tuple[str, ...]:

@@ -64,6 +64,7 @@ class CaseRun:
         answers: what stands in for its models; None where they are asked.
         usd: the most that it may spend beside what it has spent; None without a limit.
         trusted: whether it may go on with a journal that this machine has not signed.
+        line: it stands for no line of its program but the first.
     """
 
     path: Path
@@ -73,6 +74,7 @@ class CaseRun:
     answers: Answers | None = None
     usd: float | None = None
     trusted: bool = False
+    line: int = 1
 
     @property
     def id(self) -> str:

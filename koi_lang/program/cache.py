@@ -28,13 +28,13 @@ class CachedModule:
     Attributes:
         files: content hash of every file it depends on, by path.
         warnings: what the checks said, as text.
-        tests: the names of its tests.
+        tests: the names of its tests and the lines on which they begin.
     """
 
     code: CodeType
     files: Mapping[str, str]
     warnings: tuple[str, ...] = ()
-    tests: tuple[str, ...] = ()
+    tests: tuple[tuple[str, int], ...] = ()
 
 
 def digest(data: bytes) -> str:

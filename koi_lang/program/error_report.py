@@ -33,7 +33,7 @@ def explain(error: BaseException, folder: str = "") -> str:
     if isinstance(error, ModuleNotFoundError) and error.name:
         help = installing(error.name)
     help = TOO_DEEP if isinstance(error, RecursionError) else help
-    places = [*_places(error.__traceback__)] or [*_promise_origins(error)]
+    places = _places_of(error)
     if not places or (isinstance(error, KoiError) and all(map(_is_standard, places))):
         return f"error: {message(error)}" + (f"\n  = help: {help}" if help else "")
     place, *callers = _fold_places(reversed(places))
@@ -47,6 +47,12 @@ def innermost(error: BaseException) -> BaseException:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error
+
+
+def innermost_place(error: BaseException) -> LabeledSpan | None:
+    """Where an error was raised, as far as that is a place in a Koi source."""
+    places = _places_of(innermost(error))
+    return places[-1] if places else None
 
 
 def message(error: BaseException) -> str:
@@ -79,6 +85,11 @@ def causes(error: BaseException) -> Iterator[str]:
 def _is_standard(place: LabeledSpan) -> bool:
     """Whether a place lies in the standard library, which is nobody's own program."""
     return Path(place.source.path).is_relative_to(resources.standard_skills())
+
+
+def _places_of(error: BaseException) -> list[LabeledSpan]:
+    """The places in Koi sources that an error passed, outermost first, or where its promise was made."""
+    return [*_places(error.__traceback__)] or [*_promise_origins(error)]
 
 
 def _places(trace: TracebackType | None) -> Iterator[LabeledSpan]:

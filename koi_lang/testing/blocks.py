@@ -20,7 +20,7 @@ from koi_lang.program.runs import run_of
 from koi_lang.runtime.services import Factories
 from koi_lang.runtime.test_blocks.context import Trial, use_trial
 from koi_lang.settings import project
-from koi_lang.testing.cases import Broken, Case, CaseOutcome, Stopwatch, failed_outcome
+from koi_lang.testing.cases import Broken, Case, CaseOutcome, FailurePlace, Stopwatch, failed_outcome
 from koi_lang.testing.loops import JumpingLoop, Overtime
 from koi_lang.testing.surroundings import Audience, NoServers, TestModels
 
@@ -36,10 +36,11 @@ def collect(path: Path, update: bool) -> Sequence[Case]:
         entry = loader.load_compiled(str(path))
     except CompileError as error:
         here = Path.cwd().as_posix()
-        return [Broken(path, "\n\n".join(render(diagnostic, here) for diagnostic in error.diagnostics))]
+        message = "\n\n".join(render(diagnostic, here) for diagnostic in error.diagnostics)
+        return [Broken(path, message, at=FailurePlace.of(error.diagnostics[0].place))]
     except KoiError as error:
         return [Broken(path, failed_outcome(error).message)]
-    return [TestBlock(path, name) for name in entry.tests]
+    return [TestBlock(path, name, line) for name, line in entry.tests]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,7 @@ class TestBlock:
 
     path: Path
     name: str
+    line: int
 
     def run(self) -> CaseOutcome:
         """Run it in a program that is loaded for it alone."""

@@ -8,8 +8,22 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
+from koi_lang.diagnostics import LabeledSpan
 from koi_lang.errors import ExpectationError
-from koi_lang.program.error_report import explain, innermost
+from koi_lang.program.error_report import explain, innermost, innermost_place
+
+
+@dataclass(frozen=True, slots=True)
+class FailurePlace:
+    """Where a case failed: the absolute path of a file, and a line of it, from 1."""
+
+    path: Path
+    line: int
+
+    @classmethod
+    def of(cls, place: LabeledSpan) -> FailurePlace:
+        """The beginning of a piece of source."""
+        return cls(Path(place.source.path).absolute(), place.source.position(place.span.start).line)
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +34,7 @@ class CaseOutcome:
         message: what a person is told of a failure; empty when the case passed.
         printed: the lines that the program printed.
         logged: the lines that it told its person beside that.
+        at: where it failed, as far as that is a place in a source.
     """
 
     ok: bool
@@ -27,6 +42,7 @@ class CaseOutcome:
     message: str = ""
     printed: tuple[str, ...] = ()
     logged: tuple[str, ...] = ()
+    at: FailurePlace | None = None
 
 
 class Case(Protocol):
@@ -35,6 +51,7 @@ class Case(Protocol):
     Attributes:
         name: unique within its file; empty for the file as a whole.
         path: the file, absolute.
+        line: where it begins in the file, from 1.
     """
 
     @property
@@ -42,6 +59,9 @@ class Case(Protocol):
 
     @property
     def path(self) -> Path: ...
+
+    @property
+    def line(self) -> int: ...
 
     def run(self) -> CaseOutcome:
         """Find out whether it passes. What goes wrong becomes part of the outcome."""
@@ -66,10 +86,12 @@ class Broken:
     path: Path
     message: str
     name: str = ""
+    line: int = 1
+    at: FailurePlace | None = None
 
     def run(self) -> CaseOutcome:
         """A failure."""
-        return CaseOutcome(False, message=self.message)
+        return CaseOutcome(False, message=self.message, at=self.at)
 
 
 def title(case: Case) -> str:
@@ -90,7 +112,8 @@ def failed_outcome(error: BaseException, outcome: CaseOutcome = CaseOutcome(Fals
     first = innermost(error)
     if isinstance(first, ExpectationError):
         lines += [f"  {line}" for detail in first.details for line in detail.split("\n")]
-    return replace(outcome, ok=False, message="\n".join(lines))
+    place = innermost_place(error)
+    return replace(outcome, ok=False, message="\n".join(lines), at=None if place is None else FailurePlace.of(place))
 
 
 @dataclass(slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
+from koi_lang.diagnostics import suggestion
 from koi_lang.errors import UsageError
 from koi_lang.program.files import inside
 from koi_lang.testing import blocks, recordings
@@ -13,6 +14,8 @@ from koi_lang.testing.cases import Case, Collect
 TESTS = ".test.koi"
 # Recorded runs are found under folders of this name.
 RECORDED, RECORDED_UNDER = ".jsonl", "tests"
+# Between a file and the name of one of its cases.
+NAMED = "::"
 COLLECTORS: Mapping[str, Collect] = {".koi": blocks.collect, ".jsonl": recordings.collect}
 
 
@@ -20,15 +23,34 @@ def find(paths: Iterable[str], *, update: bool = False, collectors: Mapping[str,
     """The cases in files and folders, each file once, in the order of the paths.
 
     Args:
-        paths: a file is taken whatever it is called; in a folder, `*.test.koi` and recorded runs under `tests`.
+        paths: a file is taken whatever it is called; in a folder, `*.test.koi` and recorded runs under `tests`;
+            `a.test.koi::adds` is one case of a file.
         update: whether recorded runs write anew what they expect.
         collectors: how cases are found in a file, by the ending of its name.
 
     Raises:
-        UsageError: there is no such path, or the file is of no kind that holds tests.
+        UsageError: there is no such path or case, or the file is of no kind that holds tests.
     """
-    files = dict.fromkeys(file for path in paths for file in _files(Path(path), collectors))
-    return [case for file in files for case in collectors[file.suffix](file, update)]
+    wanted: dict[Path, set[str]] = {}
+    for path in paths:
+        whole, _, name = (path, "", "") if Path(path).exists() else path.partition(NAMED)
+        for file in _files(Path(whole), collectors):
+            wanted.setdefault(file, set()).add(name)
+    return [
+        case for file, names in wanted.items() for case in _select_names(collectors[file.suffix](file, update), names)
+    ]
+
+
+def _select_names(cases: Sequence[Case], names: Collection[str]) -> Sequence[Case]:
+    """The cases of a file that have these names; all where one of them is empty, and a file that cannot be read."""
+    known = {case.name for case in cases}
+    if "" in names or known == {""}:
+        return cases
+    for name in names:
+        if name not in known:
+            help = suggestion(name, sorted(known), "test")
+            raise UsageError(f"no test of the file is called `{name}`", help=help)
+    return [case for case in cases if case.name in names]
 
 
 def _files(path: Path, suffixes: Collection[str]) -> Sequence[Path]:

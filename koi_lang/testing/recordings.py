@@ -39,6 +39,7 @@ class Recording:
     path: Path
     update: bool = False
     name: str = ""
+    line: int = 1
 
     def run(self) -> CaseOutcome:
         """Run the program against the recorded answers."""

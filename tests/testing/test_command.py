@@ -209,3 +209,42 @@ def test_coverage_sees_what_tests_run(project: Project) -> None:
     files = json.loads(reported.stdout)["files"]
     assert {name: file["missing_lines"] for name, file in files.items()} == {"a.test.koi": [], "b.koi": []}
     assert [1, 2, 3, 4] == files["a.test.koi"]["executed_lines"]
+
+
+def test_programs_are_told_where_tests_are(project: Project) -> None:
+    """`--list --json` prints a line with the place of each test; a file that does not compile is one by itself."""
+    path = project.write("a.test.koi", "// first\n" + GOOD)
+    broken = project.write("b.test.koi", "test {")
+
+    done = project.koi("test", "--list", "--json")
+
+    assert [
+        {"file": str(path), "line": 2, "name": "adds"},
+        {"file": str(path), "line": 3, "name": "multiplies"},
+        {"file": str(broken), "line": 1, "name": ""},
+    ] == list(map(json.loads, done.stdout.splitlines()))
+
+
+def test_programs_are_told_what_came_of_tests(project: Project) -> None:
+    """`--json` prints a line for each test, a failure with its message and the line it happened on."""
+    path = project.write("a.test.koi", 'test "adds" {\n  console.log("é")\n  expect 1 == 1\n}\n' + BAD)
+
+    done = project.koi("test", "--json", "-j", "1")
+    good, bad = map(json.loads, done.stdout.splitlines())
+
+    assert (1, "") == (done.returncode, done.stderr)
+    assert good.pop("seconds") >= 0
+    assert {"file": str(path), "line": 1, "name": "adds", "outcome": "passed", "printed": ["é"]} == good
+    assert ("failed", 5, {"file": str(path), "line": 5}) == (bad["outcome"], bad["line"], bad["at"])
+    assert bad["message"].startswith("error: the two sides are not equal [E0500]")
+
+
+def test_one_test_is_run_by_its_name(project: Project) -> None:
+    """`FILE::NAME` is one test, spelt as in its file; another name is refused with a near one."""
+    project.write("a.test.koi", GOOD + 'test "adds and not less" { expect true }\n')
+
+    done = project.koi("test", "a.test.koi::adds and not less", "-v")
+    missed = project.koi("test", "a.test.koi::ads")
+
+    assert "passed a.test.koi: adds and not less (0.00 s)\n1 passed in 0.00 s\n" == without_times(done.stdout)
+    assert (2, True) == (missed.returncode, "did you mean `adds`?" in missed.stderr)
