@@ -31,6 +31,11 @@ def variable(name: str) -> str | None:
     return os.environ.get(name) or None
 
 
+def set_variables(variables: Mapping[str, str]) -> None:
+    """Give this process, and those that it starts, further variables, as whoever starts it might have done."""
+    os.environ.update(variables)
+
+
 def has_project_file(folder: Path) -> bool:
     """Whether a folder has a `koi.toml`; only then its schema, `settings.project`, has to be loaded."""
     return (folder / "koi.toml").exists()
