@@ -41,7 +41,7 @@ LAYERS = (
     {"extensions", "health"},
     {"testing"},
     {"sessions"},
-    {"rpc", "mcp_server", "lsp", "web", "evaluation"},
+    {"rpc", "mcp_server", "lsp", "web", "evaluation", "dap"},
     {"cli"},
     # For `koi_lang.run`, which asks at the terminal as `koi run` does.
     {"api"},

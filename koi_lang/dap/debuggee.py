@@ -1,0 +1,147 @@
+"""The debuggee: loads a program once, and forks a process for each run of it.
+
+So another replay begins at once, with everything imported. The forked process owns the channel to the adapter until
+it ends; only then this one reads from it again. The adapter starts `python -m koi_lang.dap.debuggee FD ADAPTER`.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+from koi_lang.dap.breakpoints import Breakpoints
+from koi_lang.dap.carrying_out import carry_out
+from koi_lang.dap.channel import Channel
+from koi_lang.dap.debugger import Debugger, Request, StartPlan
+from koi_lang.dap.host import ConsoleHost
+from koi_lang.dap.launch import DebuggedProgram, load
+from koi_lang.dap.parent_death import die_with_parent
+from koi_lang.dap.trail import Trail, mark_of
+from koi_lang.errors import KoiError, UsageError
+
+# How long a run that is to end may take to end what it has started.
+GRACE_S = 2.0
+
+
+class Debuggee:
+    """Serves the adapter while no run goes on."""
+
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+        self._program: DebuggedProgram | None = None
+
+    def serve(self) -> None:
+        """Answer the adapter until it is gone."""
+        while (request := self._channel.read()) is not None:
+            try:
+                self._answer(request)
+            except KoiError as error:
+                self._channel.refuse(request, error)
+
+    def _answer(self, request: Request) -> None:
+        given = request.get("arguments") or {}
+        match request["command"]:
+            case "load":
+                self._program = load(given)
+                told = {"recorded": self._program.journal is not None, "notes": self._program.notes}
+                self._channel.reply(request, told)
+            case "setBreakpoints":
+                breakpoints = Breakpoints(self._require_program().lines)
+                told = {"breakpoints": breakpoints.set(str(given["path"]), given["breakpoints"])}
+                self._channel.reply(request, told)
+            case "start":
+                self._start(request, self._require_program(), given)
+            case "leave" | "end":
+                self._channel.reply(request, {})
+            case _:
+                raise UsageError("the program is not running")
+
+    def _require_program(self) -> DebuggedProgram:
+        if self._program is None:
+            raise UsageError("no program is loaded", help="Send `launch` first.")
+        return self._program
+
+    def _start(self, request: Request, program: DebuggedProgram, given: Mapping[str, Any]) -> None:
+        """Fork a process for a run and wait for its end."""
+        self._channel.reply(request, {})
+        own, child = os.getpid(), os.fork()
+        if child == 0:
+            code = 1
+            try:
+                die_with_parent(own)
+                code = _run(self._channel, program, given)
+            finally:
+                sys.stdout.flush()
+                os._exit(code)
+        _, status = os.waitpid(child, 0)
+        self._channel.tell("ended", code=os.waitstatus_to_exitcode(status))
+
+
+def _run(channel: Channel, program: DebuggedProgram, given: Mapping[str, Any]) -> int:
+    """One run, in the forked process; gives its exit code."""
+    breakpoints = Breakpoints(program.lines)
+    for path, wanted in given["breakpoints"].items():
+        breakpoints.set(path, wanted)
+    goal = None if given.get("goal") is None else mark_of(given["goal"])
+    plan = StartPlan(goal, stops_at_entry=bool(given.get("stopOnEntry")))
+    trail = None if program.journal is None else Trail()
+    debugger = Debugger(channel, breakpoints, plan, trail, frozenset(given.get("filters") or ()))
+    host = ConsoleHost(channel, int(given.get("shown") or 0))
+    threading.Thread(target=_listen, args=(channel, debugger, host), daemon=True).start()
+    return carry_out(program, debugger, host)
+
+
+def _listen(channel: Channel, debugger: Debugger, host: ConsoleHost) -> None:
+    """Take requests while a run goes on: some at once, the others by its own thread while it is stopped."""
+    while (request := channel.read()) is not None:
+        given = request.get("arguments") or {}
+        match request["command"]:
+            case "setBreakpoints":
+                told = debugger.breakpoints.set(str(given["path"]), given["breakpoints"])
+                channel.reply(request, {"breakpoints": told})
+            case "setExceptionBreakpoints":
+                debugger.filters = frozenset(given["filters"])
+                channel.reply(request, {})
+            case "pause":
+                debugger.must_pause = True
+                channel.reply(request, {})
+            case "leave":
+                channel.reply(request, {})
+                os._exit(0)
+            case "end":
+                channel.reply(request, {})
+                _end(debugger)
+            case "evaluate" if not debugger.is_stopped and host.take_answer(str(given["expression"])):
+                channel.reply(request, {"result": "", "variablesReference": 0})
+            case _ if debugger.is_stopped:
+                debugger.requests.put(request)
+            case _:
+                channel.refuse(request, UsageError("the program is running", help="Pause it first."))
+    _end(debugger)
+
+
+def _end(debugger: Debugger) -> None:
+    """End the run, and the whole group of processes where it does not do that in time."""
+    debugger.requests.put(None)
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(GRACE_S)
+    os.killpg(os.getpgrp(), signal.SIGKILL)
+
+
+def main(descriptor: int, adapter: int) -> None:
+    """Serve the adapter, a process, at the other end of a socket."""
+    die_with_parent(adapter)
+    channel = Channel(socket.socket(fileno=descriptor))
+    with suppress(KeyboardInterrupt):
+        Debuggee(channel).serve()
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))

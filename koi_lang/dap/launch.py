@@ -1,0 +1,110 @@
+"""What a client asks to be debugged, to a loaded program."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from koi_lang import settings
+from koi_lang.dap.lines import ProgramLines, lines_of
+from koi_lang.errors import JournalError, UsageError
+from koi_lang.program import loader
+from koi_lang.program.files import absolute
+from koi_lang.runtime.journal import store
+from koi_lang.runtime.journal.calls import require_run
+from koi_lang.runtime.journal.reader import Journal, program_of
+from koi_lang.sessions.known_history import is_changed, own_journal
+from koi_lang.sessions.options import RunOptions
+from koi_lang.sessions.prepared import Prepared, prepare_program
+
+CHANGED = "the program, or Koi, has changed since the run was recorded: what it does otherwise has no recorded result"
+
+
+@dataclass(frozen=True, slots=True)
+class DebuggedProgram:
+    """A program that is ready to run, or to be replayed.
+
+    Attributes:
+        journal: of the recorded run that is debugged; None for a run that begins.
+        notes: what the person is told before it starts, a line each.
+    """
+
+    ready: Prepared
+    lines: ProgramLines
+    journal: Journal | None = None
+    notes: tuple[str, ...] = ()
+
+
+def load(given: Mapping[str, Any]) -> DebuggedProgram:
+    """Load what is to be debugged, in its folder and with its variables.
+
+    Args:
+        given: the fields of `launch`: `program` or `run`, and how it is run.
+
+    Raises:
+        KoiError: it cannot be loaded, or a field is not usable.
+    """
+    _enter(given)
+    notes: list[str] = []
+    journal = _journal(str(given["run"]), notes.append) if given.get("run") else None
+    file = _file(given) if journal is None else str(_recorded_program(journal))
+    entry = loader.load_compiled(file)
+    ready = prepare_program(file, entry, _options(given, file))
+    if not hasattr(ready.module, "main") and journal is None:
+        raise UsageError(f"`{file}` runs nothing", help="Add a line like `run Agent.handler({})` at its end.")
+    if journal is not None:
+        notes += [*journal.faults, *([CHANGED] if is_changed(journal.header, entry) else [])]
+    return DebuggedProgram(ready, lines_of(ready.module, entry.files), journal, tuple(notes))
+
+
+def _enter(given: Mapping[str, Any]) -> None:
+    """Be in the folder and the environment that are wanted. Raises UsageError."""
+    folder, variables = given.get("cwd"), given.get("env") or {}
+    if not isinstance(variables, dict):
+        raise UsageError("`env` is no object of variables", help='Write `"env": {"NAME": "value"}`.')
+    settings.set_variables({str(name): str(value) for name, value in variables.items() if value is not None})
+    try:
+        os.chdir(str(folder) if folder else ".")
+    except OSError:
+        raise UsageError(f"`cwd` is no folder that can be entered: `{folder}`") from None
+
+
+def _file(given: Mapping[str, Any]) -> str:
+    if not given.get("program"):
+        raise UsageError("nothing is named to debug", help="Give `program`, a file, or `run`, the id of a run.")
+    return absolute(str(given["program"]))
+
+
+def _journal(run: str, note: Any) -> Journal:
+    """The journal of a recorded run. Raises JournalError."""
+    path = store.find(Path.cwd(), run)
+    if store.is_running(path):
+        raise JournalError(f"the run `{path.stem}` goes on", help="Wait until it has ended, or end it first.")
+    journal = own_journal(path, Path.cwd(), note)
+    require_run(journal.header)
+    return journal
+
+
+def _recorded_program(journal: Journal) -> Path:
+    path = store.path_of(Path.cwd(), journal.header.run)
+    file = program_of(path, journal.header)
+    if not file.is_file():
+        help = "Give the program its place back."
+        raise JournalError(f"the program `{file}` of the recording does not exist", help=help)
+    return file
+
+
+def _options(given: Mapping[str, Any], file: str) -> RunOptions:
+    """How it is run, with the words that `koi resume` goes on with. Raises UsageError."""
+    payload = given.get("args") or {}
+    if not isinstance(payload, dict):
+        raise UsageError("`args` is no object", help="""Write `"args": {"name": "Ada"}`, what `run` passes on.""")
+    words = ["run", file, *(["--args", json.dumps(payload)] if payload else [])]
+    model, answers = given.get("model"), given.get("answers")
+    words += ["-m", str(model)] if model else []
+    words += ["--answers", str(answers)] if answers else []
+    return RunOptions(payload=payload, model=model or None, answers=answers or None, words=words)
