@@ -22,6 +22,7 @@ COMMANDS = {
     "runs": "List, show, follow, export, repair or delete recorded runs.",
     "resume": "Go on with an interrupted run, or from an entry of a recorded one.",
     "undo": "Put back the files that a run has changed.",
+    "debug": "Let an editor debug a program, or go back and forth in a recorded run.",
     "replay": "Run a program against a recorded run and show what is different.",
     "connect": "Keep the key of a provider, or show which are kept.",
     "disconnect": "Remove the key of a provider.",

@@ -1,0 +1,42 @@
+"""`koi debug`."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from koi_lang.cli.options import fields_of
+from koi_lang.errors import UsageError
+from koi_lang.lazy import lazy_module
+from koi_lang.program.files import SUFFIX
+
+if TYPE_CHECKING:
+    from koi_lang.dap import server
+else:
+    server = lazy_module("koi_lang.dap.server")
+
+
+@click.command()
+@click.argument("target", metavar="[FILE|RUN]", required=False)
+@click.option("--listen", metavar="HOST:PORT", help="Wait for an editor at a port of this machine, instead of stdio.")
+@click.option("--arg", "pairs", multiple=True, metavar="NAME=VALUE", help="Set a field of what `run` passes on.")
+@click.option("-m", "--model", help="The model of all agents.")
+@click.option("--answers", metavar="FILE", help="Take the answers of models from a file.")
+@click.option("--stop-on-entry", is_flag=True, help="Stop at the first line.")
+def command(target: str | None, listen: str | None, pairs: tuple[str, ...], **given: Any) -> None:
+    """Debug FILE, or go forward and back in the recorded RUN. An editor starts this and speaks DAP with it."""
+    named = {} if target is None else {"program" if target.endswith(SUFFIX) else "run": target}
+    options = {"model": given["model"], "answers": given["answers"], "stopOnEntry": given["stop_on_entry"] or None}
+    defaults = {name: value for name, value in {**named, **options}.items() if value}
+    if pairs:
+        defaults["args"] = fields_of(pairs)
+    if listen is not None:
+        asyncio.run(server.serve_tcp(listen, defaults, lambda text: click.echo(f"listening at {text}", err=True)))
+    elif sys.stdin.isatty():
+        help = "Give `--listen 127.0.0.1:4711` and attach an editor there; `koi run` runs a program."
+        raise UsageError("an editor speaks with `koi debug`, and this is a terminal", help=help)
+    else:
+        asyncio.run(server.serve_stdio(defaults))

@@ -1,0 +1,263 @@
+"""The adapter: requests of a DAP client to a debuggee, and what that tells to events."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from koi_lang.dap.debuggee_process import DebuggeeError, DebuggeeProcess
+from koi_lang.dap.framing import encode, read_message
+from koi_lang.errors import KoiError, UsageError
+
+# A program runs in one thread, as DAP sees it; what is done at the same time are calls on one logical stack each.
+THREAD = 1
+FILTERS = (
+    ("refused", "Refused actions", "An action of a playbook that the role does not permit."),
+    ("misfit", "Misfit results", "A result that is not of the declared type."),
+    ("failed", "Failed handlers", "A handler that ends with an error."),
+)
+CAPABILITIES: Mapping[str, Any] = {
+    "supportsConfigurationDoneRequest": True,
+    "supportsConditionalBreakpoints": True,
+    "supportsHitConditionalBreakpoints": True,
+    "supportsLogPoints": True,
+    "supportsEvaluateForHovers": True,
+    "supportsSetVariable": True,
+    "supportsTerminateRequest": True,
+    "supportsExceptionInfoRequest": True,
+    "supportsRestartRequest": True,
+    "supportsStepBack": False,
+    "supportsRestartFrame": False,
+    "exceptionBreakpointFilters": [
+        {"filter": name, "label": label, "description": about, "default": name == "failed"}
+        for name, label, about in FILTERS
+    ],
+}
+BACKWARDS = {"supportsStepBack": True, "supportsRestartFrame": True, "supportsSetVariable": False}
+# Answered by the debuggee as they are.
+FORWARDED = frozenset("stackTrace scopes variables evaluate setVariable continue next stepIn stepOut pause".split())
+BACK = frozenset({"stepBack", "reverseContinue", "restartFrame"})
+Send = Callable[[bytes], None]
+
+
+class DapAdapter:
+    """One debug session of one client.
+
+    Args:
+        send: takes the bytes of a message.
+        defaults: fields of `launch` that a client need not give.
+    """
+
+    def __init__(self, send: Send, defaults: Mapping[str, Any]) -> None:
+        self._send, self._defaults = send, defaults
+        self._numbers = itertools.count(1)
+        self._process: DebuggeeProcess | None = None
+        self._loaded = asyncio.Event()
+        self._breakpoints: dict[str, Sequence[Mapping[str, Any]]] = {}
+        self._are_changed = False
+        self._filters: Sequence[str] = ()
+        self._stops_at_entry = False
+        self._shown = 0
+        self._is_leaving = False
+        self._is_over = False
+        self._silent: asyncio.Event | None = None
+        self._failure: Mapping[str, Any] = {}
+
+    async def serve(self, stream: asyncio.StreamReader) -> None:
+        """Serve the client until it disconnects or is gone; nothing of the session is left then."""
+        self._process = await DebuggeeProcess.start()
+        async with asyncio.TaskGroup() as group:
+            following = group.create_task(self._process.follow(self._on_event))
+            try:
+                while (message := await read_message(stream)) is not None:
+                    if message.get("type") != "request":
+                        continue
+                    if message.get("command") == "disconnect":
+                        await self._process.end()
+                        self._respond(message, {})
+                        break
+                    group.create_task(self._answer(message))
+            except KoiError as error:
+                self._tell("output", output=f"error: {error.message}\n", category="stderr")
+            finally:
+                await self._process.end()
+                await following
+
+    # ------------------------------------------------------------ to the client
+
+    def _tell(self, event: str, **body: Any) -> None:
+        self._send(encode({"seq": next(self._numbers), "type": "event", "event": event, "body": body}))
+
+    def _respond(self, request: Mapping[str, Any], body: Any) -> None:
+        about = {"type": "response", "request_seq": request.get("seq"), "command": request.get("command")}
+        self._send(encode({"seq": next(self._numbers), **about, "success": True, "body": body}))
+
+    def _refuse(self, request: Mapping[str, Any], error: KoiError) -> None:
+        about = {"type": "response", "request_seq": request.get("seq"), "command": request.get("command")}
+        text = error.message if error.help is None else f"{error.message}. {error.help}"
+        body = {"error": {"id": 1, "format": text, "showUser": True}}
+        self._send(encode({"seq": next(self._numbers), **about, "success": False, "message": text, "body": body}))
+
+    def _on_event(self, event: str, body: dict[str, Any]) -> None:
+        match event:
+            case "stopped":
+                self._on_stop(body)
+            case "output":
+                self._shown += body.pop("counted", False)
+                self._tell("output", **body)
+            case "ended" if not self._is_leaving:
+                self._on_end(body.get("code", 1))
+            case "gone":
+                self._on_end(1)
+
+    def _on_stop(self, body: Mapping[str, Any]) -> None:
+        self._failure = body if body["reason"] == "exception" else {}
+        if self._silent is not None:
+            self._silent.set()
+        else:
+            self._tell("stopped", threadId=THREAD, allThreadsStopped=True, **body)
+
+    def _on_end(self, code: int) -> None:
+        if not self._is_over:
+            self._is_over = True
+            self._tell("exited", exitCode=code)
+            self._tell("terminated")
+
+    # ------------------------------------------------------------ requests
+
+    async def _answer(self, request: Mapping[str, Any]) -> None:
+        given = request.get("arguments") or {}
+        try:
+            body = await self._carry_out(str(request.get("command")), given)
+        except KoiError as error:
+            self._refuse(request, error)
+        except (LookupError, TypeError, ValueError) as error:
+            self._refuse(request, UsageError(f"the request lacks something, or has it wrong: {error}"))
+        else:
+            self._respond(request, body)
+            await self._follow_up(str(request.get("command")))
+
+    async def _carry_out(self, command: str, given: Mapping[str, Any]) -> Any:
+        if command in FORWARDED:
+            return await self._debuggee.request(command, **given)
+        if command in BACK:
+            return await self._go_back(command, given)
+        known: Mapping[str, Callable[[Mapping[str, Any]], Awaitable[Any]]] = {
+            "initialize": self._initialize,
+            "launch": self._launch,
+            "setBreakpoints": self._set_breakpoints,
+            "setExceptionBreakpoints": self._set_filters,
+            "configurationDone": self._begin,
+            "threads": self._threads,
+            "exceptionInfo": self._exception,
+            "restart": self._restart,
+            "terminate": self._terminate,
+        }
+        if command not in known:
+            raise UsageError(f"`{command}` is not known here")
+        return await known[command](given)
+
+    @property
+    def _debuggee(self) -> DebuggeeProcess:
+        assert self._process is not None, "a session that is served"
+        return self._process
+
+    async def _initialize(self, given: Mapping[str, Any]) -> Any:
+        return {**CAPABILITIES, **(BACKWARDS if self._defaults.get("run") else {})}
+
+    async def _launch(self, given: Mapping[str, Any]) -> Any:
+        wanted = {**self._defaults, **{name: value for name, value in given.items() if value is not None}}
+        self._stops_at_entry = bool(wanted.get("stopOnEntry"))
+        try:
+            told = await self._debuggee.request("load", **wanted)
+        except DebuggeeError:
+            self._on_end(1)
+            raise
+        for note in told["notes"]:
+            self._tell("output", output=f"note: {note}\n", category="important")
+        if told["recorded"]:
+            self._tell("capabilities", capabilities=BACKWARDS)
+        self._loaded.set()
+        return {}
+
+    async def _follow_up(self, command: str) -> None:
+        if command == "launch":
+            self._tell("initialized")
+
+    async def _set_breakpoints(self, given: Mapping[str, Any]) -> Any:
+        await self._loaded.wait()
+        path = str(given["source"]["path"])
+        self._breakpoints[path] = wanted = given.get("breakpoints") or []
+        self._are_changed = True
+        return await self._debuggee.request("setBreakpoints", path=path, breakpoints=wanted)
+
+    async def _set_filters(self, given: Mapping[str, Any]) -> Any:
+        await self._loaded.wait()
+        self._filters = list(given.get("filters") or ())
+        with suppress(DebuggeeError):  # nothing runs yet
+            await self._debuggee.request("setExceptionBreakpoints", filters=self._filters)
+        return {}
+
+    async def _begin(self, given: Mapping[str, Any]) -> Any:
+        await self._loaded.wait()
+        return await self._start(None, stops_at_entry=self._stops_at_entry)
+
+    async def _threads(self, given: Mapping[str, Any]) -> Any:
+        return {"threads": [{"id": THREAD, "name": "run"}]}
+
+    async def _exception(self, given: Mapping[str, Any]) -> Any:
+        name, text = self._failure.get("description", "exception"), self._failure.get("text", "")
+        return {"exceptionId": name, "description": text, "breakMode": "always"}
+
+    async def _restart(self, given: Mapping[str, Any]) -> Any:
+        await self._leave()
+        self._shown = 0
+        return await self._start(None, stops_at_entry=self._stops_at_entry)
+
+    async def _terminate(self, given: Mapping[str, Any]) -> Any:
+        return await self._debuggee.request("end")
+
+    # ------------------------------------------------------------ runs
+
+    async def _start(self, goal: Any, *, stops_at_entry: bool = False) -> Any:
+        self._debuggee.ended.clear()
+        self._are_changed = False
+        return await self._debuggee.request(
+            "start",
+            breakpoints=self._breakpoints,
+            filters=self._filters,
+            goal=goal,
+            stopOnEntry=stops_at_entry,
+            shown=self._shown,
+        )
+
+    async def _leave(self) -> None:
+        """Have the process of the run end, whatever it does."""
+        self._is_leaving = True
+        try:
+            await self._debuggee.request("leave")
+            await self._debuggee.ended.wait()
+        finally:
+            self._is_leaving = False
+
+    async def _go_back(self, command: str, given: Mapping[str, Any]) -> Any:
+        """Replay to an earlier place, in another process."""
+        if command == "reverseContinue" and self._are_changed:
+            await self._come_here_again()
+        told = await self._debuggee.request(command, **given)
+        await self._leave()
+        return await self._start(told["goal"])
+
+    async def _come_here_again(self) -> None:
+        """Replay to where the program is, so that the breakpoints of now have been met on the way."""
+        told = await self._debuggee.request("where")
+        self._silent = asyncio.Event()
+        try:
+            await self._leave()
+            await self._start(told["goal"])
+            await self._silent.wait()
+        finally:
+            self._silent = None

@@ -1,0 +1,1 @@
+"""The debugger, over DAP and without an editor."""
