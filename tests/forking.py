@@ -24,7 +24,7 @@ from multiprocessing.process import BaseProcess
 from typing import Any, NamedTuple
 
 import koi_lang
-from koi_lang.compiler import parser
+from koi_lang.compiler import lalr
 
 # Used by commands, but imported only when they need it.
 LAZY = (
@@ -49,7 +49,7 @@ def import_all() -> None:
             importlib.import_module(module.name)
     for name in LAZY:
         importlib.import_module(name)
-    parser._lark()
+    lalr._lark()
     gc.freeze()
 
 

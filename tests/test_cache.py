@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from koi_lang import settings
-from koi_lang.compiler import parser
+from koi_lang.compiler import lalr
 from koi_lang.program import build, cache
 from koi_lang.program.files import absolute
 from tests.projects import Project
@@ -48,7 +48,7 @@ RUN = """
 @pytest.fixture
 def cached(project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     """A program of two files that was run once, with a cache of its own."""
-    parser._lark.cache_clear()  # so that they are written, or read, again
+    lalr._lark.cache_clear()  # so that they are written, or read, again
     build.check(str(project.write("main.koi", MAIN)))
     (tables,) = settings.cache_folder().glob("*.lark")
     monkeypatch.setenv("KOI_CACHE_DIR", str(tmp_path / "cache"))

@@ -3,152 +3,134 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from functools import cache
-from hashlib import sha256
-from typing import Any
+from collections.abc import Iterator
+from functools import cached_property, partial
 
-from lark import Lark, TextSlice
-from lark.exceptions import UnexpectedInput
-
-from koi_lang import resources, settings
 from koi_lang.compiler import nodes as n
-from koi_lang.compiler.build import Builder, BuildError
-from koi_lang.compiler.recovery import recover
-from koi_lang.compiler.syntax_errors import explain, explain_neighbours, nested_too_deeply, resume_after
-from koi_lang.diagnostics import Diagnostic, LabeledSpan
+from koi_lang.compiler.declaration_cache import DeclarationCache, FileSection
+from koi_lang.compiler.lalr import parse_declarations, parse_expression
+from koi_lang.compiler.recovery import OTHER_FORMAT, recover
+from koi_lang.compiler.sections import closed_section_end, resume, section_end, section_starts
+from koi_lang.compiler.syntax_errors import Surroundings, resume_after
+from koi_lang.compiler.syntax_errors.scanner import scan
+from koi_lang.diagnostics import Diagnostic
 from koi_lang.source import Source, Span
 
+__all__ = ["MOST_PROBLEMS", "parse", "parse_expression"]
+
 MOST_PROBLEMS = 20
-# What may stand between two statements on one line that are not kept apart.
-BESIDE = re.compile(r"(?:[^\S\n]|/\*[^\n]*?\*/)*+")
-# Where parsing goes on after an error: a declaration at the start of a line, outside of texts and comments.
-RESUME = re.compile(
-    r'"{6}(?!")|(?P<fence>"{3,}+)(?s:.)*?(?P=fence)|"{3,}+|//[^\n]*|/\*(?s:.)*?\*/'
-    r"|(?P<declaration>^(?:export[ \t]+)?(?:(?:import|package|role|team|agent|skill|mcp|prompt|run|test|eval|type)"
-    r"[ \t]+[\w\"'({:\[]|(?P<foreign>class|interface|enum|struct)[ \t]+\w+(?=[^\n]*[{=])))",
-    re.MULTILINE | re.IGNORECASE,
-)
+# How much of the text behind a broken section its explanation may look at, in characters.
+LOOK_AHEAD = 20_000
+ROLE = re.compile(r"^[ \t]*role\s+(\w+)", re.MULTILINE)
 
 
-def parse(source: Source) -> tuple[n.Program, list[Diagnostic]]:
-    """Read a whole file. What cannot be read is left out and reported, at most 20 problems."""
-    whole = Span(0, len(source.text))
+def parse(source: Source, cache: DeclarationCache | None = None) -> tuple[n.Program, list[Diagnostic]]:
+    """Read a whole file. What cannot be read is left out and reported, at most 20 problems.
+
+    Args:
+        cache: what was read of the file before; the result is the same without it.
+    """
     declarations: list[n.Declaration] = []
     problems: list[Diagnostic] = []
     gaps: list[Span] = []
-    start = 0
-    while len(problems) < MOST_PROBLEMS:
-        found, problem = _attempt(source, Span(start, whole.end))
-        declarations += found
-        if problem is None:
-            break
-        failed = resume_after(problem)
-        read, reached = _before(source, start, failed)
-        resumed = _resume(source.text, start, failed)
-        broken = Span(reached, whole.end if resumed is None else resumed)
-        recovered = recover(source, broken, problem, _attempt, MOST_PROBLEMS - len(problems))
-        declarations += [*read, *recovered.declarations]
-        problems += recovered.problems
-        gaps += recovered.gaps
-        if resumed is None:
-            break
-        start = resumed
-    return n.Program(whole, tuple(declarations), tuple(gaps)), problems
+    for section in _Sections(source, cache or DeclarationCache()):
+        declarations += section.declarations
+        problems += section.problems
+        gaps += section.gaps
+    whole = Span(0, len(source.text))
+    return n.Program(whole, tuple(declarations), tuple(gaps)), problems[:MOST_PROBLEMS]
 
 
-def _attempt(source: Source, span: Span) -> tuple[Sequence[n.Declaration], Diagnostic | None]:
-    """Read a part of a source; nothing where there is a problem."""
-    try:
-        program = _parse(source, span, "program")
-        return program.declarations if isinstance(program, n.Program) else (), None
-    except _ProblemError as problem:
-        return (), problem.diagnostic
+class _Sections:
+    """The sections of a file, each read on its own, so that what is wrong with one is nothing to the others."""
+
+    def __init__(self, source: Source, cache: DeclarationCache) -> None:
+        self.source, self.text, self.cache = source, source.text, cache
+        cache.begin()
+
+    def __iter__(self) -> Iterator[FileSection]:
+        """Read the file once, from its beginning."""
+        start = reported = 0
+        while start < len(self.text):
+            section = self._whole(Span(start, section_end(self.text, start)))
+            if section.failed is not None:
+                section = self._not_whole(section, can_report=reported < MOST_PROBLEMS)
+            reported += len(section.problems)
+            start = section.span.end
+            yield section
+
+    def _whole(self, span: Span) -> FileSection:
+        """A section as it is; with `failed` where it cannot be read."""
+
+        def read() -> FileSection:
+            parsed = parse_declarations(self.source, span, Surroundings())
+            return FileSection(span, parsed.declarations, failed=parsed.failed)
+
+        return self.cache.get(self.text[slice(*span)], self.source, span.start, read)
+
+    def _not_whole(self, section: FileSection, can_report: bool) -> FileSection:
+        """A section that goes on behind the beginning of another declaration, or one with a problem."""
+        if not can_report:
+            return FileSection(section.span, gaps=(section.span,))
+        span = section.span
+        end = closed_section_end(self.text, *span) if self._is_open(section) else None
+        if end is not None and end > span.end:
+            longer = self._whole(Span(span.start, end))
+            if longer.failed is None:
+                return longer
+            span = longer.span if longer.failed > span.end else span
+        return self._recover(span)
+
+    def _is_open(self, section: FileSection) -> bool:
+        """Whether a bracket or text of a section may end behind it."""
+        if section.failed == section.span.end:
+            return True
+        last = scan(self.text, section.span).pieces[-1:]
+        return bool(last) and last[0].kind == "unclosed" and last[0].span.start == section.failed
+
+    def _recover(self, span: Span) -> FileSection:
+        """A section with a problem: what of it can be read, up to the next declaration behind the problem."""
+        ahead = min(section_end(self.text, span.end), span.end + LOOK_AHEAD)
+        window = Source(self.source.path, self.text[span.start : ahead])
+        around = Surroundings(span.start == 0, self._role)
+        read = partial(_read_broken, window, Span(0, span.end - span.start), around)
+        section = self.cache.get((window.text, span.end - span.start, around), self.source, span.start, read)
+        if any(problem.code == OTHER_FORMAT for problem in section.problems):
+            rest = Span(span.start, len(self.text))
+            return FileSection(rest, problems=section.problems, gaps=(rest,))
+        return section
+
+    @cached_property
+    def _role(self) -> str:
+        declared = ROLE.search(self.text)
+        return declared[1] if declared else ""
 
 
-def parse_expression(source: Source, span: Span) -> tuple[n.Expression | None, Diagnostic | None]:
-    """Read a piece of a source as one expression; spans are those of the whole source."""
-    try:
-        found = _parse(source, span, "expression")
-    except _ProblemError as problem:
-        return None, problem.diagnostic
-    return (found if isinstance(found, n.Expression) else None), None
+def _read_broken(window: Source, span: Span, around: Surroundings) -> FileSection:
+    """Read the beginning of a text that has a problem; what stands behind the span is only looked at."""
+    parsed = parse_declarations(window, span, around)
+    problem = parsed.problem
+    if problem is None:
+        return FileSection(span, parsed.declarations)
+    failed = resume_after(problem)
+    resumed = resume(window.text, 0, failed, span.end)
+    end = span.end if resumed is None else resumed
+    attempt = partial(parse_declarations, around=around)
+    declarations, reached = _before(window, failed, around)
+    recovered = recover(window, Span(reached, end), problem, attempt, MOST_PROBLEMS)
+    return FileSection(
+        Span(0, end),
+        (*declarations, *recovered.declarations),
+        tuple(recovered.problems),
+        tuple(recovered.gaps),
+    )
 
 
-class _ProblemError(Exception):
-    def __init__(self, diagnostic: Diagnostic) -> None:
-        super().__init__(diagnostic.message)
-        self.diagnostic = diagnostic
-
-
-def _parse(source: Source, span: Span, rule: str) -> n.Program | n.Expression:
-    lark, builder = _lark()
-    for noted in (builder.pending, builder.neighbours, builder.agents, builder.yields):
-        noted.clear()
-    try:
-        result: Any = lark.parse(TextSlice(source.text, *span), start=rule)
-    except UnexpectedInput as error:
-        raise _ProblemError(explain(source, error, span)) from None
-    except BuildError as error:
-        raise _ProblemError(_misuse(source, error)) from None
-    except RecursionError:
-        raise _ProblemError(nested_too_deeply(source, span)) from None
-    _check(source, builder)
-    return result  # type: ignore[no-any-return]
-
-
-def _check(source: Source, builder: Builder) -> None:
-    """Raise the first problem that only shows when everything was read."""
-    for misplaced in builder.pending.values():
-        raise _ProblemError(_misuse(source, misplaced))
-    for first, second in sorted(builder.neighbours):
-        if BESIDE.fullmatch(source.text, first.end, second.start):
-            raise _ProblemError(explain_neighbours(source, first, second))
-
-
-def _misuse(source: Source, error: BuildError) -> Diagnostic:
-    place = LabeledSpan(source, source.first_line(error.span))
-    return Diagnostic(error.code, "error", error.message, place, help=error.help)
-
-
-def _before(source: Source, start: int, failed: int) -> tuple[Sequence[n.Declaration], int]:
-    """The declarations between the start of an attempt and the one that failed, and where they end."""
-    begins = [match.start() for match in RESUME.finditer(source.text, start, failed + 1) if match["declaration"]]
+def _before(window: Source, failed: int, around: Surroundings) -> tuple[tuple[n.Declaration, ...], int]:
+    """The declarations before the one that failed, and where they end."""
+    begins = list(section_starts(window.text, 0, failed + 1))
     for end in (failed, *begins[-1:]):
-        found, problem = _attempt(source, Span(start, end))
-        if problem is None:
-            return found, end
-    return (), start
-
-
-def _resume(text: str, start: int, failed: int) -> int | None:
-    """The next declaration at or after the failure and after the start of this attempt."""
-    for match in RESUME.finditer(text, max(failed, start)):
-        is_told = match["foreign"] and match.start() == failed
-        if match["declaration"] and match.start() > start and not is_told:
-            return match.start()
-    return None
-
-
-@cache
-def _lark() -> tuple[Lark, Builder]:
-    """The parser with its builder; its tables are kept in the cache folder."""
-    builder = Builder()
-    text = resources.grammar().read_text("utf-8")
-    options = {
-        "parser": "lalr",
-        "start": ["program", "expression"],
-        "keep_all_tokens": True,
-        "maybe_placeholders": True,
-    }
-    return Lark(text, transformer=builder, cache=_tables(text), **options), builder
-
-
-def _tables(grammar: str) -> str | bool:
-    """The file that keeps the parser's tables; False where no file can be written."""
-    folder = settings.cache_folder()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        return False
-    return str(folder / f"grammar-{sha256(grammar.encode()).hexdigest()[:16]}.lark")
+        parsed = parse_declarations(window, Span(0, end), around)
+        if parsed.failed is None:
+            return parsed.declarations, end
+    return (), 0

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from koi_lang.compiler import nodes as n
+from koi_lang.compiler.lalr import Parsed
+from koi_lang.compiler.relocation import move_problem
 from koi_lang.compiler.syntax_errors.scanner import Scan, ScannedToken, scan
-from koi_lang.diagnostics import Diagnostic, LabeledSpan
+from koi_lang.diagnostics import Diagnostic
 from koi_lang.source import Source, Span
 
 # Words and marks that go on with the step before them, and that need another piece behind them.
@@ -35,7 +37,7 @@ MOST_ATTEMPTS = 60
 # How much is read again at most, in characters: large declarations are given up sooner.
 MOST_READ = 1_000_000
 
-Attempt = Callable[[Source, Span], tuple[Sequence[n.Declaration], Diagnostic | None]]
+Attempt = Callable[[Source, Span], Parsed]
 
 
 @dataclass(slots=True)
@@ -81,7 +83,8 @@ class _Recovery:
             if region is None or region in self.gaps:
                 break
             self._blank(region)
-            declarations, problem = self.attempt(Source(self.source.path, self.text), self.span)
+            parsed = self.attempt(Source(self.source.path, self.text), self.span)
+            declarations, problem = parsed.declarations, parsed.problem
             attempts -= 1
         if problem is None:
             return Recovered(declarations, self.problems, self.gaps)
@@ -97,7 +100,7 @@ class _Recovery:
             return cause
         if len(self.problems) == most:
             return None
-        self.problems.append(_move_problem(problem, self.source))
+        self.problems.append(move_problem(problem, self.source))
         if problem.code in SUPERFLUOUS:
             return problem.place.span
         return self.steps.step(problem.place.span)
@@ -121,12 +124,6 @@ class _Recovery:
         self.gaps = [gap for gap in self.gaps if not region.encloses(gap)] + [region]
         blank = re.sub(r"[^\n]", " ", self.text[region.start : region.end])
         self.text = self.text[: region.start] + blank + self.text[region.end :]
-
-
-def _move_problem(problem: Diagnostic, source: Source) -> Diagnostic:
-    """A problem of a text with blanks as one of the source."""
-    others = tuple(LabeledSpan(source, other.span, other.label) for other in problem.others)
-    return replace(problem, place=LabeledSpan(source, problem.place.span, problem.place.label), others=others)
 
 
 class _SourceSteps:

@@ -26,7 +26,7 @@ from koi_lang.compiler.syntax_errors import (
     strings,
     test_blocks,
 )
-from koi_lang.compiler.syntax_errors.context import Failure, SyntaxHelp, failure_of
+from koi_lang.compiler.syntax_errors.context import Failure, Surroundings, SyntaxHelp, failure_of
 from koi_lang.diagnostics import Diagnostic, LabeledSpan
 from koi_lang.source import Source, Span
 
@@ -46,6 +46,10 @@ ORDER = (
     *code.HINTS,
     *brackets.AFTER,
 )
+__all__ = [
+    "Surroundings", "explain", "explain_neighbours", "explanations", "nested_too_deeply", "resume_after",
+]  # fmt: skip
+
 # What is wrong with two statements on one line.
 BESIDE = (
     ("E0199", strings.quote_beside), ("E0150", agents.item_beside),
@@ -58,9 +62,9 @@ BESIDE = (
 PASSED = frozenset(("E0103", "E0130", "E0195", "E0196", "E0197", "E0603"))
 
 
-def explain(source: Source, error: UnexpectedInput, read: Span) -> Diagnostic:
+def explain(source: Source, error: UnexpectedInput, read: Span, around: Surroundings) -> Diagnostic:
     """One diagnostic for the place where reading stopped."""
-    failure = failure_of(source, error, read)
+    failure = failure_of(source, error, read, around)
     name, found = _recognise(failure)
     return _diagnostic(source, name, found)
 

@@ -28,6 +28,18 @@ class Frame(NamedTuple):
     start: int
 
 
+class Surroundings(NamedTuple):
+    """What explanations need of a file besides the part that is read.
+
+    Attributes:
+        begins_file: whether the part is the beginning of the file.
+        role: the name of the first role that the file declares; empty if there is none.
+    """
+
+    begins_file: bool = True
+    role: str = ""
+
+
 class SyntaxHelp(NamedTuple):
     """What a hint has to say; `others` are further places with their labels."""
 
@@ -47,6 +59,7 @@ class Failure:
         frames: the open brackets, outermost first.
         tail: what was read since the last brace, as names of the grammar.
         expected: what the grammar allows instead, as names of the grammar.
+        end: where the text ends that is looked at, some of it behind the part that is read.
     """
 
     source: Source
@@ -56,6 +69,7 @@ class Failure:
     tail: tuple[str, ...]
     expected: frozenset[str]
     end: int
+    around: Surroundings
 
     def piece(self, offset: int = 0) -> ScannedToken:
         """The piece that many places after (or before) the one that could not be read; empty outside the text."""
@@ -115,11 +129,12 @@ class Failure:
         return bisect_right(self.scan.pieces, start, key=lambda piece: piece.span.start) - 1
 
 
-def failure_of(source: Source, error: UnexpectedInput, read: Span) -> Failure:
-    """The parser's error as a place among the pieces of the text."""
+def failure_of(source: Source, error: UnexpectedInput, read: Span, around: Surroundings) -> Failure:
+    """The parser's error as a place among the pieces of the text; at its end, what follows it cannot be read."""
     token = getattr(error, "token", None)
     at = read.end if token is not None and token.type == "$END" else error.pos_in_stream or 0
-    found = scan(source.text, read, at + LOOK_AHEAD)
+    end = len(source.text)
+    found = scan(source.text, Span(read.start, end), at + LOOK_AHEAD)
     stack = getattr(error, "state", None)
     values: Sequence[Any] = stack.value_stack if stack is not None else ()
     expected = getattr(error, "expected", None) or getattr(error, "allowed", None) or ()
@@ -127,7 +142,7 @@ def failure_of(source: Source, error: UnexpectedInput, read: Span) -> Failure:
     if index < 0 or at >= found.pieces[index].span.end:
         index += 1
     frames, tail = _context(values)
-    return Failure(source, found, index, frames, tail, frozenset(expected), read.end)
+    return Failure(source, found, index, frames, tail, frozenset(expected), end, around)
 
 
 def _context(values: Sequence[Any]) -> tuple[tuple[Frame, ...], tuple[str, ...]]:

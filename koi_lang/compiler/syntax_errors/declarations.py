@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
 from koi_lang.compiler.syntax_errors.context import Failure, Hint, SyntaxHelp, hint
 from koi_lang.source import Span
 
 HINTS: list[Hint] = []
 NAMED = {"AGENT": "agent", "ROLE": "role", "TEAM": "team", "SKILL": "skill", "PROMPT": "prompt", "MCP": "mcp server"}
-ROLE = re.compile(r"^[ \t]*role\s+(\w+)", re.MULTILINE)
 ROLE_FORM = "write `role Worker { can execute }`."
 
 
@@ -113,9 +110,8 @@ def role_missing(failure: Failure) -> SyntaxHelp | None:
     ):
         return None
     name = failure.piece(-len(failure.tail) + 1)
-    declared = ROLE.search(failure.source.text)
-    role = declared[1] if declared else "Worker"
-    more = "" if declared else " and, before it, `role Worker { can execute }`"
+    role = failure.around.role or "Worker"
+    more = "" if failure.around.role else " and, before it, `role Worker { can execute }`"
     help = f"write `agent {name.text} : {role}`{more}."
     return SyntaxHelp(f"the agent `{name.text}` has no role", name.span, help)
 

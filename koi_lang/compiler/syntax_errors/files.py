@@ -47,6 +47,8 @@ def not_koi(failure: Failure) -> SyntaxHelp | None:
 
     Programs usually have the ending `.koi`; other files are imported or read by a program.
     """
+    if not failure.around.begins_file:
+        return None
     is_yaml = failure.piece(1 - failure.index).text == ":" and failure.piece(-failure.index).kind == "word"
     if failure.index <= 1 and not failure.frames and is_yaml:
         return _other_format("YAML", failure)

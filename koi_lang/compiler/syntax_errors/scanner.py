@@ -70,6 +70,21 @@ def scan(text: str, span: Span, last: int | None = None) -> Scan:
     return Scan(scanner.pieces, scanner.partners, sorted(scanner.unclosed + scanner.waiting), scanner.stray)
 
 
+def scan_until(text: str, start: int, stops: Sequence[int]) -> int | None:
+    """The first of some offsets at which no bracket, text or comment is open; None if there is none.
+
+    Args:
+        stops: in order; what stands behind the last one is not looked at.
+    """
+    scanner, at = _Scanner(text, stops[-1]), start
+    for stop in stops:
+        while at < stop:
+            at = scanner.step(at)
+        if at == stop and not scanner.waiting and scanner.pieces[-1:] and scanner.pieces[-1].kind != "unclosed":
+            return stop
+    return None
+
+
 class _Scanner:
     def __init__(self, text: str, end: int) -> None:
         self.text, self.end = text, end
