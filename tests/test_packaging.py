@@ -105,11 +105,15 @@ def test_links_lead_to_the_repository_that_is_given() -> None:
     assert with_links(text, "") == "b [d](https://example.org) [e](#f)"
 
 
+# What single commands need, which say so where it is missing.
+EXTRAS = [lines for name, lines in PROJECT["optional-dependencies"].items() if name not in ("dev", "grammars")]
+
+
 def test_what_is_imported_is_declared() -> None:
     """Every package that a module imports is one that the project asks for, and the other way round."""
     imported = imports_of(resources.PACKAGE)
 
-    assert imported == packages_in(PROJECT["dependencies"])
+    assert imported == packages_in([*PROJECT["dependencies"], *(line for extra in EXTRAS for line in extra)])
 
 
 def test_what_tests_import_is_declared() -> None:

@@ -5,6 +5,7 @@ COMMANDS = {
     "init": "Begin a project that runs and passes its test at once.",
     "run": "Run a program.",
     "do": "Have an agent carry out a task in the project of this folder.",
+    "lsp": "Serve an editor: problems while typing, completion, definitions.",
     "serve": "Serve the exposed agents of a program to other programs.",
     "chat": "Talk to an agent of a program.",
     "rpc": "Let another program run and steer a program.",

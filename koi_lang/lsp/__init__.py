@@ -1,0 +1,1 @@
+"""The language server: what editors ask about Koi programs, answered from the compiler alone."""
