@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -38,17 +39,32 @@ def npm_program(name: str, version: str, command: str) -> Path:
     return npm_package(name, version) / "node_modules" / ".bin" / command
 
 
+def locked_packages(project: Path) -> Path:
+    """The `node_modules` of what a project's `package-lock.json` names, installed once for each state of that file."""
+    manifests = [project / name for name in ("package.json", "package-lock.json")]
+    state = sha256(manifests[1].read_bytes()).hexdigest()[:16]
+    folder = _cache() / f"{project.name}-{state}"
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with locked(folder.with_name(f"{folder.name}.lock")):
+        if not folder.is_dir():
+            _install(project.name, folder, *manifests)
+    return folder / "node_modules"
+
+
 def _cache() -> Path:
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "koi-test-servers" / "npm"
 
 
-def _install(package: str, folder: Path) -> None:
+def _install(package: str, folder: Path, *manifests: Path) -> None:
     """Install beside the folder, under a name that is given up when everything is there."""
     waiting = folder.with_name(f"{folder.name}.part")
     shutil.rmtree(waiting, ignore_errors=True)
     waiting.mkdir()
-    command = ["npm", "install", "--prefix", str(waiting), "--ignore-scripts", "--no-audit", "--no-fund", package]
+    for manifest in manifests:
+        shutil.copy(manifest, waiting)
+    what = ["ci"] if manifests else ["install", package]
+    command = ["npm", *what, "--prefix", str(waiting), "--ignore-scripts", "--no-audit", "--no-fund"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
     if done.returncode:
         pytest.skip(f"`{package}` CANNOT BE INSTALLED, SO NOTHING IS TESTED AGAINST IT:\n{done.stderr[-500:]}")
