@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from koi_lang.llm.rehearsal import Rehearsal
+from koi_lang.llm.rehearsal.sentences import sentences_of
 from tests.llm.rehearsing import TASK, next_actions
 
 ARGS = TASK.args
@@ -303,3 +304,25 @@ def test_what_a_model_would_have_written_is_null(sentence: str, missing: str) ->
 
     assert action == {"intent": "return", "data": {"text": None, "n": 1}}
     assert [note.partition(" in: ")[0] for note in notes] == [f"`{missing}`"]
+
+
+def test_a_sentence_has_its_place() -> None:
+    """A sentence knows where it stands, over quotes, fences, bullets and ends of lines."""
+    playbook = """
+  First, ask the user "What. Is it?" for
+  their {{args.name}}. Then greet them!
+  2. Repeat this 3 times:
+     ```
+     - print <what. it>
+     ```
+  Return:
+  { a: 1, b: "two" }
+"""
+
+    assert [playbook[sentence.start : sentence.end] for sentence in sentences_of(playbook)] == [
+        'First, ask the user "What. Is it?" for\n  their {{args.name}}.',
+        "Then greet them!",
+        "Repeat this 3 times:",
+        "print <what. it>",
+        'Return:\n  { a: 1, b: "two" }',
+    ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -32,27 +33,42 @@ class QuotedPiece:
 
 @dataclass(frozen=True, slots=True)
 class Masked:
-    """A text with marks and what they stand for."""
+    """A text with marks and what they stand for.
+
+    Attributes:
+        ends: behind each mark, where it ends in this text and where its piece ends in the original.
+    """
 
     text: str
     pieces: tuple[QuotedPiece, ...]
+    ends: tuple[tuple[int, int], ...] = ()
+
+    def original_offset(self, at: int) -> int:
+        """Where in the original text an offset in this one is that is not inside of a mark."""
+        behind = bisect_right(self.ends, at, key=lambda ends: ends[0]) - 1
+        masked_end, end = self.ends[behind] if behind >= 0 else (0, 0)
+        return end + at - masked_end
 
 
 def mask(text: str) -> Masked:
     """Replace each outermost quote, object, list and reference by a mark."""
     pieces: list[QuotedPiece] = []
     parts: list[str] = []
-    at = 0
+    ends: list[tuple[int, int]] = []
+    length = at = 0
     while at < len(text):
         piece = _piece_at(text, at)
         if piece is None:
             parts.append(text[at])
             at += 1
+            length += 1
             continue
         parts.append(f"{OPEN}{len(pieces)}{CLOSE}")
         pieces.append(piece)
         at += len(piece.source)
-    return Masked("".join(parts), tuple(pieces))
+        length += len(parts[-1])
+        ends.append((length, at))
+    return Masked("".join(parts), tuple(pieces), tuple(ends))
 
 
 def unmask(text: str, pieces: tuple[QuotedPiece, ...]) -> str:

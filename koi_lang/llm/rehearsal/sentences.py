@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from koi_lang.llm.rehearsal.languages import compile_words
 from koi_lang.llm.rehearsal.quoting import OPEN, QuotedPiece, mask, unmask
@@ -24,12 +24,16 @@ class Sentence:
     Attributes:
         depth: columns by which its line is indented; a bullet counts as deeper than the text around it.
         ending: the exclamation mark it ended with, which may be a part of what is to be said.
+        start: where in the playbook the sentence begins that it is, or is a part of.
+        end: where that ends, exclusive.
     """
 
     text: str
     pieces: tuple[QuotedPiece, ...]
     depth: int = 0
     ending: str = ""
+    start: int = 0
+    end: int = 0
 
     @property
     def source(self) -> str:
@@ -38,21 +42,45 @@ class Sentence:
 
     def with_text(self, text: str) -> Sentence:
         """A part of this sentence as a sentence."""
-        ending = self.ending if self.text.endswith(text) else ""
-        return Sentence(text.strip(), self.pieces, self.depth, ending)
+        return replace(self, text=text.strip(), ending=self.ending if self.text.endswith(text) else "")
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A line without its bullet, to which those that go on with it are joined.
+
+    Attributes:
+        begins: for each of the lines where it begins in `text`, and where in the masked playbook.
+    """
+
+    text: str
+    depth: int
+    begins: tuple[tuple[int, int], ...]
+
+    def joined(self, text: str, at: int) -> _Line:
+        """This line with another one behind it, which begins at an offset of the masked playbook."""
+        return _Line(f"{self.text} {text}", self.depth, (*self.begins, (len(self.text) + 1, at)))
+
+    def masked_offset(self, at: int) -> int:
+        """Where in the masked playbook an offset of `text` is."""
+        begin, masked = next(begins for begins in reversed(self.begins) if begins[0] <= at)
+        return masked + at - begin
 
 
 def sentences_of(playbook: str) -> list[Sentence]:
     """The instructions of a playbook in order; headings and descriptions of the agent are left out."""
-    masked = mask(_FENCE.sub("", playbook))
+    masked = mask(_FENCE.sub(lambda fence: " " * len(fence[0]), playbook))
     found: list[Sentence] = []
-    for line, depth in _lines(masked.text):
-        for part in _END.split(line):
+    for line in _lines(masked.text):
+        start = 0
+        for end in (*(gap.end() for gap in _END.finditer(line.text)), len(line.text)):
+            part, at, start = line.text[start:end].rstrip(), start, end
             text = without_lead(part.replace("**", ""))
             ending = "!" if text.endswith("!") else ""
             text = text.rstrip(" .;!")
             if re.search(rf"[^\W_]|{OPEN}", text) and not _is_background(text):
-                found.append(Sentence(text, masked.pieces, depth, ending))
+                span = (masked.original_offset(line.masked_offset(each)) for each in (at, at + len(part)))
+                found.append(Sentence(text, masked.pieces, line.depth, ending, *span))
     return found
 
 
@@ -64,21 +92,24 @@ def without_lead(text: str) -> str:
     return text
 
 
-def _lines(text: str) -> Iterator[tuple[str, int]]:
+def _lines(text: str) -> Iterator[_Line]:
     """Lines without bullets and their depth; a line that goes on in lower case is joined to the one before."""
-    pending, depth = "", 0
-    for raw in text.splitlines():
-        line = raw.strip()
-        if pending and _goes_on(pending, line):
-            pending = f"{pending} {line}"
+    pending: _Line | None = None
+    start = 0
+    for raw in text.splitlines(keepends=True):
+        line, indent = raw.strip(), len(raw) - len(raw.lstrip())
+        at = start + indent
+        start += len(raw)
+        if pending and pending.text and _goes_on(pending.text, line):
+            pending = pending.joined(line, at)
             continue
-        if pending:
-            yield pending, depth
+        if pending and pending.text:
+            yield pending
         bullet = compile_words(BULLET).match(line)
-        depth = len(raw) - len(raw.lstrip()) + (1 if bullet else 0)
-        pending = line[bullet.end() :] if bullet else line
-    if pending:
-        yield pending, depth
+        skipped = bullet.end() if bullet else 0
+        pending = _Line(line[skipped:], indent + (1 if bullet else 0), ((0, at + skipped),))
+    if pending and pending.text:
+        yield pending
 
 
 def _goes_on(pending: str, line: str) -> bool:
