@@ -65,10 +65,10 @@ def test_what_may_be_meant_is_left_alone(sentence: str) -> None:
     ],
 )
 def test_a_returned_object_that_may_fit_is_left_alone(sentence: str) -> None:
-    """Fields of the type, further ones, other objects and values inside of them get no warning about prose."""
+    """Fields of the type, further ones, other objects and values inside of them count as no slips."""
     text = 'role Clerk { can execute } agent Adder : Clerk { on add(args): { sum: number } { playbook "%s" } }'
 
-    assert CODES.isdisjoint(found.code for found in diagnostics_of_text(text % sentence, {}))
+    assert "E0622" not in [found.code for found in diagnostics_of_text(text % sentence, {})]
 
 
 def test_a_line_of_the_settings_turns_prose_off(tmp_path: Path) -> None:

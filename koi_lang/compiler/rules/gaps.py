@@ -23,8 +23,10 @@ COMMENT = re.compile(r"//[^\n]*|/\*(?s:.)*?\*/")
 HEAD = re.compile(r"\s*(?:(?:export\s+)?(?:agent|role|team|skill|mcp|prompt|run|package)\s|test\b)", re.IGNORECASE)
 NAMING = re.compile(r"\b(?:agent|role|team|skill|mcp|prompt)\b\s*")
 # Problems of a name that a gap may declare; the second ones may come from an import, too.
-MISSING = frozenset("E0205 E0210 E0222 E0223 E0232 E0234 E0235 E0239 E0245 E0307 E0311 E0312 E0316 E0413 E0434".split())
-IMPORTABLE = frozenset("E0201 E0202 E0203 E0204 E0206 E0207 E0208 E0221 E0226 E0231 E0244 E0321".split())
+MISSING = frozenset(
+    "E0205 E0210 E0222 E0223 E0232 E0234 E0235 E0239 E0245 E0307 E0311 E0312 E0316 E0413 E0434 E0621".split()
+)
+IMPORTABLE = frozenset("E0201 E0202 E0203 E0204 E0206 E0207 E0208 E0221 E0226 E0231 E0244 E0321 E0624".split())
 # Problems of something that a gap may use or set.
 UNUSED = frozenset("E0228 E0229 E0243 E0246 E0317 E0318".split())
 # Problems of what is missing altogether, each with a word that a gap holds if it may be there.

@@ -15,7 +15,7 @@ from koi_lang.compiler.imports import Unit
 from koi_lang.compiler.scope import ScopeVariable
 from koi_lang.compiler.symbols import Kind, Symbol, own_symbols
 from koi_lang.compiler.walk import Enclosing
-from koi_lang.diagnostics import LabeledSpan, suggestion
+from koi_lang.diagnostics import Edit, Fix, LabeledSpan, suggestion
 from koi_lang.source import Span
 
 Made = TypeVar("Made")
@@ -253,6 +253,15 @@ def with_permission(role: n.Role, permission: str) -> str:
         f"can {name.replace(':', ': ')}" for name in (*(each.name for each in role.capabilities), permission)
     )
     return f"write `role {role.name.name} {{ {can} }}`."
+
+
+def granting(role: Symbol, permission: str) -> tuple[Fix, ...]:
+    """The fix that gives a role one permission more; none where it lists none."""
+    if not isinstance(role.node, n.Role) or not role.node.capabilities:
+        return ()
+    shown, end = permission.replace(":", ": "), role.node.capabilities[-1].span.end
+    edit = Edit(role.unit.source, Span(end, end), f", can {shown}")
+    return (Fix(f"add `can {shown}` to `{role.name}`", (edit,)),)
 
 
 def place_of(symbol: Symbol, label: str) -> LabeledSpan:

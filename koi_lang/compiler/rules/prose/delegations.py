@@ -1,0 +1,109 @@
+"""Sentences of playbooks that let somebody else work: whom they ask, and whether somebody like that is there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from koi_lang.compiler import nodes as n
+from koi_lang.compiler.analysis import Analysis
+from koi_lang.compiler.rules.program import AnalysedProgram
+from koi_lang.compiler.rules.prose.abilities import Abilities
+from koi_lang.compiler.rules.prose.playbooks import PlaybookSentence, PlaybookText, playbook_texts
+from koi_lang.compiler.rules.prose.words import pattern, read_words
+from koi_lang.compiler.rules.table import Report, rule
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Somebody who is asked for something.
+
+    Attributes:
+        start: where the clause begins in the text.
+        name_start: where the name of who is asked begins; `end` is where the clause is understood to.
+        is_helper: whether it is said of agents, and hardly of the person at the terminal.
+    """
+
+    who: str
+    start: int
+    name_start: int
+    end: int
+    is_helper: bool
+
+    @property
+    def name_end(self) -> int:
+        """Where the name ends."""
+        return self.name_start + len(self.who)
+
+
+@rule("E0624", "warning")
+def asked_without_team(file: Analysis, report: Report) -> None:
+    """A sentence of a playbook asks somebody for help whom the agent cannot reach.
+
+    An agent delegates to members of the teams that it uses, else of those that it belongs to; without one, nobody but
+    the person at the terminal is there. Found are members and agents of the program that are in other teams, and
+    helpers such as a reviewer where there is no team at all, in English and Spanish.
+
+    Wrong:
+
+        role Writer { can delegate }
+        agent Author : Writer { on write(args) { playbook "Ask the reviewer to read your draft." } }
+
+    Right:
+
+        role Writer { can delegate }
+        agent Critic : Writer { on review(args) { return { good: true } } }
+        team Desk { reviewer: Critic }
+        agent Author : Writer {
+          uses team Desk
+          on write(args) { playbook "Ask the reviewer to read your draft." }
+        }
+    """
+    for text in report.program.for_file(playbook_texts, file):
+        members = Abilities(text.agent, file, report.program).members
+        if members is None:
+            continue
+        for asked in find_asked(text):
+            team = _team_with(asked.who, report.program)
+            if asked.who in members or not (team or (asked.is_helper and not members)):
+                continue
+            help = f"write `uses team {team}` in the agent." if team else "declare a team with it that the agent uses."
+            message = f"this sentence asks `{asked.who}`, whom `{text.agent.name.name}` cannot reach"
+            report.add(text.place(asked.start, asked.end), message, help=help)
+
+
+def find_asked(text: PlaybookText) -> Iterator[Asked]:
+    """Everybody whom the sentences of a text ask for something, whether they are there or not."""
+    for sentence in text.sentences:
+        for begin in sentence.clauses():
+            yield from _asked_in(sentence, begin)
+
+
+def _asked_in(sentence: PlaybookSentence, begin: int) -> Iterator[Asked]:
+    forms = read_words()["delegation"]
+    for form in (forms["qualified"], *forms["patterns"]):
+        found = pattern(form).match(sentence.prose, begin)
+        if found is not None:
+            start, (at, _), end = (sentence.start + begin, found.span("who"), sentence.start + found.end())
+            yield Asked(found["who"], start, sentence.start + at, end, _is_helper(found.groupdict()))
+            return
+
+
+def _is_helper(words: dict[str, str | None]) -> bool:
+    """Whether an agent is meant, whatever the program declares."""
+    forms = read_words()["delegation"]
+    if words.get("event") or words.get("sure"):
+        return pattern(rf"(?:{forms['helper']}|agent|member|team)").match(words["who"] or "") is not None
+    is_person = pattern(forms["enters"]).match(words.get("what") or "") is not None
+    return not is_person and pattern(forms["helper"]).match(words["who"] or "") is not None
+
+
+def _team_with(who: str, program: AnalysedProgram) -> str | None:
+    """The name of a team of the program that has a member of this name, or an agent so called."""
+    for file in program.files:
+        for team, _ in file.index.of(n.Team):
+            for member in team.members:
+                names = {member.key.name, getattr(member.value, "name", "").lower()}
+                if who in names:
+                    return team.name.name
+    return None

@@ -1,0 +1,149 @@
+"""Names in sentences of playbooks that nothing has, and that something nearly has."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+from koi_lang.compiler import nodes as n
+from koi_lang.compiler.analysis import Analysis
+from koi_lang.compiler.rules.actions import FIELDS
+from koi_lang.compiler.rules.program import handlers
+from koi_lang.compiler.rules.prose.abilities import Abilities
+from koi_lang.compiler.rules.prose.delegations import find_asked
+from koi_lang.compiler.rules.prose.playbooks import PlaybookText, playbook_texts
+from koi_lang.compiler.rules.state import fields_of
+from koi_lang.compiler.rules.table import Report, rule
+from koi_lang.diagnostics import SLIP_IN_FIVE, SLIP_IN_FOUR, nearest
+
+HOLE = re.compile(r"\{\{.*?\}\}|`{3}.*?`{3}", re.DOTALL)
+DOTTED = re.compile(r"(?<![\w.$@/:-])(?P<owner>\w+)(?P<separator>\.|::)(?P<name>[A-Za-z_]\w*)(?![\w/@-])")
+INTENT = re.compile(r"[\"']intent[\"']\s*:\s*[\"'](?P<name>\w+)[\"']")
+# A word that no language has: with an underscore or a capital letter inside.
+WRITTEN_NAME = re.compile(r"(?<![\w.$@/:<{-])(?P<name>[a-z]+(?:_[a-z]+)+|[a-z]+(?:[A-Z][a-z]+)+)(?![\w/@:.(-])")
+# Shorter words are alike by chance.
+LEAST = 5
+
+
+@dataclass(frozen=True, slots=True)
+class NameOwner:
+    """What has the names that may stand behind it, and what such a name is called."""
+
+    kind: str
+    separator: str
+    names: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class SlippedName:
+    """A name that nothing has: its offsets in a text, what it is none of, and what is to stand there."""
+
+    name: str
+    start: int
+    end: int
+    kind: str
+    near: str
+
+
+@rule("E0621", "warning")
+def misspelt_in_prose(file: Analysis, report: Report) -> None:
+    """A sentence of a playbook names something that does not exist, and that nearly does.
+
+    It may be a field of the state (`state.count`), an event of an agent or member (`Adder::add`), a member who is asked
+    for something, a function of a skill (`Prices.total`), a tool that is granted (`files.read_file`), or an action that
+    is written out. The model is left to guess what is meant, or asks for what nobody has. A name that the file writes
+    more than once counts as meant. `[check] prose = false` in `koi.toml` turns warnings about prose off.
+
+    Wrong:
+
+        in agent: state { count = 0 }  on tell(args) { playbook "Add 1 to state.cuont." }
+
+    Right:
+
+        in agent: state { count = 0 }  on tell(args) { playbook "Add 1 to state.count." }
+    """
+    for text in report.program.for_file(playbook_texts, file):
+        abilities = Abilities(text.agent, file, report.program)
+        seen: set[int] = set()
+        for slip in chain(
+            _find_dotted(text, abilities),
+            _find_members(text, abilities),
+            _find_actions(text),
+            _find_words(text, abilities),
+        ):
+            is_meant = len(re.findall(rf"\b{slip.name}\b", file.unit.source.text)) > 1
+            if is_meant or slip.start in seen:
+                continue
+            seen.add(slip.start)
+            message = f"this sentence names `{slip.name}`, which is no {slip.kind}"
+            fixes = text.replacement(slip.start, slip.end, slip.near)
+            report.add(text.place(slip.start, slip.end), message, help=f"did you mean `{slip.near}`?", fixes=fixes)
+
+
+def _owners(abilities: Abilities) -> Mapping[str, NameOwner]:
+    """What a sentence may name a part of: the state, agents and members, skills and servers that the agent uses."""
+    agent, file = abilities.agent, abilities.file
+    found = {"state": NameOwner("field of the state", ".", tuple(fields_of(agent)))}
+    agents = {name: file.table.find("agent", name) for name in file.table.names("agent")}
+    named = {name: symbol.node for name, symbol in agents.items() if symbol is not None}
+    members = {key: member for key, (member, _) in (abilities.members or {}).items()}
+    for name, node in {**named, **members}.items():
+        if isinstance(node, n.Agent):
+            found[name] = NameOwner(f"event of `{name}`", "::", tuple(each.name.name for each in handlers(node)))
+    for name, functions in abilities.functions.items():
+        found[name] = NameOwner(f"function of `{name}`", ".", tuple(each.name for each in functions if each.name))
+    for name, tools in abilities.tools.items():
+        if tools is not None:
+            found[name] = NameOwner(f"tool that `uses mcp {name}(…)` grants", ".", tools)
+    return found
+
+
+def _find_dotted(text: PlaybookText, abilities: Abilities) -> Iterator[SlippedName]:
+    """Names such as `state.count` and `member::event` outside of placeholders and examples of code."""
+    if "." not in text.text.value and "::" not in text.text.value:
+        return
+    owners = _owners(abilities)
+    prose = HOLE.sub(lambda found: " " * len(found[0]), text.text.value)
+    for found in DOTTED.finditer(prose):
+        owner, name, separator = owners.get(found["owner"]), found["name"], found["separator"]
+        if owner is None and separator == "::":
+            keys = [key for key, each in owners.items() if each.separator == "::"]
+            near = nearest(found["owner"], keys, alike=SLIP_IN_FOUR)
+            if near is not None:
+                yield SlippedName(found["owner"], *found.span("owner"), "member of the team", near)
+        elif owner is not None and owner.separator == separator and name not in owner.names:
+            near = nearest(name, owner.names, alike=SLIP_IN_FOUR)
+            if near is not None:
+                yield SlippedName(name, *found.span(), owner.kind, f"{found['owner']}{separator}{near}")
+
+
+def _find_members(text: PlaybookText, abilities: Abilities) -> Iterator[SlippedName]:
+    """Those who are asked for something in plain words."""
+    members = abilities.members or {}
+    known = {*members, *map(str.lower, abilities.file.table.names("agent"))}
+    for asked in find_asked(text) if members else ():
+        near = nearest(asked.who, members, alike=SLIP_IN_FOUR)
+        if len(asked.who) >= LEAST and asked.who.lower() not in known and near is not None:
+            yield SlippedName(asked.who, asked.name_start, asked.name_end, "member of the team", near)
+
+
+def _find_actions(text: PlaybookText) -> Iterator[SlippedName]:
+    """Actions that are written out as JSON."""
+    for found in INTENT.finditer(text.text.value):
+        near = None if found["name"] in FIELDS else nearest(found["name"], FIELDS, alike=SLIP_IN_FIVE)
+        if near is not None:
+            yield SlippedName(found["name"], *found.span("name"), "action", near)
+
+
+def _find_words(text: PlaybookText, abilities: Abilities) -> Iterator[SlippedName]:
+    """Words that look like names of code, and are nearly one of those that the agent has."""
+    found = list(WRITTEN_NAME.finditer(text.prose))
+    if not found:
+        return
+    known = {name for owner in _owners(abilities).values() for name in owner.names} | FIELDS.keys()
+    for word in found:
+        near = None if word["name"] in known else nearest(word["name"], known, alike=SLIP_IN_FIVE)
+        if near is not None:
+            yield SlippedName(word["name"], *word.span("name"), "name of anything here", near)
