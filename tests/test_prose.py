@@ -9,6 +9,8 @@ import pytest
 from koi_lang.compiler.rules.prose import CODES
 from koi_lang.program import build
 from tests.projects import Project
+from tests.prose_corpus import CODES as KINDS
+from tests.prose_corpus import judge, measure, playbooks
 from tests.support import HERE, diagnostics_of_text
 
 ROOT = HERE.parent
@@ -17,6 +19,9 @@ PROGRAMS = sorted(
     for folder in (ROOT / "examples", ROOT / "koi_lang", HERE / "koi", HERE / "data" / "projects")
     for path in folder.rglob("*.koi")
 )
+PAGE = (ROOT / "docs" / "prose.md").read_text("utf-8")
+# Of the seeded faults so many are found at least, and so many warnings are about one.
+LEAST_RECALL, LEAST_PRECISION = 0.6, 0.95
 KEEPER = """
 role Clerk {{ can execute }}
 agent Keeper : Clerk {{ state {{ counter = 0 }} on work(args) {{ playbook "{}" }} }}
@@ -85,3 +90,48 @@ def test_a_line_of_the_settings_turns_prose_off(tmp_path: Path) -> None:
     assert (0, "keeper.koi: no problems\n") == (silent.returncode, silent.stderr)
     assert "must be true or false" in wrong.stderr
     assert "Traceback" not in wrong.stderr
+
+
+@pytest.mark.parametrize("name", ["tuned", "held_out"])
+def test_seeded_faults_are_found(name: str) -> None:
+    """Most faults of realistic playbooks are found, nearly all warnings are about one, and the manual says how many."""
+    figures = measure(list(playbooks(name)))
+
+    assert figures.recall >= LEAST_RECALL
+    assert figures.precision >= LEAST_PRECISION
+    assert (
+        f"| {name.replace('_', ' ')} | {figures.faults} | {figures.found} | {figures.sound} | {figures.wrong} |" in PAGE
+    )
+
+
+def test_the_corpus_is_large_enough() -> None:
+    """There are 60 faults and as many playbooks without one, a third of them held out, each fault of a known kind."""
+    tuned, held_out = list(playbooks("tuned")), list(playbooks("held_out"))
+    faults = [each for each in tuned + held_out if each.fault is not None]
+
+    assert len(faults) >= 60
+    assert len(tuned) + len(held_out) - len(faults) >= 60
+    assert len(held_out) * 3 >= len(tuned)
+    assert {each.kind for each in faults} == set(KINDS)
+
+
+def test_playbooks_without_faults_are_left_alone() -> None:
+    """Sentences that only look like faults have no warning."""
+    assert [wrong for each in playbooks("tuned") for wrong in judge(each)[1]] == []
+
+
+def test_fixes_mend_what_is_wrong() -> None:
+    """What an editor offers to do takes the warning away, and brings no other one about prose."""
+    mended, left = set[str](), []
+    for playbook in playbooks("tuned"):
+        warnings = playbook.warnings()
+        for code, fix in ((warning.code, fix) for warning in warnings for fix in warning.fixes):
+            text = playbook.source
+            for edit in sorted(fix.edits, key=lambda each: each.span, reverse=True):
+                text = f"{text[: edit.span.start]}{edit.text}{text[edit.span.end :]}"
+            codes = [each.code for each in diagnostics_of_text(text, {}) if each.code in CODES]
+            mended.add(code)
+            left += codes if len(codes) >= len(warnings) else []
+
+    assert {"E0621", "E0622", "E0623", "E0627"} <= mended
+    assert left == []

@@ -57,7 +57,7 @@ class _Line:
     depth: int
     begins: tuple[tuple[int, int], ...]
 
-    def joined(self, text: str, at: int) -> _Line:
+    def join(self, text: str, at: int) -> _Line:
         """This line with another one behind it, which begins at an offset of the masked playbook."""
         return _Line(f"{self.text} {text}", self.depth, (*self.begins, (len(self.text) + 1, at)))
 
@@ -101,7 +101,7 @@ def _lines(text: str) -> Iterator[_Line]:
         at = start + indent
         start += len(raw)
         if pending and pending.text and _goes_on(pending.text, line):
-            pending = pending.joined(line, at)
+            pending = pending.join(line, at)
             continue
         if pending and pending.text:
             yield pending

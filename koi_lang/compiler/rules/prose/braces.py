@@ -1,0 +1,77 @@
+"""Places for values in playbooks, in braces of other systems than those that are filled in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from koi_lang.compiler import nodes as n
+from koi_lang.compiler.analysis import Analysis
+from koi_lang.compiler.declared_types import resolve_type
+from koi_lang.compiler.rules.program import Use
+from koi_lang.compiler.rules.prose.playbooks import PlaybookText, playbook_texts
+from koi_lang.compiler.rules.prose.words import pattern
+from koi_lang.compiler.rules.scopes import in_handler
+from koi_lang.compiler.rules.table import Report, rule
+from koi_lang.compiler.templates import PURE
+
+PATH = r"(?P<root>[A-Za-z_]\w*)(?P<path>(?:\??\.[A-Za-z_]\w*|\[\d+\])+)"
+# Of other systems: `[[args.x]]`, `%args.x%`, `<%= args.x %>`, `$args.x`, `<args.x>`, and braces that are not closed.
+FORMS = tuple(
+    re.compile(form.replace("PATH", PATH))
+    for form in (
+        r"\[\[\s*PATH\s*\]\]", r"%\s?PATH\s?%", r"%\(PATH\)s?", r"<%=?\s*PATH\s*%>", r"\{%\s*PATH\s*%\}",
+        r"(?<![\w$])\$PATH", r"<PATH>", r"\(\(\s*PATH\s*\)\)", r"@\{\s*PATH\s*\}", r"(?<!\{)\{\{\s*PATH\s*\}(?!\})",
+        r"(?<![\w${])\{\s*PATH\s*\}\}",
+    )
+)  # fmt: skip
+NAME = re.compile(r"(?<![\w${<])\{(?P<name>[A-Za-z_]\w*)\}(?!\})")
+# What stands before an object with one field.
+OBJECT = r"(?:{answer}|as|with|like|form|object|json|result|data|payload|updates?|an?|como|con|objeto|resultado|un)\W*$"
+
+
+@rule("E0627", "warning")
+def foreign_braces(file: Analysis, report: Report) -> None:
+    """A playbook has a place for a value in braces that nothing fills.
+
+    Values stand in two braces, `{{args.name}}`. What other systems write, `[[args.name]]`, `%args.name%`,
+    `<%= args.name %>`, `$args.name`, `{name}`, and braces that are not closed stay as they are, and the model reads
+    them so.
+
+    Wrong:
+
+        in handler: playbook "Greet [[args.name]]."
+
+    Right:
+
+        in handler: playbook "Greet {{args.name}}."
+    """
+    for text in report.program.for_file(playbook_texts, file):
+        scope = in_handler(Use(file, text.around), report.program)
+        roots = scope.roots - PURE
+        for start, end, value in (*_paths(text, roots), *_fields(text)):
+            found = text.text.value[start:end]
+            fixes = text.replacement(start, end, f"{{{{{value}}}}}")
+            help = f"write `{{{{{value}}}}}`."
+            report.add(text.place(start, end), f"`{found}` is not filled in", help=help, fixes=fixes)
+
+
+def _paths(text: PlaybookText, roots: frozenset[str]) -> Iterator[tuple[int, int, str]]:
+    """Paths from a known root in braces of other systems."""
+    for form in FORMS:
+        for found in form.finditer(text.unfenced_text):
+            if found["root"] in roots:
+                yield *found.span(), f"{found['root']}{found['path']}"
+
+
+def _fields(text: PlaybookText) -> Iterator[tuple[int, int, str]]:
+    """Fields of the payload in single braces, where these are no object."""
+    handler = text.around.function
+    if "{" not in text.text.value or not isinstance(handler, n.Handler) or not handler.parameters:
+        return
+    type = handler.parameters[0].type
+    fields = [] if type is None else [field.name for field in resolve_type(type, text.file.table).fields]
+    for found in NAME.finditer(text.unfenced_text) if fields else ():
+        before = text.unfenced_text[max(0, found.start() - 40) : found.start()]
+        if found["name"] in fields and not pattern(rf"\b{OBJECT}").search(before):
+            yield *found.span(), f"args.{found['name']}"

@@ -1,0 +1,97 @@
+"""Sentences of playbooks that ask for what the role of the agent does not permit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from koi_lang.compiler import nodes as n
+from koi_lang.compiler.analysis import Analysis
+from koi_lang.compiler.rules.program import granting, place_of, with_permission
+from koi_lang.compiler.rules.prose.abilities import Abilities
+from koi_lang.compiler.rules.prose.delegations import find_asked
+from koi_lang.compiler.rules.prose.playbooks import PlaybookSentence, PlaybookText, playbook_texts
+from koi_lang.compiler.rules.prose.words import Capability, pattern, read_capabilities
+from koi_lang.compiler.rules.state import fields_of
+from koi_lang.compiler.rules.table import Report, rule
+
+
+@dataclass(frozen=True, slots=True)
+class NeededPermission:
+    """A permission that a clause of a sentence takes: offsets in the text, and what could do the same."""
+
+    permission: str
+    start: int
+    end: int
+
+
+@rule("E0623", "warning")
+def not_permitted_in_prose(file: Analysis, report: Report) -> None:
+    """A sentence of a playbook asks for something that the role of the agent does not permit.
+
+    The action is not in what the model is told of, and is refused if it is asked for. Looked for are commands, the
+    registry, the state, files, pages of the web, and members of a team, in English and Spanish; nothing is said where a
+    skill, a server or a member of the team may do it. One message an agent and permission.
+
+    Wrong:
+
+        role Reader { can read }
+        agent Clerk : Reader { on check(args) { playbook "Run the tests and say which fail." } }
+
+    Right:
+
+        role Tester { can execute }
+        agent Clerk : Tester { on check(args) { playbook "Run the tests and say which fail." } }
+    """
+    seen: set[tuple[n.Agent, str]] = set()
+    for text in report.program.for_file(playbook_texts, file):
+        abilities = Abilities(text.agent, file, report.program)
+        for needed in find_needed(text, abilities):
+            if (text.agent, needed.permission) in seen or abilities.role is None:
+                continue
+            seen.add((text.agent, needed.permission))
+            _report(needed, text, abilities, report)
+
+
+def _report(needed: NeededPermission, text: PlaybookText, abilities: Abilities, report: Report) -> None:
+    role, agent = abilities.role, text.agent.name.name
+    assert role is not None
+    assert isinstance(role.node, n.Role)
+    report.add(
+        text.place(needed.start, needed.end),
+        f"`{agent}` may not do what this sentence asks for",
+        label=f"needs the permission `{needed.permission}`",
+        others=[place_of(role, f"the role of `{agent}`")],
+        help=with_permission(role.node, needed.permission),
+        fixes=granting(role, needed.permission),
+    )
+
+
+def find_needed(text: PlaybookText, abilities: Abilities) -> Iterator[NeededPermission]:
+    """What the sentences of a text take and nothing of an agent has."""
+    for needed, capability in needed_in(text):
+        can_be_done = not capability.is_own and abilities.can_have_done(capability.means, capability.words)
+        if not can_be_done and not abilities.may(capability.means):
+            yield needed
+    if not abilities.may(["delegate"]):
+        for asked in find_asked(text):
+            if asked.who in (abilities.members or ()):
+                yield NeededPermission("delegate", asked.start, asked.end)
+
+
+def needed_in(text: PlaybookText) -> Iterator[tuple[NeededPermission, Capability]]:
+    """What the sentences of a text take, with the entry of the table that says so."""
+    fields = fields_of(text.agent)
+    for sentence in text.sentences:
+        for begin in sentence.clauses():
+            for capability in read_capabilities():
+                found = _match(capability.patterns, sentence, begin)
+                if found is not None and found.groupdict().get("field") in (None, *fields):
+                    at = sentence.start
+                    yield NeededPermission(capability.permission, at + begin, at + found.end()), capability
+
+
+def _match(patterns: tuple[str, ...], sentence: PlaybookSentence, begin: int) -> re.Match[str] | None:
+    found = (pattern(each).match(sentence.prose, begin) for each in patterns)
+    return next((match for match in found if match is not None), None)

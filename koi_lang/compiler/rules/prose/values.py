@@ -1,0 +1,98 @@
+"""Values that sentences of playbooks use, and that nothing brings: no question, no result, no payload, no state."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from koi_lang.compiler.analysis import Analysis
+from koi_lang.compiler.rules.prose.payloads import payload_names
+from koi_lang.compiler.rules.prose.playbooks import PlaybookSentence, PlaybookText, playbook_texts
+from koi_lang.compiler.rules.prose.words import pattern, read_words
+from koi_lang.compiler.rules.state import fields_of
+from koi_lang.compiler.rules.table import Report, rule
+from koi_lang.diagnostics import nearest
+
+RESULT = re.compile(r"\$\{\s*(?P<id>\w+)\.output\b")
+ID = re.compile(r"[\"']id[\"']\s*:\s*[\"'](\w+)[\"']")
+ANGLES = re.compile(r"(?<!\w)<(?P<words>[A-Za-zÁ-ú][\wÁ-ú' ]*)>")
+CAPITAL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|_")
+
+
+@rule("E0626", "warning")
+def value_from_nowhere(file: Analysis, report: Report) -> None:
+    """A sentence of a playbook uses a value that nothing before it has brought.
+
+    It may be an answer where nothing was asked, a name or the like of a person who was not asked for it, or the result
+    of an action, `${found.output}`, where no action is called so. The model makes something up, or nothing is filled
+    in. Sentences in English and Spanish are read; what a payload or the state may hold is left alone.
+
+    Wrong:
+
+        in agent: on start() { playbook "Say hello. Then greet them by name." }
+
+    Right:
+
+        in agent: on start() { playbook "Ask for their name. Then greet them by name." }
+    """
+    for text in report.program.for_file(playbook_texts, file):
+        for start, end, what, help in (*_results(text), *_personal(text, report)):
+            report.add(text.place(start, end), f"nothing in this playbook brings {what}", help=help)
+
+
+Unbrought = tuple[int, int, str, str]
+
+
+def _results(text: PlaybookText) -> Iterator[Unbrought]:
+    """Results of actions that are not among those written out in the text."""
+    ids = ID.findall(text.text.value)
+    for found in RESULT.finditer(text.text.value):
+        if text.is_whole and ids and found["id"] not in ids:
+            near = nearest(found["id"], ids)
+            help = (
+                f"did you mean `${{{near}.output}}`?"
+                if near
+                else f"the actions are called {', '.join(f'`{each}`' for each in ids)}."
+            )
+            yield *found.span("id"), f"`{found['id']}.output`", help
+
+
+def _personal(text: PlaybookText, report: Report) -> Iterator[Unbrought]:
+    """Answers, names and what else a person is asked for, where nothing before has asked."""
+    payload = payload_names(text.around, text.file, report.program)
+    if not text.is_whole or payload is None:
+        return
+    words = read_words()["values"]
+    known = " ".join(CAPITAL.sub(" ", name) for name in (*payload, *fields_of(text.agent)))
+    for sentence in (each for each in text.sentences if not each.is_negated):
+        for start, end, thing in _uses(sentence, words):
+            before = text.text.value[: sentence.start + start]
+            may_know = "{{" in before + sentence.written or pattern(rf"\b{words['obtains']}\b|\?").search(before)
+            if not may_know and not _is_mentioned(thing, f"{before} {known}"):
+                asked = "it" if thing == "answer" else f"the {thing}"
+                help = f"ask for {asked} first, or take it from the payload: `{{{{args.…}}}}`."
+                yield sentence.start + start, sentence.start + end, f"the {thing}", help
+
+
+def _uses(sentence: PlaybookSentence, words: Mapping[str, str]) -> Iterator[tuple[int, int, str]]:
+    """What a sentence uses: offsets in it, and what it is called."""
+    prose, written = sentence.prose, sentence.written
+    for found in pattern(rf"(?<!\w)(?:{words['by_name']})").finditer(prose):
+        yield *found.span(), "name"
+    use = rf"(?<!\w)(?:{words['use']}) {{gap}}"
+    for found in pattern(rf"{use}(?P<thing>{words['reply']})\b").finditer(prose):
+        yield *found.span("thing"), "answer"
+    for found in pattern(rf"{use}(?P<thing>(?:{words['owner']}) (?P<what>{words['personal']}))\b").finditer(prose):
+        yield *found.span("thing"), found["what"]
+    is_shown = pattern(r"\s*(?:{print})\b").match(prose) is not None
+    for found in ANGLES.finditer(written) if is_shown else ():
+        last = pattern(rf"(?:.*\W)?(?P<what>{words['personal']})").fullmatch(found["words"])
+        if last and f"</{found['words']}>" not in written:
+            yield *found.span(), last["what"]
+
+
+def _is_mentioned(thing: str, text: str) -> bool:
+    """Whether a thing is spoken of, in one form or another."""
+    return any(
+        re.search(rf"\b{re.escape(word[:6])}", text, re.IGNORECASE) for word in re.findall(r"[^\W\d_]{3,}", thing)
+    )
