@@ -9,7 +9,7 @@ from functools import cache, partial
 from hashlib import sha256
 from typing import Any
 
-from lark import Lark, TextSlice
+from lark import Lark, TextSlice, Tree
 from lark.exceptions import UnexpectedInput
 
 from koi_lang import resources, settings
@@ -19,6 +19,12 @@ from koi_lang.compiler.syntax_errors import Surroundings, explain, explain_neigh
 from koi_lang.diagnostics import Diagnostic, LabeledSpan
 from koi_lang.source import Source, Span
 
+OPTIONS: dict[str, Any] = {
+    "parser": "lalr",
+    "start": ["program", "expression"],
+    "keep_all_tokens": True,
+    "maybe_placeholders": True,
+}
 # What may stand between two statements on one line that are not kept apart.
 BESIDE = re.compile(r"(?:[^\S\n]|/\*[^\n]*?\*/)*+")
 
@@ -59,6 +65,14 @@ def parse_expression(source: Source, span: Span) -> tuple[n.Expression | None, D
     except _ProblemError as error:
         return None, error.explain()
     return (found if isinstance(found, n.Expression) else None), None
+
+
+def parse_tokens(text: str) -> Tree[Any] | None:
+    """The tree of the grammar of a file, with every token; comments stand between these. None if it has errors."""
+    try:
+        return _token_parser().parse(text, start="program")
+    except UnexpectedInput:
+        return None
 
 
 class _ProblemError(Exception):
@@ -107,13 +121,14 @@ def _lark() -> tuple[Lark, Builder]:
     """The parser with its builder; its tables are kept in the cache folder."""
     builder = Builder()
     text = resources.grammar().read_text("utf-8")
-    options = {
-        "parser": "lalr",
-        "start": ["program", "expression"],
-        "keep_all_tokens": True,
-        "maybe_placeholders": True,
-    }
-    return Lark(text, transformer=builder, cache=_tables(text), **options), builder
+    return Lark(text, transformer=builder, cache=_tables(text), **OPTIONS), builder
+
+
+@cache
+def _token_parser() -> Lark:
+    """The parser without a builder; it uses the same tables."""
+    text = resources.grammar().read_text("utf-8")
+    return Lark(text, cache=_tables(text), **OPTIONS)
 
 
 def _tables(grammar: str) -> str | bool:
