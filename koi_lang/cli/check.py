@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -15,9 +14,9 @@ from koi_lang.cli.ui.colours import colour_option
 from koi_lang.cli.ui.messages import show_diagnostics
 from koi_lang.cli.ui.text import count_text
 from koi_lang.diagnostics import Diagnostic
-from koi_lang.errors import EXIT_SOURCE, UsageError
+from koi_lang.errors import EXIT_SOURCE
 from koi_lang.program import build
-from koi_lang.program.files import inside
+from koi_lang.program.files import programs
 from koi_lang.setup.name_warnings import mistyped_models
 
 
@@ -41,17 +40,6 @@ def command(files: Sequence[str], strict: bool, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps([diagnostic.as_data() for diagnostic in found], indent=2))
     sys.exit(EXIT_SOURCE if is_broken else 0)
-
-
-def programs(paths: Sequence[str]) -> list[str]:
-    """The files that paths name, each once, those of a folder in the order of their names. Raises UsageError."""
-    files: dict[str, None] = {}
-    for path in paths:
-        found = [path] if not os.path.isdir(path) else sorted(str(file) for file in inside(Path(path), ".koi"))
-        if not found:
-            raise UsageError(f"there is no `*.koi` in `{path}`", help="name a file, or a folder with programs.")
-        files |= dict.fromkeys(found)
-    return list(files)
 
 
 def _summary(file: str, diagnostics: tuple[Diagnostic, ...]) -> str:

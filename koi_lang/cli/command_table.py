@@ -12,6 +12,7 @@ COMMANDS = {
     "test": "Run the tests of programs.",
     "eval": "Carry out the evals of programs, and measure what comes of them.",
     "check": "Report the problems of a program without running it.",
+    "fmt": "Lay out programs in the one layout of Koi.",
     "compile": "Write the Python module of a program.",
     "audit": "Show what a model may do on behalf of each agent.",
     "prompt": "Print the request that a model would be sent, and send nothing.",

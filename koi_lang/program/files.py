@@ -5,12 +5,13 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from importlib.machinery import PathFinder
 from pathlib import Path
 
 from koi_lang import resources
+from koi_lang.errors import UsageError
 
 SUFFIX = ".koi"
 PASSED_OVER = frozenset({"node_modules", "__pycache__"})
@@ -75,6 +76,17 @@ def inside(folder: Path, suffix: str) -> Iterator[Path]:
     for here, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not is_tool_folder(Path(here, name))]
         yield from (Path(here, name) for name in names if name.endswith(suffix))
+
+
+def programs(paths: Sequence[str]) -> list[str]:
+    """The files that paths name, each once, those of a folder in the order of their names. Raises UsageError."""
+    files: dict[str, None] = {}
+    for path in paths:
+        found = [path] if not os.path.isdir(path) else sorted(str(file) for file in inside(Path(path), SUFFIX))
+        if not found:
+            raise UsageError(f"there is no `*.koi` in `{path}`", help="name a file, or a folder with programs.")
+        files |= dict.fromkeys(found)
+    return list(files)
 
 
 def is_tool_folder(folder: Path) -> bool:
