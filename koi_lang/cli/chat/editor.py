@@ -19,11 +19,11 @@ from prompt_toolkit.styles import Style
 from koi_lang.cli.chat import keys
 from koi_lang.cli.chat.commands import COMMANDS
 from koi_lang.cli.chat.conversation import ChatConversation
-from koi_lang.cli.chat.history import InputHistory
 from koi_lang.cli.chat.images import pasted_files
 from koi_lang.cli.chat.scrollback import CapturedStream, Scrollback
 from koi_lang.cli.chat.view import GrowingText, Request, options_of, request_text
 from koi_lang.cli.ui.approval_question import Paper
+from koi_lang.cli.ui.input_history import InputHistory
 from koi_lang.cli.ui.markdown import LEAST_COLUMNS, render_markdown, wrap_text
 from koi_lang.cli.ui.text import COLOUR, RED, WEAK, Theme, fit_text, one_line
 from koi_lang.errors import KoiError

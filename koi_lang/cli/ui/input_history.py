@@ -8,7 +8,7 @@ from pathlib import Path
 
 from prompt_toolkit.history import FileHistory
 
-NAME = "chat-history"
+CHAT = "chat-history"
 # Characters of the file; what is older is left out when it is read.
 MOST = 1 << 19
 
@@ -19,10 +19,13 @@ class InputHistory(FileHistory):
     Args:
         redact: takes secrets out of a text.
         counts: whether what is typed now is to be kept.
+        name: of the file, beside the journals of the folder.
     """
 
-    def __init__(self, folder: Path, redact: Callable[[str], str], counts: Callable[[], bool]) -> None:
-        self._path = folder / ".koi" / NAME
+    def __init__(
+        self, folder: Path, redact: Callable[[str], str], counts: Callable[[], bool], name: str = CHAT
+    ) -> None:
+        self._path = folder / ".koi" / name
         super().__init__(str(self._path))
         self._redact, self._counts = redact, counts
 
