@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
+from types import ModuleType
 from typing import Any
 
 from koi_lang.errors import KoiError
@@ -23,6 +24,7 @@ from koi_lang.runtime.mcp.permissions import allowed_patterns, model_permission
 from koi_lang.runtime.mcp.remote import RemoteAgent
 from koi_lang.runtime.narrowing import narrowed_to
 from koi_lang.runtime.playbook.delegation import reachable
+from koi_lang.runtime.run import Run
 from koi_lang.sessions.audited_narrowings import NarrowedCall, narrowed_calls
 from koi_lang.settings import project
 
@@ -53,12 +55,15 @@ def audit(
     module = loader.load(file)
     added = additions(module, use_installed=use_installed)
     run = run_of(module, _no_model, limits=limits, allow=allow, restrictions=restrictions, added=added)
+    rules = {"rules": found} if (found := _rules(allow, restrictions)) else {}
+    return [{**audited, **rules} for audited in audit_run(run, module, narrowed_calls(build.check(file).files))]
+
+
+def audit_run(run: Run, module: ModuleType, calls: Sequence[NarrowedCall] = ()) -> list[dict[str, Any]]:
+    """The same for the agents that a module leads to, in a run; `calls` are those that its code narrows."""
     hosts = project.allowed_hosts(run.folder)
     agents = [run.agent(agent) for agent in declarations.agents_of(module)]
-    calls = narrowed_calls(build.check(file).files)
-    rules = {"rules": found} if (found := _rules(allow, restrictions)) else {}
-    told = {agent.name: {"narrowed": list(_audit_calls(agent, agents, calls)), **rules} for agent in agents}
-    return [{**_audit_agent(agent, hosts), **told[agent.name]} for agent in agents]
+    return [{**_audit_agent(agent, hosts), "narrowed": list(_audit_calls(agent, agents, calls))} for agent in agents]
 
 
 def _rules(allow: Sequence[str], restrictions: Restrictions) -> dict[str, list[str]]:
