@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import linecache
 import os
 import traceback
 from collections.abc import Iterable, Iterator
@@ -157,7 +158,7 @@ def _source(path: str) -> Source:
     try:
         return decode(Path(path).read_bytes(), path)
     except (OSError, UnicodeDecodeError):
-        return Source(path, "")
+        return Source(path, "".join(linecache.getlines(path)))  # what was typed is no file
 
 
 def _span(source: Source, frame: traceback.FrameSummary) -> Span:

@@ -106,7 +106,8 @@ def as_program(text: str, path: str, folder: str) -> str:
     if not code.has_statements:
         return declared
     before = f"{declared.rstrip()}\n\n" if declared.strip() else ""
-    head, tail = wrapper(visible_names(code), text[code.statements :])
+    names = visible_names(Source(path, code.declarations), {})
+    head, tail = wrapper(names, text[code.statements :])
     return f"{before}{head}\n{text[code.statements :]}\n{tail}\nrun {AGENT}.{EVENT}()\n"
 
 
@@ -137,10 +138,10 @@ def wrapper(names: SymbolTable, statements: str, variables: Sequence[str] = ()) 
     return f"role {AGENT} {{ {role} }} {agent}", "} }"
 
 
-def visible_names(code: TypedCode, more: Mapping[str, str] | None = None) -> SymbolTable:
-    """What statements behind some declarations can mention; `more` are texts in the place of files."""
-    files = TextFiles({**(more or {}), code.source.path: code.declarations})
-    return table_of(load(code.source.path, files).units[0])
+def visible_names(declarations: Source, texts: Mapping[str, str]) -> SymbolTable:
+    """What code behind some declarations can mention; `texts` stand in the place of files."""
+    files = TextFiles({**texts, declarations.path: declarations.text})
+    return table_of(load(declarations.path, files).units[0])
 
 
 def _outermost(text: str) -> Iterator[int]:
