@@ -8,6 +8,7 @@ COMMANDS = {
     "lsp": "Serve an editor: problems while typing, completion, definitions.",
     "serve": "Serve the exposed agents of a program to other programs.",
     "chat": "Talk to an agent of a program.",
+    "repl": "Type declarations and statements, and see what they give.",
     "rpc": "Let another program run and steer a program.",
     "test": "Run the tests of programs.",
     "eval": "Carry out the evals of programs, and measure what comes of them.",

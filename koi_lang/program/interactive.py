@@ -304,12 +304,12 @@ def _own_problem(problem: Diagnostic, part: _Part) -> Diagnostic | None:
         return None
     source = Source(part.path, part.text)
 
-    def moved(old: LabeledSpan) -> LabeledSpan:
+    def move(old: LabeledSpan) -> LabeledSpan:
         begin, end = (min(max(0, offset - start), len(part.text)) for offset in old.span)
         return LabeledSpan(source, Span(begin, max(begin + 1, end)), old.label)
 
-    others = tuple(moved(other) for other in problem.others if other.source.path == part.path)
-    return replace(problem, place=moved(place), others=others)
+    others = tuple(move(other) for other in problem.others if other.source.path == part.path)
+    return replace(problem, place=move(place), others=others)
 
 
 def _statements_in(text: str) -> Sequence[n.Statement]:

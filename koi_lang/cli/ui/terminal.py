@@ -90,6 +90,11 @@ class Terminal:
             line = await self._ask_line(question, above)
         return choose_option(line.strip(), options)
 
+    async def read_line(self) -> str | None:
+        """The next line that is typed or piped in, without its end; None behind the last one."""
+        async with self._turn:
+            return await self._line()
+
     async def _ask_line(self, question: str, above: Sequence[str] = ()) -> str:
         """The line that answers a question, with some lines above it. Raises NobodyToAskError at the end."""
         with self.hold():

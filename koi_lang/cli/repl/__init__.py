@@ -1,0 +1,28 @@
+"""`koi repl`."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from koi_lang.cli.options import options_from, running_options
+from koi_lang.lazy import lazy_module
+
+if TYPE_CHECKING:
+    from koi_lang.cli.repl import start
+else:
+    start = lazy_module("koi_lang.cli.repl.start")
+
+
+@click.command()
+@click.argument("file", required=False)
+@running_options("the whole session", "of an entry")
+@click.option("--plain", is_flag=True, help="Read lines as they are, without completion; KOI_PLAIN=1 does, too.")
+def command(file: str | None, strict: bool, no_cache: bool, **given: Any) -> None:
+    """Type declarations and statements, and see what they give; begin with the declarations of FILE.
+
+    `:help` lists the commands. What is not typed at a terminal is read to its end.
+    """
+    sys.exit(start.converse(file, options_from(given)))
