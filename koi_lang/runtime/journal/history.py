@@ -31,7 +31,7 @@ from koi_lang.runtime.replay.doubts import Decide, stop_always
 from koi_lang.runtime.replay.effect_inputs import is_same_input
 from koi_lang.runtime.replay.location import Path, current_place
 from koi_lang.runtime.replay.ordering import BEGIN, END, FIRED, LATE
-from koi_lang.runtime.replay.policies import BRANCH, POLICIES, Mode
+from koi_lang.runtime.replay.policies import POLICIES, Mode
 
 RESUMED = "resumed"
 # Why an answer ended that was not read to its end.
@@ -72,7 +72,8 @@ class History:
     Args:
         entries: what counts of its journal.
         mode: what its outcomes are for. To `resume` the run they must be what the program asks for; a `branch` leaves
-            them where the program, or an answer, has changed; a `replay` takes them and nothing else.
+            them where the program, or an answer, has changed; a `rerun` is a branch that its person sees from the
+            beginning; a `replay` takes them and nothing else.
         redact: takes secrets out of a text, as it did when the journal was written.
         decide: says what becomes of an effect in doubt, when it is met.
         parent: for a branch, all entries of the run that it goes on from, also those that do not count for it.
@@ -99,7 +100,7 @@ class History:
         self.policy, self._redact, self.decide = POLICIES[mode], redact, decide
         self.entries = tuple(entries)
         self._found = {(entry.kind, entry.path): entry for entry in self.entries}
-        self._left = unsafe_effects(parent) if self.policy is BRANCH else []
+        self._left = unsafe_effects(parent) if self.policy.is_branch else []
         self._models = _models_by_agent(self.entries) if keeps_models else {}
         self._passes_on = any(entry.kind in PASSED_ON and entry.lacks_secret for entry in self.entries)
         self._wrote: dict[Path, list[str]] = {}

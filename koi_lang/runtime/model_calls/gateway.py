@@ -18,7 +18,7 @@ from koi_lang.runtime.budget.limits import UNPAID, BudgetAccount, LimitReachedEr
 from koi_lang.runtime.budget.payment import Payment
 from koi_lang.runtime.model_calls.answer_stream import AnswerStream, ModelRequest
 from koi_lang.runtime.model_calls.pool import Connect, Connections
-from koi_lang.runtime.replay.answers import RecordedBefore, recall_answer
+from koi_lang.runtime.replay.answers import RecordedBefore, RequestIdentity, recall_answer
 from koi_lang.runtime.replay.error_records import data_of
 from koi_lang.runtime.replay.location import Path, current_place, leaf_path
 from koi_lang.runtime.replay.request_digest import ToldDigests
@@ -101,7 +101,7 @@ class ModelGateway:
         async with self._connections.hold_open(self.of(agent, use)) as model:
             path, place = leaf_path("model"), current_place()
             news = self._told.news(place, request, agent.name) if run.recorder.is_kept else None
-            before = None if news is None else self._before(model, path, news.fingerprint)
+            before = None if news is None else self._before(model, path, request, news.fingerprint)
             if not request.json and before is not None and before.lacks_secret:
                 before = None  # the text is passed on as it is; what a playbook does with it is looked at there
             with Payment(run, agent.name, spending) as payment:
@@ -197,10 +197,12 @@ class ModelGateway:
             self._unpriced.add(name)
             self._run.host.log(f"the price of `{name}` is not known, so no budget in usd bounds what it takes")
 
-    def _before(self, model: Adapter, path: Path, fingerprint: str) -> RecordedBefore | None:
+    def _before(self, model: Adapter, path: Path, request: Request, fingerprint: str) -> RecordedBefore | None:
         """What is known of the answer beforehand; None when the model is to be asked."""
         run, is_repeatable = self._run, model.provider in UNPAID
-        return recall_answer(run.recorded, path, fingerprint, run.recorder.diverge, is_repeatable=is_repeatable)
+        is_settled = run.hooks is None or not run.hooks.around_models  # a hook may choose another model
+        identity = RequestIdentity(path, fingerprint, (request.model or model.model) if is_settled else "")
+        return recall_answer(run.recorded, identity, run.recorder.diverge, is_repeatable=is_repeatable)
 
     def _verbatim(self, request: Request) -> dict[str, Any]:
         """All that a model is told, where that was asked for."""

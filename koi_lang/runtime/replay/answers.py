@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
 from koi_lang.errors import ProviderError
@@ -25,6 +26,21 @@ class CutOffError(ProviderError):
 
 
 NO_ANSWER = ProviderError("the recording holds no answer to this request")
+
+
+@dataclass(frozen=True, slots=True)
+class RequestIdentity:
+    """What makes a request to a model the one that was recorded.
+
+    Attributes:
+        path: of the request.
+        fingerprint: changes with everything that the model is told.
+        model: name of the model that would be asked; empty where that is decided later.
+    """
+
+    path: Path
+    fingerprint: str
+    model: str = ""
 
 
 class RecordedBefore:
@@ -51,20 +67,18 @@ class RecordedBefore:
 
 
 def recall_answer(
-    recorded: RecordedRun, path: Path, fingerprint: str, stop: Diverge, *, is_repeatable: bool
+    recorded: RecordedRun, asked: RequestIdentity, stop: Diverge, *, is_repeatable: bool
 ) -> RecordedBefore | None:
     """What is known of an answer beforehand; None when the model is to be asked.
 
     Args:
-        path: of the request.
-        fingerprint: changes with everything that the model is told.
         stop: ends the run where it may not ask for something else than before.
         is_repeatable: whether the model answers the same again, and for nothing.
     """
-    history, place = recorded.history, current_place()
+    history, place, path = recorded.history, current_place(), asked.path
     if history is None or place is None or place.state.has_diverged:
         return None
-    if _is_different(history, path, fingerprint):
+    if _is_different(history, asked):
         if history.policy.on_different == "stop":
             stop("a model is asked something else than before", path)
         place.diverge()
@@ -86,16 +100,20 @@ def recall_answer(
     return RecordedBefore(answer, failure, lacks_secret=end is not None and not history.can_give(end))
 
 
-def _is_different(history: History, path: Path, fingerprint: str) -> bool:
-    """Whether a model was asked something else; where the recorded answer is taken in any case, nobody looks.
+def _is_different(history: History, now: RequestIdentity) -> bool:
+    """Whether a model was asked something else, or, where that matters, another model was asked.
+
+    Where the recorded answer is taken in any case, nobody looks.
 
     What an earlier version of Koi told models in other words is the same as long as the program is.
     """
-    asked = history.find(ModelAsked.type, path)
+    asked = history.find(ModelAsked.type, now.path)
     if asked is None or history.policy.on_different == "take_recorded":
         return False
+    if history.policy.tells_models_apart and now.model and asked.data.get("model") != now.model:
+        return True
     recorded = str(asked.data.get("request", ""))
-    return recorded != fingerprint and (is_of_this_form(recorded) or history.is_of_changed_program)
+    return recorded != now.fingerprint and (is_of_this_form(recorded) or history.is_of_changed_program)
 
 
 def _missing(policy: ReplayPolicy, place: Location) -> RecordedBefore | None:

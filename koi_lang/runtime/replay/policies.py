@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
-Mode = Literal["resume", "branch", "replay"]
+Mode = Literal["resume", "branch", "rerun", "replay"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +22,9 @@ class ReplayPolicy:
             that, outcomes are taken as they were written down, also where a secret was taken out of them.
         is_same_run: whether what was paid for, and what was under way when the process was killed, counts for this run.
         reopens_limits: which limits are tried again where a request was refused because of them.
+        is_branch: whether the run has a journal of its own, and leaves behind what it does not do of the other one.
+        shows_again: whether the person is shown again what the other run has shown, since this is a whole run for them.
+        tells_models_apart: whether another model, which is to answer now, is something different.
     """
 
     on_missing: Literal["do", "diverge", "refuse"]
@@ -29,10 +32,16 @@ class ReplayPolicy:
     has_outside: bool
     is_same_run: bool
     reopens_limits: Literal["none", "of_run", "all"]
+    is_branch: bool = False
+    shows_again: bool = False
+    tells_models_apart: bool = False
 
 
 LIVE = ReplayPolicy("do", "take_recorded", has_outside=True, is_same_run=False, reopens_limits="none")
 RESUME = ReplayPolicy("do", "stop", has_outside=True, is_same_run=True, reopens_limits="of_run")
-BRANCH = ReplayPolicy("diverge", "diverge", has_outside=True, is_same_run=False, reopens_limits="all")
-REPLAY = ReplayPolicy("refuse", "take_recorded", has_outside=False, is_same_run=False, reopens_limits="none")
-POLICIES: Mapping[Mode, ReplayPolicy] = {"resume": RESUME, "branch": BRANCH, "replay": REPLAY}
+BRANCH = ReplayPolicy("diverge", "diverge", has_outside=True, is_same_run=False, reopens_limits="all", is_branch=True)
+RERUN = replace(BRANCH, shows_again=True, tells_models_apart=True)
+REPLAY = ReplayPolicy(
+    "refuse", "take_recorded", has_outside=False, is_same_run=False, reopens_limits="none", shows_again=True
+)
+POLICIES: Mapping[Mode, ReplayPolicy] = {"resume": RESUME, "branch": BRANCH, "rerun": RERUN, "replay": REPLAY}

@@ -320,7 +320,7 @@ class RunRecorder:
             return
         path = leaf_path(shown.type)
         before = self._find_entry(shown.type, place, path)
-        if before is None or not self._recorded.policy.has_outside or not self._has_shown(before, shown):
+        if before is None or self._recorded.policy.shows_again or not self._has_shown(before, shown):
             work()
         self._events.emit(shown, path=path)
 
