@@ -15,7 +15,7 @@ from koi_lang.cli.options import Amount, Count, add_options, fields_of, limiting
 from koi_lang.cli.run import options_of
 from koi_lang.cli.running import run_program
 from koi_lang.cli.ui.colours import colour_option
-from koi_lang.cli.ui.doubts import Doubts, WishType, doubt_in
+from koi_lang.cli.ui.doubts import Doubts, list_effects, on_doubt_option
 from koi_lang.cli.ui.interrupts import leave
 from koi_lang.cli.ui.trust import confirm_trust
 from koi_lang.cli.ui.undo_report import plan_lines
@@ -29,13 +29,13 @@ from koi_lang.runtime.file_changes.run_undo import RunUndo
 from koi_lang.runtime.journal import store
 from koi_lang.runtime.journal.calls import is_evaluation, is_of_python, require_run
 from koi_lang.runtime.journal.entries import JournalEntry
-from koi_lang.runtime.journal.history import RESUMED, History, in_doubt, lasting_entries, until, with_answer
+from koi_lang.runtime.journal.history import History, in_doubt, lasting_entries, until, with_answer
 from koi_lang.runtime.journal.reader import Journal
 from koi_lang.runtime.journal.summary import UNFINISHED, summarise
 from koi_lang.runtime.replay.policies import Mode
 from koi_lang.sessions.continuation import Continuation
 from koi_lang.sessions.file_undo import undo_in_journal
-from koi_lang.sessions.known_history import going_on, is_changed, readable, require_entry
+from koi_lang.sessions.known_history import going_on, is_changed, readable, require_entry, words_since
 from koi_lang.sessions.options import RunOptions
 from koi_lang.sessions.trust import require_trust
 from koi_lang.setup.keys.lookup import Keys
@@ -48,7 +48,6 @@ else:
     eval_command = lazy_module("koi_lang.cli.eval")
     models = lazy_module("koi_lang.cli.models")
 
-MOST_LISTED = 3
 MODEL = "-m"
 # Which field of an entry `--answer` replaces.
 FIELDS = {ModelAnswered.type: "text", "done": "result"}
@@ -72,12 +71,7 @@ class ResumeOptions:
 @click.option("--answer", metavar="TEXT", help="With `--at`: what the model, or the person, is to have answered there.")
 @click.option("--files", is_flag=True, help="With `--at`: put back the files as they were at the entry.")
 @click.option("--branch", is_flag=True, help="Go on in a journal of its own, also where the program does otherwise.")
-@click.option(
-    "--on-doubt",
-    type=WishType(),
-    multiple=True,
-    help="What to do about effects whose outcome is not known and that may not be done twice.",
-)
+@on_doubt_option
 @click.option("--trust", is_flag=True, help="Go on with a journal that this machine has not signed.")
 @click.option("--arg", "pairs", multiple=True, metavar="NAME=VALUE", help="Give a field again that was kept secret.")
 @add_options(*limiting_options("the whole run, with what it has taken", "from now on"))
@@ -99,7 +93,7 @@ def command(run: str | None, trust: bool, pairs: tuple[str, ...], **given: Any) 
         leave(_resume_evaluation(journal, {**given, "trusted": trust}))
     require_run(journal.header)
     require_trust(journal, trusted=trust, confirm=confirm_trust)
-    more = (*_words_since(journal), *(words := _words(given)))
+    more = (*words_since(journal), *(words := _words(given)))
     options = _options_of(journal, more)
     if MODEL in more:  # which answers instead of what stood in for a model
         options = replace(options, answers=None, rehearse=False)
@@ -122,7 +116,7 @@ def command(run: str | None, trust: bool, pairs: tuple[str, ...], **given: Any) 
     left = going.history.left_behind() if going.history is not None else []
     if left and not options.quiet:
         redact = options.key_lookup().redactor(options.payload)
-        click.echo(clean(redact(f"left behind, which this branch has not done: {_list_effects(left)}")), err=True)
+        click.echo(clean(redact(f"left behind, which this branch has not done: {list_effects(left)}")), err=True)
     leave(code)
 
 
@@ -143,26 +137,13 @@ def _resume_evaluation(journal: Journal, given: Mapping[str, Any]) -> int:
         raise JournalError(f"the evaluation `{header.run}` has come to its end", help=help)
     options = {"-j": given["jobs"], "--budget-usd": given["budget_usd"]}
     words = (*_words(given), *(str(word) for pair in options.items() if pair[1] for word in pair))
-    return eval_command.resume_evaluation(journal, _words_since(journal), words, trusted=given["trusted"])
-
-
-def _list_effects(effects: Sequence[JournalEntry]) -> str:
-    """Some effects of the parent of a branch, the first of them named."""
-    named = [f"{doubt_in(entry).name_and_fields} (entry {entry.n})" for entry in effects[:MOST_LISTED]]
-    more = f" and {len(effects) - MOST_LISTED} more" if len(effects) > MOST_LISTED else ""
-    return ", ".join(named) + more
+    return eval_command.resume_evaluation(journal, words_since(journal), words, trusted=given["trusted"])
 
 
 def _words(given: Mapping[str, Any]) -> tuple[str, ...]:
     """What the command line says of models and limits."""
     model = models.pick(Keys(Path.cwd())) if given["model"] == "?" else given["model"]
     return limiting_words({**given, "model": model})
-
-
-def _words_since(journal: Journal) -> list[str]:
-    """What was said of models and limits each time the run went on."""
-    noted = [entry.data.get("words", []) for entry in journal.entries if entry.kind == RESUMED]
-    return [str(word) for words in noted if isinstance(words, list) for word in words]
 
 
 def _last_unfinished() -> Path:
@@ -226,7 +207,7 @@ def _continuation(
     _tell(options, header.run, entries, is_branch=is_branch)
     behind = [entry for entry in history.left_behind() if history.outcome(entry.path) is None]
     if behind and not options.quiet:
-        told = f"the run did this later on; you are asked before it is done again: {_list_effects(behind)}"
+        told = f"the run did this later on; you are asked before it is done again: {list_effects(behind)}"
         click.echo(clean(redact(told)), err=True)
     return going_on(history, journal, wishes.at, header.words)
 

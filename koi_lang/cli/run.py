@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,20 +11,22 @@ import click
 
 from koi_lang.cli.options import options_from, plan_option, running_options
 from koi_lang.cli.running import run_program
+from koi_lang.cli.ui.doubts import on_doubt_option
 from koi_lang.cli.ui.interrupts import leave
 from koi_lang.cli.ui.messages import show_warnings
 from koi_lang.errors import JournalError, UsageError
 from koi_lang.lazy import lazy_module
-from koi_lang.program import loader
+from koi_lang.program import cache, loader
 from koi_lang.runtime.journal.calls import PYTHON
 from koi_lang.sessions.options import RunOptions
 
 if TYPE_CHECKING:
-    from koi_lang.cli import do, models
+    from koi_lang.cli import do, models, rerunning
     from koi_lang.program import typed_code
 else:
     do = lazy_module("koi_lang.cli.do")
     models = lazy_module("koi_lang.cli.models")
+    rerunning = lazy_module("koi_lang.cli.rerunning")
     typed_code = lazy_module("koi_lang.program.typed_code")
 
 # Begins what `koi do` was called with.
@@ -42,17 +44,35 @@ DO = ("do",)
 @click.option("--plain", is_flag=True, help="Show progress as finished lines only; KOI_PLAIN=1 does, too.")
 @click.option("--verbose", is_flag=True, help="Show every event on stderr.")
 @click.option("--json", "as_json", is_flag=True, help="Write every event to stdout as one JSON object a line.")
+@click.option("--since", metavar="RUN", help="Take over what has not changed since an earlier run, such as `last`.")
+@on_doubt_option
+@click.option("--trust", is_flag=True, help="With `--since`: also from a journal that this machine has not signed.")
 @click.option("--no-precalculate", is_flag=True, hidden=True)
-def command(file: str | None, code: str | None, strict: bool, no_cache: bool, **given: Any) -> None:
+@click.pass_context
+def command(context: click.Context, /, file: str | None, code: str | None, **given: Any) -> None:
     """Run FILE. Standard output carries only what the program prints."""
     options = options_from(given)
     file = _program(file, code)
+    if given["since"]:
+        leave(_run_since(file, context))
     if options.model == "?":
         options = replace(options, model=models.pick(options.key_lookup()))
-    entry = loader.load_compiled(file, strict=strict, fresh=no_cache)
-    if not options.quiet:
+    leave(run_program(file, _load_program(file, given), options))
+
+
+def _load_program(file: str, given: Mapping[str, Any]) -> cache.CachedModule:
+    """A program that may be run; its warnings are shown. Raises CompileError."""
+    entry = loader.load_compiled(file, strict=given["strict"], fresh=given["no_cache"])
+    if not given["quiet"]:
         show_warnings(entry.warnings)
-    leave(run_program(file, entry, options))
+    return entry
+
+
+def _run_since(file: str, context: click.Context) -> int:
+    """Run a program as a branch of an earlier run; gives the exit code. Raises KoiError."""
+    given = context.params
+    wanted = rerunning.RerunOptions(given["since"], given["on_doubt"], given["trust"])
+    return rerunning.run_again(file, _load_program(file, given), context, wanted)
 
 
 def _program(file: str | None, code: str | None) -> str:

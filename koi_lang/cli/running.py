@@ -76,7 +76,8 @@ def run_program(
 
     code = exit_code_of(work, debug=options.debug, redact=redact, code_of=code_of)
     if code > BY_SIGNAL and journals and not options.quiet:
-        click.echo(f"`koi resume {journals[0].stem}` goes on", err=True)
+        command = (going or Continuation()).command
+        click.echo(f"`{command} {journals[0].stem}` goes on", err=True)
     return code
 
 

@@ -30,6 +30,7 @@ class Continuation:
         effort: that its models were asked for, as `-e` named it; empty where another one counts.
         consumers: are told every event.
         case: what the header of a new journal says of the case of an evaluation.
+        command: with the id of the run behind it, goes on where that was interrupted.
     """
 
     history: History | None = None
@@ -44,3 +45,4 @@ class Continuation:
     effort: str = ""
     consumers: Sequence[Consumer] = ()
     case: Mapping[str, Any] = field(default_factory=dict)
+    command: str = "koi resume"

@@ -10,9 +10,8 @@ from koi_lang.events import RunEnded
 from koi_lang.program import cache
 from koi_lang.runtime.journal import store
 from koi_lang.runtime.journal.entries import Header
-from koi_lang.runtime.journal.history import History
+from koi_lang.runtime.journal.history import RESUMED, History
 from koi_lang.runtime.journal.reader import Journal, read
-from koi_lang.runtime.replay.policies import BRANCH
 from koi_lang.sessions.continuation import Continuation
 from koi_lang.sessions.recording import hash_of
 from koi_lang.sessions.trust import signer_or_none
@@ -47,6 +46,12 @@ def is_changed(header: Header, entry: cache.CachedModule) -> bool:
     return (header.hash, header.version) != (hash_of(entry), __version__)
 
 
+def words_since(journal: Journal) -> list[str]:
+    """What was said of models and limits each time the run of a journal went on."""
+    noted = [entry.data.get("words", []) for entry in journal.entries if entry.kind == RESUMED]
+    return [str(word) for words in noted if isinstance(words, list) for word in words]
+
+
 def require_entry(at: int, journal: Journal) -> None:
     """Raise UsageError when a journal has no entry of a number that a run can go back to."""
     if all(entry.n != at or entry.kind == RunEnded.type for entry in journal.entries):
@@ -62,7 +67,7 @@ def going_on(history: History, journal: Journal, at: int | None, words: Sequence
     """
     header = journal.header
     last = journal.entries[-1].n if journal.entries else 0
-    if history.policy is BRANCH:
+    if history.policy.is_branch:
         parent = (header.run, last if at is None else at)
         return Continuation(history, seed=header.seed, today=header.today, parent=parent, words=words, case=header.case)
     return Continuation(history, header.run, header.seed, header.today, journal.end, case=header.case)

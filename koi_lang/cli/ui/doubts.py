@@ -17,6 +17,7 @@ from koi_lang.runtime.replay.location import Path
 from koi_lang.text_width import clean
 
 RESULT = "result="
+MOST_LISTED = 3
 QUESTION = "Do it again, leave it out, tell what it gave, or stop? (retry, skip, result=JSON, stop)"
 KNOWN = {"retry": RETRY, "skip": SKIP, "stop": STOP}
 Wish = Decision | None
@@ -102,6 +103,21 @@ class Doubts:
         if len(self._wishes) > 1 or (first is not None and first.choice == "done"):
             del self._wishes[0]
         return first
+
+
+on_doubt_option = click.option(
+    "--on-doubt",
+    type=WishType(),
+    multiple=True,
+    help="What to do about effects whose outcome is not known and that may not be done twice.",
+)
+
+
+def list_effects(effects: Sequence[JournalEntry]) -> str:
+    """Some effects of the run that another one is a branch of, the first of them named."""
+    named = [f"{doubt_in(entry).name_and_fields} (entry {entry.n})" for entry in effects[:MOST_LISTED]]
+    more = f" and {len(effects) - MOST_LISTED} more" if len(effects) > MOST_LISTED else ""
+    return ", ".join(named) + more
 
 
 def doubt_in(entry: JournalEntry) -> Doubt:
