@@ -175,7 +175,7 @@ def handler(node: n.Handler, agent: str, file: Analysis, names: ModuleNames) -> 
     # Only the first parameter is always given something.
     missing = [py.koi("undefined", at)] * (len(arguments) - len(defaults) - 1)
     listed = py.parameter_list([first, *arguments], [*missing, *defaults], rest, (), at)
-    told = playbook_of(node)
+    told = node.playbook
     if told is None:
         body = [*e.pending, *prologue, *body_statements(node.body, e)]
     else:
@@ -196,12 +196,6 @@ def _declare_result(node: n.Handler, agent: str, file: Analysis, names: ModuleNa
     told = [py.constant(f"{agent}.{node.name.name}", at), _literal(declared, at)]
     names.definitions.append(py.assign(name, py.helper("ResultType", told, at), at))
     return name
-
-
-def playbook_of(node: n.Handler) -> n.Playbook | None:
-    """The playbook of a handler that consists of one, apart from a description."""
-    body = [item for item in node.body.statements if not isinstance(item, (n.Affordance, n.UsePlaybook))]
-    return body[0] if len(body) == 1 and isinstance(body[0], n.Playbook) else None
 
 
 def _emit_playbook(node: n.Handler, told: n.Playbook, file: Analysis, names: ModuleNames, payload: str) -> ast.stmt:

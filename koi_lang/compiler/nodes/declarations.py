@@ -14,8 +14,10 @@ from koi_lang.compiler.nodes.executable import (
     Name,
     Object,
     Parameter,
+    Playbook,
     Text,
     Type,
+    UsePlaybook,
     Variable,
 )
 from koi_lang.source import Span
@@ -207,6 +209,12 @@ class Handler(Node):
     private: bool
     is_async: bool
     returns: Type | None = None
+
+    @property
+    def playbook(self) -> Playbook | None:
+        """What a handler consists of that a model carries out, apart from a description; None for code."""
+        body = [item for item in self.body.statements if not isinstance(item, (Affordance, UsePlaybook))]
+        return body[0] if len(body) == 1 and isinstance(body[0], Playbook) else None
 
 
 @node

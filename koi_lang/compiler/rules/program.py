@@ -99,7 +99,7 @@ class AnalysedProgram:
         teams = [(team, file) for file in self.files for team, _ in file.index.of(n.Team)]
         for team, home in teams:
             for member in team.members:
-                entry = self._agent(member, home)
+                entry = self.agent_of(member, home)
                 if entry is not None:
                     found.setdefault(entry[0], []).append((team, home))
         return found
@@ -107,12 +107,13 @@ class AnalysedProgram:
     def members(self, team: n.Team, home: Analysis) -> Members | None:
         """The agents of a team; None when a member is no agent of this program."""
         if team not in self._members:
-            found = [self._agent(member, home) for member in team.members]
+            found = [self.agent_of(member, home) for member in team.members]
             agents = [entry for entry in found if entry is not None]
             self._members[team] = None if None in found else Members(agents, _by_event(agents))
         return self._members[team]
 
-    def _agent(self, member: n.TeamMember, home: Analysis) -> tuple[n.Agent, Analysis] | None:
+    def agent_of(self, member: n.TeamMember, home: Analysis) -> tuple[n.Agent, Analysis] | None:
+        """The agent that a member of a team is; None for tools of servers, and for agents of other programs."""
         if isinstance(member.value, n.McpAddress):
             return None
         name = member.value.name if isinstance(member.value, n.Name) else member.value.value
