@@ -7,14 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from koi_lang import settings
 from koi_lang.diagnostics import suggestion
 from koi_lang.errors import UsageError
 from koi_lang.js.undefined import undefined
 from koi_lang.llm.layers import name_of
 from koi_lang.llm.messages import Request, RequestPreview
-from koi_lang.llm.model_choice import written_choice
-from koi_lang.llm.providers import PROVIDERS, key_of
 from koi_lang.llm.tools import NativeTool
 from koi_lang.llm.usage import TOKENS_PER_MESSAGE, tokens_of
 from koi_lang.program import declarations
@@ -35,7 +32,7 @@ from koi_lang.runtime.schema import signature_text
 from koi_lang.runtime.services import MADE_WHEN_USED
 from koi_lang.sessions.prepared import Note, Prepared
 from koi_lang.sessions.stand_in_payloads import stand_in
-from koi_lang.setup.keys.lookup import Keys
+from koi_lang.sessions.unneeded_keys import without_missing_keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,24 +171,12 @@ async def preview_prompt(ready: Prepared, call: CallToPreview, note: Note) -> Pr
         taken.append(await _first_request(loop.begin(agent, event, args), parts, call, run.models))
         return undefined
 
-    run = _without_missing_key(ready, call.agent).run(
+    run = without_missing_keys(ready, [call.agent]).run(
         SilentHost(), (), note, factories=replace(MADE_WHEN_USED, playbook=take)
     )
     async with run:
         await _carry_out(run, call)
     return taken[0]
-
-
-def _without_missing_key(ready: Prepared, agent: type[Agent]) -> Prepared:
-    """The same where a provider that is named for an agent has a key: none is needed for what is not sent."""
-    declared, wanted = agent.about.llm.get("default", dict), ready.wanted
-    name, _ = written_choice(wanted.options(declared())[0])
-    lacking = [row.keys[0] for row in PROVIDERS if row.name == name and row.keys and not key_of(row, wanted.keys)]
-    if not lacking:
-        return ready
-    known = settings.variables_in(ready.options.keys) if ready.options.keys else {}
-    keys = Keys(ready.folder, given={**known, lacking[0]: "none"}, found=ready.options.found)
-    return replace(ready, wanted=replace(wanted, keys=keys))
 
 
 async def _carry_out(run: Run, call: CallToPreview) -> None:

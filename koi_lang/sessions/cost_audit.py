@@ -1,0 +1,131 @@
+"""A program to what a call of each of its handlers can cost at most where it is run in this folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from math import inf, isinf
+from typing import Any
+
+from koi_lang.compiler.calls.graph import CallGraph
+from koi_lang.llm.layers import candidates_of
+from koi_lang.llm.messages import Usage
+from koi_lang.llm.models import card_of, cost_usd
+from koi_lang.llm.worst_case import NOTHING, WorstCase, worst_case
+from koi_lang.program import build, declarations
+from koi_lang.runtime.agents.agent import Agent
+from koi_lang.runtime.agents.resilience import Resilience
+from koi_lang.runtime.budget.limits import UNPAID
+from koi_lang.runtime.host import SilentHost
+from koi_lang.runtime.run import Run
+from koi_lang.sessions.cost_bounds import Bound, CallLimits, CostBounds
+from koi_lang.sessions.prepared import Note, Prepared
+from koi_lang.sessions.unneeded_keys import without_missing_keys
+
+EMBEDDING = "embedding"
+
+
+@dataclass(frozen=True, slots=True)
+class CostReport:
+    """What calls can cost at most.
+
+    Attributes:
+        handlers: by `Agent.event`.
+        run: of the `run` statements together; None in a program without any.
+    """
+
+    handlers: Mapping[str, Bound]
+    run: Bound | None
+
+    def as_data(self) -> dict[str, Any]:
+        """The JSON form."""
+        handlers = {name: bound_data(bound) for name, bound in self.handlers.items()}
+        return {"handlers": handlers, "run": None if self.run is None else bound_data(self.run)}
+
+
+def bound_data(bound: Bound) -> dict[str, Any]:
+    """The JSON form of a bound; what is not bounded is null."""
+    counts = {"requests": bound.requests, "tokens": bound.tokens, "usd": bound.usd}
+    return {
+        **{name: None if isinf(most) else most for name, most in counts.items()},
+        "unbounded": bound.why,
+        "models": sorted(bound.request.models),
+        "unpriced": sorted(bound.request.unpriced),
+        "steps": list(bound.steps),
+    }
+
+
+def audit_cost(ready: Prepared, note: Note) -> CostReport:
+    """What a call of each handler of a program can cost at most; no model is asked.
+
+    Args:
+        note: is told about models, a line each.
+    """
+    agents = {agent.about.name: agent for agent in declarations.agents_of(ready.module)}
+    run = without_missing_keys(ready, list(agents.values())).run(SilentHost(), (), note)
+    graph = CallGraph(build.check(ready.path).files)
+    prices = _Prices(run, agents, ready.wanted.blocks(), _offers(graph))
+    rules = run.permissions.rules
+    bounds = CostBounds(
+        graph,
+        lambda agent, event: _limits(run, agents.get(agent), event),
+        run.ledger.spending.budget,
+        cache(prices.of),
+        may_sample=any(rule.startswith("mcp:") and rule.endswith(":model") for rule in rules),
+    )
+    handlers = {routine.name: bounds.of(routine) for routine in graph.routines if routine.is_handler}
+    return CostReport(handlers, bounds.of_run() if graph.runs() else None)
+
+
+def _limits(run: Run, agent: type[Agent] | None, event: str) -> CallLimits:
+    """What holds for the calls of a handler, as the runtime applies it."""
+    handler = None if agent is None else agent.about.handlers.get(event)
+    if agent is None or handler is None:
+        return CallLimits()
+    budget = run.ledger.budget(agent.about.declared_budget(handler), is_playbook=handler.playbook)
+    declared = agent.about.resilience.get(event)
+    return CallLimits(budget, 1 if declared is None else Resilience.of(declared()).attempts)
+
+
+def _offers(graph: CallGraph) -> int:
+    """How many texts a model for embeddings may be given at once: what there is to choose from, and what is wanted."""
+    return 1 + len(graph.routines)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Prices:
+    """The most that one request takes of the models of an agent.
+
+    Attributes:
+        usual: the settings for a purpose that an agent says nothing about.
+        texts: that a model for embeddings may be given at once.
+    """
+
+    run: Run
+    agents: Mapping[str, type[Agent]]
+    usual: Mapping[str, Callable[[], Mapping[str, Any]]]
+    texts: int
+
+    def of(self, name: str, use: str) -> WorstCase:
+        """For a purpose; models inside this process take nothing."""
+        if name not in self.agents:
+            return NOTHING
+        agent, models = self.run.agent(self.agents[name]), self.run.models
+        if use == EMBEDDING:
+            declared = agent.about.llm.get(use) or self.usual.get(use)
+            return NOTHING if declared is None else self._embedding(str(declared().get("model") or use))
+        model = models.of(agent, use)
+        if model.provider in UNPAID:
+            return NOTHING
+        context = models.options(agent, use).get("context_tokens")
+        return worst_case(candidates_of(model), context if isinstance(context, int) else None)
+
+    def _embedding(self, model: str) -> WorstCase:
+        """For as many texts as there may be, each as long as the model reads."""
+        context, named = card_of(model).context_tokens, frozenset({model})
+        if context is None:
+            return WorstCase(inf, inf, named, unread=named)
+        tokens = self.texts * context
+        usd = cost_usd(model, Usage(tokens, 0))
+        return WorstCase(tokens, inf if usd is None else usd, named, frozenset() if usd is not None else named)
