@@ -9,10 +9,12 @@ from typing import Any
 import click
 
 from koi_lang.cli.options import allow_option, allow_rules
+from koi_lang.cli.ui.cost_text import show_costs
 from koi_lang.grants import EVERYTHING
 from koi_lang.program import declarations, loader
 from koi_lang.sessions.audit import ALLOW, DENY, audit
 from koi_lang.sessions.options import RunOptions
+from koi_lang.sessions.prepared import prepare_program
 from koi_lang.text_width import clean
 
 # Rows that are lists of names.
@@ -24,16 +26,21 @@ COUNTS = ("turns", "requests", "tokens")
 @click.command()
 @click.argument("file")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON list.")
+@click.option("--cost", is_flag=True, help="Show what a call of each handler can cost at most.")
+@click.option("-m", "--model", metavar="NAME", help="With `--cost`: use `provider/model`, whatever the program says.")
 @allow_option
 @click.option("--no-extensions", is_flag=True, help="Leave installed extensions out.")
-def command(file: str, as_json: bool, allow: Sequence[str], no_extensions: bool) -> None:
+def command(file: str, as_json: bool, cost: bool, model: str | None, allow: Sequence[str], no_extensions: bool) -> None:
     """Show what a model may do on behalf of each agent of FILE, if it is run in this folder: actions, agents it can
     delegate to, skills, MCP servers, commands, hosts, and what it may spend.
 
     No server is started, and no model is asked.
     """
-    options = RunOptions(allow=allow_rules(allow), no_extensions=no_extensions)
+    options = RunOptions(allow=allow_rules(allow), no_extensions=no_extensions, model=model)
     redact = options.key_lookup().redactor()
+    if cost:
+        show_costs(prepare_program(file, loader.load_compiled(file), options), as_json=as_json)
+        return
     audited = audit(
         file,
         limits=options.limits_here,

@@ -243,3 +243,22 @@ def test_narrowed_calls_are_followed(project: Project) -> None:
     told = project.koi("audit", "a.koi").stdout
     assert "narrowed   Hand.look as Reader and Worker: print, " in told
     assert "Hand.look as a role that the program chooses: print, " in told
+
+
+def test_costs_are_told(project: Project) -> None:
+    """`--cost` tells a bound for each handler and the run, as text and as JSON, and needs no key for that."""
+    project.write(
+        "cost.koi",
+        """
+        role R { can advise }
+        agent A : R { on go() { playbook "Work." budget { turns: 2, requests: 3 } }  on stop() { return 1 } }
+        run A.go()
+        """,
+    )
+
+    text = project.koi("audit", "--cost", "cost.koi", "-m", "openai/gpt-5.4-mini")
+    data = json.loads(project.koi("audit", "--cost", "--json", "cost.koi", "-m", "openai/gpt-5.4-mini").stdout)
+
+    assert "A.go\n  at most $2.49, 3 requests, 1,200,000 tokens\n" in text.stdout
+    assert "A.stop\n  nothing: no model is asked\n" in text.stdout
+    assert (3, 1_200_000, "") == tuple(data["run"][name] for name in ("requests", "tokens", "unbounded"))
