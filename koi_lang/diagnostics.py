@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from heapq import nlargest
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from koi_lang.errors import EXIT_SOURCE, KoiError
 from koi_lang.source import Source, Span
@@ -47,6 +47,13 @@ class Fix:
 
     title: str
     edits: tuple[Edit, ...]
+
+
+class Advice(NamedTuple):
+    """What to do about a problem, in words and as changes."""
+
+    help: str
+    fixes: tuple[Fix, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,9 +190,11 @@ def suggestion(name: str, known: Sequence[str], kind: str) -> str:
     return f"this program declares one {kind}: {listed}." if len(known) == 1 else f"known {kind}s are {listed}."
 
 
-def replacement(source: Source, span: Span, text: str | None) -> tuple[Fix, ...]:
-    """The fix that writes another text in place of a span, such as the name that was meant; none without a text."""
-    return (Fix(f"replace with `{text}`", (Edit(source, span, text),)),) if text is not None else ()
+def replacement(source: Source, span: Span, text: str | None, *more: Span) -> tuple[Fix, ...]:
+    """The fix that writes another text in place of spans, such as the name that was meant; none without a text."""
+    if text is None:
+        return ()
+    return (Fix(f"replace with `{text}`", tuple(Edit(source, each, text) for each in (span, *more))),)
 
 
 def _place_data(place: LabeledSpan) -> dict[str, Any]:

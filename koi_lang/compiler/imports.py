@@ -11,7 +11,7 @@ from typing import Literal, Protocol
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.parser import parse
-from koi_lang.diagnostics import Diagnostic, LabeledSpan, nearest, suggestion
+from koi_lang.diagnostics import Diagnostic, LabeledSpan, nearest, replacement, suggestion
 from koi_lang.errors import AgentError
 from koi_lang.front_matter import read_front_matter
 from koi_lang.source import Source, Span, decode
@@ -130,7 +130,8 @@ class _Loading:
             found = self._resolve(unit, statement)
         except _UnresolvedError as problem:
             place = LabeledSpan(unit.source, statement.path.span)
-            self.problems.append(Diagnostic(problem.code, "error", str(problem), place, help=problem.help))
+            fixes = replacement(unit.source, statement.path.span, problem.meant and f'"{problem.meant}"')
+            self.problems.append(Diagnostic(problem.code, "error", str(problem), place, help=problem.help, fixes=fixes))
             return
         unit.imports.append(found)
         if found.kind != "koi":
@@ -197,26 +198,29 @@ class _Loading:
         for guess in guesses:
             if self.files.is_file(guess):
                 return guess
-        raise _UnresolvedError("E0106", f"there is no file `{wanted}`", self._advice(base))
+        near, help = self._nearest_file(base)
+        meant = posixpath.join(posixpath.dirname(wanted), near) if near else None
+        raise _UnresolvedError("E0106", f"there is no file `{wanted}`", help, meant)
 
     def _package(self, wanted: str) -> str:
         found = self.files.package(wanted)
         if found is not None:
             return found
         if wanted.startswith(STANDARD):
-            help = suggestion(wanted, [STANDARD + name for name in self.files.names("std")], "part")
-            raise _UnresolvedError("E0106", f"the standard library has no `{wanted}`", help)
+            parts = [STANDARD + name for name in self.files.names("std")]
+            help, message = suggestion(wanted, parts, "part"), f"the standard library has no `{wanted}`"
+            raise _UnresolvedError("E0106", message, help, nearest(wanted, parts))
         if wanted.removeprefix("node:") in OF_NODE:
             raise _UnresolvedError("E0106", f"`{wanted}` is a package of Node", OF_NODE[wanted.removeprefix("node:")])
         help = f"a file beside this one is imported as `./{wanted}`; an installed Python module as `python:{wanted}`."
         raise _UnresolvedError("E0106", f"there is no package `{wanted}`", help)
 
-    def _advice(self, base: str) -> str:
-        """Which file a path may mean; an ending such as `.koi` makes no two names alike."""
+    def _nearest_file(self, base: str) -> tuple[str | None, str]:
+        """Which file a path may mean, and the help; an ending such as `.koi` makes no two names alike."""
         folder, name = posixpath.split(base)
         known = {posixpath.splitext(each)[0]: each for each in self.files.names(folder)}
         near = nearest(posixpath.splitext(name)[0], known)
-        return f"did you mean `{known[near]}`?" if near else f"it was looked for in {folder}."
+        return (known[near], f"did you mean `{known[near]}`?") if near else (None, f"it was looked for in {folder}.")
 
 
 # What Koi has instead of packages that programs of Node import most.
@@ -239,9 +243,11 @@ OF_NODE = {
 
 
 class _UnresolvedError(Exception):
-    def __init__(self, code: str, message: str, help: str) -> None:
+    """A problem of an import statement; `meant` is the path that may stand there instead."""
+
+    def __init__(self, code: str, message: str, help: str, meant: str | None = None) -> None:
         super().__init__(message)
-        self.code, self.help = code, help
+        self.code, self.help, self.meant = code, help, meant
 
 
 def standard_names(files: Files) -> dict[str, str]:

@@ -63,7 +63,8 @@ def _check_kind(member: n.Member, around: Enclosing, file: Analysis, report: Rep
         near, article = nearest(member.name, sorted(OF_INSTANCES[made])), "an" if made[0] == "A" else "a"
         listed = ", ".join(f"`{name}`" for name in sorted(OF_INSTANCES[made])[:8])
         help = f"did you mean `{near}`?" if near else f"it has {listed}{', …' if len(OF_INSTANCES[made]) > 8 else ''}."
-        report.add(member.name_span, f"{article} `{made}` has no `{member.name}`", help=help)
+        fixes = report.replacement(member.name_span, near)
+        report.add(member.name_span, f"{article} `{made}` has no `{member.name}`", help=help, fixes=fixes)
     if made is not None:
         return
     if member.name in OF_VALUES or not _is_near(member.name):
@@ -72,9 +73,8 @@ def _check_kind(member: n.Member, around: Enclosing, file: Analysis, report: Rep
     known = OF_LISTS if kind == "array" else OF_TEXTS if kind == "string" else frozenset[str]()
     near = nearest(member.name, sorted(known), alike=SLIP_IN_FOUR)
     if near is not None:
-        report.add(
-            member.name_span, f"{WORDS[kind or 'string']} has no `{member.name}`", help=f"did you mean `{near}`?"
-        )
+        message, fixes = f"{WORDS[kind or 'string']} has no `{member.name}`", report.replacement(member.name_span, near)
+        report.add(member.name_span, message, help=f"did you mean `{near}`?", fixes=fixes)
 
 
 @lru_cache(1000)
@@ -90,11 +90,12 @@ def _check_this(member: n.Member, agent: n.Agent, file: Analysis, report: Report
         return
     near, owner = nearest(member.name, sorted(known)), member.object.name if isinstance(member.object, n.Name) else ""
     if member.name in fields_of(agent):
-        help = f"write `{owner}.state.{member.name}`."
+        help, near = f"write `{owner}.state.{member.name}`.", f"state.{member.name}"
     else:
         stored = f"what it keeps is in its state: `{owner}.state.{member.name}`."
         help = f"did you mean `{owner}.{near}`?" if near else stored
-    report.add(member.name_span, f"`{agent.name.name}` has no member `{member.name}`", help=help)
+    fixes = report.replacement(member.name_span, near)
+    report.add(member.name_span, f"`{agent.name.name}` has no member `{member.name}`", help=help, fixes=fixes)
 
 
 def _report(member: n.Member, owner: str, report: Report) -> None:
@@ -103,7 +104,8 @@ def _report(member: n.Member, owner: str, report: Report) -> None:
     listed = ", ".join(f"`{name}`" for name in sorted(known)[:8])
     help = f"did you mean `{owner}.{near}`?" if near else f"it has {listed}{', …' if len(known) > 8 else ''}."
     help = "write `console.log(…)`." if owner == "console" and near is None else help
-    report.add(member.name_span, f"`{owner}` has no member `{member.name}`", help=help)
+    fixes = report.replacement(member.name_span, near)
+    report.add(member.name_span, f"`{owner}` has no member `{member.name}`", help=help, fixes=fixes)
 
 
 def _told_elsewhere(file: Analysis, _: AnalysedProgram) -> set[n.Node]:

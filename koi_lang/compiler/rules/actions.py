@@ -140,7 +140,8 @@ def unknown_action(file: Analysis, report: Report) -> None:
             near = nearest(name.value, FIELDS, alike=SLIP_IN_FOUR)
             instead = INSTEAD.get(name.value) or (f'`callAction("{near}", …)`' if near else None)
             if instead is not None:
-                report.add(name.span, f"there is no action `{name.value}`", help=f"write {instead}.")
+                fixes = report.replacement(report.inside(name), None if name.value in INSTEAD else near)
+                report.add(name.span, f"there is no action `{name.value}`", help=f"write {instead}.", fixes=fixes)
             continue
         missing, strange = _missing(name, given), [field for field in given if field not in known]
         if missing and whole is not None and not any(nearest(field, missing) for field in strange):
@@ -148,7 +149,8 @@ def unknown_action(file: Analysis, report: Report) -> None:
         for field in strange:
             near = nearest(field, missing) or nearest(field, known)
             help = f"did you mean `{near}`?" if near else f"it has {', '.join(f'`{each}`' for each in known)}."
-            report.add(_key(given[field]), f"`{name.value}` has no field `{field}`", help=help)
+            place, message = _key(given[field]), f"`{name.value}` has no field `{field}`"
+            report.add(place, message, help=help, fixes=report.replacement(place, near))
 
 
 def _calls(file: Analysis) -> Iterator[tuple[n.Call, Enclosing]]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
+from koi_lang.compiler.rules.fixes import add_permission
 from koi_lang.compiler.rules.program import handlers, place_of
 from koi_lang.compiler.rules.table import Report, rule
 from koi_lang.diagnostics import nearest
@@ -100,7 +101,8 @@ def resilience_of_nothing(file: Analysis, report: Report) -> None:
         for item in agent.items:
             if isinstance(item, n.Resilience) and item.name.value not in names:
                 message = f"`{agent.name.name}` has no handler `{item.name.value}`"
-                report.add(item.name.span, message, help=_choice(item.name.value, names, "it has"))
+                fixes = report.replacement(report.inside(item.name), nearest(item.name.value, names))
+                report.add(item.name.span, message, help=_choice(item.name.value, names, "it has"), fixes=fixes)
 
 
 @rule("E0414", "warning")
@@ -125,7 +127,8 @@ def unknown_resilience(file: Analysis, report: Report) -> None:
         for name, _ in block.properties:
             if name.name not in RESILIENCE:
                 help = _choice(name.name, RESILIENCE, "there are")
-                report.add(name.span, f"`resilience` has no property `{name.name}`", help=help)
+                fixes = report.replacement(name.span, nearest(name.name, RESILIENCE))
+                report.add(name.span, f"`resilience` has no property `{name.name}`", help=help, fixes=fixes)
 
 
 @rule("E0415", "warning")
@@ -172,10 +175,9 @@ def unknown_llm_option(file: Analysis, report: Report) -> None:
     """
     for llm, _ in file.index.of(n.Llm):
         for property in _unknown_options(llm.options, LLM_OPTIONS):
-            report.add(_key(property), f"`llm` has no option `{property.key}`", help=_option(property, LLM_OPTIONS))
+            _report_option(property, "llm", LLM_OPTIONS, report)
         for property in _unknown_inside(llm.options, "compact", COMPACT_OPTIONS):
-            message = f"`compact` has no option `{property.key}`"
-            report.add(_key(property), message, help=_option(property, COMPACT_OPTIONS))
+            _report_option(property, "compact", COMPACT_OPTIONS, report)
 
 
 @rule("E0426", "error")
@@ -197,7 +199,8 @@ def unknown_llm_role(file: Analysis, report: Report) -> None:
         if llm.name not in ROLES:
             at = file.unit.source.text.index(llm.name, llm.span.start + len("llm"))
             span = Span(at, at + len(llm.name))
-            report.add(span, f"there is no `llm {llm.name}`", help=_choice(llm.name, ROLES, "there are"))
+            help, fixes = _choice(llm.name, ROLES, "there are"), report.replacement(span, nearest(llm.name, ROLES))
+            report.add(span, f"there is no `llm {llm.name}`", help=help, fixes=fixes)
         for option in llm.options.properties:
             role = (
                 getattr(option.value, "value", None) if isinstance(option, n.Property) and option.key == "role" else ""
@@ -225,7 +228,7 @@ def unknown_mcp_option(file: Analysis, report: Report) -> None:
     """
     for server, _ in file.index.of(n.Mcp):
         for property in _unknown_options(server.options, MCP_OPTIONS):
-            report.add(_key(property), f"`mcp` has no option `{property.key}`", help=_option(property, MCP_OPTIONS))
+            _report_option(property, "mcp", MCP_OPTIONS, report)
 
 
 @rule("E0403", "warning")
@@ -258,8 +261,9 @@ def server_without_permission(file: Analysis, report: Report) -> None:
         if role is not None and isinstance(role.node, n.Role) and not role.node.has_permission("call_mcp"):
             others = [place_of(role, f"the role of `{agent.name.name}`")]
             message = f"`{agent.name.name}` may not call the mcp server `{used[0].name}`"
-            help = f"add `can call_mcp` to `{role.name}`."
-            report.add(used[0].span, message, label="needs the permission `call_mcp`", others=others, help=help)
+            help, fix = f"add `can call_mcp` to `{role.name}`.", add_permission(role.node, "call_mcp", role.unit.source)
+            place = report.place(used[0].span, "needs the permission `call_mcp`")
+            report.add(place, message, others=others, help=help, fixes=[fix])
 
 
 def _unknown_options(options: n.Object, known: tuple[str, ...]) -> Iterator[n.Property]:
@@ -285,8 +289,11 @@ def _key(property: n.Property) -> Span:
     return Span(property.span.start, min(end, property.span.start + len(str(property.key))))
 
 
-def _option(property: n.Property, known: tuple[str, ...]) -> str:
-    return _choice(str(property.key), known, "there are")
+def _report_option(property: n.Property, owner: str, known: tuple[str, ...], report: Report) -> None:
+    wanted, place = str(property.key), _key(property)
+    fixes = report.replacement(place, nearest(wanted, known))
+    help = _choice(wanted, known, "there are")
+    report.add(place, f"`{owner}` has no option `{wanted}`", help=help, fixes=fixes)
 
 
 def _choice(wanted: str, known: list[str] | tuple[str, ...], otherwise: str) -> str:

@@ -64,7 +64,8 @@ def unknown_label(file: Analysis, report: Report) -> None:
         if labelled is None:
             near = nearest(jump.label, [each.label for each in around.labels])
             help = f"did you mean `{near}`?" if near else f"write `{jump.label}:` in front of the loop that is meant."
-            report.add(place, f"no statement around this has the label `{jump.label}`", help=help)
+            fixes = report.replacement(place, near)
+            report.add(place, f"no statement around this has the label `{jump.label}`", help=help, fixes=fixes)
         elif isinstance(jump, n.Continue) and not isinstance(_body(labelled), LOOPS):
             others = [report.place(labelled.label_span, "this is no loop")]
             report.add(

@@ -42,8 +42,9 @@ def unknown_provider(file: Analysis, report: Report) -> None:
     for llm, _ in file.index.of(n.Llm):
         for text in _wrong(llm.options):
             maker, mark, model = text.value.partition("/")
-            help = f"did you mean `{nearest(maker, PROVIDERS)}{mark}{model}`?"
-            report.add(text.span, f"there is no provider `{maker}`", help=help)
+            meant = f"{nearest(maker, PROVIDERS)}{mark}{model}"
+            help, fixes = f"did you mean `{meant}`?", report.replacement(report.inside(text), meant)
+            report.add(text.span, f"there is no provider `{maker}`", help=help, fixes=fixes)
 
 
 @rule("E0443", "error")

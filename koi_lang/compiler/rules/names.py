@@ -11,8 +11,9 @@ from koi_lang.compiler.rules.program import handlers, place_of, prompts_in, prom
 from koi_lang.compiler.rules.table import Report, rule
 from koi_lang.compiler.rules.tests import handler_calls
 from koi_lang.compiler.symbols import Kind, Symbol
-from koi_lang.diagnostics import nearest
+from koi_lang.diagnostics import Advice, nearest, replacement
 from koi_lang.errors import installing
+from koi_lang.source import Span
 
 # What code can call of any agent.
 MEMBERS_OF_AGENTS = frozenset(("handle", "callSkill", "callAction", "toString", "hasOwnProperty"))
@@ -48,8 +49,8 @@ def unknown_role(file: Analysis, report: Report) -> None:
     named += [name for send, _ in file.index.of(n.Send) for name in send.roles]
     for name in named:
         if file.table.find("role", name.name) is None:
-            help = report.program.advice("role", name.name, file)
-            report.add(name.span, f"there is no role `{name.name}`", help=help)
+            advice = report.program.advice("role", name, file)
+            report.add(name.span, f"there is no role `{name.name}`", help=advice.help, fixes=advice.fixes)
 
 
 @rule("E0202", "error")
@@ -75,8 +76,8 @@ def unknown_agent(file: Analysis, report: Report) -> None:
     named += [value for value in members if isinstance(value, n.Name) and value.name not in file.table.values]
     for name in named:
         if file.table.find("agent", name.name) is None:
-            help = _other_kind(name, file, "agent") or report.program.advice("agent", name.name, file)
-            report.add(name.span, f"there is no agent `{name.name}`", help=help)
+            advice = _other_kind(name, file, "agent") or report.program.advice("agent", name, file)
+            report.add(name.span, f"there is no agent `{name.name}`", help=advice.help, fixes=advice.fixes)
 
 
 @rule("E0203", "error")
@@ -101,8 +102,8 @@ def unknown_team(file: Analysis, report: Report) -> None:
         agent Boss : Lead { uses team Support }
     """
     for name in _unresolved_uses(file, "team"):
-        help = _other_kind(name, file, "team") or report.program.advice("team", name.name, file)
-        report.add(name.span, f"there is no team `{name.name}`", help=help)
+        advice = _other_kind(name, file, "team") or report.program.advice("team", name, file)
+        report.add(name.span, f"there is no team `{name.name}`", help=advice.help, fixes=advice.fixes)
 
 
 @rule("E0204", "error")
@@ -125,8 +126,8 @@ def unknown_skill(file: Analysis, report: Report) -> None:
         agent Clerk : Worker { uses skill Sums }
     """
     for name in _unresolved_uses(file, "skill"):
-        help = _other_kind(name, file, "skill") or report.program.advice("skill", name.name, file)
-        report.add(name.span, f"there is no skill `{name.name}`", help=help)
+        advice = _other_kind(name, file, "skill") or report.program.advice("skill", name, file)
+        report.add(name.span, f"there is no skill `{name.name}`", help=advice.help, fixes=advice.fixes)
 
 
 @rule("E0205", "error")
@@ -152,8 +153,9 @@ def unknown_server(file: Analysis, report: Report) -> None:
     """
     for name in _unresolved_uses(file, "mcp"):
         if nearest(name.name, file.table.names("mcp")) or report.program.elsewhere("mcp", name.name):
-            help = report.program.advice("mcp", name.name, file)
-            report.add(name.span, f"there is no mcp server `{name.name}`", help=help)
+            advice = report.program.advice("mcp", name, file)
+            message = f"there is no mcp server `{name.name}`"
+            report.add(name.span, message, help=advice.help, fixes=advice.fixes)
 
 
 @rule("E0206", "error")
@@ -179,8 +181,8 @@ def unknown_prompt(file: Analysis, report: Report) -> None:
     named += [name for prompt, _ in file.index.of(n.Prompt) for name in prompts_of(prompt)]
     for name in named:
         if file.table.find("prompt", name.name) is None:
-            help = _other_kind(name, file, "prompt") or report.program.advice("prompt", name.name, file)
-            report.add(name.span, f"there is no prompt `{name.name}`", help=help)
+            advice = _other_kind(name, file, "prompt") or report.program.advice("prompt", name, file)
+            report.add(name.span, f"there is no prompt `{name.name}`", help=advice.help, fixes=advice.fixes)
 
 
 @rule("E0207", "error")
@@ -219,7 +221,8 @@ def _report_handler(name: n.Name, symbol: Symbol, names: list[str], report: Repo
     )
     help = NO_HANDLERS.get(wanted, help) if near is None else help
     message = f"`{symbol.name}` has no handler `{wanted}`"
-    report.add(name.span, message, others=[place_of(symbol, "the agent")], help=help)
+    fixes = report.replacement(name.span, near)
+    report.add(name.span, message, others=[place_of(symbol, "the agent")], help=help, fixes=fixes)
 
 
 @rule("E0208", "error")
@@ -258,7 +261,9 @@ def _check_address(value: n.Expression, address: tuple[str, str], file: Analysis
     server, tool = address
     near = None if file.table.find("mcp", server) else nearest(server, file.table.names("mcp"))
     if near is not None:
-        report.add(value.span, f"there is no mcp server `{server}`", help=f"did you mean `mcp://{near}/{tool}`?")
+        at = file.unit.source.text.index(server, value.span.start)
+        help, fixes = f"did you mean `mcp://{near}/{tool}`?", report.replacement(Span(at, at + len(server)), near)
+        report.add(value.span, f"there is no mcp server `{server}`", help=help, fixes=fixes)
     elif not tool:
         report.add(value.span, "the address names a server and no tool", help=f"write `mcp://{server}/name_of_a_tool`.")
 
@@ -272,8 +277,9 @@ def _check_named(value: n.Name, file: Analysis, report: Report) -> None:
 
 def _check_quoted(value: n.Text, file: Analysis, report: Report) -> None:
     if file.table.find("agent", value.value) is None:
-        help = report.program.advice("agent", value.value, file)
-        report.add(value.span, f"`{value.value}` is neither an agent nor an address", help=help)
+        advice = report.program.advice("agent", n.Name(report.inside(value), value.value), file)
+        message = f"`{value.value}` is neither an agent nor an address"
+        report.add(value.span, message, help=advice.help, fixes=advice.fixes)
 
 
 MEMBERS = "members are agents and addresses of tools: `mcp://server/tool`."
@@ -330,7 +336,9 @@ def missing_module(file: Analysis, report: Report) -> None:
             help = f"did you mean `python:{near}`?" if near else installing(imported.target)
             name = imported.target if top in sys.stdlib_module_names else top
             help = f"write `python:{top}`." if name == imported.target != top else help
-            report.add(imported.statement.path.span, f"there is no Python module `{name}`", help=help)
+            path = imported.statement.path
+            fixes = report.replacement(report.inside(path), f"python:{near}" if near else None)
+            report.add(path.span, f"there is no Python module `{name}`", help=help, fixes=fixes)
 
 
 def _unresolved_uses(file: Analysis, kind: Kind) -> list[n.Name]:
@@ -339,12 +347,13 @@ def _unresolved_uses(file: Analysis, kind: Kind) -> list[n.Name]:
     return [name for name in names if file.table.find(kind, name.name) is None]
 
 
-def _other_kind(name: n.Name, file: Analysis, wanted: Kind) -> str | None:
+def _other_kind(name: n.Name, file: Analysis, wanted: Kind) -> Advice | None:
     """A help sentence when the name stands for something of another kind."""
     other = file.table.values.get(name.name)
     if other is None:
         return None
     if other.kind == "function" and other.owner is not None and wanted == "skill":
         skill = other.owner.name.name
-        return f"`{name.name}` is a function of the skill `{skill}`: write `uses skill {skill}`."
-    return f"`{name.name}` is {with_article(other.kind)}, not {with_article(wanted)}."
+        help = f"`{name.name}` is a function of the skill `{skill}`: write `uses skill {skill}`."
+        return Advice(help, replacement(file.unit.source, name.span, skill))
+    return Advice(f"`{name.name}` is {with_article(other.kind)}, not {with_article(wanted)}.")

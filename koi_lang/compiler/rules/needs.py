@@ -41,5 +41,6 @@ def call_without_permission(file: Analysis, report: Report) -> None:
         if not permits([name.name for name in role.node.capabilities], permission):
             others = [place_of(role, f"the role of `{agent.name.name}`")]
             message = f"`{agent.name.name}` may not call `{call.function.name}`"
-            help, label = with_permission(role.node, permission), f"needs the permission `{permission}`"
-            report.add(call.place, message, label=label, others=others, help=help)
+            advice = with_permission(role, permission)
+            place = report.place(call.place, f"needs the permission `{permission}`")
+            report.add(place, message, others=others, help=advice.help, fixes=advice.fixes)

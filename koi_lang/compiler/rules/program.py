@@ -12,10 +12,11 @@ from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
 from koi_lang.compiler.cycles import nodes_on_cycles
 from koi_lang.compiler.imports import Unit
+from koi_lang.compiler.rules.fixes import add_import, add_permission, export_prompt
 from koi_lang.compiler.scope import ScopeVariable
 from koi_lang.compiler.symbols import Kind, Symbol, own_symbols
 from koi_lang.compiler.walk import Enclosing
-from koi_lang.diagnostics import Edit, Fix, LabeledSpan, suggestion
+from koi_lang.diagnostics import Advice, LabeledSpan, nearest, replacement, suggestion
 from koi_lang.source import Span
 
 Made = TypeVar("Made")
@@ -170,19 +171,23 @@ class AnalysedProgram:
         """A declaration that some file of the program has."""
         return self._symbols_by_name.get((kind, name))
 
-    def advice(self, kind: Kind, name: str, file: Analysis) -> str:
-        """What to do about a name that a file does not know: import it, or the nearest name."""
+    def advice(self, kind: Kind, place: n.Name, file: Analysis) -> Advice:
+        """What to do about a name that a file does not know: import it, or write the nearest name."""
+        name, known = place.name, file.table.names(kind)
         symbol = self.elsewhere(kind, name)
         if symbol is None and name in self.library:
-            return f'`{self.library[name]}` has it: write `import "{self.library[name]}"`.'
+            part = self.library[name]
+            return Advice(f'`{part}` has it: write `import "{part}"`.', (add_import(part, file.unit),))
         if symbol is None or symbol.unit is file.unit:
-            return suggestion(name, file.table.names(kind), WORDS.get(kind, kind))
+            fixes = replacement(file.unit.source, place.span, nearest(name, known))
+            return Advice(suggestion(name, known, WORDS.get(kind, kind)), fixes)
         path = import_path(symbol.unit, file.unit)
         if kind == "mcp":
-            return f"`{path}` declares it, but an import does not bring mcp servers along; declare it here too."
+            return Advice(f"`{path}` declares it, but an import does not bring mcp servers along; declare it here too.")
         if isinstance(symbol.node, n.Prompt) and not symbol.node.exported:
-            return f"write `export prompt {name}` in `{path}`."
-        return f'`{path}` declares it: write `import "{path}"`.'
+            fix = export_prompt(symbol.node, symbol.unit.source)
+            return Advice(f"write `export prompt {name}` in `{path}`.", (fix,))
+        return Advice(f'`{path}` declares it: write `import "{path}"`.', (add_import(path, file.unit),))
 
 
 def prompts_in(parts: tuple[n.Text | n.Name | n.PromptCall, ...]) -> list[n.Name]:
@@ -248,21 +253,15 @@ def with_article(kind: Kind) -> str:
     return f"an {word}" if word.startswith(("a", "mcp")) else f"a {word}"
 
 
-def with_permission(role: n.Role, permission: str) -> str:
+def with_permission(symbol: Symbol, permission: str) -> Advice:
     """What to write so that a role has one permission more."""
+    role = symbol.node
+    assert isinstance(role, n.Role)
     can = ", ".join(
         f"can {name.replace(':', ': ')}" for name in (*(each.name for each in role.capabilities), permission)
     )
-    return f"write `role {role.name.name} {{ {can} }}`."
-
-
-def granting(role: Symbol, permission: str) -> tuple[Fix, ...]:
-    """The fix that gives a role one permission more; none where it lists none."""
-    if not isinstance(role.node, n.Role) or not role.node.capabilities:
-        return ()
-    shown, end = permission.replace(":", ": "), role.node.capabilities[-1].span.end
-    edit = Edit(role.unit.source, Span(end, end), f", can {shown}")
-    return (Fix(f"add `can {shown}` to `{role.name}`", (edit,)),)
+    help = f"write `role {role.name.name} {{ {can} }}`."
+    return Advice(help, (add_permission(role, permission, symbol.unit.source),))
 
 
 def place_of(symbol: Symbol, label: str) -> LabeledSpan:

@@ -106,10 +106,14 @@ def unknown_result_field(file: Analysis, report: Report) -> None:
     types = report.program.for_file(result_types, file)
     if not types.waited:
         return
+    patterns = [each for pattern, _ in file.index.of(n.ObjectPattern) for each in pattern.elements]
+    shorthands = {each.span.start for each in patterns if each.pattern.span.start == each.span.start}
     for span, name, known in sorted(_read_fields(file, types), key=lambda each: each[0]):
         near = nearest(name, known)
         help = f"did you mean `{near}`?" if near else f"it has {', '.join(f'`{field}`' for field in known)}."
-        report.add(span, f"what the handler gives has no field `{name}`", help=help)
+        place = Span(span.start, span.start + len(name))
+        fixes = report.replacement(place, f"{near}: {name}" if near and span.start in shorthands else near)
+        report.add(span, f"what the handler gives has no field `{name}`", help=help, fixes=fixes)
 
 
 def _read_fields(file: Analysis, types: ResultTypes) -> Iterator[tuple[Span, str, list[str]]]:

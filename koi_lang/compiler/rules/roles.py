@@ -44,11 +44,13 @@ def misspelt_permission(file: Analysis, report: Report) -> None:
             if near is not None:
                 what = "function of the program" if near in needed else "built-in action"
                 message = f"no {what} needs the permission `{name.name}`"
-                report.add(name.span, message, help=f"did you mean `can {near}`?")
+                fixes = report.replacement(name.span, near)
+                report.add(name.span, message, help=f"did you mean `can {near}`?", fixes=fixes)
     for name in _find_needs(file):
         near = _near(name.name, PERMISSIONS)
         if near is not None:
-            report.add(name.span, f"no permission is called `{name.name}`", help=f"did you mean `needs {near}`?")
+            help, fixes = f"did you mean `needs {near}`?", report.replacement(name.span, near)
+            report.add(name.span, f"no permission is called `{name.name}`", help=help, fixes=fixes)
 
 
 def _find_needs(file: Analysis) -> Iterator[n.Name]:
@@ -79,7 +81,9 @@ def unknown_event(file: Analysis, report: Report) -> None:
             help = f"did you mean `{near}`?" if near else f"it has {listed}." if known else "it has no handlers."
             others = [] if symbol is None else [place_of(symbol, "the agent")]
             message = f"`{agent.name.name}` has no handler `{event.value}`"
-            report.add(event.span, message, others=others, help=help)
+            report.add(
+                event.span, message, others=others, help=help, fixes=report.replacement(report.inside(event), near)
+            )
 
 
 @rule("E0252", "error")

@@ -74,7 +74,9 @@ def nobody_handles(file: Analysis, report: Report) -> None:
         if not target.handling(send.event):
             others = [target.place] if target.place is not None else []
             message = f"nobody in {target.name} handles `{send.event}`"
-            report.add(send.event_span, message, others=others, help=_events_help(send.event, target.events))
+            near, help = nearest(send.event, target.events), _events_help(send.event, target.events)
+            fixes = report.replacement(Span(send.event_span.start + 1, send.event_span.end - 1), near)
+            report.add(send.event_span, message, others=others, help=help, fixes=fixes)
 
 
 @rule("E0232", "error")
@@ -267,9 +269,10 @@ def send_without_permission(file: Analysis, report: Report) -> None:
         role = report.program.role_of(agent, file)
         if role is not None and isinstance(role.node, n.Role) and not role.node.has_permission("delegate"):
             others = [place_of(role, f"the role of `{agent.name.name}`")]
-            help = with_permission(role.node, "delegate")
+            advice, label = with_permission(role, "delegate"), "needs the permission `delegate`"
             message = f"`{agent.name.name}` may not send to its team"
-            report.add(_head(send, file), message, label="needs the permission `delegate`", others=others, help=help)
+            place = report.place(_head(send, file), label)
+            report.add(place, message, others=others, help=advice.help, fixes=advice.fixes)
 
 
 @rule("E0402", "warning")

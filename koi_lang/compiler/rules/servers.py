@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
 from koi_lang.compiler.rules.table import Report, rule
-from koi_lang.diagnostics import suggestion
+from koi_lang.diagnostics import nearest, suggestion
 from koi_lang.grants import covers
 from koi_lang.source import Span
 
@@ -81,7 +81,9 @@ def exposed_handler(file: Analysis, report: Report) -> None:
         for each in (one for item in agent.items if isinstance(item, n.ExposeMcp) for one in item.items):
             if each.handler.name not in handlers:
                 message = f"`{agent.name.name}` does not handle `{each.handler.name}`"
-                report.add(each.handler.span, message, help=suggestion(each.handler.name, handlers, "handler"))
+                help = suggestion(each.handler.name, handlers, "handler")
+                fixes = report.replacement(each.handler.span, nearest(each.handler.name, handlers))
+                report.add(each.handler.span, message, help=help, fixes=fixes)
             if (each.kind, each.target.name) in seen:
                 help = "give each of them another name."
                 report.add(each.target.span, f"the {each.kind} `{each.target.name}` is exposed twice", help=help)

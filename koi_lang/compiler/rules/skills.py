@@ -68,14 +68,18 @@ def unknown_in_skill(file: Analysis, report: Report) -> None:
             owner, _, function = wanted.partition(".")
             help = f'write `callSkill("{owner}", "{function}", …)`.' if owner in call.skills and function else help
             message = f"`{agent}` does not use a skill `{wanted}`"
-            report.add(call.name.span, message, help=help)
+            report.add(call.name.span, message, help=help, fixes=report.replacement(report.inside(call.name), near))
             continue
         first, known = (call.arguments[0] if call.arguments else None), _exported_functions(skill)
         if isinstance(first, n.Text) and first.value not in known and len(call.arguments) > 1:
             near = nearest(first.value, known)
             listed = ", ".join(f"`{name}`" for name in known)
             help = f"did you mean `{near}`?" if near else f"it exports {listed}." if known else "it exports none."
-            report.add(first.span, f"the skill `{call.name.value}` has no function `{first.value}`", help=help)
+            message, fixes = (
+                f"the skill `{call.name.value}` has no function `{first.value}`",
+                report.replacement(report.inside(first), near),
+            )
+            report.add(first.span, message, help=help, fixes=fixes)
 
 
 @rule("E0245", "warning")

@@ -91,7 +91,9 @@ def misspelt_state(file: Analysis, report: Report) -> None:
             if near and is_one_sided and not uses.is_told(name):
                 message = f"the state of `{uses.agent.name.name}` has no field `{name}`"
                 others = [report.place(known[near[0]].name.span, "declared here")]
-                report.add(members[0].name_span, message, others=others, help=f"did you mean `{near[0]}`?")
+                first, *more = (member.name_span for member in members)
+                fixes = report.replacement(first, near[0], *more)
+                report.add(first, message, others=others, help=f"did you mean `{near[0]}`?", fixes=fixes)
 
 
 @rule("E0230", "error")

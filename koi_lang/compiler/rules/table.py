@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
 from koi_lang.compiler.rules.program import AnalysedProgram
 from koi_lang.diagnostics import Diagnostic, Fix, LabeledSpan, Severity, replacement
@@ -47,9 +48,15 @@ class Report:
         rule, found = self.rule, self.found
         found.append(Diagnostic(rule.code, rule.severity, message, place, tuple(others), help=help, fixes=tuple(fixes)))
 
-    def replacement(self, span: Span, text: str | None) -> tuple[Fix, ...]:
-        """The fix that writes another text in place of a span of the file that is checked; none without a text."""
-        return replacement(self.source, span, text)
+    def replacement(self, span: Span, text: str | None, *more: Span) -> tuple[Fix, ...]:
+        """The fix that writes another text in place of spans of the file that is checked; none without a text."""
+        return replacement(self.source, span, text, *more)
+
+    def inside(self, text: n.Text) -> Span:
+        """A text without its quotes."""
+        if text.start is not None:
+            return Span(text.start, text.start + len(text.value))
+        return Span(text.span.start + 1, text.span.end - 1)
 
     def place(self, span: Span, label: str) -> LabeledSpan:
         """A place in the file that is checked, without the lines after its first one."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -51,7 +52,8 @@ def misspelt_field(file: Analysis, report: Report) -> None:
         near = _near(field, filled.scope.fields[root])
         if near is not None:
             message = f"`{root}` has no field `{field}`"
-            report.add(filled.place, message, help=f"did you mean `{{{{{root}.{near}}}}}`?")
+            fixes = report.replacement(_place_in_hole(filled, field, r"\."), near)
+            report.add(filled.place, message, help=f"did you mean `{{{{{root}.{near}}}}}`?", fixes=fixes)
 
 
 @rule("E0317", "warning")
@@ -100,8 +102,16 @@ def unknown_placeholder(file: Analysis, report: Report) -> None:
         if not hole.braces or (name is None and hole.obstacle is None):
             continue
         reason = f"{hole.obstacle} has no place in a text" if name is None else f"nothing here is called `{name}`"
-        help = COMPUTED if name is None else _root_help(name, filled)
-        report.add(filled.place, f"`{_one_line(hole.source)}` stays as it is: {reason}", help=help)
+        help, meant = (COMPUTED, None) if name is None else _root_help(name, filled)
+        fixes = report.replacement(_place_in_hole(filled, name or "", ""), meant)
+        report.add(filled.place, f"`{_one_line(hole.source)}` stays as it is: {reason}", help=help, fixes=fixes)
+
+
+def _place_in_hole(filled: Filled, name: str, before: str) -> Span:
+    """Where a name, behind some mark, stands in a hole; all of the hole where it stands there in another form."""
+    place = filled.place
+    found = re.search(rf"(?<={before})\b{name}\b", place.source.text[place.span.start : place.span.end])
+    return place.span if found is None else Span(place.span.start + found.start(), place.span.start + found.end())
 
 
 def _one_line(text: str) -> str:
@@ -177,11 +187,13 @@ def unknown_in_directive(file: Analysis, report: Report) -> None:
             near = nearest(name, sorted(known - GLOBALS))
             help = f"did you mean `{near}`?" if near else f"for a field of the payload write `args.{name}`."
             help = FOREIGN.get(name, help)
-            report.add(span, f"nothing here is called `{name}`", help=help)
+            fixes = report.replacement(span, None if name in FOREIGN else near)
+            report.add(span, f"nothing here is called `{name}`", help=help, fixes=fixes)
     for argument, known in _named_in_calls(file, everywhere):
         near = nearest(argument.name, sorted(known - GLOBALS))
         help = f"did you mean `{near}`?" if near else f'a text stands in quotes: `"{argument.name}"`.'
-        report.add(argument.span, f"nothing here is called `{argument.name}`", help=help)
+        fixes = report.replacement(argument.span, near)
+        report.add(argument.span, f"nothing here is called `{argument.name}`", help=help, fixes=fixes)
 
 
 def _named_in_directives(
@@ -222,16 +234,18 @@ def _named_in_calls(file: Analysis, everywhere: frozenset[str]) -> Iterator[tupl
         yield from ((name, known) for name in named if name.name not in known)
 
 
-def _root_help(name: str, filled: Filled) -> str:
+def _root_help(name: str, filled: Filled) -> tuple[str, str | None]:
+    """What to write instead of a name, in a sentence, and alone where it may simply be replaced."""
     if name == "this":
-        return "the state is called `state` here: `{{state.count}}`."
-    if name in filled.scope.fields.get("args", ()):
-        return f"write `{{{{args.{name}}}}}`."
-    if name in filled.scope.fields.get("state", ()):
-        return f"write `{{{{state.{name}}}}}`."
+        return "the state is called `state` here: `{{state.count}}`.", None
+    for root in ("args", "state"):
+        if name in filled.scope.fields.get(root, ()):
+            return f"write `{{{{{root}.{name}}}}}`.", f"{root}.{name}"
     near = _near(name, filled.scope.roots - {"JSON", "Math"})
-    if near is not None:
-        return f"did you mean `{{{{{near}}}}}`?"
+    return (f"did you mean `{{{{{near}}}}}`?", near) if near is not None else (_far_help(name, filled), None)
+
+
+def _far_help(name: str, filled: Filled) -> str:
     if name in GLOBALS | RUN_NAMES or any(isinstance(node, n.Call) for node in everything(filled.hole.expression)):
         return COMPUTED
     if name in filled.scope.payload:

@@ -65,7 +65,10 @@ def unknown_type(file: Analysis, report: Report) -> None:
     for name, span in first.items():
         near = SYNONYMS.get(name.lower()) or nearest(name, [*file.table.types, *SHOWN])
         help = f"did you mean `{near}`?" if near else ADVICE
-        report.add(span, f"there is no type `{name}`, so anything is accepted", help=help)
+        fixes = report.replacement(
+            span, near, *(each for written, each in _type_names(file) if written == name and each != span)
+        )
+        report.add(span, f"there is no type `{name}`, so anything is accepted", help=help, fixes=fixes)
 
 
 @rule("E0227", "warning")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from difflib import get_close_matches
 from itertools import islice
 
@@ -13,7 +14,8 @@ from koi_lang.compiler.rules.program import AnalysedProgram, with_article
 from koi_lang.compiler.rules.table import Report, rule
 from koi_lang.compiler.scope import AGENT_NAMES, GLOBALS, RUN_NAMES, Resolution, ScopeVariable
 from koi_lang.compiler.symbols import Kind
-from koi_lang.diagnostics import nearest
+from koi_lang.diagnostics import Advice, Edit, nearest
+from koi_lang.source import Span
 
 # Looking for similar names takes a while, and nobody reads on from here.
 MOST_NAMES = 100
@@ -67,8 +69,8 @@ def unknown_name(file: Analysis, report: Report) -> None:
         elif name.name not in AGENT_NAMES and name.name not in FOREIGN:
             hidden = list(_hidden(name, file.code[root]))[:1]
             others = [report.place(variable.span, "visible in its own block only") for variable in hidden]
-            help = _advice(name, root, file, report)
-            report.add(name.span, f"nothing here is called `{name.name}`", others=others, help=help)
+            message, advice = f"nothing here is called `{name.name}`", _advice(name, root, file, report)
+            report.add(name.span, message, others=others, help=advice.help, fixes=advice.fixes)
 
 
 @rule("E0222", "error")
@@ -186,32 +188,43 @@ def _named_arguments(file: Analysis, _: AnalysedProgram) -> dict[n.Name, str]:
     return found
 
 
-def _advice(name: n.Name, root: n.Node, file: Analysis, report: Report) -> str:
+def _advice(name: n.Name, root: n.Node, file: Analysis, report: Report) -> Advice:
     wanted = name.name
     if any(True for _ in _hidden(name, file.code[root])):
-        return f"declare `{wanted}` before the braces that it is used behind."
+        return Advice(f"declare `{wanted}` before the braces that it is used behind.")
     is_code = isinstance(root, CODE)
     special = STEPS.get(wanted) or FORMS.get(wanted) or _payload(wanted, root) or _other_space(wanted, file)
     special = special or (_of_agent(name, root, file) if is_code else None)
     if special is not None:
-        return special
+        return Advice(special)
     elsewhere = next((kind for kind in KINDS if report.program.elsewhere(kind, wanted)), None)
     if elsewhere is not None:
-        return report.program.advice(elsewhere, wanted, file)
+        return report.program.advice(elsewhere, name, file)
     library = {known.lower(): known for known in report.program.library}
     if wanted.lower() in library:
         known = library[wanted.lower()]
-        brought = report.program.advice("function", known, file)
-        return brought if known == wanted else f"did you mean `{known}`? {brought[0].upper()}{brought[1:]}"
+        brought = report.program.advice("function", n.Name(name.span, known), file)
+        if known == wanted:
+            return brought
+        help = f"did you mean `{known}`? {brought.help[0].upper()}{brought.help[1:]}"
+        edits = (Edit(file.unit.source, span, known) for span in _places(name, file.code[root]))
+        [fix] = brought.fixes
+        return Advice(help, (replace(fix, edits=(*fix.edits, *edits)),))
     near = nearest(wanted, [*_visible(name, file.code[root]), *file.table.values, *file.table.roles]) or _built_in(
         wanted
     )
     if near is not None:
-        return f"did you mean `{near}`?"
+        first, *more = _places(name, file.code[root])
+        return Advice(f"did you mean `{near}`?", report.replacement(first, near, *more))
     if not is_code:
-        return f'write the value itself; a text stands in quotes: `"{wanted}"`.'
+        return Advice(f'write the value itself; a text stands in quotes: `"{wanted}"`.')
     is_called = any(call.callee is name for call, _ in file.index.of(n.Call))
-    return f"declare it with `const {wanted} = {'(…) => ' if is_called else ''}…`."
+    return Advice(f"declare it with `const {wanted} = {'(…) => ' if is_called else ''}…`.")
+
+
+def _places(name: n.Name, resolution: Resolution) -> list[Span]:
+    """Where a name that stands for nothing is written in its root of code; it is told once."""
+    return [each.span for each in resolution.unknown if each.name == name.name]
 
 
 def _built_in(wanted: str) -> str | None:

@@ -27,7 +27,7 @@ from koi_lang.compiler.syntax_errors import (
     test_blocks,
 )
 from koi_lang.compiler.syntax_errors.context import Failure, Surroundings, SyntaxHelp, failure_of
-from koi_lang.diagnostics import Diagnostic, LabeledSpan
+from koi_lang.diagnostics import Diagnostic, LabeledSpan, replacement
 from koi_lang.source import Source, Span
 
 ORDER = (
@@ -114,4 +114,5 @@ def _recognise(failure: Failure) -> tuple[str, SyntaxHelp]:
 def _diagnostic(source: Source, name: str, found: SyntaxHelp) -> Diagnostic:
     place = LabeledSpan(source, source.first_line(found.span), found.label)
     others = tuple(LabeledSpan(source, source.first_line(span), label) for span, label in found.others)
-    return Diagnostic(name, "error", found.message, place, others, found.help)
+    fixes = replacement(source, found.span, found.meant)
+    return Diagnostic(name, "error", found.message, place, others, found.help, fixes=fixes)

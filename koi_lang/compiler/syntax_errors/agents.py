@@ -308,6 +308,7 @@ def unknown_item(failure: Failure) -> SyntaxHelp | None:
         if near is None
         else f"did you mean `{near}`?"
     )
+    suggested = help
     if kind == "agent" and failure.word() == "prompt" and failure.piece(1).kind != "word":
         help = INSTRUCTIONS
     elif kind == "agent" and failure.piece().text in INSTEAD and failure.word(1) != "(":
@@ -324,7 +325,8 @@ def unknown_item(failure: Failure) -> SyntaxHelp | None:
     elif kind == "agent" and failure.piece(1).kind == "word" and failure.word(2) == "(":
         help = f"write `on {failure.piece(1).text}(…)`."
     article = "an" if kind == "agent" else "a"
-    return SyntaxHelp(f"{failure.excerpt} does not begin a part of {article} {kind}", failure.span, help)
+    message, meant = f"{failure.excerpt} does not begin a part of {article} {kind}", near if help is suggested else None
+    return SyntaxHelp(message, failure.span, help, meant=meant)
 
 
 @hint(HINTS, "E0156")

@@ -41,13 +41,14 @@ class Surroundings(NamedTuple):
 
 
 class SyntaxHelp(NamedTuple):
-    """What a hint has to say; `others` are further places with their labels."""
+    """What a hint has to say; `others` are further places with their labels, `meant` is what may stand at the span."""
 
     message: str
     span: Span
     help: str
     label: str = ""
     others: tuple[tuple[Span, str], ...] = ()
+    meant: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

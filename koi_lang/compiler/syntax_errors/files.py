@@ -164,7 +164,8 @@ def unknown_declaration(failure: Failure) -> SyntaxHelp | None:
         return None
     near = nearest(failure.word(), DECLARATIONS) if failure.piece().kind == "word" else None
     help = OF_BAML.get(failure.word(), LISTED) if near is None else f"did you mean `{near}`?"
-    return SyntaxHelp(f"{failure.excerpt} does not begin a declaration", failure.span, help)
+    message = f"{failure.excerpt} does not begin a declaration"
+    return SyntaxHelp(message, failure.span, help, meant=near)
 
 
 @hint(FIRST, "E0127")

@@ -199,7 +199,7 @@ def beside(source: Source, first: Span, second: Span) -> SyntaxHelp:
     near = nearest(word, KEYWORDS) if word.isidentifier() else None
     place = Span(second.start, second.start + max(1, min(len(after), 40)))
     if near is not None and near != word:
-        return SyntaxHelp(f"`{word}` is not a keyword", first, f"did you mean `{near}`?")
+        return SyntaxHelp(f"`{word}` is not a keyword", first, f"did you mean `{near}`?", meant=near)
     if after[:1] in ("'", '"', "`") and word.replace(".", "").isidentifier():
         return SyntaxHelp(f"the parentheses of `{word}` are missing", place, f"write `{word}({after[:30].rstrip()})`.")
     if after[:1] in ("(", "[") and source.text[second.start - 1] in " \t":

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
-from koi_lang.compiler.rules.program import granting, place_of, with_permission
+from koi_lang.compiler.rules.program import place_of, with_permission
 from koi_lang.compiler.rules.prose.abilities import Abilities
 from koi_lang.compiler.rules.prose.delegations import find_asked
 from koi_lang.compiler.rules.prose.playbooks import PlaybookSentence, PlaybookText, playbook_texts
@@ -58,13 +58,14 @@ def _report(needed: NeededPermission, text: PlaybookText, abilities: Abilities, 
     role, agent = abilities.role, text.agent.name.name
     assert role is not None
     assert isinstance(role.node, n.Role)
+    advice = with_permission(role, needed.permission)
     report.add(
         text.place(needed.start, needed.end),
         f"`{agent}` may not do what this sentence asks for",
         label=f"needs the permission `{needed.permission}`",
         others=[place_of(role, f"the role of `{agent}`")],
-        help=with_permission(role.node, needed.permission),
-        fixes=granting(role, needed.permission),
+        help=advice.help,
+        fixes=advice.fixes,
     )
 
 

@@ -36,11 +36,13 @@ def value_from_nowhere(file: Analysis, report: Report) -> None:
         in agent: on start() { playbook "Ask for their name. Then greet them by name." }
     """
     for text in report.program.for_file(playbook_texts, file):
-        for start, end, what, help in (*_results(text), *_personal(text, report)):
-            report.add(text.place(start, end), f"nothing in this playbook brings {what}", help=help)
+        for start, end, what, help, near in (*_results(text), *_personal(text, report)):
+            fixes = text.replacement(start, end, near) if near else ()
+            report.add(text.place(start, end), f"nothing in this playbook brings {what}", help=help, fixes=fixes)
 
 
-Unbrought = tuple[int, int, str, str]
+# Where it stands, what it is, the help, and what was meant.
+Unbrought = tuple[int, int, str, str, str | None]
 
 
 def _results(text: PlaybookText) -> Iterator[Unbrought]:
@@ -54,7 +56,7 @@ def _results(text: PlaybookText) -> Iterator[Unbrought]:
                 if near
                 else f"the actions are called {', '.join(f'`{each}`' for each in ids)}."
             )
-            yield *found.span("id"), f"`{found['id']}.output`", help
+            yield *found.span("id"), f"`{found['id']}.output`", help, near
 
 
 def _personal(text: PlaybookText, report: Report) -> Iterator[Unbrought]:
@@ -71,7 +73,7 @@ def _personal(text: PlaybookText, report: Report) -> Iterator[Unbrought]:
             if not may_know and not _is_mentioned(thing, f"{before} {known}"):
                 asked = "it" if thing == "answer" else f"the {thing}"
                 help = f"ask for {asked} first, or take it from the payload: `{{{{args.…}}}}`."
-                yield sentence.start + start, sentence.start + end, f"the {thing}", help
+                yield sentence.start + start, sentence.start + end, f"the {thing}", help, None
 
 
 def _uses(sentence: PlaybookSentence, words: Mapping[str, str]) -> Iterator[tuple[int, int, str]]:
