@@ -9,9 +9,11 @@ import sys
 from typing import TYPE_CHECKING, NoReturn
 
 import click
+from click.shell_completion import CompletionItem
 
-from koi_lang import bytecode
+from koi_lang import bytecode, settings
 from koi_lang.cli.command_table import COMMANDS
+from koi_lang.cli.completing import COMPLETE_VARIABLE
 from koi_lang.cli.ui.colours import Colours, colour_option
 from koi_lang.errors import EXIT_FAILED, EXIT_INTERRUPTED, exit_code
 from koi_lang.lazy import lazy_module
@@ -46,6 +48,11 @@ class Commands(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """The commands that begin with a text, or the options of `koi`; no command is imported for that."""
+        found = [CompletionItem(name, help=about) for name, about in COMMANDS.items() if name.startswith(incomplete)]
+        return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
@@ -79,6 +86,8 @@ def main(args: list[str] | None = None) -> NoReturn:
     """Run the command line; the process ends with the code of the error."""
     colours = Colours()
     bytecode.install_finder()
+    if settings.variable(COMPLETE_VARIABLE):
+        importlib.import_module("koi_lang.cli.completing.shells")
     try:
         sys.exit(koi.main(args, prog_name="koi", standalone_mode=False, obj=colours))
     except click.ClickException as error:

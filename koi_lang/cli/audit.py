@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from koi_lang.cli.completing.values import complete_program
 from koi_lang.cli.options import allow_option, allow_rules
 from koi_lang.cli.ui.cost_text import show_costs
 from koi_lang.grants import EVERYTHING
@@ -24,7 +25,7 @@ COUNTS = ("turns", "requests", "tokens")
 
 
 @click.command()
-@click.argument("file")
+@click.argument("file", shell_complete=complete_program)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON list.")
 @click.option("--cost", is_flag=True, help="Show what a call of each handler can cost at most.")
 @click.option("-m", "--model", metavar="NAME", help="With `--cost`: use `provider/model`, whatever the program says.")

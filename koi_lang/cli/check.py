@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from koi_lang.cli.completing.values import complete_program
 from koi_lang.cli.ui.colours import colour_option
 from koi_lang.cli.ui.messages import show_diagnostics
 from koi_lang.cli.ui.text import count_text
@@ -21,7 +22,7 @@ from koi_lang.setup.name_warnings import mistyped_models
 
 
 @click.command()
-@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...", shell_complete=complete_program)
 @click.option("--strict", is_flag=True, help="Treat warnings as errors.")
 @click.option("--json", "as_json", is_flag=True, help="Print the problems as one JSON list.")
 @colour_option

@@ -34,5 +34,6 @@ COMMANDS = {
     "corpus": "Keep what providers sent, and hold the readers against it.",
     "cache": "Show or clear the cache of compiled programs.",
     "registry": "Show or clear the registry of this folder.",
+    "completion": "Print what completes commands in bash, zsh or fish.",
     "version": "Show the version.",
 }

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from koi_lang.cli.completing.values import complete_program
 from koi_lang.cli.ui.colours import colour_option
 from koi_lang.cli.ui.output import writing
 from koi_lang.compiler.printer.module_text import write_module, written_statements
@@ -22,7 +23,7 @@ else:
 
 
 @click.command()
-@click.argument("file")
+@click.argument("file", shell_complete=complete_program)
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), help="Write here; - is standard output, as without it."
 )

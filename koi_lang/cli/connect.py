@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from koi_lang.cli.completing.values import complete_provider
 from koi_lang.errors import REFUSED, KoiError, ProviderError, RequestError, UsageError
 from koi_lang.lazy import lazy_module
 from koi_lang.llm.connection import Provider
@@ -29,7 +30,7 @@ else:
 
 
 @click.command()
-@click.argument("provider", required=False)
+@click.argument("provider", required=False, shell_complete=complete_provider)
 @click.option("--status", is_flag=True, help="Show which providers have a key, and where it is.")
 @click.option("--no-test", is_flag=True, help="Keep the key without asking the provider about it.")
 @click.option("--no-browser", is_flag=True, help="Sign in to an MCP server with a browser on another machine.")

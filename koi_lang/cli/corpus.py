@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from koi_lang.cli.completing.values import complete_run
 from koi_lang.cli.ui.text import count_text
 from koi_lang.errors import EXIT_FAILED, CorpusError
 from koi_lang.llm.corpus.adding import add_stream
@@ -24,7 +25,7 @@ def command() -> None:
 
 
 @command.command()
-@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...", shell_complete=complete_run)
 @click.option("-o", "--output", "folder", type=click.Path(path_type=Path), default=FOLDER, help="Instead of `corpus`.")
 def add(runs: tuple[str, ...], folder: Path) -> None:
     """Add the streams of recorded runs, which were kept with KOI_KEEP_STREAMS=1, to the folder `corpus`.

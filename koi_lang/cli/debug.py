@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from koi_lang.cli.completing.values import complete_file, complete_program_or_run
 from koi_lang.cli.options import fields_of
 from koi_lang.errors import UsageError
 from koi_lang.lazy import lazy_module
@@ -20,11 +21,11 @@ else:
 
 
 @click.command()
-@click.argument("target", metavar="[FILE|RUN]", required=False)
+@click.argument("target", metavar="[FILE|RUN]", required=False, shell_complete=complete_program_or_run)
 @click.option("--listen", metavar="HOST:PORT", help="Wait for an editor at a port of this machine, instead of stdio.")
 @click.option("--arg", "pairs", multiple=True, metavar="NAME=VALUE", help="Set a field of what `run` passes on.")
 @click.option("-m", "--model", help="The model of all agents.")
-@click.option("--answers", metavar="FILE", help="Take the answers of models from a file.")
+@click.option("--answers", metavar="FILE", shell_complete=complete_file, help="Take the answers of models from a file.")
 @click.option("--stop-on-entry", is_flag=True, help="Stop at the first line.")
 def command(target: str | None, listen: str | None, pairs: tuple[str, ...], **given: Any) -> None:
     """Debug FILE, or go forward and back in the recorded RUN. An editor starts this and speaks DAP with it."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from koi_lang.cli.completing.values import complete_provider
 from koi_lang.errors import UsageError
 from koi_lang.lazy import lazy_module
 from koi_lang.llm.providers import PROVIDERS, provider_named
@@ -25,7 +26,7 @@ ALL = "all"
 
 
 @click.command()
-@click.argument("provider", required=False)
+@click.argument("provider", required=False, shell_complete=complete_provider)
 def command(provider: str | None) -> None:
     """Remove every copy of the key of PROVIDER that koi has kept; `all` removes those of all providers.
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from koi_lang.cli.completing.values import complete_file, complete_program, complete_run
 from koi_lang.cli.evaluating import EvalOptions, Going, chosen_evals, evaluate, prepare_evals
 from koi_lang.cli.options import Amount, Count, add_options, allow_option, limiting_options, options_from
 from koi_lang.cli.ui.colours import colour_option
@@ -33,18 +34,30 @@ class NothingToEvaluateError(UsageError):
 
 
 @click.command()
-@click.argument("paths", nargs=-1, metavar="[PATH]...")
+@click.argument("paths", nargs=-1, metavar="[PATH]...", shell_complete=complete_program)
 @click.option("-k", "text", metavar="TEXT", help="Only evals whose file or name has TEXT: `greets and not slow`.")
 @click.option("-n", "--cases", "most", type=Count(), metavar="CASES", help="Only the first cases of each eval.")
 @click.option("-j", "--jobs", type=click.IntRange(1), help="How many processes work at a time; default: all cores.")
 @click.option("--budget-usd", type=Amount(), metavar="USD", help="Stop before more than this is spent.")
-@click.option("--since", metavar="ID", help="Compare with an earlier evaluation, case by case.")
+@click.option(
+    "--since", metavar="ID", shell_complete=complete_run, help="Compare with an earlier evaluation, case by case."
+)
 @click.option("--inspect", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
               help="Write logs for `inspect view` into a folder.")  # fmt: skip
 @click.option("--timeout", "timeout_s", type=click.FloatRange(0, min_open=True), default=TIMEOUT_S, metavar="SECONDS",
               help="Most time of a case; default: 600.")  # fmt: skip
-@click.option("--answers", metavar="FILE", help="Take the model's answers from a file, anew for each case.")
-@click.option("--keys", metavar="FILE", help="Take keys from lines NAME=VALUE of a file, before all else.")
+@click.option(
+    "--answers",
+    metavar="FILE",
+    shell_complete=complete_file,
+    help="Take the model's answers from a file, anew for each case.",
+)
+@click.option(
+    "--keys",
+    metavar="FILE",
+    shell_complete=complete_file,
+    help="Take keys from lines NAME=VALUE of a file, before all else.",
+)
 @allow_option
 @add_options(*limiting_options("each case", "of each case"))
 @click.option("--no-extensions", is_flag=True, help="Leave installed extensions out.")

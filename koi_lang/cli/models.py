@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 import click
 
+from koi_lang.cli.completing.values import complete_provider
 from koi_lang.cli.ui.selection import pick_one
 from koi_lang.errors import EXIT_FAILED, MissingKeyError, ProviderError
 from koi_lang.llm.cards import PRICES_AS_OF
@@ -33,7 +34,7 @@ LONGER = "+ long requests cost more"
 
 
 @click.command()
-@click.argument("provider", required=False)
+@click.argument("provider", required=False, shell_complete=complete_provider)
 @click.option("--refresh", is_flag=True, help="Ask the providers anew; lists are kept for a day.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON list of providers with their models.")
 def command(provider: str | None, refresh: bool, as_json: bool) -> None:

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
+from koi_lang.cli.completing.values import complete_file
 from koi_lang.cli.ui.colours import colour_option, command_words
 from koi_lang.efforts import EFFORTS
 from koi_lang.errors import UsageError
@@ -61,8 +62,15 @@ def running_options(whole: str, one: str) -> Callable[[Command], Command]:
         click.option("--strict", is_flag=True, help="Treat warnings as errors."),
         model,
         effort,
-        click.option("--keys", metavar="FILE", help="Take keys from lines NAME=VALUE of a file, before all else."),
-        click.option("--answers", metavar="FILE", help="Take the model's answers from a file."),
+        click.option(
+            "--keys",
+            metavar="FILE",
+            shell_complete=complete_file,
+            help="Take keys from lines NAME=VALUE of a file, before all else.",
+        ),
+        click.option(
+            "--answers", metavar="FILE", shell_complete=complete_file, help="Take the model's answers from a file."
+        ),
         click.option("--rehearse", is_flag=True, help="Follow playbooks without a model."),
         allow_option,
         *limits,

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import click
 
+from koi_lang.cli.completing.values import complete_program_or_run
 from koi_lang.runtime.journal import store
 from koi_lang.testing.recorded import replay
 
 
 @click.command()
-@click.argument("run", metavar="ID|FILE")
+@click.argument("run", metavar="ID|FILE", shell_complete=complete_program_or_run)
 @click.option("--quiet", is_flag=True, help="Do not show what the program prints.")
 def command(run: str, quiet: bool) -> None:
     """Run the program of a recorded run against its answers, without network or keys, and show what is different.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from koi_lang.cli.completing.values import complete_run
 from koi_lang.cli.options import Amount, Count, add_options, fields_of, limiting_options, limiting_words
 from koi_lang.cli.run import options_of
 from koi_lang.cli.running import run_program
@@ -66,7 +67,7 @@ class ResumeOptions:
 
 
 @click.command()
-@click.argument("run", metavar="[ID]", required=False)
+@click.argument("run", metavar="[ID]", required=False, shell_complete=complete_run)
 @click.option("--at", type=click.IntRange(1), metavar="ENTRY", help="Go back to an entry and go on as a branch.")
 @click.option("--answer", metavar="TEXT", help="With `--at`: what the model, or the person, is to have answered there.")
 @click.option("--files", is_flag=True, help="With `--at`: put back the files as they were at the entry.")

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from koi_lang.cli.completing.values import complete_program, complete_run
 from koi_lang.cli.options import options_from, running_options, seconds
 from koi_lang.cli.ui.interrupts import carried_out, leave
 from koi_lang.cli.ui.messages import exit_code_of, show_warnings
@@ -25,12 +26,15 @@ ASKED = "How long questions to the client are open, such as 30s or 5m."
 
 
 @click.command()
-@click.argument("file")
+@click.argument("file", shell_complete=complete_program)
 @running_options("the session", "of a call")
 @click.option("--ask-time", metavar="TIME", default="5m", show_default=True, help=ASKED)
 @click.option("--record/--no-record", default=None, help="Write a journal of the session, which is the default.")
 @click.option(
-    "--resume", metavar="ID", help="Go on with a recorded session, by its id, the beginning of one, or `last`."
+    "--resume",
+    metavar="ID",
+    shell_complete=complete_run,
+    help="Go on with a recorded session, by its id, the beginning of one, or `last`.",
 )
 @click.option("--trust", is_flag=True, help="Go on with a session that this machine has not signed.")
 def command(file: str, ask_time: str, resume: str | None, trust: bool, **given: Any) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from koi_lang.cli.completing.values import complete_program
 from koi_lang.cli.options import options_from, plan_option, running_options
 from koi_lang.cli.running import run_program
 from koi_lang.cli.ui.doubts import on_doubt_option
@@ -34,7 +35,7 @@ DO = ("do",)
 
 
 @click.command()
-@click.argument("file", required=False)
+@click.argument("file", required=False, shell_complete=complete_program)
 @click.option("-c", "code", metavar="CODE", help="Run CODE, declarations and statements, in the place of a file.")
 @click.option("--arg", "pairs", multiple=True, metavar="NAME=VALUE", help="Set a field of what `run` passes on.")
 @click.option("--args", "document", metavar="JSON", help="The same with one JSON object.")

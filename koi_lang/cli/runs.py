@@ -14,6 +14,7 @@ from typing import Any
 
 import click
 
+from koi_lang.cli.completing.values import complete_run
 from koi_lang.cli.options import seconds
 from koi_lang.cli.ui import journal_tree
 from koi_lang.cli.ui.output import writing
@@ -111,7 +112,7 @@ def _row(path: Path, summary: RunSummary) -> tuple[str, ...]:
 
 
 @command.command()
-@click.argument("run", metavar="[ID]", default=store.LAST)
+@click.argument("run", metavar="[ID]", default=store.LAST, shell_complete=complete_run)
 @click.option("--full", is_flag=True, help="Do not shorten what was recorded.")
 def show(run: str, full: bool) -> None:
     """Show what happened in a run, one line for each entry."""
@@ -149,7 +150,7 @@ def _warn(path: Path, journal: Journal) -> None:
 
 
 @command.command()
-@click.argument("run", metavar="[ID]", default=store.LAST)
+@click.argument("run", metavar="[ID]", default=store.LAST, shell_complete=complete_run)
 def tree(run: str) -> None:
     """Show the entries that `koi resume --at` can go back to, with the branches of the run."""
     for line in journal_tree.tree(Path.cwd(), store.find(Path.cwd(), run)):
@@ -157,7 +158,7 @@ def tree(run: str) -> None:
 
 
 @command.command()
-@click.argument("run", metavar="[ID]", default=store.LAST)
+@click.argument("run", metavar="[ID]", default=store.LAST, shell_complete=complete_run)
 @click.option("-f", "--follow", is_flag=True, help="Go on until the run ends.")
 @click.option("-n", "--lines", "count", type=click.IntRange(0), default=10, show_default=True, help="How many.")
 def tail(run: str, follow: bool, count: int) -> None:
@@ -195,7 +196,7 @@ def _growing(path: Path) -> Iterator[bytes]:
 
 
 @command.command()
-@click.argument("run", metavar="ID")
+@click.argument("run", metavar="ID", shell_complete=complete_run)
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="A file that does not exist yet.")
 def export(run: str, output: Path) -> None:
     """Copy the readable lines of a journal to a file; its program is then named as seen from there."""
@@ -213,7 +214,7 @@ def export(run: str, output: Path) -> None:
 
 
 @command.command()
-@click.argument("run", metavar="[ID]", required=False)
+@click.argument("run", metavar="[ID]", required=False, shell_complete=complete_run)
 @click.option("--older", metavar="TIME", help="Remove all journals that nothing was added to for so long, such as 30d.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def delete(run: str | None, older: str | None, yes: bool) -> None:
@@ -269,7 +270,7 @@ def _is_removed(path: Path) -> bool:
 
 
 @command.command()
-@click.argument("run", metavar="ID")
+@click.argument("run", metavar="ID", shell_complete=complete_run)
 def repair(run: str) -> None:
     """Keep the sound lines of a journal, in order; all others are kept beside it."""
     path = store.find(Path.cwd(), run)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from koi_lang import settings
+from koi_lang.cli.completing.values import complete_program
 from koi_lang.cli.options import options_from, running_options
 from koi_lang.cli.ui.interrupts import serve_until_ended
 from koi_lang.cli.ui.messages import exit_code_of, show_warnings
@@ -61,7 +62,7 @@ class Reach:
 
 
 @command.command("mcp")
-@click.argument("file", required=False)
+@click.argument("file", required=False, shell_complete=complete_program)
 @click.option(
     "--http", "address", is_flag=False, flag_value=ADDRESS, metavar="[HOST:PORT]",
     help=f"Serve over HTTP instead of stdio, by default at {ADDRESS}.",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from koi_lang import resources
+from koi_lang.cli.completing.values import complete_part
 from koi_lang.diagnostics import suggestion
 from koi_lang.errors import UsageError
 from koi_lang.lazy import lazy_module
@@ -67,7 +68,7 @@ class StdModule:
 
 
 @click.command()
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=complete_part)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--why", "rubric", metavar="RUBRIC", help="With `judge`: say where a rubric comes from, and why.")
 def command(name: str | None, as_json: bool, rubric: str | None) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import click
 
+from koi_lang.cli.completing.values import complete_program
 from koi_lang.cli.ui.colours import colour_option
 from koi_lang.cli.ui.output import writing
 from koi_lang.cli.ui.text import has_colours
@@ -49,7 +50,7 @@ class TestProgress:
 
 
 @click.command()
-@click.argument("paths", nargs=-1, metavar="[PATH]...")
+@click.argument("paths", nargs=-1, metavar="[PATH]...", shell_complete=complete_program)
 @click.option("-k", "text", metavar="TEXT", help="Only tests whose file or name has TEXT: `greets and not slow`.")
 @click.option("-j", "--jobs", type=click.IntRange(1), help="How many processes work at a time; default: all cores.")
 @click.option("-x", "--exitfirst", "stop_early", is_flag=True, help="Stop after the first failure.")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from koi_lang.cli.completing.values import complete_run
 from koi_lang.cli.ui.interrupts import leave
 from koi_lang.cli.ui.trust import confirm_trust
 from koi_lang.cli.ui.undo_report import nothing_text, outcome_lines, plan_lines
@@ -21,7 +22,7 @@ from koi_lang.text_width import clean
 
 
 @click.command()
-@click.argument("run", metavar="[ID]", default=store.LAST)
+@click.argument("run", metavar="[ID]", default=store.LAST, shell_complete=complete_run)
 @click.option("--to", type=click.IntRange(1), metavar="ENTRY", help="Put back only what was changed behind an entry.")
 @click.option("--dry-run", is_flag=True, help="Only show what would be put back.")
 @click.option("--yes", is_flag=True, help="Do not ask.")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from koi_lang import resources
+from koi_lang.cli.completing.values import complete_agent, complete_program, complete_run
 from koi_lang.cli.options import options_from, plan_option, running_options
 from koi_lang.cli.ui.messages import show_warnings
 from koi_lang.lazy import lazy_module
@@ -23,10 +24,16 @@ else:
 
 
 @click.command()
-@click.argument("file", required=False, default="")
-@click.argument("agent", required=False, default="")
+@click.argument("file", required=False, default="", shell_complete=complete_program)
+@click.argument("agent", required=False, default="", shell_complete=complete_agent)
 @click.option("--event", metavar="NAME", default="", help="Give messages to this handler.")
-@click.option("--resume", metavar="ID", default="", help="Go on with an earlier conversation, by its id, or `last`.")
+@click.option(
+    "--resume",
+    metavar="ID",
+    default="",
+    shell_complete=complete_run,
+    help="Go on with an earlier conversation, by its id, or `last`.",
+)
 @running_options("the conversation", "of an answer")
 @click.option("--record/--no-record", default=None, help="Write a journal of the conversation, which is the default.")
 @plan_option
