@@ -400,6 +400,17 @@ class ActionStarted(EventData):
     lasting: bool = OMITTED
 
 
+@event("action_overridden", detailed=["result"])
+class ActionOverridden(EventData):
+    """A person at a debugger has decided about an action: other `fields`, to `skip` it, or its `result`."""
+
+    intent: str
+    decision: str
+    result: Any = OMITTED
+    tagged: bool = OMITTED
+    opaque: str = OMITTED
+
+
 @event("action_ended", kind="done", detailed=["result"])
 class ActionEnded(EventData):
     """An action has given its result: as it is, `tagged`, or `opaque` where it cannot be kept."""

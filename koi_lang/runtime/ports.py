@@ -6,7 +6,7 @@ What is named here is either a protocol, or something that needs none of the por
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from koi_lang.runtime.guards.permissions import Permissions
     from koi_lang.runtime.hooks.types import ActionCall
     from koi_lang.runtime.host import Host
+    from koi_lang.runtime.intervention import Intervention
     from koi_lang.runtime.outputs.long_texts import KeptOutput
     from koi_lang.runtime.plan_mode import PlanMode
     from koi_lang.runtime.playbook.loop_guard import GuardLimits
@@ -187,6 +188,20 @@ class HooksPort(Protocol):
         """A `HookedRequest`. Raises PermissionDeniedError."""
 
 
+class DebuggerPort(Protocol):
+    """A debugger that a run is watched by."""
+
+    def around_action(
+        self, call: CallPort, intent: str, fields: Mapping[str, Any], known: Intervention | None
+    ) -> AbstractContextManager[Intervention | None]:
+        """A context for an action of a playbook, which gives what a person decides about it; None to carry it out.
+
+        Args:
+            fields: what it asks for, with references replaced.
+            known: what was decided in an earlier part of the run, which is decided again.
+        """
+
+
 class ServersPort(Protocol):
     """The MCP servers of a run."""
 
@@ -320,6 +335,7 @@ class RunPort(Protocol):
     permissions: Permissions
     redact: Callable[[str], str]
     evaluate: Callable[[str, Mapping[str, Any]], Any]
+    debugger: DebuggerPort | None
 
     def halt(self, error: KoiError) -> NoReturn:
         """End the run with an error that no code of the program can catch."""

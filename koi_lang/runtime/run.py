@@ -80,6 +80,7 @@ class Run:
         events: what happens.
         evaluate: computes an expression over names, safely.
         clock: seconds that only grow.
+        debugger: stops before actions of playbooks; None in ordinary runs.
         detailed: whether events carry what handlers and actions are given and give, and what models answer.
         redact: takes secrets out of a text, as whoever keeps the events does.
         permissions: what the person has allowed.
@@ -105,7 +106,7 @@ class Run:
             self.events, self.halt, self.recorded, is_kept=services.detailed, seed=self.seed
         )
         self.host: Host = _Announcing(services.host, self.events, self.recorder)
-        self.evaluate, self.clock = services.evaluate, services.clock
+        self.evaluate, self.clock, self.debugger = services.evaluate, services.clock, services.debugger
         rules = (*services.allow, *_allowed_before(self.recorded))
         self.permissions = Permissions(
             rules, lambda rule: self.events.emit(RuleAllowed(rule)), services.restrictions, services.kept_rules

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from koi_lang.runtime.model_calls import gateway
     from koi_lang.runtime.model_calls.pool import Connect
     from koi_lang.runtime.playbook import loop
-    from koi_lang.runtime.ports import AgentPort, RunPort
+    from koi_lang.runtime.ports import AgentPort, DebuggerPort, RunPort
     from koi_lang.runtime.routing import semantic
     from koi_lang.runtime.routing.semantic import ConnectEmbedder
 else:
@@ -80,6 +80,7 @@ class Services:
         note_once: is told, with a name for it, what the person need not be told again in the next run.
         sign_in: how to sign in to MCP servers; None where that is not possible.
         plan: whether the run begins in plan mode.
+        debugger: stops before actions of playbooks; None in ordinary runs.
     """
 
     connect: Connect
@@ -109,6 +110,7 @@ class Services:
     note_once: Callable[[str, str], None] = lambda name, line: None
     sign_in: SignIn | None = None
     plan: bool = False
+    debugger: DebuggerPort | None = None
 
 
 def make_models(run: RunPort, services: Services) -> gateway.ModelGateway:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from koi_lang.errors import JournalError
 from koi_lang.events import (
     EVENTS,
+    ActionOverridden,
     CallStarted,
     ExtensionStateChanged,
     HookDecided,
@@ -42,6 +43,7 @@ GIVEN_AGAIN: Mapping[str, tuple[str, ...]] = {
     "done": ("result", "changed", "globals"),
     "failed": ("thrown", "attributes", "changed", "globals"),
     ValueObserved.type: ("value",),
+    ActionOverridden.type: ("result",),
     HookDecided.type: ("to", "result"),
     HookReplaced.type: ("result",),
     ModelAnswered.type: ("text",),

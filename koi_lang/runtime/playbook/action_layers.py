@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -15,7 +15,7 @@ from koi_lang.js.undefined import undefined
 from koi_lang.llm.tools import TOOL_MARK
 from koi_lang.outcome import capture, error_of
 from koi_lang.runtime.actions.kept_results import with_marks, with_references
-from koi_lang.runtime.actions.layers import PERMITTED, ActionLayer, Fields, Next, RunningAction, compose, permit
+from koi_lang.runtime.actions.layers import PERMITTED, ActionLayer, Fields, Next, compose, permit
 from koi_lang.runtime.actions.lookup import find_action
 from koi_lang.runtime.actions.registered import ActionContext, ActionError, ActionKind
 from koi_lang.runtime.budget.limits import LimitReachedError
@@ -24,12 +24,13 @@ from koi_lang.runtime.playbook import delegation, prompting
 from koi_lang.runtime.playbook.action_block import ActionBlock
 from koi_lang.runtime.playbook.action_parsing import Action, as_steps
 from koi_lang.runtime.playbook.call import PlaybookCall
-from koi_lang.runtime.playbook.lenient_fields import read_names, read_values
-from koi_lang.runtime.playbook.lenient_inputs import read_inputs
+from koi_lang.runtime.playbook.interventions import intervene
+from koi_lang.runtime.playbook.lenient_fields import read_names
 from koi_lang.runtime.playbook.lenient_intents import known_names, read_intent
 from koi_lang.runtime.playbook.missing_references import require_results
 from koi_lang.runtime.playbook.prompting import SKIPPED
 from koi_lang.runtime.playbook.references import ActionScope
+from koi_lang.runtime.playbook.running_action import PlaybookAction
 from koi_lang.runtime.playbook.tool_offer import named_action
 from koi_lang.runtime.playbook.turn import TurnAction
 from koi_lang.runtime.replay.error_records import as_koi_error, data_of
@@ -38,45 +39,6 @@ from koi_lang.runtime.replay.ordering import BEGIN
 
 # Loops are bounded, loops within loops are not; so many actions take a minute or so.
 MOST_REPEATED = 100_000
-
-
-@dataclass(slots=True)
-class PlaybookAction(RunningAction):
-    """An action of a playbook that is being carried out.
-
-    Attributes:
-        names: what its references can mention.
-        action: as the model wrote it, by the name that it is known by.
-        is_delegated: whether it is for a team member; `kind` says for which one once that is known.
-        read_as: how it was read where the model wrote it otherwise.
-        is_literal: whether it is taken as written, since an earlier part of the run has taken it so.
-        filled: its fields with their references replaced, once somebody needed them.
-    """
-
-    call: PlaybookCall
-    names: ActionScope
-    action: Action
-    is_delegated: bool
-    read_as: list[str] = field(default_factory=list)
-    is_literal: bool = False
-    filled: dict[str, Any] | None = None
-
-    def fill(self) -> dict[str, Any]:
-        """The fields with their references replaced, as the action asks for them.
-
-        Raises:
-            AgentError: that gets too large.
-        """
-        if self.filled is None:
-            self.filled = self.names.substitute(self.action.data)
-            if not self.is_literal:
-                self._read_values(self.filled)
-        return self.filled
-
-    def _read_values(self, filled: dict[str, Any]) -> None:
-        fields, notes = read_values(self.kind, filled)
-        self.filled, given = read_inputs(self.context.agent, self.kind, fields, is_delegated=self.is_delegated)
-        self.read_as += [*notes, *given]
 
 
 Rest = Next[PlaybookAction]
@@ -204,7 +166,7 @@ def limit_nested(running: PlaybookAction, fields: Fields, next: Rest) -> Awaitab
 
 
 # What every action goes through once it has begun; one that stands in an answer; and one of a loop or branch.
-BEGUN: Layers = (condition, substitute, require_known, permit, resolve, *PERMITTED)
+BEGUN: Layers = (condition, substitute, require_known, intervene, permit, resolve, *PERMITTED)
 ASKED_FOR: Layers = (locate, read, conclude, announce, guard_repetition, *BEGUN)
 NESTED: Layers = (limit_nested, locate, read, conclude, announce, *BEGUN)
 _carry_out, _carry_out_nested = compose(ASKED_FOR), compose(NESTED)
@@ -223,6 +185,8 @@ async def carry_out_action(call: PlaybookCall, action: Action) -> TurnAction:
     if ended.error is not None:
         return _fail(call, action, ended.error)
     call.failures.record_success()
+    if running.is_withheld:
+        return TurnAction(action, prompting.withheld_feedback(action), ended.value)
     told = with_references(call.agent.run, ended.value)
     return TurnAction(action, prompting.success_feedback(action, ended.value, told, running.kind.shown), ended.value)
 
@@ -289,9 +253,13 @@ def _keep(running: PlaybookAction, value: Any) -> None:
     if value is SKIPPED:
         call.note(action.intent, action.data, None)
         if action.id not in names.results():
-            names.mark_missing(action.id, "was skipped, because its condition does not hold")
+            names.mark_missing(action.id, _reason_of_skip(running))
         return
     names.record(action.intent, action.id, value)
     call.note(action.intent, running.fill(), value)
     if action.intent == "return" and not action.delegated and not action.group:
         call.ended, call.value = True, value
+
+
+def _reason_of_skip(running: PlaybookAction) -> str:
+    return prompting.WITHHELD if running.is_withheld else "was skipped, because its condition does not hold"

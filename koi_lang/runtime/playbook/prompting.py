@@ -70,6 +70,7 @@ ONLY_OUTPUTS = frozenset({READ_OUTPUT})
 FAILED, DENIED, DONE = "❌", "🚫", "✅"
 # What stands for the result of an action whose condition does not hold.
 SKIPPED = object()
+WITHHELD = "was not carried out, because the person has skipped it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,6 +252,11 @@ def success_feedback(action: Action, value: Any, told: Any, most: int) -> Feedba
     if len(shown) > most and not is_kept:
         shown = f"{shown[:most]}… ({len(shown) - most} more characters)"
     return Feedback(f"{DONE} {_label(action)} -> {shown}", images_in(value), told=expressions_in(shown))
+
+
+def withheld_feedback(action: Action) -> Feedback:
+    """Feedback on an action that a person at a debugger has not let be carried out."""
+    return Feedback(f"{_label(action)} {WITHHELD}")
 
 
 def failure_feedback(action: Action, error: KoiError) -> Feedback:
