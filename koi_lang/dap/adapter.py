@@ -38,7 +38,10 @@ CAPABILITIES: Mapping[str, Any] = {
 }
 BACKWARDS = {"supportsStepBack": True, "supportsRestartFrame": True, "supportsSetVariable": False}
 # Answered by the debuggee as they are.
-FORWARDED = frozenset("stackTrace scopes variables evaluate setVariable continue next stepIn stepOut pause".split())
+FORWARDED = frozenset(
+    "stackTrace scopes variables evaluate setVariable continue next stepIn stepOut pause "
+    "koi/fields koi/skip koi/result".split()
+)
 BACK = frozenset({"stepBack", "reverseContinue", "restartFrame"})
 Send = Callable[[bytes], None]
 
@@ -108,6 +111,8 @@ class DapAdapter:
             case "output":
                 self._shown += body.pop("counted", False)
                 self._tell("output", **body)
+            case "continued":
+                self._tell("continued", threadId=THREAD, allThreadsContinued=True)
             case "ended" if not self._is_leaving:
                 self._on_end(body.get("code", 1))
             case "gone":

@@ -11,9 +11,13 @@ from koi_lang.dap.host import ConsoleHost
 from koi_lang.dap.launch import DebuggedProgram
 from koi_lang.dap.tracer import Tracer
 from koi_lang.errors import EXIT_INTERRUPTED, EXIT_OK, exit_code
+from koi_lang.outcome import capture
 from koi_lang.program.error_report import explain
+from koi_lang.runtime.journal.history import History, until_interrupted
+from koi_lang.runtime.journal.reader import Journal
 from koi_lang.sessions.continuation import Continuation
 from koi_lang.sessions.recording import recording
+from koi_lang.testing.recorded import carry_out_again, run_again
 
 
 class DebugLoop(asyncio.SelectorEventLoop):
@@ -32,7 +36,8 @@ class DebugLoop(asyncio.SelectorEventLoop):
 
 def carry_out(program: DebuggedProgram, debugger: Debugger, host: ConsoleHost) -> int:
     """Run a program to its end and give its exit code; what goes wrong is told once."""
-    work = _run(program, debugger, host)
+    journal = program.journal
+    work = _run(program, debugger, host) if journal is None else _replay(program, journal, debugger, host)
     try:
         with asyncio.Runner(loop_factory=lambda: _loop(debugger)) as runner:
             runner.run(work)
@@ -51,15 +56,27 @@ def _loop(debugger: Debugger) -> DebugLoop:
     return loop
 
 
+async def _replay(program: DebuggedProgram, journal: Journal, debugger: Debugger, host: ConsoleHost) -> None:
+    """Do what a recorded run has done, and nothing outside of the program."""
+    module = program.ready.module
+    history = History(until_interrupted(journal.entries), "replay", program.ready.redactor())
+    run = run_again(module, journal, history, host=host, consumers=[debugger.follow], debugger=debugger)
+    async with run:
+        ended = await capture(_run_traced(carry_out_again(run, module, journal), program, debugger))
+        debugger.stop_at_end()
+        ended.result()
+
+
 async def _run(program: DebuggedProgram, debugger: Debugger, host: ConsoleHost) -> None:
     ready = program.ready
     run = ready.run(
         host,
-        [],
+        [debugger.follow],
         host.log,
         payload=ready.options.payload,
         limits=ready.options.limits_here,
         detailed=True,
+        debugger=debugger,
     )
     with recording(run, ready, Continuation()):
         async with run:

@@ -56,14 +56,22 @@ class Trail:
     hits: list[int] = field(default_factory=list)
     _counts: Counter[tuple[Any, ...]] = field(default_factory=Counter)
 
-    def pass_by(self, kind: MarkKind, node: Node) -> Mark:
+    def pass_by(self, kind: MarkKind, node: Node, line: int) -> Mark:
         """Note that a place is passed."""
-        key = (kind, node.file, node.current_line, node.path)
+        key = (kind, node.file, line, node.path)
         self._counts[key] += 1
         mark = Mark(*key, self._counts[key])
         self.marks.append(mark)
         self.nodes.append(node)
         return mark
+
+    def note_hit(self) -> None:
+        """Note that a breakpoint would stop at the last place."""
+        self.hits.append(len(self.marks) - 1)
+
+    def last_node(self) -> Node | None:
+        """The outermost call around the last place; None where nothing was passed."""
+        return list(self.nodes[-1].around())[-1] if self.nodes else None
 
     def before(self, node: Node) -> Mark:
         """Where a step back from the last place leads: in the same call or playbook, or to what is around it."""

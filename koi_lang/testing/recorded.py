@@ -41,6 +41,7 @@ from koi_lang.runtime.journal.history import RESUMED, History, until_interrupted
 from koi_lang.runtime.journal.reader import Journal, program_of, read
 from koi_lang.runtime.replay.digest_forms import is_of_this_form
 from koi_lang.runtime.replay.effect_inputs import is_same_input
+from koi_lang.runtime.run import Run
 from koi_lang.runtime.test_blocks.context import Trial
 from koi_lang.settings import environment
 
@@ -161,12 +162,28 @@ async def _replay(
     redact = redactor(environment())
     history = History(entries, "replay", redact)
     comparison = Comparison(history, redact, module)
-    run = run_of(
+    run = run_again(module, journal, history, host=_Shown(show), consumers=[comparison, *also])
+    error = ""
+    try:
+        async with run:
+            await carry_out_again(run, module, journal)
+    except (Exception, SystemExit) as raised:  # compared as the end of the run
+        error = message(raised)
+    return replace(comparison.result(entries, error), faults=journal.faults)
+
+
+def run_again(module: ModuleType, journal: Journal, history: History, **own: Any) -> Run:
+    """A run that repeats a recorded one, and has not started yet: nothing is done outside.
+
+    Args:
+        history: for a replay of the journal's entries.
+        own: further fields of `Services`.
+    """
+    redact = redactor(environment())
+    return run_of(
         module,
         lambda llm: Recorded(),
-        host=_Shown(show),
         config={"registry": {"backend": "memory"}},
-        consumers=[comparison, *also],
         payload=journal.header.payload,
         limits=_limits(journal),
         detailed=True,
@@ -176,20 +193,19 @@ async def _replay(
         id=journal.header.run,
         seed=journal.header.seed,
         today=journal.header.today,
+        **own,
     )
-    error = ""
-    try:
-        async with run:
-            if is_of_python(journal.header.words):
-                await repeat_calls(run, module, Budget())
-            elif journal.header.case:
-                await carry_out_case(run, module, journal.header.case, Trial())
-            else:
-                await module.main()
-            run.ledger.require_within_budget()
-    except (Exception, SystemExit) as raised:  # compared as the end of the run
-        error = message(raised)
-    return replace(comparison.result(entries, error), faults=journal.faults)
+
+
+async def carry_out_again(run: Run, module: ModuleType, journal: Journal) -> None:
+    """Do what the recorded run did, in a run that has begun; raises what it is ended by."""
+    if is_of_python(journal.header.words):
+        await repeat_calls(run, module, Budget())
+    elif journal.header.case:
+        await carry_out_case(run, module, journal.header.case, Trial())
+    else:
+        await module.main()
+    run.ledger.require_within_budget()
 
 
 class Recorded:
