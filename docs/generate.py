@@ -1,0 +1,150 @@
+"""The pages of the manual that are made from the program itself: `python -m docs.generate` writes them.
+
+The grammar, the actions, the messages, the help of commands, the parts of the standard library and the keys of
+`koi.toml` are described where they are defined; `tests/test_reference.py` fails when a page is stale.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, Field, fields
+from pathlib import Path
+
+import click
+
+from koi_lang import resources
+from koi_lang.cli import koi, std
+from koi_lang.cli.command_table import COMMANDS
+from koi_lang.compiler.rules import explanations
+from koi_lang.runtime.actions.lookup import all_actions
+from koi_lang.settings.project import SECTIONS
+
+FOLDER = Path(__file__).resolve().parent / "reference"
+COLUMNS = 100
+# Types of keys as a person writes their values.
+TYPES = {
+    "bool": "true or false",
+    "int": "whole number",
+    "float": "number",
+    "str": "text",
+    "Sequence[str]": "list of texts",
+    "dict[str, Any]": "table",
+}
+# A heading of the grammar: a comment of dashes that ends with its words.
+SECTION = re.compile(r"^// -{20,} (.+)$", re.MULTILINE)
+
+
+def pages() -> Mapping[str, str]:
+    """All generated pages by the name of their file."""
+    return {
+        "grammar.md": grammar_page(resources.grammar().read_text("utf-8")),
+        "actions.md": actions_page(),
+        "messages.md": messages_page(),
+        "commands.md": commands_page(),
+        "library.md": library_page(),
+        "settings.md": settings_page(),
+    }
+
+
+def grammar_page(text: str) -> str:
+    """The grammar, a heading for each of its parts."""
+    about, *parts = SECTION.split(text)
+    words = " ".join(line.removeprefix("//").strip() for line in about.strip().splitlines())
+    sections = [f"## {name.capitalize()}\n\n```lark\n{body.strip()}\n```" for name, body in _pairs(parts)]
+    return _page("The grammar", words, sections)
+
+
+def _pairs(parts: list[str]) -> Iterator[tuple[str, str]]:
+    return zip(parts[::2], parts[1::2], strict=True)
+
+
+def actions_page() -> str:
+    """Every built-in action with its fields, below the permission that it needs."""
+    kinds = sorted(all_actions(), key=lambda kind: (kind.needs or "", kind.name))
+    needs = list(dict.fromkeys(kind.needs or "" for kind in kinds))
+    sections = []
+    for need in needs:
+        rows = [
+            f"### `{kind.name}`\n\n`{kind.signature}`\n\n{kind.description}"
+            for kind in kinds
+            if (kind.needs or "") == need
+        ]
+        sections.append("\n\n".join([f"## Needs `{need}`" if need else "## Needs nothing", *rows]))
+    about = (
+        "What a playbook can have done. `koi actions FILE` also lists those that a program and its extensions bring."
+    )
+    return _page("Actions", about, sections)
+
+
+def messages_page() -> str:
+    """Every code of a message with its explanation."""
+    sections = [f"## {code}\n\n{text.strip()}" for code, text in sorted(explanations().items())]
+    return _page("Messages", "Every code that a message may have; `koi explain CODE` shows the same.", sections)
+
+
+def commands_page() -> str:
+    """The help of every command and of those below it."""
+    context = click.Context(koi, info_name="koi", terminal_width=COLUMNS, max_content_width=COLUMNS)
+    sections = []
+    for name in sorted(COMMANDS):
+        command = koi.get_command(context, name)
+        assert command is not None, name
+        below = command.commands if isinstance(command, click.Group) else {}
+        for words, each in {name: command, **{f"{name} {one}": found for one, found in below.items()}}.items():
+            own = click.Context(each, info_name=words, parent=context, terminal_width=COLUMNS)
+            sections.append(f"## koi {words}\n\n```text\n{each.get_help(own)}\n```")
+    return _page("Commands, option by option", "The help of each command, as `koi COMMAND --help` prints it.", sections)
+
+
+def library_page() -> str:
+    """The skills and teams of the standard library with what they offer."""
+    sections = []
+    for part in map(std.part, std.files()):
+        lines = [f"## std/{part.name}\n\n{part.about}. [Its page](../../stdlib_skills/{part.name}.md) has an example."]
+        for group in part.groups:
+            head = f"### {group.kind} `{group.name}`" + (f"\n\n{group.about}" if group.about else "")
+            rows = [
+                f"| `{_cell(each.signature)}` | {_cell(each.about)} | {each.needs or ''} |" for each in group.entries
+            ]
+            lines += [head, "\n".join(["| function or event | what | needs |", "|---|---|---|", *rows])]
+        sections.append("\n\n".join(lines))
+    about = 'Every skill and team that `import "std/…"` brings; `koi std NAME` shows the page of one part.'
+    return _page("The standard library, function by function", about, sections)
+
+
+def settings_page() -> str:
+    """The sections and keys of `koi.toml`."""
+    sections = []
+    for name, section in SECTIONS.items():
+        about = " ".join((section.__doc__ or "").split("Attributes:")[0].split())
+        rows = [f"| `{each.name}` | {_type_words(str(each.type))} | {_default(each)} |" for each in fields(section)]
+        table = "\n".join(["| key | type | without it |", "|---|---|---|", *rows]) if rows else ""
+        sections.append("\n\n".join(filter(None, [f"## {name}", about, table])))
+    return _page("Keys of `koi.toml`", "Every section and key; [Settings](../settings.md) says more of each.", sections)
+
+
+def _type_words(type: str) -> str:
+    return " or ".join(TYPES[part] for part in type.split(" | ") if part != "None")
+
+
+def _default(each: Field[object]) -> str:
+    if each.default is MISSING or each.default is None:
+        return ""
+    return f"`{json.dumps(each.default)}`" if each.default != () else "none"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def _page(title: str, about: str, sections: list[str]) -> str:
+    note = "<!-- made by `python -m docs.generate`; what it says stands in the program -->"
+    return "\n\n".join([f"# {title}", note, about, *sections]) + "\n"
+
+
+if __name__ == "__main__":
+    FOLDER.mkdir(exist_ok=True)
+    for name, text in pages().items():
+        (FOLDER / name).write_text(text, "utf-8")
