@@ -26,3 +26,8 @@ def standard_skills() -> Path:
 def project_templates() -> Path:
     """The folder with what new projects begin with."""
     return PACKAGE / "project_templates"
+
+
+def manual() -> Path:
+    """The folder with the pages of the manual."""
+    return resource("docs")

@@ -21,6 +21,7 @@ COMMANDS = {
     "std": "List the standard library, or show the page of one part.",
     "skills": "List the skills in files that agents are offered, and why others are not.",
     "extensions": "List the installed extensions and what each adds.",
+    "docs": "Show a page of the manual.",
     "explain": "Explain the code of a message, such as E0203.",
     "runs": "List, show, follow, export, repair or delete recorded runs.",
     "resume": "Go on with an interrupted run, or from an entry of a recorded one.",
