@@ -72,8 +72,9 @@ class Example:
 
 
 def manual() -> dict[str, str]:
-    """The pages that people read, by their path: the front page and all of `docs`."""
-    paths = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    """The pages that people read, by their path: the front page and all of `docs` but what is made from programs."""
+    docs = (path for path in sorted((ROOT / "docs").rglob("*.md")) if path.parent.name != "reference")
+    paths = [ROOT / "README.md", *docs]
     return {path.relative_to(ROOT).as_posix(): path.read_text("utf-8") for path in paths}
 
 

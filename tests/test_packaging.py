@@ -120,7 +120,7 @@ def test_what_tests_import_is_declared() -> None:
     """Who installs the project with its extra `dev` has every package that tests and benchmarks import."""
     extra = packages_in(PROJECT["optional-dependencies"]["dev"])
     imported = imports_of(CHECKOUT / "tests") | imports_of(CHECKOUT / "benchmarks")
-    known = packages_in(PROJECT["dependencies"]) | {"tests", "benchmarks", "editors", "hatch_build"}
+    known = packages_in(PROJECT["dependencies"]) | {"tests", "benchmarks", "docs", "editors", "hatch_build"}
 
     assert imported - known == extra - COMMANDS
 

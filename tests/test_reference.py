@@ -1,0 +1,110 @@
+"""Pages of the manual that are made from the program, the site, and `koi docs`."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from docs import generate, site
+from koi_lang.cli.docs import topics
+from tests.pages import FENCE, ROOT
+from tests.projects import Project
+
+HREF = re.compile(r'(?:href|src)="(?!https?:|data:|mailto:)([^"#?]*)(?:#([^"]*))?"')
+ID = re.compile(r'\bid="([^"]+)"')
+
+
+@pytest.mark.parametrize("name", sorted(generate.pages()))
+def test_generated_pages_are_not_stale(name: str, accept: bool) -> None:
+    """They say what the program says now; `pytest --accept` writes them anew."""
+    wanted = generate.pages()[name]
+    path = generate.FOLDER / name
+    if accept:
+        path.write_text(wanted, "utf-8")
+
+    assert wanted == path.read_text("utf-8"), "run `python -m docs.generate`"
+
+
+def test_every_page_has_its_place_on_the_site() -> None:
+    """The navigation lists each page once, and nothing else."""
+    listed = list(leaves(tomllib.loads((ROOT / "zensical.toml").read_text("utf-8"))["project"]["nav"]))
+
+    assert sorted(place for place in site.sources() if place.endswith(".md")) == sorted(listed)
+
+
+def leaves(nav: Any) -> list[str]:
+    """The pages of a navigation."""
+    if isinstance(nav, str):
+        return [nav]
+    inner = nav.values() if isinstance(nav, dict) else nav
+    return [leaf for each in inner for leaf in leaves(each)]
+
+
+def test_links_to_what_is_no_page_are_words(tmp_path: Path) -> None:
+    """Links between folders of the repository lead to pages of the site; those to other files are words; code stays."""
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "README.md").write_text("# Front\n")
+    page = tmp_path / "docs" / "a.md"
+    page.write_text(
+        "[front](../README.md#install) [file](../x.py) [web](https://example.org) [here](#a)\n```\n[b](../x.py)\n```\n"
+    )
+    places = {(tmp_path / "README.md").resolve(): "overview.md", page.resolve(): "a.md"}
+
+    told = site.site_page(page, "a.md", places)
+
+    assert "[front](overview.md#install) file [web](https://example.org) [here](#a)\n```\n[b](../x.py)\n```\n" == told
+
+
+def test_the_site_has_no_dead_links(tmp_path: Path) -> None:
+    """It is built without a warning, and every link within it leads to a file, and to a place of it."""
+    pytest.importorskip("zensical")
+    built = subprocess.run([sys.executable, "-m", "docs.site", str(tmp_path)], cwd=ROOT, capture_output=True, text=True)
+    assert 0 == built.returncode, built.stdout + built.stderr
+    pages = {path: path.read_text("utf-8") for path in (tmp_path / "site").rglob("*.html") if path.name != "404.html"}
+    ids = {path.resolve(): {*ID.findall(text)} for path, text in pages.items()}
+
+    dead = [
+        (path.name, target, anchor)
+        for path, text in pages.items()
+        for target, anchor in HREF.findall(text)
+        if ((there := (path.parent / target).resolve() if target else path.resolve()) not in ids and not there.exists())
+        or (anchor and there in ids and anchor not in ids[there])
+    ]
+
+    assert [] == dead
+    assert "\n- [Budgets](budgets.md): limits of tokens" in (tmp_path / "site" / "llms.txt").read_text("utf-8")
+    full = (tmp_path / "site" / "llms-full.txt").read_text("utf-8")
+    assert [] == [name for name in ("# A tour", "# Budgets", "# Settings") if f"\n{name}" not in full]
+
+
+def test_docs_lists_and_shows_pages(project: Project) -> None:
+    """Every topic of the list can be shown; a page is printed as it is where nobody reads it at a terminal."""
+    listed = project.koi("docs").stdout.splitlines()
+    shown = project.koi("docs", "Budgets").stdout
+    part = project.koi("docs", "std/csv").stdout
+
+    assert [] == [line for line in listed if line.split()[0] not in topics()]
+    assert (ROOT / "docs" / "budgets.md").read_text("utf-8") == shown
+    assert part.startswith("# std/csv\n")
+
+
+def test_an_unknown_topic_gets_a_suggestion(project: Project) -> None:
+    """The nearest page is named."""
+    refused = project.koi("docs", "budgtes")
+
+    assert (2, "") == (refused.returncode, refused.stdout)
+    assert "error: the manual has no page `budgtes`\n  = help: did you mean `budgets`?" in refused.stderr
+
+
+def test_pages_for_models_hold_programs_as_they_are() -> None:
+    """The text of all pages has their programs word for word."""
+    full = site.llms_full()
+    tour = (ROOT / "docs" / "tour.md").read_text("utf-8")
+
+    assert [] == [block[2] for block in FENCE.findall(tour) if block[2] not in full]
