@@ -153,9 +153,11 @@ def _routines(file: Analysis) -> Iterator[Routine]:
     for handler, around in file.index.of(n.Handler):
         assert around.agent is not None
         name = f"{around.agent.name.name}.{handler.name.name}"
-        yield Routine(name, handler, file, handler, around.agent, handler.playbook)
+        yield Routine(name, handler, file, handler, around.agent, around.skill, handler.playbook)
     declared = {function for resolution in file.code.values() for function in resolution.declared.values()}
     for function, around in file.index.of(n.Function):
         if function.name is not None and (function in declared or function.exported):
             owner = f"{around.skill.name.name}." if around.skill is not None and function.exported else ""
-            yield Routine(f"{owner}{function.name}", function, file, around.root or function, around.agent)
+            yield Routine(
+                f"{owner}{function.name}", function, file, around.root or function, around.agent, around.skill
+            )

@@ -20,7 +20,7 @@ class Routine:
     Attributes:
         name: `Agent.event`, `Skill.function`, or the name of a function.
         root: whose names are resolved together with its own.
-        agent: in which it stands.
+        agent: in which it stands; `skill` likewise.
         playbook: what its model carries out; None for code.
     """
 
@@ -29,6 +29,7 @@ class Routine:
     file: Analysis
     root: n.Node
     agent: n.Agent | None = None
+    skill: n.Skill | None = None
     playbook: n.Playbook | None = None
 
     @property
