@@ -16,6 +16,7 @@ COMMANDS = {
     "fmt": "Lay out programs in the one layout of Koi.",
     "compile": "Write the Python module of a program.",
     "audit": "Show what a model may do on behalf of each agent.",
+    "graph": "Draw the agents of a program, their roles, teams, skills and servers.",
     "prompt": "Print the request that a model would be sent, and send nothing.",
     "actions": "List the actions a playbook can use.",
     "std": "List the standard library, or show the page of one part.",

@@ -1,0 +1,26 @@
+"""`koi graph`."""
+
+from __future__ import annotations
+
+import click
+
+from koi_lang.cli.graph.formats import FORMATS
+from koi_lang.compiler.program_graph import graph_of
+from koi_lang.diagnostics import CompileError
+from koi_lang.program import build
+
+
+@click.command()
+@click.argument("file")
+@click.option("--format", "kind", type=click.Choice(list(FORMATS)), default="mermaid", help="`mermaid` by default.")
+def command(file: str, kind: str) -> None:
+    """Draw FILE and what it leads to: agents, teams, roles with their permissions, skills, MCP servers, whom the model
+    of an agent may ask, and whom code calls.
+
+    Nothing of the program is run, and no server is started. `svg` is laid out by Graphviz where `dot` is installed,
+    else in columns.
+    """
+    checked = build.check(file)
+    if checked.errors:
+        raise CompileError(checked.errors)
+    click.echo(FORMATS[kind](graph_of(checked.files)))
