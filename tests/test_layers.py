@@ -62,7 +62,10 @@ LAZY_IMPORTERS = {"lazy_module", "lazy_names", "import_module", "__import__"}
 # Where loaded modules are looked up by their names: who takes one from there reaches it as by an import.
 LOADED = "sys.modules"
 # Of the command line: the table of commands, options of several, and what two commands do alike.
-SHARED_BY_COMMANDS = {"__init__", "command_table", "connect_server", "options", "running", "rerunning", "evaluating"}
+SHARED_BY_COMMANDS = {
+    *("__init__", "command_table", "options"),
+    *("connect_server", "running", "rerunning", "watching", "evaluating"),
+}
 # Promises live in a scope of their own, which waits for its tasks as a task group does.
 OWN_TASK_GROUP = "koi_lang.js.task_scope"
 # Nodes whose grammar rules are called differently: several rules become one node, or one rule is part of another.

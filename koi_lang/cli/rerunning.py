@@ -21,6 +21,7 @@ from koi_lang.errors import UsageError
 from koi_lang.program import cache
 from koi_lang.program.files import absolute
 from koi_lang.redaction.redactor import HIDDEN
+from koi_lang.runtime.concurrency.cancellation import CancelScope
 from koi_lang.runtime.journal.entries import JournalEntry
 from koi_lang.runtime.journal.reader import Journal
 from koi_lang.sessions.earlier_run import ReuseMeter, find_earlier, read_earlier
@@ -51,18 +52,23 @@ class RerunOptions:
         run: its id, the beginning of one, or `last`.
         wishes: what becomes of effects in doubt.
         trusted: whether a journal will do that this machine has not signed.
+        scope: has the run end when it is cancelled.
     """
 
     run: str
     wishes: Sequence[Wish] = ()
     trusted: bool = False
+    scope: CancelScope | None = None
 
 
-def run_again(file: str, entry: cache.CachedModule, context: click.Context, wanted: RerunOptions) -> int:
+def run_again(
+    file: str, entry: cache.CachedModule, context: click.Context, wanted: RerunOptions, meter: ReuseMeter
+) -> int:
     """Run a program as a branch of an earlier run, and tell what was taken over; gives the exit code.
 
     Args:
         context: of the command line, whose options go before those of the earlier run.
+        meter: counts what is taken over.
 
     Raises:
         KoiError: there is no such run, or it cannot be gone on from.
@@ -80,13 +86,14 @@ def run_again(file: str, entry: cache.CachedModule, context: click.Context, want
     options, words = options_from(given), words_of(context.command, given)
     _require_known(options, earlier.header.run)
     redact = options.key_lookup().redactor(options.payload)
-    doubts, meter = Doubts(wanted.wishes, redact), ReuseMeter()
+    doubts = Doubts(wanted.wishes, redact)
     history = earlier.history(entry, redact, doubts)
     going = going_on(history, earlier.journals[0], None, ("run", *words, file))
-    going = replace(going, consumers=[meter], command=f"koi run {shlex.quote(file)} --since")
+    going = replace(going, consumers=[meter], scope=wanted.scope, command=f"koi run {shlex.quote(file)} --since")
     note(redact(f"going on from {earlier.header.run}{'; as before: ' if words else ''}{shlex.join(words)}"))
     code = run_program(file, entry, options, going, doubts)
-    for line in reuse_lines(meter, history.left_behind()):
+    was_cut = wanted.scope is not None and wanted.scope.caught is not None
+    for line in reuse_lines(meter, [] if was_cut else history.left_behind()):
         note(redact(line))
     return code
 
@@ -100,7 +107,8 @@ def merge_options(context: click.Context, earlier: Journal) -> dict[str, Any]:
     merged = dict(context.params)
     for name in KEPT:
         if isinstance(merged[name], tuple):
-            merged[name] = (*(() if name in dropped else before[name]), *merged[name])
+            kept = [] if name in dropped else [each for each in before[name] if each not in merged[name]]
+            merged[name] = (*kept, *merged[name])
         elif name not in given and name not in dropped:
             merged[name] = before[name]
     return merged

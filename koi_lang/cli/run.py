@@ -22,12 +22,15 @@ from koi_lang.runtime.journal.calls import PYTHON
 from koi_lang.sessions.options import RunOptions
 
 if TYPE_CHECKING:
-    from koi_lang.cli import do, models, rerunning
+    from koi_lang.cli import do, models, rerunning, watching
     from koi_lang.program import typed_code
+    from koi_lang.sessions import earlier_run
 else:
     do = lazy_module("koi_lang.cli.do")
     models = lazy_module("koi_lang.cli.models")
     rerunning = lazy_module("koi_lang.cli.rerunning")
+    watching = lazy_module("koi_lang.cli.watching")
+    earlier_run = lazy_module("koi_lang.sessions.earlier_run")
     typed_code = lazy_module("koi_lang.program.typed_code")
 
 # Begins what `koi do` was called with.
@@ -45,6 +48,7 @@ DO = ("do",)
 @click.option("--plain", is_flag=True, help="Show progress as finished lines only; KOI_PLAIN=1 does, too.")
 @click.option("--verbose", is_flag=True, help="Show every event on stderr.")
 @click.option("--json", "as_json", is_flag=True, help="Write every event to stdout as one JSON object a line.")
+@click.option("--watch", is_flag=True, help="Run again at each change of a file, as a branch of the run before.")
 @click.option("--since", metavar="RUN", help="Take over what has not changed since an earlier run, such as `last`.")
 @on_doubt_option
 @click.option("--trust", is_flag=True, help="With `--since`: also from a journal that this machine has not signed.")
@@ -54,8 +58,8 @@ def command(context: click.Context, /, file: str | None, code: str | None, **giv
     """Run FILE. Standard output carries only what the program prints."""
     options = options_from(given)
     file = _program(file, code)
-    if given["since"]:
-        leave(_run_since(file, context))
+    if given["since"] or given["watch"]:
+        leave(_run_on(file, context))
     if options.model == "?":
         options = replace(options, model=models.pick(options.key_lookup()))
     leave(run_program(file, _load_program(file, given), options))
@@ -69,11 +73,15 @@ def _load_program(file: str, given: Mapping[str, Any]) -> cache.CachedModule:
     return entry
 
 
-def _run_since(file: str, context: click.Context) -> int:
-    """Run a program as a branch of an earlier run; gives the exit code. Raises KoiError."""
+def _run_on(file: str, context: click.Context) -> int:
+    """Run a program as a branch of an earlier run, perhaps at each change; gives the exit code. Raises KoiError."""
     given = context.params
-    wanted = rerunning.RerunOptions(given["since"], given["on_doubt"], given["trust"])
-    return rerunning.run_again(file, _load_program(file, given), context, wanted)
+    if given["code"]:
+        raise UsageError("`-c` has no file that could change", help="Write the program into a file.")
+    wanted = rerunning.RerunOptions(given["since"] or "", given["on_doubt"], given["trust"])
+    if given["watch"]:
+        return watching.Watcher(file, context, lambda: _load_program(file, given), wanted).run_until_interrupted()
+    return rerunning.run_again(file, _load_program(file, given), context, wanted, earlier_run.ReuseMeter())
 
 
 def _program(file: str | None, code: str | None) -> str:

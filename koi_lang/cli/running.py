@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -20,6 +20,7 @@ from koi_lang.errors import UsageError, exit_code
 from koi_lang.lazy import lazy_module
 from koi_lang.program import cache, declarations
 from koi_lang.runtime.budget.limits import Budget
+from koi_lang.runtime.concurrency.cancellation import CancelScope
 from koi_lang.runtime.events import Consumer
 from koi_lang.runtime.journal.calls import is_of_python
 from koi_lang.runtime.run import Run
@@ -59,6 +60,7 @@ def run_program(
     if doubts is not None:
         doubts.hold = host.hold
     journals: list[Path] = []
+    is_new = going is None or going.history is None
 
     def work() -> None:
         ready = prepare_program(file, entry, options)
@@ -68,17 +70,24 @@ def run_program(
             help = "Add a line like `run Agent.handler({})` at its end."
             help = f"Its evals are carried out by `koi eval {file}`." if hasattr(ready.module, "koi_evals") else help
             raise UsageError(f"`{file}` runs nothing", help=help)
-        if going is None and options.answers is not None:
+        if is_new and options.answers is not None:
             scripted.read_answers(Path(options.answers))  # what is wrong with them is told before anything happens
-        if going is None:
+        if is_new:
             declarations.require_servers(ready.module, Path.cwd())
-        carried_out(_main(ready, host, going or Continuation(), case, journals.append), host.log)
+        main = _main(ready, host, going or Continuation(), case, journals.append)
+        carried_out(_within(going.scope, main) if going is not None and going.scope is not None else main, host.log)
 
     code = exit_code_of(work, debug=options.debug, redact=redact, code_of=code_of)
     if code > BY_SIGNAL and journals and not options.quiet:
         command = (going or Continuation()).command
         click.echo(f"`{command} {journals[0].stem}` goes on", err=True)
     return code
+
+
+async def _within(scope: CancelScope, work: Coroutine[Any, Any, None]) -> None:
+    """Do some work, unless somebody has it ended meanwhile."""
+    async with scope:
+        await work
 
 
 async def _main(

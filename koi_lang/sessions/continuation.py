@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from koi_lang.runtime.concurrency.cancellation import CancelScope
 from koi_lang.runtime.events import Consumer
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ class Continuation:
         effort: that its models were asked for, as `-e` named it; empty where another one counts.
         consumers: are told every event.
         case: what the header of a new journal says of the case of an evaluation.
+        scope: has the run end when it is cancelled from outside.
         command: with the id of the run behind it, goes on where that was interrupted.
     """
 
@@ -45,4 +47,5 @@ class Continuation:
     effort: str = ""
     consumers: Sequence[Consumer] = ()
     case: Mapping[str, Any] = field(default_factory=dict)
+    scope: CancelScope | None = None
     command: str = "koi resume"

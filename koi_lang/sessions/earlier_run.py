@@ -136,14 +136,20 @@ def _chain(path: Path, folder: Path) -> Iterator[Path]:
 
 
 class ReuseMeter:
-    """Counts the answers of models that a branch takes over, and those that it asks for, with what they took."""
+    """Counts the answers of models that a branch takes over, and those that it asks for, with what they took.
+
+    Attributes:
+        run: id of the branch; empty before it has begun.
+    """
 
     def __init__(self) -> None:
+        self.run = ""
         self.taken_over = self.asked = 0
         self.saved, self.spent = UsageTotals(), UsageTotals()
 
     def __call__(self, event: Event) -> None:
         """Follow an event."""
+        self.run = event.run
         if event.recalled:
             self.saved.add(replace(event, recalled=False))
         else:

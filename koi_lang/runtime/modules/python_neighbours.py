@@ -56,11 +56,23 @@ class Neighbours:
         users: set[str] = set()
         for folder, read in list(self._read.items()):
             if any(_mark(file) != mark for file, mark in read.values()):
-                del self._read[folder]
-                for name in [name for name, owner in self.owners.items() if owner == folder]:
-                    sys.modules.pop(name, None)
-                users |= self.users.pop(folder, set())
+                users |= self._unload(folder)
         return users
+
+    def unload(self) -> None:
+        """Forget the modules of all folders, so that whoever loads a program next begins with fresh ones."""
+        for folder in list(self._read):
+            self._unload(folder)
+
+    def loaded_files(self) -> list[str]:
+        """The files that loaded modules were read from."""
+        return [file for read in self._read.values() for file, _ in read.values()]
+
+    def _unload(self, folder: str) -> set[str]:
+        del self._read[folder]
+        for name in [name for name, owner in self.owners.items() if owner == folder]:
+            sys.modules.pop(name, None)
+        return self.users.pop(folder, set())
 
     def _note_read(self, name: str, folder: str, file: str | None) -> None:
         self.owners[name] = folder
