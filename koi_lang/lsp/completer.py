@@ -1,0 +1,84 @@
+"""What is known where something is typed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from koi_lang.compiler import nodes as n
+from koi_lang.compiler.imports import Files
+from koi_lang.compiler.rules.program import AnalysedProgram, handlers
+from koi_lang.compiler.scope import AGENT_NAMES, GLOBALS, RUN_NAMES
+from koi_lang.compiler.symbols import Kind
+from koi_lang.lsp.cursor import Cursor
+from koi_lang.lsp.workspace import Snapshot
+
+STATEMENTS = "const let if for while return throw try await playbook switch break continue".split()
+LOCALS = re.compile(r"\b(?:const|let|var|function)\s+(?:\{([^}=]*)\}|\[([^\]=]*)\]|(\w+))|[(,{]\s*(\w+)\s*(?=[:,})])")
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionCandidate:
+    """One thing that may be written."""
+
+    name: str
+    kind: str
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Completer:
+    """What is known where something is typed.
+
+    Attributes:
+        snapshot: the program, perhaps as it was before the last change.
+    """
+
+    snapshot: Snapshot
+    cursor: Cursor
+    files: Files
+
+    @property
+    def program(self) -> AnalysedProgram:
+        """The files of the program."""
+        return self.snapshot.program
+
+    def names(self, kind: Kind) -> list[CompletionCandidate]:
+        """The names of a kind that the file knows."""
+        file = self.snapshot.file
+        return [] if file is None else [CompletionCandidate(name, kind, kind) for name in file.table.names(kind)]
+
+    def agent(self, name: str) -> n.Agent | None:
+        """An agent by its name; `this` is the one around."""
+        file = self.snapshot.file
+        symbol = None if file is None else file.table.find("agent", self.cursor.agent if name == "this" else name)
+        return symbol.node if symbol is not None and isinstance(symbol.node, n.Agent) else None
+
+    def handler(self) -> n.Handler | None:
+        """The handler around."""
+        agent = self.agent("this")
+        found = () if agent is None else handlers(agent)
+        return next((each for each in found if each.name.name == self.cursor.event), None)
+
+    def payload(self) -> list[n.TypeField]:
+        """The fields of the payload of the handler around that are declared."""
+        handler = self.handler()
+        type = handler.parameters[0].type if handler is not None and handler.parameters else None
+        return list(type.fields) if type is not None else []
+
+
+Rule = Callable[[re.Match[str], Completer], Iterable[CompletionCandidate]]
+
+
+def names_in_code(completer: Completer) -> Iterator[CompletionCandidate]:
+    """What code may mention: variables of the declaration, declarations, and what every program has."""
+    for groups in LOCALS.findall(completer.cursor.before):
+        yield from (
+            CompletionCandidate(name, "variable") for group in groups for name in re.findall(r"[A-Za-z_]\w*", group)
+        )
+    kinds: tuple[Kind, ...] = ("agent", "team", "prompt", "function", "module", "role")
+    for kind in kinds:
+        yield from completer.names(kind)
+    yield from (CompletionCandidate(name, "value") for name in sorted(AGENT_NAMES | RUN_NAMES | GLOBALS))
+    yield from (CompletionCandidate(word, "keyword") for word in STATEMENTS)
