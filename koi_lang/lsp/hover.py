@@ -2,41 +2,94 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterator
 
 from lsprotocol import types
 
+from koi_lang.compiler import nodes as n
 from koi_lang.compiler.doc_comments import doc_comment
-from koi_lang.compiler.symbols import Symbol
+from koi_lang.compiler.rules.program import AnalysedProgram
+from koi_lang.compiler.rules.roles import PERMISSIONS
+from koi_lang.lsp.navigation import occurrence_at
+from koi_lang.lsp.occurrences import Definition
+from koi_lang.lsp.placeholders import describe_placeholder
 from koi_lang.lsp.workspace import Snapshot
 from koi_lang.source import Span
 
-WORD = re.compile(r"[A-Za-z_$][\w$]*")
+# A declaration is shown up to its braces, and at most so much of it.
+MOST_SHOWN = 400
 
 
 def hover(snapshot: Snapshot, offset: int) -> types.Hover | None:
     """What to show at an offset of a document; None where there is nothing to say."""
-    word = word_at(snapshot.document.text, offset)
-    if word is None or snapshot.file is None:
+    if snapshot.file is None:
         return None
-    name = snapshot.document.text[word.start : word.end]
-    table = snapshot.file.table
-    for space in (table.values, table.roles, table.skills, table.mcps, table.types):
-        if name in space:
-            content = types.MarkupContent(types.MarkupKind.Markdown, _describe(space[name]))
-            return types.Hover(content, snapshot.document.map.range(word))
+    placeholder = describe_placeholder(snapshot.file, snapshot.program, offset)
+    if placeholder is not None:
+        return _to_hover(placeholder.text, placeholder.span, snapshot)
+    occurrence = occurrence_at(snapshot, offset)
+    if occurrence is not None:
+        texts = [_describe(each, snapshot.program) for each in occurrence.definitions]
+        return _to_hover("\n\n---\n\n".join(texts), occurrence.span, snapshot)
+    for role, _ in snapshot.file.index.of(n.Role):
+        for name in role.capabilities:
+            if name.span.start <= offset <= name.span.end:
+                return _to_hover(_describe_permission(name.name), name.span, snapshot)
     return None
 
 
-def word_at(text: str, offset: int) -> Span | None:
-    """The word that an offset is in or at the end of."""
-    start = text.rfind("\n", 0, offset) + 1
-    end = text.find("\n", offset)
-    words = WORD.finditer(text, start, len(text) if end < 0 else end)
-    return next((Span(*word.span()) for word in words if word.start() <= offset <= word.end()), None)
+def _to_hover(text: str, span: Span, snapshot: Snapshot) -> types.Hover:
+    content = types.MarkupContent(types.MarkupKind.Markdown, text)
+    return types.Hover(content, snapshot.document.map.range(span))
 
 
-def _describe(symbol: Symbol) -> str:
-    line = symbol.unit.source.line(symbol.unit.source.position(symbol.span.start).line).strip()
-    said = doc_comment(symbol.unit.source.text, symbol.node.span.start)
-    return "\n\n".join(filter(None, [f"```koi\n{line}\n```", said]))
+def _describe_permission(name: str) -> str:
+    known = name.partition(":")[0] in PERMISSIONS
+    return f"`can {name}`: " + ("a permission that built-in actions need" if known else "a permission of this program")
+
+
+def _describe(definition: Definition, program: AnalysedProgram) -> str:
+    """A definition: its head, the comment above it, and what models are told of it."""
+    if definition.source is None:
+        return f"`{definition.name}`"
+    node, text = definition.node, definition.source.text
+    start = node.span.start if node is not None else definition.span.start
+    head = _head(text, node.span) if node is not None else _line(definition)
+    owner = f"{definition.kind} of `{definition.owner}`" if definition.owner else definition.kind
+    parts = [f"```koi\n{head}\n```", doc_comment(text, start), *_facts(node, definition, program), f"_{owner}_"]
+    return "\n\n".join(filter(None, parts))
+
+
+def _head(text: str, span: Span) -> str:
+    """A declaration without what stands in its outermost braces, unless it is short."""
+    whole = text[span.start : span.end]
+    if whole.count("\n") <= 2 and len(whole) <= MOST_SHOWN:
+        return whole
+    first = whole.partition("\n")[0]
+    return first.removesuffix("{").rstrip()[:MOST_SHOWN]
+
+
+def _line(definition: Definition) -> str:
+    assert definition.source is not None
+    return definition.source.line(definition.source.position(definition.span.start).line).strip()[:MOST_SHOWN]
+
+
+def _facts(node: n.Node | None, definition: Definition, program: AnalysedProgram) -> Iterator[str]:
+    """What the parts of a declaration say: affordances, permissions, members."""
+    if isinstance(node, n.Agent):
+        yield from (item.text.value.strip() for item in node.items if isinstance(item, n.Affordance))
+        home = next((file for file in program.files if file.unit.path == definition.path), None)
+        role = None if home is None else program.role_of(node, home)
+        if role is not None and isinstance(role.node, n.Role):
+            can = ", ".join(f"`{name.name.replace(':', ': ')}`" for name in role.node.capabilities)
+            yield f"`{role.name}` can {can or 'nothing'}"
+        events = [f"`{item.name.name}`" for item in node.items if isinstance(item, n.Handler)]
+        yield f"handles {', '.join(events)}" if events else ""
+    elif isinstance(node, n.Handler):
+        statements = node.body.statements
+        yield from (each.text.value.strip() for each in statements if isinstance(each, n.Affordance))
+    elif isinstance(node, n.Skill):
+        yield from (item.text.value.strip() for item in node.items if isinstance(item, n.Affordance))
+    elif isinstance(node, n.Function):
+        permission = program.permissions.get(node)
+        yield f"needs `{permission}`" if permission else ""

@@ -2,23 +2,45 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from lsprotocol import types
+from pygls.exceptions import JsonRpcInvalidParams
 from pygls.lsp.server import LanguageServer
 
 from koi_lang.lsp.code_actions import quick_fixes
+from koi_lang.lsp.completer import Completer
+from koi_lang.lsp.completion import complete
+from koi_lang.lsp.cursor import cursor_at
+from koi_lang.lsp.documents import uri_of
 from koi_lang.lsp.hover import hover
-from koi_lang.lsp.workspace import Workspace
+from koi_lang.lsp.navigation import find_references, occurrence_at
+from koi_lang.lsp.occurrences import Occurrence
+from koi_lang.lsp.rename import RenameError, rename, why_fixed
+from koi_lang.lsp.workspace import Snapshot, Workspace
+from koi_lang.source import Source, Span
 
 
-def register(server: LanguageServer, programs: Workspace) -> None:
-    """Have a server answer by the programs of a workspace; documents that are not open have no answers."""
+class Placed(Protocol):
+    """A request about a place in a document."""
 
-    fixes = types.CodeActionOptions([types.CodeActionKind.QuickFix])
+    text_document: types.TextDocumentIdentifier
+    position: types.Position
 
-    @server.feature(types.TEXT_DOCUMENT_CODE_ACTION, fixes)
-    def answer_code_action(params: types.CodeActionParams) -> list[types.CodeAction] | None:
+
+def register_navigation(server: LanguageServer, programs: Workspace) -> None:
+    """Have a server answer what names stand for; documents that are not open have no answers."""
+
+    def name_at(params: Placed) -> tuple[Snapshot, Occurrence] | None:
         document = programs.documents.of(params.text_document.uri)
-        return quick_fixes(programs.snapshot(document), params.range, programs) if document is not None else None
+        if document is None:
+            return None
+        snapshot = programs.snapshot(document)
+        found = occurrence_at(snapshot, document.map.offset(params.position))
+        return None if found is None else (snapshot, found)
+
+    def locate(source: Source, span: Span) -> types.Location:
+        return types.Location(uri_of(source.path), programs.map_of(source).range(span))
 
     @server.feature(types.TEXT_DOCUMENT_HOVER)
     def answer_hover(params: types.HoverParams) -> types.Hover | None:
@@ -26,3 +48,78 @@ def register(server: LanguageServer, programs: Workspace) -> None:
         if document is None:
             return None
         return hover(programs.snapshot(document), document.map.offset(params.position))
+
+    @server.feature(types.TEXT_DOCUMENT_DEFINITION)
+    def answer_definition(params: types.DefinitionParams) -> list[types.Location] | None:
+        found = name_at(params)
+        if found is None:
+            return None
+        return [locate(each.source, each.span) for each in found[1].definitions if each.source is not None]
+
+    @server.feature(types.TEXT_DOCUMENT_REFERENCES)
+    def answer_references(params: types.ReferenceParams) -> list[types.Location] | None:
+        found = name_at(params)
+        if found is None:
+            return None
+        declared = {(each.path, each.span) for each in found[1].definitions}
+        places = find_references(found[1].definitions, programs)
+        return [
+            locate(place.source, place.span)
+            for place in places
+            if params.context.include_declaration or (place.source.path, place.span) not in declared
+        ]
+
+    @server.feature(types.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT)
+    def answer_highlight(params: types.DocumentHighlightParams) -> list[types.DocumentHighlight] | None:
+        found = name_at(params)
+        if found is None:
+            return None
+        snapshot, occurrence = found
+        places = find_references(occurrence.definitions, programs)
+        own = (place.span for place in places if place.source.path == snapshot.document.path)
+        return [types.DocumentHighlight(snapshot.document.map.range(span)) for span in own]
+
+    @server.feature(types.TEXT_DOCUMENT_PREPARE_RENAME)
+    def answer_prepare_rename(params: types.PrepareRenameParams) -> types.Range | None:
+        found = name_at(params)
+        if found is None:
+            return None
+        why = why_fixed(found[1])
+        if why is not None:
+            raise JsonRpcInvalidParams(f"`{found[1].definitions[0].name}` cannot be renamed: {why}")
+        return found[0].document.map.range(found[1].span)
+
+    @server.feature(types.TEXT_DOCUMENT_RENAME, types.RenameOptions(prepare_provider=True))
+    def answer_rename(params: types.RenameParams) -> types.WorkspaceEdit | None:
+        found = name_at(params)
+        if found is None:
+            return None
+        try:
+            edits = rename(found[1], params.new_name, programs)
+        except RenameError as error:
+            raise JsonRpcInvalidParams(" ".join(filter(None, [str(error), error.help]))) from None
+        changes = {}
+        for path, each in edits.items():
+            positions = programs.map_of_path(path)
+            changes[uri_of(path)] = [types.TextEdit(positions.range(span), new) for span, new in each]
+        return types.WorkspaceEdit(changes=changes)
+
+
+def register_typing(server: LanguageServer, programs: Workspace) -> None:
+    """Have a server offer what may be typed, and changes."""
+    triggers = types.CompletionOptions(trigger_characters=list(".:\"'@{(/ "))
+
+    @server.feature(types.TEXT_DOCUMENT_COMPLETION, triggers)
+    def answer_completion(params: types.CompletionParams) -> list[types.CompletionItem] | None:
+        document = programs.documents.of(params.text_document.uri)
+        if document is None:
+            return None
+        cursor = cursor_at(document.text, document.map.offset(params.position))
+        return complete(Completer(programs.latest(document), cursor, programs.files))
+
+    fixes = types.CodeActionOptions([types.CodeActionKind.QuickFix])
+
+    @server.feature(types.TEXT_DOCUMENT_CODE_ACTION, fixes)
+    def answer_code_action(params: types.CodeActionParams) -> list[types.CodeAction] | None:
+        document = programs.documents.of(params.text_document.uri)
+        return quick_fixes(programs.snapshot(document), params.range, programs) if document is not None else None

@@ -8,13 +8,13 @@ from collections.abc import Generator
 from typing import Any, BinaryIO
 
 from lsprotocol import types
-from pygls.exceptions import JsonRpcException, PyglsError
+from pygls.exceptions import FeatureRequestError, JsonRpcException, PyglsError
 from pygls.lsp.server import LanguageServer
 from pygls.protocol import LanguageServerProtocol, lsp_method
 
 from koi_lang.compiler.imports import Files
 from koi_lang.lsp import requests
-from koi_lang.lsp.documents import OpenDocument
+from koi_lang.lsp.documents import OpenDocument, path_of
 from koi_lang.lsp.problems import to_protocol
 from koi_lang.lsp.workspace import Workspace
 from koi_lang.version import __version__
@@ -66,13 +66,15 @@ class KoiServer(LanguageServer):
         self._idle_s = LEAST_IDLE_S
         super().__init__("koi", __version__, protocol_cls=KoiProtocol)
         self._register()
-        requests.register(self, self.programs)
+        requests.register_navigation(self, self.programs)
+        requests.register_typing(self, self.programs)
 
     def _register(self) -> None:
         """What editors tell, and are told, without having asked."""
 
         @self.feature(types.INITIALIZED)
         def agree(_: types.InitializedParams) -> None:
+            self.programs.roots = [path_of(folder.uri) for folder in self.workspace.folders.values()]
             self.programs.documents.encoding = self.server_capabilities.position_encoding or UTF16
 
         @self.feature(types.TEXT_DOCUMENT_DID_OPEN)
@@ -115,7 +117,9 @@ class KoiServer(LanguageServer):
         self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(document.uri, found, document.version))
 
     def report_server_error(self, error: Exception, source: type[PyglsError] | type[JsonRpcException]) -> None:
-        """Tell the log of the editor about a failure, in one line."""
+        """Tell the log of the editor about a failure, in one line; those of requests are told in their responses."""
+        if source is FeatureRequestError:
+            return
         text = f"koi lsp: {type(error).__name__}: {error}"
         self.window_log_message(types.LogMessageParams(types.MessageType.Error, text))
 

@@ -3,51 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property, partial
+from dataclasses import dataclass, replace
+from functools import partial
 
 from lsprotocol import types
 
 from koi_lang.compiler.analysis import Analysis
-from koi_lang.compiler.compile import Checked
+from koi_lang.compiler.compile import Checked, check_program
 from koi_lang.compiler.imports import Files, standard_names
 from koi_lang.compiler.incremental import IncrementalChecker
 from koi_lang.compiler.rules.program import AnalysedProgram
 from koi_lang.lsp.documents import OpenDocument, OpenDocuments, path_of
+from koi_lang.lsp.import_graph import ImportGraph
+from koi_lang.lsp.open_files import OpenFiles
 from koi_lang.lsp.positions import PositionMap
-from koi_lang.source import Source
-
-
-class OpenFiles:
-    """The file system with the texts of open documents in front of it."""
-
-    def __init__(self, documents: OpenDocuments, disk: Files) -> None:
-        self._documents, self._disk = documents, disk
-
-    def read(self, path: str) -> bytes:
-        """The content of a file. Raises OSError."""
-        document = self._documents.at(path)
-        if document is None:
-            return self._disk.read(path)
-        # The compiler drops one mark of byte order, and columns of the client count it.
-        mark = "\ufeff" if document.text.startswith("\ufeff") else ""
-        return (mark + document.text).encode("utf-8")
-
-    def is_file(self, path: str) -> bool:
-        """Whether there is a file."""
-        return self._documents.at(path) is not None or self._disk.is_file(path)
-
-    def package(self, name: str) -> str | None:
-        """The file that an installed package or a part of the standard library stands for."""
-        return self._disk.package(name)
-
-    def has_module(self, name: str) -> bool:
-        """Whether Python can import a module."""
-        return self._disk.has_module(name)
-
-    def names(self, folder: str) -> list[str]:
-        """The names in a folder, or for `std` those of the standard library."""
-        return self._disk.names(folder)
+from koi_lang.source import Source, decode
 
 
 @dataclass(frozen=True)
@@ -69,14 +39,13 @@ class Snapshot:
         """The analysed document; None when nothing of it could be read."""
         return self.program.files[0] if self.program.files else None
 
-    @cached_property
-    def analysed_text(self) -> str:
-        """The text that was analysed."""
-        return self.file.unit.source.text if self.file is not None else ""
-
 
 class Workspace:
-    """Open documents and the programs they belong to; each is checked at most once between two changes."""
+    """Open documents and the programs they belong to; each is checked at most once between two changes.
+
+    Attributes:
+        roots: the folders that the editor has open.
+    """
 
     def __init__(self, disk: Files, encoding: str) -> None:
         self.documents = OpenDocuments(encoding)
@@ -84,6 +53,8 @@ class Workspace:
         self._snapshots: dict[str, tuple[int, Snapshot]] = {}
         self._checkers: dict[str, IncrementalChecker] = {}
         self._changes = 0
+        self._imports = ImportGraph(self.files)
+        self.roots: list[str] = []
 
     def open(self, uri: str, text: str, version: int) -> None:
         """A document was opened."""
@@ -118,12 +89,32 @@ class Workspace:
         self._snapshots[document.path] = self._changes, snapshot
         return snapshot
 
+    def latest(self, document: OpenDocument) -> Snapshot:
+        """What was known of a document last, perhaps before its last change: for answers that must not wait."""
+        known = self._snapshots.get(document.path)
+        return self.snapshot(document) if known is None else replace(known[1], document=document)
+
     def map_of(self, source: Source) -> PositionMap:
         """The positions of a source: those of the open document, where it is the same text."""
         document = self.documents.at(source.path)
         if document is not None and document.text == source.text:
             return document.map
         return PositionMap(source.text, self.documents.encoding)
+
+    def map_of_path(self, path: str) -> PositionMap:
+        """The positions of a file as it is now. Raises OSError."""
+        return self.map_of(decode(self.files.read(path), path))
+
+    def importing(self, path: str) -> list[AnalysedProgram]:
+        """The programs of files that import a file, at any distance; the file's own is the first."""
+        own, opened = self._analyse(path), [document.path for document in self.documents]
+        return [own, *(self._analyse(other) for other in self._imports.importers(path, self.roots, opened))]
+
+    def _analyse(self, path: str) -> AnalysedProgram:
+        document = self.documents.at(path)
+        if document is not None:
+            return self.snapshot(document).program
+        return AnalysedProgram(check_program(path, self.files).analysed, partial(standard_names, self.files))
 
     def dependents(self, path: str) -> list[OpenDocument]:
         """The other open documents whose programs, when they were checked last, contained a file."""
