@@ -7,6 +7,7 @@ links to what is no page of it become plain words. Beside them stand `llms.txt`,
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -24,6 +25,7 @@ FENCE = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 NAMED = re.compile(r"^```(\w+) +(\S+)$", re.MULTILINE)
 TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
 ROW = re.compile(r"^\| \[([^]]+)\]\(([^)]+)\) \| (.+) \|$", re.MULTILINE)
+SECTION = re.compile(r"^## (.+)$", re.MULTILINE)
 
 
 def sources(root: Path = ROOT) -> Mapping[str, Path]:
@@ -70,6 +72,30 @@ def site_page(path: Path, place: str, places: Mapping[Path, str]) -> str:
     return "".join([*parts, LINK.sub(link, text[at:])])
 
 
+def navigation(root: Path = ROOT) -> list[dict[str, object]]:
+    """The pages below the headings of the contents, then those that stand outside of `docs`."""
+    _, *parts = SECTION.split((root / "docs" / "README.md").read_text("utf-8"))
+    listed = {
+        name: [normpath(target) for _, target, _ in ROW.findall(body)]
+        for name, body in zip(parts[::2], parts[1::2], strict=True)
+    }
+    library = sorted(place for place in sources(root) if place.startswith("library/"))
+    outside = ["design/grammar.md", "contributing.md", "changelog.md"]
+    groups = {**listed, "The library, part by part": library, "The project": outside}
+    return [
+        {"Contents": "index.md"},
+        {"Overview": "overview.md"},
+        *({name: pages} for name, pages in groups.items() if pages),
+    ]
+
+
+def _inline(value: object) -> str:
+    """A list or a table as TOML writes it in one line."""
+    if isinstance(value, dict):
+        return f"{{ {', '.join(f'{json.dumps(key)} = {_inline(each)}' for key, each in value.items())} }}"
+    return f"[{', '.join(map(_inline, value))}]" if isinstance(value, list) else json.dumps(value)
+
+
 def llms(root: Path = ROOT) -> str:
     """The list of pages for models, with what the contents say of each."""
     contents = (root / "docs" / "README.md").read_text("utf-8")
@@ -90,7 +116,8 @@ def build(target: Path) -> int:
     pages, config = target / "pages", target / "zensical.toml"
     shutil.rmtree(pages, ignore_errors=True)
     place_pages(pages)
-    shutil.copyfile(ROOT / "zensical.toml", config)
+    settings = (ROOT / "zensical.toml").read_text("utf-8")
+    config.write_text(settings.replace("nav = []", f"nav = {_inline(navigation())}"), "utf-8")
     command = [sys.executable, "-m", "zensical", "build", "--strict", "--clean", "--config-file", str(config)]
     code = subprocess.run(command, check=False).returncode
     if code == 0:
