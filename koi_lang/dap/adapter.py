@@ -40,7 +40,7 @@ BACKWARDS = {"supportsStepBack": True, "supportsRestartFrame": True, "supportsSe
 # Answered by the debuggee as they are.
 FORWARDED = frozenset(
     "stackTrace scopes variables evaluate setVariable continue next stepIn stepOut pause "
-    "koi/fields koi/skip koi/result".split()
+    "koi/place koi/fields koi/skip koi/result".split()
 )
 BACK = frozenset({"stepBack", "reverseContinue", "restartFrame"})
 Send = Callable[[bytes], None]
@@ -258,7 +258,7 @@ class DapAdapter:
 
     async def _come_here_again(self) -> None:
         """Replay to where the program is, so that the breakpoints of now have been met on the way."""
-        told = await self._debuggee.request("where")
+        told = await self._debuggee.request("koi/place")
         self._silent = asyncio.Event()
         try:
             await self._leave()

@@ -263,7 +263,7 @@ class Debugger:
         assert self.inspection is not None, "requests are served at a stop"
         if command == "continue":
             return {"allThreadsContinued": True}, True
-        if command == "where":
+        if command == "koi/place":
             return {"goal": self._here().as_data()}, False
         if command in DECISIONS:
             return self._decide(DECISIONS[command], given.get("value")), True
