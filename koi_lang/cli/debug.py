@@ -10,13 +10,16 @@ import click
 
 from koi_lang.cli.completing.values import complete_file, complete_program_or_run
 from koi_lang.cli.options import fields_of
+from koi_lang.cli.run import options_of
 from koi_lang.errors import UsageError
 from koi_lang.lazy import lazy_module
 from koi_lang.program.files import SUFFIX
 
 if TYPE_CHECKING:
+    from koi_lang.dap import debuggee as process
     from koi_lang.dap import server
 else:
+    process = lazy_module("koi_lang.dap.debuggee")
     server = lazy_module("koi_lang.dap.server")
 
 
@@ -27,8 +30,14 @@ else:
 @click.option("-m", "--model", help="The model of all agents.")
 @click.option("--answers", metavar="FILE", shell_complete=complete_file, help="Take the answers of models from a file.")
 @click.option("--stop-on-entry", is_flag=True, help="Stop at the first line.")
-def command(target: str | None, listen: str | None, pairs: tuple[str, ...], **given: Any) -> None:
+@click.option("--debuggee", hidden=True, metavar="DESCRIPTOR,ADAPTER")
+def command(target: str | None, listen: str | None, debuggee: str | None, **given: Any) -> None:
     """Debug FILE, or go forward and back in the recorded RUN. An editor starts this and speaks DAP with it."""
+    if debuggee is not None:
+        descriptor, _, adapter = debuggee.partition(",")
+        process.serve(int(descriptor), int(adapter), options_of)
+        return
+    pairs = given["pairs"]
     named = {} if target is None else {"program" if target.endswith(SUFFIX) else "run": target}
     options = {"model": given["model"], "answers": given["answers"], "stopOnEntry": given["stop_on_entry"] or None}
     defaults = {name: value for name, value in {**named, **options}.items() if value}

@@ -37,10 +37,11 @@ CAPABILITIES: Mapping[str, Any] = {
     ],
 }
 BACKWARDS = {"supportsStepBack": True, "supportsRestartFrame": True, "supportsSetVariable": False}
+FORWARDS = {name: bool(CAPABILITIES[name]) for name in BACKWARDS}
 # Answered by the debuggee as they are.
 FORWARDED = frozenset(
     "stackTrace scopes variables evaluate setVariable continue next stepIn stepOut pause "
-    "koi/place koi/fields koi/skip koi/result".split()
+    "koi/place koi/branch koi/fields koi/skip koi/result".split()
 )
 BACK = frozenset({"stepBack", "reverseContinue", "restartFrame"})
 Send = Callable[[bytes], None]
@@ -147,7 +148,7 @@ class DapAdapter:
 
     async def _carry_out(self, command: str, given: Mapping[str, Any]) -> Any:
         if command in FORWARDED:
-            return await self._debuggee.request(command, **given)
+            return await self._forward(command, given)
         if command in BACK:
             return await self._go_back(command, given)
         known: Mapping[str, Callable[[Mapping[str, Any]], Awaitable[Any]]] = {
@@ -164,6 +165,17 @@ class DapAdapter:
         if command not in known:
             raise UsageError(f"`{command}` is not known here")
         return await known[command](given)
+
+    async def _forward(self, command: str, given: Mapping[str, Any]) -> Any:
+        """What the debuggee answers; where a branch is to follow, that is begun."""
+        body = await self._debuggee.request(command, **given)
+        branch = body.pop("branch", None) if isinstance(body, dict) else None
+        if branch is not None:
+            await self._leave()
+            await self._start(None, branch=branch)
+            self._tell("capabilities", capabilities=FORWARDS)
+            self._tell("continued", threadId=THREAD, allThreadsContinued=True)
+        return body
 
     @property
     def _debuggee(self) -> DebuggeeProcess:
@@ -227,7 +239,7 @@ class DapAdapter:
 
     # ------------------------------------------------------------ runs
 
-    async def _start(self, goal: Any, *, stops_at_entry: bool = False) -> Any:
+    async def _start(self, goal: Any, *, stops_at_entry: bool = False, branch: Any = None) -> Any:
         self._debuggee.ended.clear()
         self._are_changed = False
         return await self._debuggee.request(
@@ -235,6 +247,7 @@ class DapAdapter:
             breakpoints=self._breakpoints,
             filters=self._filters,
             goal=goal,
+            branch=branch,
             stopOnEntry=stops_at_entry,
             shown=self._shown,
         )

@@ -1,7 +1,7 @@
 """The debuggee: loads a program once, and forks a process for each run of it.
 
 So another replay begins at once, with everything imported. The forked process owns the channel to the adapter until
-it ends; only then this one reads from it again. The adapter starts `python -m koi_lang.dap.debuggee FD ADAPTER`.
+it ends; only then this one reads from it again.
 """
 
 from __future__ import annotations
@@ -16,15 +16,18 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
+from koi_lang.dap.branching import branch_plan
 from koi_lang.dap.breakpoints import Breakpoints
 from koi_lang.dap.carrying_out import carry_out
 from koi_lang.dap.channel import Channel
-from koi_lang.dap.debugger import Debugger, Request, StartPlan
+from koi_lang.dap.debugger import Debugger, StartPlan
 from koi_lang.dap.host import ConsoleHost
-from koi_lang.dap.launch import DebuggedProgram, load
+from koi_lang.dap.launch import DebuggedProgram, OptionsOf, load
 from koi_lang.dap.parent_death import die_with_parent
+from koi_lang.dap.stop_service import Request, StopService
 from koi_lang.dap.trail import Trail, mark_of
 from koi_lang.errors import KoiError, UsageError
+from koi_lang.runtime.journal.history import until_interrupted
 
 # How long a run that is to end may take to end what it has started.
 GRACE_S = 2.0
@@ -33,8 +36,8 @@ GRACE_S = 2.0
 class Debuggee:
     """Serves the adapter while no run goes on."""
 
-    def __init__(self, channel: Channel) -> None:
-        self._channel = channel
+    def __init__(self, channel: Channel, options_of: OptionsOf) -> None:
+        self._channel, self._options_of = channel, options_of
         self._program: DebuggedProgram | None = None
 
     def serve(self) -> None:
@@ -49,7 +52,7 @@ class Debuggee:
         given = request.get("arguments") or {}
         match request["command"]:
             case "load":
-                self._program = load(given)
+                self._program = load(given, self._options_of)
                 told = {"recorded": self._program.journal is not None, "notes": self._program.notes}
                 self._channel.reply(request, told)
             case "setBreakpoints":
@@ -91,11 +94,17 @@ def _run(channel: Channel, program: DebuggedProgram, given: Mapping[str, Any]) -
         breakpoints.set(path, wanted)
     goal = None if given.get("goal") is None else mark_of(given["goal"])
     plan = StartPlan(goal, stops_at_entry=bool(given.get("stopOnEntry")))
+    branch = None if given.get("branch") is None else branch_plan(given["branch"])
+    if branch is not None:
+        plan.goal, plan.passes_goal = branch.goal, True
     trail = None if program.journal is None else Trail()
-    debugger = Debugger(channel, breakpoints, plan, trail, frozenset(given.get("filters") or ()))
+    recorded = () if program.journal is None or branch is not None else until_interrupted(program.journal.entries)
+    service = StopService(channel, trail, recorded, require_trust=program.require_trust)
+    debugger = Debugger(service, breakpoints, plan)
+    debugger.filters = frozenset(given.get("filters") or ())
     host = ConsoleHost(channel, int(given.get("shown") or 0))
     threading.Thread(target=_listen, args=(channel, debugger, host), daemon=True).start()
-    return carry_out(program, debugger, host)
+    return carry_out(program, debugger, host, branch)
 
 
 def _listen(channel: Channel, debugger: Debugger, host: ConsoleHost) -> None:
@@ -110,7 +119,7 @@ def _listen(channel: Channel, debugger: Debugger, host: ConsoleHost) -> None:
                 debugger.filters = frozenset(given["filters"])
                 channel.reply(request, {})
             case "pause":
-                debugger.must_pause = True
+                debugger.service.must_pause = True
                 channel.reply(request, {})
             case "leave":
                 channel.reply(request, {})
@@ -118,10 +127,10 @@ def _listen(channel: Channel, debugger: Debugger, host: ConsoleHost) -> None:
             case "end":
                 channel.reply(request, {})
                 _end(debugger)
-            case "evaluate" if not debugger.is_stopped and host.take_answer(str(given["expression"])):
+            case "evaluate" if not debugger.service.is_stopped and host.take_answer(str(given["expression"])):
                 channel.reply(request, {"result": "", "variablesReference": 0})
-            case _ if debugger.is_stopped:
-                debugger.requests.put(request)
+            case _ if debugger.service.is_stopped:
+                debugger.service.requests.put(request)
             case _:
                 channel.refuse(request, UsageError("the program is running", help="Pause it first."))
     _end(debugger)
@@ -129,19 +138,19 @@ def _listen(channel: Channel, debugger: Debugger, host: ConsoleHost) -> None:
 
 def _end(debugger: Debugger) -> None:
     """End the run, and the whole group of processes where it does not do that in time."""
-    debugger.requests.put(None)
+    debugger.service.requests.put(None)
     os.kill(os.getpid(), signal.SIGINT)
     time.sleep(GRACE_S)
     os.killpg(os.getpgrp(), signal.SIGKILL)
 
 
-def main(descriptor: int, adapter: int) -> None:
-    """Serve the adapter, a process, at the other end of a socket."""
+def serve(descriptor: int, adapter: int, options_of: OptionsOf) -> None:
+    """Serve the adapter, a process, at the other end of a socket.
+
+    Args:
+        options_of: what the words of a command line say.
+    """
     die_with_parent(adapter)
     channel = Channel(socket.socket(fileno=descriptor))
     with suppress(KeyboardInterrupt):
-        Debuggee(channel).serve()
-
-
-if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+        Debuggee(channel, options_of).serve()

@@ -46,7 +46,7 @@ class DebuggeeProcess:
         here, there = socket.socketpair()
         with there:
             process = await asyncio.create_subprocess_exec(
-                sys.executable, "-P", "-m", "koi_lang.dap.debuggee", str(there.fileno()), str(os.getpid()),
+                sys.executable, "-P", "-m", "koi_lang", "debug", "--debuggee", f"{there.fileno()},{os.getpid()}",
                 stdin=DEVNULL, stdout=PIPE, stderr=PIPE, pass_fds=(there.fileno(),), start_new_session=True,
             )  # fmt: skip
         reader, writer = await asyncio.open_unix_connection(sock=here, limit=LONGEST)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from koi_lang import settings
 from koi_lang.dap.lines import ProgramLines, lines_of
 from koi_lang.errors import JournalError, UsageError
-from koi_lang.program import loader
+from koi_lang.program import cache, loader
 from koi_lang.program.files import absolute
 from koi_lang.runtime.journal import store
 from koi_lang.runtime.journal.calls import require_run
@@ -20,7 +21,10 @@ from koi_lang.runtime.journal.reader import Journal, program_of
 from koi_lang.sessions.known_history import is_changed, own_journal
 from koi_lang.sessions.options import RunOptions
 from koi_lang.sessions.prepared import Prepared, prepare_program
+from koi_lang.sessions.trust import require_trust
 
+# The words of a command line of `koi run` to what they say.
+OptionsOf = Callable[[Sequence[str]], RunOptions]
 CHANGED = "the program, or Koi, has changed since the run was recorded: what it does otherwise has no recorded result"
 
 
@@ -31,19 +35,31 @@ class DebuggedProgram:
     Attributes:
         journal: of the recorded run that is debugged; None for a run that begins.
         notes: what the person is told before it starts, a line each.
+        branching: makes ready what a branch of the recorded run runs.
+        words: of the command line of such a branch.
+        is_trusted: whether the person has said that the journal may be gone on with.
     """
 
     ready: Prepared
     lines: ProgramLines
     journal: Journal | None = None
     notes: tuple[str, ...] = ()
+    branching: Callable[[], Prepared] | None = None
+    words: tuple[str, ...] = ()
+    is_trusted: bool = False
+
+    def require_trust(self) -> None:
+        """Raise UntrustedJournalError where the recorded run may not be gone on with."""
+        if self.journal is not None:
+            require_trust(self.journal, trusted=self.is_trusted)
 
 
-def load(given: Mapping[str, Any]) -> DebuggedProgram:
+def load(given: Mapping[str, Any], options_of: OptionsOf) -> DebuggedProgram:
     """Load what is to be debugged, in its folder and with its variables.
 
     Args:
         given: the fields of `launch`: `program` or `run`, and how it is run.
+        options_of: what the words of the command line say that a recorded run was begun with.
 
     Raises:
         KoiError: it cannot be loaded, or a field is not usable.
@@ -58,7 +74,14 @@ def load(given: Mapping[str, Any]) -> DebuggedProgram:
         raise UsageError(f"`{file}` runs nothing", help="Add a line like `run Agent.handler({})` at its end.")
     if journal is not None:
         notes += [*journal.faults, *([CHANGED] if is_changed(journal.header, entry) else [])]
-    return DebuggedProgram(ready, lines_of(ready.module, entry.files), journal, tuple(notes))
+    words = () if journal is None else (*journal.header.words, *_words(given))
+    branching = partial(_prepare_branch, file, entry, words, options_of)
+    lines = lines_of(ready.module, entry.files)
+    return DebuggedProgram(ready, lines, journal, tuple(notes), branching, words, bool(given.get("trust")))
+
+
+def _prepare_branch(file: str, entry: cache.CachedModule, words: Sequence[str], options_of: OptionsOf) -> Prepared:
+    return prepare_program(file, entry, options_of(words))
 
 
 def _enter(given: Mapping[str, Any]) -> None:
@@ -103,8 +126,12 @@ def _options(given: Mapping[str, Any], file: str) -> RunOptions:
     payload = given.get("args") or {}
     if not isinstance(payload, dict):
         raise UsageError("`args` is no object", help="""Write `"args": {"name": "Ada"}`, what `run` passes on.""")
-    words = ["run", file, *(["--args", json.dumps(payload)] if payload else [])]
+    words = ["run", file, *(["--args", json.dumps(payload)] if payload else []), *_words(given)]
     model, answers = given.get("model"), given.get("answers")
-    words += ["-m", str(model)] if model else []
-    words += ["--answers", str(answers)] if answers else []
     return RunOptions(payload=payload, model=model or None, answers=answers or None, words=words)
+
+
+def _words(given: Mapping[str, Any]) -> list[str]:
+    """The words of a command line that say where answers come from."""
+    named = {"-m": given.get("model"), "--answers": given.get("answers")}
+    return [str(word) for option, value in named.items() if value for word in (option, value)]

@@ -106,7 +106,7 @@ def test_a_call_is_begun_again(project: Project) -> None:
 
 
 def test_nothing_is_shown_or_done_twice(project: Project) -> None:
-    """What the program has printed is not printed again when one goes back over it; nothing is written to any journal."""
+    """What the program has printed is not printed again when one has gone back; no journal is written."""
     path = write_team(project)
     run = record(project)
 
@@ -155,7 +155,7 @@ def seen_at(client: Client) -> list[dict[str, str]]:
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(20))
 def test_random_walks_see_the_same_at_the_same_place(project: Project, seed: int) -> None:
-    """Forward and back at random, ten walks in a session: a place has the variables that it had when it was met first."""
+    """Forward and back at random, ten walks in a session: a place has the variables that it had before."""
     walk = random.Random(seed)
     path = write_team(project, *[[{"intent": "return", "data": {"words": n}}] for n in (1, 2, 3)], text=PARALLEL)
     run = record(project)

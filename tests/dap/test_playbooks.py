@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 
@@ -183,3 +184,36 @@ def test_a_recorded_run_is_not_changed(project: Project) -> None:
             client.request("koi/skip")
         with pytest.raises(RefusedError, match="what was recorded cannot be changed"):
             client.evaluate("fields.message = 1")
+
+
+@pytest.mark.parametrize("where", [22, 10])
+def test_another_result_begins_a_branch(project: Project, where: int) -> None:
+    """At an action of a recorded run, or behind it, another result goes on as a branch, in its own journal."""
+    path = write_team(project, PRINT, returning({"words": 5}))
+    run = record(project)
+    project.write("answers.json", json.dumps([PRINT, returning({"words": 1})]))
+
+    with debugging(project, run, "--answers", "answers.json") as client:
+        client.launch({path: [where]})
+        assert client.stop().startswith("breakpoint")
+        client.set_breakpoints(path, 16)
+        client.evaluate(".result { words: 1 }")
+        assert client.stop() == "breakpoint 16 Lead.report"
+        assert client.variables()["args"] == "{ words: 1 }"
+        assert client.go() == "terminated"
+    tree = project.koi("runs", "list", "--json").stdout
+    assert f'"parent": "{run}"' in tree or f'"parent":"{run}"' in tree
+
+
+def test_a_journal_of_somebody_else_has_no_branch(project: Project) -> None:
+    """Nothing is done outside for a journal that this machine has not signed, unless the person trusts it."""
+    path = write_team(project)
+    run = record(project)
+    moved = Project(project.folder.with_name("moved"))
+    shutil.copytree(project.folder, moved.folder)
+
+    with debugging(moved, run) as client:
+        client.launch({path: [10]})
+        assert client.stop() == "breakpoint 10 Lead.start"
+        with pytest.raises(RefusedError, match="is not gone on with"):
+            client.request("koi/branch")

@@ -35,9 +35,8 @@ async def _intervene(running: PlaybookAction, fields: Fields, next: Next[Playboo
     with _around(running, fields, known) as decided:
         if decided is None:
             return await next(running, fields)
-        if known is None:
-            told = {} if decided.decision == "skip" else as_fields(decided.value)
-            run.events.emit(ActionOverridden(intent, decided.decision, **told), running.call.agent.name)
+        told = {} if decided.decision == "skip" else as_fields(decided.value)
+        run.events.emit(ActionOverridden(intent, decided.decision, **told), running.call.agent.name)
         return await _follow(running, decided, next)
 
 
