@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from contextlib import redirect_stdout
 
 import click
 
 from koi_lang.errors import UsageError
+from koi_lang.grants import permits
+from koi_lang.lazy import lazy_module
 from koi_lang.program.files import DiskFiles
+
+# Loaded when an editor asks for lenses.
+lookup = lazy_module("koi_lang.runtime.actions.lookup")
+# What is offered only where there are outputs, skills in files, or plans.
+SOMETIMES = frozenset({"read_output", "read_skill", "propose_plan", "finish_step"})
+
+
+def count_actions(capabilities: Sequence[str]) -> int:
+    """How many built-in actions a role with some permissions allows in any run, as `koi audit` lists them."""
+    kinds = (kind for kind in lookup.all_actions() if kind.name not in SOMETIMES)
+    return sum(kind.needs is None or permits(capabilities, kind.needs) for kind in kinds)
 
 
 @click.command()
@@ -25,4 +39,4 @@ def command() -> None:
     # What modules print is no part of the protocol.
     stdout = sys.stdout.buffer
     with redirect_stdout(sys.stderr):
-        serve(DiskFiles(), sys.stdin.buffer, stdout)
+        serve(DiskFiles(), count_actions, sys.stdin.buffer, stdout)

@@ -82,3 +82,10 @@ def names_in_code(completer: Completer) -> Iterator[CompletionCandidate]:
         yield from completer.names(kind)
     yield from (CompletionCandidate(name, "value") for name in sorted(AGENT_NAMES | RUN_NAMES | GLOBALS))
     yield from (CompletionCandidate(word, "keyword") for word in STATEMENTS)
+
+
+def signature_of(handler: n.Handler) -> str:
+    """How a handler is called: its parameters and its result, as far as they are declared."""
+    typed = [each.type.one_line for each in handler.parameters if each.type is not None]
+    returns = f": {handler.returns.one_line}" if handler.returns is not None else ""
+    return f"({', '.join(typed)}){returns}"

@@ -6,7 +6,6 @@ import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator
 
-from koi_lang.compiler import nodes as n
 from koi_lang.compiler.imports import STANDARD
 from koi_lang.compiler.rules.actions import FIELDS
 from koi_lang.compiler.rules.members import MEMBERS, OF_AGENTS
@@ -14,7 +13,7 @@ from koi_lang.compiler.rules.program import handlers
 from koi_lang.compiler.rules.roles import PERMISSIONS
 from koi_lang.compiler.rules.state import fields_of
 from koi_lang.compiler.rules.types import SHOWN
-from koi_lang.lsp.completer import Completer, CompletionCandidate, Rule, names_in_code
+from koi_lang.lsp.completer import Completer, CompletionCandidate, Rule, names_in_code, signature_of
 
 MOST_FILES = 200
 RULES: list[tuple[re.Pattern[str], tuple[str, ...], Rule]] = []
@@ -110,7 +109,8 @@ def _fields_of_action(match: re.Match[str], _: Completer) -> Iterator[Completion
 def _handlers(match: re.Match[str], completer: Completer) -> Iterator[CompletionCandidate]:
     agent = completer.agent(match["owner"])
     yield from (
-        CompletionCandidate(each.name.name, "handler", _signature(each)) for each in (handlers(agent) if agent else ())
+        CompletionCandidate(each.name.name, "handler", signature_of(each))
+        for each in (handlers(agent) if agent else ())
     )
 
 
@@ -148,7 +148,7 @@ def _members(match: re.Match[str], completer: Completer) -> Iterator[CompletionC
     owner = match["owner"]
     agent = completer.agent(owner)
     if agent is not None:
-        yield from (CompletionCandidate(each.name.name, "handler", _signature(each)) for each in handlers(agent))
+        yield from (CompletionCandidate(each.name.name, "handler", signature_of(each)) for each in handlers(agent))
         yield from (CompletionCandidate(name, "field") for name in sorted(OF_AGENTS))
     elif owner in MEMBERS:
         yield from (CompletionCandidate(name, "field") for name in sorted(MEMBERS[owner]))
@@ -182,10 +182,3 @@ def _result_fields(variable: str, completer: Completer) -> Iterator[CompletionCa
             if handler.name.name == event and handler.returns is not None:
                 fields = handler.returns.fields
                 yield from (CompletionCandidate(each.name, "field", each.type.one_line) for each in fields)
-
-
-def _signature(handler: n.Handler) -> str:
-    """How a handler is called: its parameters and its result, as far as they are declared."""
-    typed = [each.type.one_line for each in handler.parameters if each.type is not None]
-    returns = f": {handler.returns.one_line}" if handler.returns is not None else ""
-    return f"({', '.join(typed)}){returns}"

@@ -8,23 +8,34 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcInvalidParams
 from pygls.lsp.server import LanguageServer
 
+from koi_lang.compiler.analysis import Analysis
 from koi_lang.lsp.code_actions import quick_fixes
 from koi_lang.lsp.completer import Completer
 from koi_lang.lsp.completion import complete
 from koi_lang.lsp.cursor import cursor_at
 from koi_lang.lsp.documents import uri_of
+from koi_lang.lsp.formatting import format_document
+from koi_lang.lsp.hints import inlay_hints, signature_help
 from koi_lang.lsp.hover import hover
+from koi_lang.lsp.lenses import CountActions, code_lenses
 from koi_lang.lsp.navigation import find_references, occurrence_at
 from koi_lang.lsp.occurrences import Occurrence
+from koi_lang.lsp.outline import document_symbols, folding_ranges
 from koi_lang.lsp.rename import RenameError, rename, why_fixed
+from koi_lang.lsp.semantic_tokens import LEGEND, semantic_tokens
 from koi_lang.lsp.workspace import Snapshot, Workspace
 from koi_lang.source import Source, Span
 
 
-class Placed(Protocol):
-    """A request about a place in a document."""
+class OfDocument(Protocol):
+    """A request about a document."""
 
     text_document: types.TextDocumentIdentifier
+
+
+class Placed(OfDocument, Protocol):
+    """A request about a place in a document."""
+
     position: types.Position
 
 
@@ -109,6 +120,19 @@ def register_typing(server: LanguageServer, programs: Workspace) -> None:
     """Have a server offer what may be typed, and changes."""
     triggers = types.CompletionOptions(trigger_characters=list(".:\"'@{(/ "))
 
+    @server.feature(types.TEXT_DOCUMENT_SIGNATURE_HELP, types.SignatureHelpOptions(["(", ","]))
+    def answer_signature_help(params: types.SignatureHelpParams) -> types.SignatureHelp | None:
+        document = programs.documents.of(params.text_document.uri)
+        if document is None:
+            return None
+        cursor = cursor_at(document.text, document.map.offset(params.position))
+        return signature_help(Completer(programs.latest(document), cursor, programs.files))
+
+    @server.feature(types.TEXT_DOCUMENT_FORMATTING)
+    def answer_formatting(params: types.DocumentFormattingParams) -> list[types.TextEdit] | None:
+        document = programs.documents.of(params.text_document.uri)
+        return format_document(document) if document is not None else None
+
     @server.feature(types.TEXT_DOCUMENT_COMPLETION, triggers)
     def answer_completion(params: types.CompletionParams) -> list[types.CompletionItem] | None:
         document = programs.documents.of(params.text_document.uri)
@@ -123,3 +147,37 @@ def register_typing(server: LanguageServer, programs: Workspace) -> None:
     def answer_code_action(params: types.CodeActionParams) -> list[types.CodeAction] | None:
         document = programs.documents.of(params.text_document.uri)
         return quick_fixes(programs.snapshot(document), params.range, programs) if document is not None else None
+
+
+def register_views(server: LanguageServer, programs: Workspace, count_actions: CountActions) -> None:
+    """Have a server tell what a document looks like as a whole; of one that cannot be read at all nothing."""
+
+    def read(params: OfDocument) -> tuple[Snapshot, Analysis] | None:
+        document = programs.documents.of(params.text_document.uri)
+        snapshot = None if document is None else programs.snapshot(document)
+        return None if snapshot is None or snapshot.file is None else (snapshot, snapshot.file)
+
+    @server.feature(types.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
+    def answer_symbols(params: types.DocumentSymbolParams) -> list[types.DocumentSymbol] | None:
+        found = read(params)
+        return None if found is None else document_symbols(found[1], found[0].document.map)
+
+    @server.feature(types.TEXT_DOCUMENT_FOLDING_RANGE)
+    def answer_folding(params: types.FoldingRangeParams) -> list[types.FoldingRange] | None:
+        found = read(params)
+        return None if found is None else folding_ranges(found[1], found[0].document.map)
+
+    @server.feature(types.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL, LEGEND)
+    def answer_tokens(params: types.SemanticTokensParams) -> types.SemanticTokens | None:
+        found = read(params)
+        return None if found is None else semantic_tokens(found[1], found[0].program, found[0].document.map)
+
+    @server.feature(types.TEXT_DOCUMENT_INLAY_HINT)
+    def answer_hints(params: types.InlayHintParams) -> list[types.InlayHint] | None:
+        found = read(params)
+        return None if found is None else inlay_hints(found[0], params.range)
+
+    @server.feature(types.TEXT_DOCUMENT_CODE_LENS)
+    def answer_lenses(params: types.CodeLensParams) -> list[types.CodeLens] | None:
+        found = read(params)
+        return None if found is None else code_lenses(found[1], found[0].document, count_actions)

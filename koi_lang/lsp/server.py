@@ -15,6 +15,7 @@ from pygls.protocol import LanguageServerProtocol, lsp_method
 from koi_lang.compiler.imports import Files
 from koi_lang.lsp import requests
 from koi_lang.lsp.documents import OpenDocument, path_of
+from koi_lang.lsp.lenses import CountActions
 from koi_lang.lsp.problems import to_protocol
 from koi_lang.lsp.workspace import Workspace
 from koi_lang.version import __version__
@@ -57,17 +58,22 @@ class KoiProtocol(LanguageServerProtocol):
 class KoiServer(LanguageServer):
     """Serves one editor.
 
+    Args:
+        disk: the file system behind the open documents.
+        count_actions: gives how many actions the permissions of a role allow.
+
     Attributes:
         programs: the open documents and their programs.
     """
 
-    def __init__(self, disk: Files) -> None:
+    def __init__(self, disk: Files, count_actions: CountActions) -> None:
         self.programs = Workspace(disk, UTF16)
         self._idle_s = LEAST_IDLE_S
         super().__init__("koi", __version__, protocol_cls=KoiProtocol)
         self._register()
         requests.register_navigation(self, self.programs)
         requests.register_typing(self, self.programs)
+        requests.register_views(self, self.programs, count_actions)
 
     def _register(self) -> None:
         """What editors tell, and are told, without having asked."""
@@ -124,8 +130,8 @@ class KoiServer(LanguageServer):
         self.window_log_message(types.LogMessageParams(types.MessageType.Error, text))
 
 
-def serve(disk: Files, stdin: BinaryIO, stdout: BinaryIO) -> None:
+def serve(disk: Files, count_actions: CountActions, stdin: BinaryIO, stdout: BinaryIO) -> None:
     """Serve the editor on stdin and stdout until it leaves or dies."""
     logging.getLogger("pygls").propagate = False
     logging.getLogger("pygls").addHandler(logging.NullHandler())
-    KoiServer(disk).start_io(stdin, stdout)
+    KoiServer(disk, count_actions).start_io(stdin, stdout)
