@@ -84,6 +84,14 @@ def test_models_decide_about_delegates() -> None:
     assert () == known.calls(silent).sites
 
 
+def test_runs_pass_on_what_they_call() -> None:
+    """A call in what a `run` statement passes on is made, too, before the handler."""
+    text = PROGRAM.replace("run Main.go({})", "run Main.go({ sum: await Adder.sum({}) })").replace("CODE", "")
+    found = CallGraph(check_program("main.koi", TextFiles({"main.koi": text})).files).runs()
+
+    assert ["Adder.sum", "Main.go"] == [site.targets[0].name for site in found]
+
+
 def test_all_that_a_run_leads_to() -> None:
     """What is reachable is found through functions, too, each once."""
     known = graph("await Thinker.think()")

@@ -50,6 +50,13 @@ def calls_in(routine: Routine, known: Routines) -> Calls:
     return Calls(tuple(walk.sites), tuple(walk.outside))
 
 
+def calls_in_expression(expression: n.Expression, routine: Routine, known: Routines) -> Calls:
+    """The calls in an expression whose names are resolved with those of a routine."""
+    walk = _Walk(routine, known)
+    walk.visit(expression, ONCE)
+    return Calls(tuple(walk.sites), tuple(walk.outside))
+
+
 class _Walk:
     def __init__(self, routine: Routine, known: Routines) -> None:
         self.routine, self.known = routine, known

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
-from koi_lang.compiler.calls.finding import calls_in
+from koi_lang.compiler.calls.finding import calls_in, calls_in_expression
 from koi_lang.compiler.calls.routines import Calls, CallSite, CodePlace, Often, Routine
 from koi_lang.compiler.rules.program import AnalysedProgram, handlers
 from koi_lang.compiler.rules.sends import targets
@@ -27,6 +27,7 @@ class CallGraph:
         self.routines = [routine for file in files for routine in _routines(file)]
         self._by_node = {routine.node: routine for routine in self.routines}
         self._sent = {send: found for file in files for send, _, found in targets(file, self.program)}
+        self._homes = {agent: file for file in files for agent, _ in file.index.of(n.Agent)}
         self._calls: dict[Routine, Calls] = {}
 
     def calls(self, routine: Routine) -> Calls:
@@ -43,10 +44,13 @@ class CallGraph:
         return next((each for each in self.routines if each.name == name and isinstance(each.node, n.Handler)), None)
 
     def runs(self) -> list[CallSite]:
-        """The `run` statements of the first file."""
+        """The calls that the `run` statements of the first file make, those in what they pass on included."""
         file = self.program.files[0]
-        found = []
+        found: list[CallSite] = []
         for run, _ in file.index.of(n.Run):
+            for argument in run.arguments:
+                own = Routine("run", run, file, argument)
+                found += calls_in_expression(argument, own, self).sites
             agent = file.table.find("agent", run.agent.name)
             meant = [] if agent is None else self.of_agent(agent, run.handler.name)
             if meant:
@@ -80,7 +84,7 @@ class CallGraph:
 
     def has_servers(self, agent: n.Agent) -> bool:
         """Whether an agent uses MCP servers, or has tools of them among the members of its teams."""
-        file = next(file for file in self.program.files if any(agent is each for each, _ in file.index.of(n.Agent)))
+        file = self._homes[agent]
         uses = any(isinstance(item, n.Uses) and item.kind == "mcp" for item in agent.items)
         return uses or any(member.tool is not None for team, _ in self._teams(agent, file) for member in team.members)
 

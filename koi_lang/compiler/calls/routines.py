@@ -15,7 +15,7 @@ Outside = Literal["model", "server", "python", "unknown"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Routine:
-    """A handler, or a function that has a name.
+    """A handler, a function that has a name, or a `run` statement with what it passes on.
 
     Attributes:
         name: `Agent.event`, `Skill.function`, or the name of a function.
@@ -25,7 +25,7 @@ class Routine:
     """
 
     name: str
-    node: n.Handler | n.Function
+    node: n.Handler | n.Function | n.Run
     file: Analysis
     root: n.Node
     agent: n.Agent | None = None
