@@ -11,6 +11,7 @@ import click
 from koi_lang.cli.completing.values import complete_program
 from koi_lang.cli.options import allow_option, allow_rules
 from koi_lang.cli.ui.cost_text import show_costs
+from koi_lang.errors import UsageError
 from koi_lang.grants import EVERYTHING
 from koi_lang.program import declarations, loader
 from koi_lang.sessions.audit import ALLOW, DENY, audit
@@ -39,6 +40,8 @@ def command(file: str, as_json: bool, cost: bool, model: str | None, allow: Sequ
     """
     options = RunOptions(allow=allow_rules(allow), no_extensions=no_extensions, model=model)
     redact = options.key_lookup().redactor()
+    if model is not None and not cost:
+        raise UsageError("`-m` says whose prices count, and no costs are wanted", help="add `--cost`.")
     if cost:
         show_costs(prepare_program(file, loader.load_compiled(file), options), as_json=as_json)
         return

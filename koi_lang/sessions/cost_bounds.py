@@ -6,7 +6,7 @@ none, and it is said why.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf
@@ -20,6 +20,7 @@ from koi_lang.runtime.budget.limits import NO_BUDGET, REQUESTS_PER_TURN, Budget
 # The most that one request takes of the models of an agent, by its name, for a purpose such as `small`.
 Worst = Callable[[str, str], WorstCase]
 # For what else than its turns the model of a playbook is asked: to work on data, to sum up, to decide, to find.
+MOST_SHOWN = 6
 BESIDE_TURNS = ("small", "judge", "embedding")
 
 
@@ -68,7 +69,7 @@ class Bound:
         if not self.requests or often.times == 1:
             return self
         if often.times is None:
-            return replace(self, requests=inf, tokens=inf, usd=inf, why=self.why or why, steps=())
+            return replace(self, requests=inf, tokens=inf, usd=inf, why=why or self.why, steps=())
         if often.times == 0:
             return NO_COST
         return replace(
@@ -128,14 +129,14 @@ class CostBounds:
         """The most that a call of a routine takes."""
         own, inner = self._parts(routine)
         total = own.plus(inner) if own.requests else inner
-        return self._within(total, self._run, self._reach(routine), "the run") if total.requests else total
+        return self._within(total, self._run, lambda: self._reach(routine), "the run") if total.requests else total
 
     def of_run(self) -> Bound:
         """The most that the `run` statements take together, within the limits of the run."""
         total = NO_COST
         for site in self._graph.runs():
             total = total.plus(self._site(site, self.of))
-        return self._within(total, self._run, total.request, "the run") if total.requests else total
+        return self._within(total, self._run, lambda: total.request, "the run") if total.requests else total
 
     # ------------------------------------------------------------ one routine
 
@@ -165,7 +166,7 @@ class CostBounds:
         if limits.budget == NO_BUDGET:
             return own, inner
         total = replace(own.plus(inner), steps=own.steps)
-        return NO_COST, self._within(total, limits.budget, self._reach(routine), routine.name)
+        return NO_COST, self._within(total, limits.budget, lambda: self._reach(routine), routine.name)
 
     def _site(self, site: CallSite, part: Callable[[Routine], Bound]) -> Bound:
         """What the calls at one place take: all of those that are meant, else the dearest of them."""
@@ -221,15 +222,23 @@ class CostBounds:
     @cached_property
     def _costly(self) -> set[Routine]:
         """The routines that may lead to a request."""
-        found = {each for each in self._graph.routines if self._asks_itself(each)}
-        callers: dict[Routine, set[Routine]] = {}
+        return self._leading_to([each for each in self._graph.routines if self._asks_itself(each)])
+
+    @cached_property
+    def _callers(self) -> Mapping[Routine, set[Routine]]:
+        """For each routine those in which a call of it stands."""
+        found: dict[Routine, set[Routine]] = {}
         for caller in self._graph.routines:
             for site in self._graph.calls(caller).sites:
                 for target in site.targets:
-                    callers.setdefault(target, set()).add(caller)
-        waiting = list(found)
+                    found.setdefault(target, set()).add(caller)
+        return found
+
+    def _leading_to(self, routines: Sequence[Routine]) -> set[Routine]:
+        """Some routines, and all from which calls lead to them."""
+        found, waiting = set(routines), list(routines)
         while waiting:
-            new = callers.get(waiting.pop(), set()) - found
+            new = self._callers.get(waiting.pop(), set()) - found
             found |= new
             waiting += new
         return found
@@ -248,11 +257,9 @@ class CostBounds:
                 waiting += new
         return list(found)
 
-    def _asking(self, routine: Routine) -> Iterator[Routine]:
+    def _asking(self, routine: Routine) -> list[Routine]:
         """The playbooks whose models may ask for it, which it may ask back."""
-        for caller in self._graph.routines:
-            if caller.playbook is not None and routine in self._graph.reachable(caller):
-                yield caller
+        return [caller for caller in self._leading_to([routine]) if caller.playbook is not None]
 
     def _has_servers(self, routine: Routine) -> bool:
         return any(each.agent is not None and self._graph.has_servers(each.agent) for each in self._on_account(routine))
@@ -272,9 +279,11 @@ class CostBounds:
 
     # ------------------------------------------------------------ budgets
 
-    def _within(self, total: Bound, budget: Budget, each: WorstCase, what: str) -> Bound:
+    def _within(self, total: Bound, budget: Budget, reach: Callable[[], WorstCase], what: str) -> Bound:
         """What is left of a bound within a budget, which counts all that a call leads to."""
-        capped = total
+        if budget.requests is None and budget.tokens is None and budget.usd is None:
+            return total
+        capped, each = total, reach()
         if budget.requests is not None:
             step = f"at most {budget.requests:,} requests by the budget of {_quote(what)}"
             capped = capped.within(replace(requests(budget.requests, each), steps=(step,)))
@@ -290,9 +299,11 @@ class CostBounds:
     def _recursion(self, routine: Routine) -> tuple[Bound, Bound]:
         """What a call takes that belongs to itself: what its budget leaves, else there is no bound."""
         circle = [*self._under_way[self._under_way.index(routine) :], routine]
-        why = f"it leads back to itself: {' → '.join(each.name for each in circle)}"
+        names = [each.name for each in circle]
+        shown = names if len(names) <= MOST_SHOWN else [*names[: MOST_SHOWN - 2], "…", names[-1]]
+        why = f"it leads back to itself: {' → '.join(shown)}"
         endless = Bound(inf, inf, inf, why)
-        return NO_COST, self._within(endless, self._limits(routine).budget, self._reach(routine), routine.name)
+        return NO_COST, self._within(endless, self._limits(routine).budget, lambda: self._reach(routine), routine.name)
 
 
 def _dearer(one: Bound, other: Bound) -> Bound:

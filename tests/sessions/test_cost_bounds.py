@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import random
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from itertools import count
@@ -316,3 +317,55 @@ def test_a_model_without_a_price(project: Project) -> None:
 
     assert not known
     assert ({"no-such-model"}, inf) == ({*bound.request.unpriced}, bound.usd)
+
+
+def random_program(seed: int) -> str:
+    """Agents in code that lead to those before them, and in the end to playbooks, in all ways that count."""
+    choose = random.Random(seed)
+    agents = [f'agent L{n} : Worker {{ on go() {{ playbook "Work." budget {{ turns: {n + 1} }} }} }}' for n in range(2)]
+    names = ["L0", "L1"]
+    for number in range(4):
+        code = " ".join(_statement(choose, names, 2) for _ in range(choose.randint(1, 3)))
+        tries = f'resilience "go" {{ retry_max_attempts = {choose.randint(1, 2)} }}' if choose.random() < 0.3 else ""
+        budget = f"budget {{ requests: {choose.randint(5, 60)} }}" if choose.random() < 0.3 else ""
+        agents.append(f"agent C{number} : Boss {{ uses team All {tries} {budget} on go() {{ {code} }} }}")
+        names.append(f"C{number}")
+    last = f"agent A : Boss {{ uses team All  on go() {{ {_statement(choose, names, 3)} }} }}"
+    return "\n".join(
+        [*agents, f"team All {{ {', '.join(f'm{at}: {name}' for at, name in enumerate(names[:3]))} }}", last]
+    )
+
+
+def _statement(choose: random.Random, names: Sequence[str], levels: int) -> str:
+    """A statement that calls some of the agents, and goes on when they fail."""
+    name, number = choose.choice(names), choose.randint(0, 999_999)
+    forms = [
+        f"try {{ await {name}.go({{}}) }} catch (e{number}) {{ console.log(1) }}",
+        f'try {{ await {name}.handle("go", {{}}) }} finally {{ console.log(2) }}',
+        'try { await callAction("call_llm", { data: "x", instruction: "y" }) } catch (error) { console.log(3) }',
+    ]
+    if names[:3] == ["L0", "L1", "C0"] and len(names) > 3:
+        forms.append('try { await send peers.event("go").all()({}) } catch (error) { console.log(4) }')
+        forms.append('try { await send peers.event("go").role(Boss).any()({}) } catch (error) { console.log(5) }')
+    if levels:
+        inner = _statement(choose, names, levels - 1)
+        forms += [
+            f"for (let i{number} = 0; i{number} < {choose.randint(0, 3)}; i{number}++) {{ {inner} }}",
+            f"for (const x{number} of [1, 2]) {{ {inner} }}",
+            f"async function f{number}() {{ {inner} }}  try {{ await f{number}() }} finally {{ await f{number}() }}",
+            f"if (Math.random() > 0.5) {{ {inner} }} else {{ {_statement(choose, names, levels - 1)} }}",
+        ]
+    return choose.choice(forms)
+
+
+@pytest.mark.sampled(12)
+@pytest.mark.parametrize("seed", range(300))
+def test_bounds_of_any_code_hold(seed: int, project: Project) -> None:
+    """However calls stand within each other, the model takes no more than the bound."""
+    ready = program(project, random_program(seed), as_layers(Spender(asks=30, fails=seed % 3)))
+    bound = bound_of(ready)
+
+    requests, tokens, usd = spend(ready)
+
+    assert not bound.why
+    assert (True, True, True) == (requests <= bound.requests, tokens <= bound.tokens, usd <= bound.usd + 1e-6)
