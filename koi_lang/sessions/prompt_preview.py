@@ -9,6 +9,7 @@ from typing import Any
 
 from koi_lang.diagnostics import suggestion
 from koi_lang.errors import UsageError
+from koi_lang.js.errors import ErrorValue
 from koi_lang.js.undefined import undefined
 from koi_lang.llm.layers import name_of
 from koi_lang.llm.messages import Request, RequestPreview
@@ -138,7 +139,7 @@ def call_named(ready: Prepared, name: str, **how: Any) -> CallToPreview:
         listed = ", ".join(f"`{each}`" for each in playbooks) or "it has no playbook"
         raise UsageError("no handler is named", help=f"Name one with a playbook: {listed}.")
     if name not in known:
-        raise UsageError(f"there is no handler `{name}`", help=suggestion(name, playbooks, "handler with a playbook"))
+        raise UsageError(f"there is no handler `{name}`", help=suggestion(name, playbooks, "playbook handler"))
     agent, handler = known[name]
     if not handler.playbook:
         help = f"These are carried out by a model: {', '.join(f'`{each}`' for each in playbooks)}." if playbooks else ""
@@ -174,8 +175,14 @@ async def preview_prompt(ready: Prepared, call: CallToPreview, note: Note) -> Pr
     run = without_missing_keys(ready, [call.agent]).run(
         SilentHost(), (), note, factories=replace(MADE_WHEN_USED, playbook=take)
     )
-    async with run:
-        await _carry_out(run, call)
+    try:
+        async with run:
+            await _carry_out(run, call)
+    except ErrorValue as error:
+        if call.payload is not undefined:
+            raise
+        told = f"`{call.name}` cannot be shown with names in place of values: {error.message}"
+        raise UsageError(told, help="give it values with `--args`.") from error
     return taken[0]
 
 

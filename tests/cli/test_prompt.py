@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
+from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
 
+from koi_lang.program import loader
+from koi_lang.sessions.options import RunOptions
+from koi_lang.sessions.prepared import prepare_program
+from koi_lang.sessions.prompt_preview import call_named, preview_prompt
 from tests.llm.server import Answer, ModelServer
 from tests.projects import Project
 
+EXAMPLES = Path(__file__).parents[2] / "examples"
 TRANSPORTS = ("text", "schema", "tools")
 MODELS = {"openai": "gpt-5.4-mini", "anthropic": "claude-sonnet-5-5"}
 WAYS = [(provider, transport) for provider in MODELS for transport in TRANSPORTS]
@@ -74,18 +81,20 @@ def program(url: str) -> str:
     return PROGRAM.format(agents="".join(agents), calls="  ".join(calls))
 
 
-async def requests_of(project: Project) -> tuple[list[Any], list[Any]]:
-    """What the provider was sent by `koi run`, and what `koi prompt` says of the same calls."""
+async def requests_of(project: Project) -> tuple[list[Any], list[Any], Any]:
+    """What `koi run` has sent, what is shown of the same calls, and what the command says of the last one."""
     async with ModelServer([Answer(status=400, error={"error": {"message": "no"}})]) as server:
-        project.write("ways.koi", program(server.url))
+        path = str(project.write("ways.koi", program(server.url)))
         await asyncio.to_thread(project.koi, "run", "--no-record", "ways.koi")
-        sent = [asked.body for asked in server.requests]
-        shown = []
+        sent, shown = [asked.body for asked in server.requests], []
+        ready = prepare_program(path, loader.load_compiled(path), RunOptions(folder=project.folder))
         for way in WAYS:
-            words = ["prompt", "ways.koi", f"{name_of(*way)}.write", "--args", json.dumps(NOTE), "--json"]
-            shown.append(await asyncio.to_thread(project.koi, *words))
-        assert len(WAYS) == len(sent) == len(server.requests), "`koi prompt` has sent something"
-    return sent, [json.loads(done.stdout) for done in shown]
+            call = call_named(ready, f"{name_of(*way)}.write", payload=NOTE)
+            shown.append((await preview_prompt(ready, call, lambda line: None)).as_data())
+        words = ["prompt", "ways.koi", f"{name_of(*WAYS[-1])}.write", "--args", json.dumps(NOTE), "--json"]
+        told = await asyncio.to_thread(project.koi, *words)
+        assert len(WAYS) == len(sent) == len(server.requests), "something was sent for a preview"
+    return sent, shown, json.loads(told.stdout)
 
 
 def test_bodies_are_those_that_sdks_send(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,9 +102,10 @@ def test_bodies_are_those_that_sdks_send(project: Project, monkeypatch: pytest.M
     for line in KEYS.splitlines():
         monkeypatch.setenv(*line.split("=", 1))
 
-    sent, shown = asyncio.run(requests_of(project))
+    sent, shown, told = asyncio.run(requests_of(project))
 
     assert sent == [each["body"] for each in shown]
+    assert sent[-1] == told["body"]
     assert [transport for _, transport in WAYS] == [each["transport"] for each in shown]
 
 
@@ -152,6 +162,18 @@ def test_arguments_are_checked(desk: Project) -> None:
     assert "It takes (what: string, n?: number)" in wrong.stderr
 
 
+def test_names_cannot_be_computed_with(project: Project) -> None:
+    """Where a placeholder needs a value and not a name for it, the person is told to give one."""
+    project.write(
+        "n.koi", 'role R { can x }\nagent A : R { on go(args: { n: number }) { playbook "{{args.n.toFixed(1)}}" } }\n'
+    )
+
+    without, given = project.koi("prompt", "n.koi"), project.koi("prompt", "n.koi", "--arg", "n=2")
+
+    assert "give it values with `--args`" in without.stderr
+    assert '{"⟨args.n.toFixed(1)⟩":"2.0"}' in given.stdout
+
+
 def test_code_asks_no_model(desk: Project) -> None:
     """A handler that is code has no request; the playbooks are listed."""
     done = desk.koi("prompt", "desk.koi", "Coder.code")
@@ -199,3 +221,14 @@ def test_servers_are_not_started(project: Project) -> None:
 
     assert 0 == done.returncode
     assert "the tools of `files` are asked for at run time, and are not here; `--connect` starts it" in done.stderr
+
+
+def test_servers_may_be_started(project: Project) -> None:
+    """With `--connect`, MCP servers are asked, and their tools stand in the request."""
+    for name in ("mcp-files.koi", "mcp-files-server.py"):
+        shutil.copy(EXAMPLES / name, project.folder)
+
+    done = project.koi("prompt", "mcp-files.koi", "Librarian.answer", "--connect")
+
+    assert "\n## MCP tools, for call_mcp\n" in done.stdout
+    assert "are asked for at run time" not in done.stderr
