@@ -62,6 +62,7 @@ class Prepared:
         adapter: the model of all agents; None where names decide.
         refused: what models were found not to take of requests, by any run of the program.
         needs_model: whether no rehearsal stands in where no model is configured.
+        asks_models: whether its runs may ask models, so that what asks them is imported meanwhile.
     """
 
     module: ModuleType
@@ -72,6 +73,7 @@ class Prepared:
     adapter: Adapter | None = None
     refused: Refused = field(default_factory=dict, repr=False)
     needs_model: bool = False
+    asks_models: bool = True
 
     @property
     def path(self) -> str:
@@ -130,7 +132,7 @@ class Prepared:
         def connect(llm: Mapping[str, Any]) -> Adapter:
             return self._connect(llm, run, note, note_option)
 
-        if given.get("history") is None and not self.has_stand_in:
+        if self.asks_models and given.get("history") is None and not self.has_stand_in:
             self._begin_imports()
         run: Run = run_of(self.module, connect, host=host, consumers=consumers, **given)
         return run

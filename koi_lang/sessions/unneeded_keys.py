@@ -17,15 +17,16 @@ NO_KEY = "none"
 
 
 def without_missing_keys(ready: Prepared, agents: Sequence[type[Agent]]) -> Prepared:
-    """The same where each provider that is named for some agents has a key."""
+    """The same for runs that ask no model; each provider that is named for some agents has a key in it."""
     named = {name for agent in agents for name in _providers(ready, agent)}
     rows = [row for row in PROVIDERS if row.name in named and row.keys]
     lacking = {row.keys[0]: NO_KEY for row in rows if not key_of(row, ready.wanted.keys)}
+    unasked = replace(ready, asks_models=False)
     if not lacking:
-        return ready
+        return unasked
     known = settings.variables_in(ready.options.keys) if ready.options.keys else {}
     keys = Keys(ready.folder, given={**known, **lacking}, found=ready.options.found)
-    return replace(ready, wanted=replace(ready.wanted, keys=keys))
+    return replace(unasked, wanted=replace(ready.wanted, keys=keys))
 
 
 def _providers(ready: Prepared, agent: type[Agent]) -> Iterator[str]:
