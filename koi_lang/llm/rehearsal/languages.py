@@ -29,10 +29,15 @@ def merge(name: str) -> dict[str, Any]:
 @cache
 def compile_words(text: str) -> re.Pattern[str]:
     """A compiled pattern, which letters fit in either case; `{name}` in it is one of the words of any language."""
+    return re.compile(fill_words(text), re.IGNORECASE)
+
+
+def fill_words(text: str) -> str:
+    """A pattern with the words of any language in place of each `{name}` that stands for some."""
     for name, words in read_languages()["anywhere"].items():
         if f"{{{name}}}" in text:
             text = text.replace(f"{{{name}}}", f"(?:{'|'.join(words.values())})")
-    return re.compile(text, re.IGNORECASE)
+    return text
 
 
 @cache

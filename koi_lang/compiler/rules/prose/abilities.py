@@ -87,6 +87,11 @@ class Abilities:
         return (item for item in self.agent.items if isinstance(item, n.Uses) and item.kind == kind)
 
 
+def abilities_of(file: Analysis, program: AnalysedProgram) -> dict[n.Agent, Abilities]:
+    """The abilities of each agent of a file; asked for by `program.for_file`."""
+    return {agent: Abilities(agent, file, program) for agent, _ in file.index.of(n.Agent)}
+
+
 def _find_exported(skill: n.Skill) -> Iterator[n.Function]:
     return (item for item in skill.items if isinstance(item, n.Function) and item.exported and item.name)
 

@@ -17,13 +17,10 @@ from koi_lang.compiler.templates import PURE
 
 PATH = r"(?P<root>[A-Za-z_]\w*)(?P<path>(?:\??\.[A-Za-z_]\w*|\[\d+\])+)"
 # Of other systems: `[[args.x]]`, `%args.x%`, `<%= args.x %>`, `$args.x`, `<args.x>`, and braces that are not closed.
-FORMS = tuple(
-    re.compile(form.replace("PATH", PATH))
-    for form in (
-        r"\[\[\s*PATH\s*\]\]", r"%\s?PATH\s?%", r"%\(PATH\)s?", r"<%=?\s*PATH\s*%>", r"\{%\s*PATH\s*%\}",
-        r"(?<![\w$])\$PATH", r"<PATH>", r"\(\(\s*PATH\s*\)\)", r"@\{\s*PATH\s*\}", r"(?<!\{)\{\{\s*PATH\s*\}(?!\})",
-        r"(?<![\w${])\{\s*PATH\s*\}\}",
-    )
+FORMS = (
+    r"\[\[\s*PATH\s*\]\]", r"%\s?PATH\s?%", r"%\(PATH\)s?", r"<%=?\s*PATH\s*%>", r"\{%\s*PATH\s*%\}",
+    r"(?<![\w$])\$PATH", r"<PATH>", r"\(\(\s*PATH\s*\)\)", r"@\{\s*PATH\s*\}",
+    r"(?<!\{)\{\{\s*PATH\s*\}(?!\})", r"(?<![\w${])\{\s*PATH\s*\}\}",
 )  # fmt: skip
 NAME = re.compile(r"(?<![\w${<])\{(?P<name>[A-Za-z_]\w*)\}(?!\})")
 # What stands before an object with one field.
@@ -58,8 +55,8 @@ def foreign_braces(file: Analysis, report: Report) -> None:
 
 def _paths(text: PlaybookText, roots: frozenset[str]) -> Iterator[tuple[int, int, str]]:
     """Paths from a known root in braces of other systems."""
-    for form in FORMS:
-        for found in form.finditer(text.unfenced_text):
+    for form in FORMS if any(root in text.unfenced_text for root in roots) else ():
+        for found in re.finditer(form.replace("PATH", PATH), text.unfenced_text):
             if found["root"] in roots:
                 yield *found.span(), f"{found['root']}{found['path']}"
 

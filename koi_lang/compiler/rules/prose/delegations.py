@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
 from koi_lang.compiler.rules.program import AnalysedProgram
-from koi_lang.compiler.rules.prose.abilities import Abilities
+from koi_lang.compiler.rules.prose.abilities import abilities_of
 from koi_lang.compiler.rules.prose.playbooks import PlaybookSentence, PlaybookText, playbook_texts
 from koi_lang.compiler.rules.prose.words import pattern, read_words
 from koi_lang.compiler.rules.table import Report, rule
@@ -59,11 +59,12 @@ def asked_without_team(file: Analysis, report: Report) -> None:
           on write(args) { playbook "Ask the reviewer to read your draft." }
         }
     """
-    for text in report.program.for_file(playbook_texts, file):
-        members = Abilities(text.agent, file, report.program).members
+    abilities = report.program.for_file(abilities_of, file)
+    for text, everybody in report.program.for_file(asked_in, file).items():
+        members = abilities[text.agent].members
         if members is None:
             continue
-        for asked in find_asked(text):
+        for asked in everybody:
             team = _team_with(asked.who, report.program)
             if asked.who in members or not (team or (asked.is_helper and not members)):
                 continue
@@ -72,14 +73,15 @@ def asked_without_team(file: Analysis, report: Report) -> None:
             report.add(text.place(asked.start, asked.end), message, help=help)
 
 
-def find_asked(text: PlaybookText) -> Iterator[Asked]:
-    """Everybody whom the sentences of a text ask for something, whether they are there or not."""
-    for sentence in text.sentences:
-        for begin in sentence.clauses():
-            yield from _asked_in(sentence, begin)
+def asked_in(file: Analysis, program: AnalysedProgram) -> dict[PlaybookText, tuple[Asked, ...]]:
+    """Everybody whom each playbook asks for something, whether they are there or not; asked for by `for_file`."""
+    return {
+        text: tuple(asked for each in text.sentences for begin in each.clauses for asked in _find_asked(each, begin))
+        for text in program.for_file(playbook_texts, file)
+    }
 
 
-def _asked_in(sentence: PlaybookSentence, begin: int) -> Iterator[Asked]:
+def _find_asked(sentence: PlaybookSentence, begin: int) -> Iterator[Asked]:
     forms = read_words()["delegation"]
     for form in (forms["qualified"], *forms["patterns"]):
         found = pattern(form).match(sentence.prose, begin)

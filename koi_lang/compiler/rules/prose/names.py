@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -10,9 +11,9 @@ from itertools import chain
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
 from koi_lang.compiler.rules.actions import FIELDS
-from koi_lang.compiler.rules.program import handlers
-from koi_lang.compiler.rules.prose.abilities import Abilities
-from koi_lang.compiler.rules.prose.delegations import find_asked
+from koi_lang.compiler.rules.program import AnalysedProgram, handlers
+from koi_lang.compiler.rules.prose.abilities import Abilities, abilities_of
+from koi_lang.compiler.rules.prose.delegations import asked_in
 from koi_lang.compiler.rules.prose.playbooks import PlaybookText, playbook_texts
 from koi_lang.compiler.rules.state import fields_of
 from koi_lang.compiler.rules.table import Report, rule
@@ -65,21 +66,28 @@ def misspelt_in_prose(file: Analysis, report: Report) -> None:
         in agent: state { count = 0 }  on tell(args) { playbook "Add 1 to state.count." }
     """
     for text in report.program.for_file(playbook_texts, file):
-        abilities = Abilities(text.agent, file, report.program)
+        owners = report.program.for_file(_owners_of, file)[text.agent]
         seen: set[int] = set()
         for slip in chain(
-            _find_dotted(text, abilities),
-            _find_members(text, abilities),
-            _find_actions(text),
-            _find_words(text, abilities),
+            _find_dotted(text, owners), _find_members(text, report), _find_actions(text), _find_words(text, owners)
         ):
-            is_meant = len(re.findall(rf"\b{slip.name}\b", file.unit.source.text)) > 1
+            is_meant = report.program.for_file(_count_words, file)[slip.name] > 1
             if is_meant or slip.start in seen:
                 continue
             seen.add(slip.start)
             message = f"this sentence names `{slip.name}`, which is no {slip.kind}"
             fixes = text.replacement(slip.start, slip.end, slip.near)
             report.add(text.place(slip.start, slip.end), message, help=f"did you mean `{slip.near}`?", fixes=fixes)
+
+
+def _count_words(file: Analysis, _: AnalysedProgram) -> Counter[str]:
+    """How often each word stands in a file."""
+    return Counter(re.findall(r"\w+", file.unit.source.text))
+
+
+def _owners_of(file: Analysis, program: AnalysedProgram) -> dict[n.Agent, Mapping[str, NameOwner]]:
+    abilities = program.for_file(abilities_of, file)
+    return {agent: _owners(each) for agent, each in abilities.items()}
 
 
 def _owners(abilities: Abilities) -> Mapping[str, NameOwner]:
@@ -100,11 +108,10 @@ def _owners(abilities: Abilities) -> Mapping[str, NameOwner]:
     return found
 
 
-def _find_dotted(text: PlaybookText, abilities: Abilities) -> Iterator[SlippedName]:
+def _find_dotted(text: PlaybookText, owners: Mapping[str, NameOwner]) -> Iterator[SlippedName]:
     """Names such as `state.count` and `member::event` outside of placeholders and examples of code."""
     if "." not in text.text.value and "::" not in text.text.value:
         return
-    owners = _owners(abilities)
     prose = HOLE.sub(lambda found: " " * len(found[0]), text.text.value)
     for found in DOTTED.finditer(prose):
         owner, name, separator = owners.get(found["owner"]), found["name"], found["separator"]
@@ -119,11 +126,11 @@ def _find_dotted(text: PlaybookText, abilities: Abilities) -> Iterator[SlippedNa
                 yield SlippedName(name, *found.span(), owner.kind, f"{found['owner']}{separator}{near}")
 
 
-def _find_members(text: PlaybookText, abilities: Abilities) -> Iterator[SlippedName]:
+def _find_members(text: PlaybookText, report: Report) -> Iterator[SlippedName]:
     """Those who are asked for something in plain words."""
-    members = abilities.members or {}
-    known = {*members, *map(str.lower, abilities.file.table.names("agent"))}
-    for asked in find_asked(text) if members else ():
+    members = report.program.for_file(abilities_of, text.file)[text.agent].members or {}
+    known = {*members, *map(str.lower, text.file.table.names("agent"))} if members else set[str]()
+    for asked in report.program.for_file(asked_in, text.file)[text] if members else ():
         near = nearest(asked.who, members, alike=SLIP_IN_FOUR)
         if len(asked.who) >= LEAST and asked.who.lower() not in known and near is not None:
             yield SlippedName(asked.who, asked.name_start, asked.name_end, "member of the team", near)
@@ -137,12 +144,12 @@ def _find_actions(text: PlaybookText) -> Iterator[SlippedName]:
             yield SlippedName(found["name"], *found.span("name"), "action", near)
 
 
-def _find_words(text: PlaybookText, abilities: Abilities) -> Iterator[SlippedName]:
+def _find_words(text: PlaybookText, owners: Mapping[str, NameOwner]) -> Iterator[SlippedName]:
     """Words that look like names of code, and are nearly one of those that the agent has."""
     found = list(WRITTEN_NAME.finditer(text.prose))
     if not found:
         return
-    known = {name for owner in _owners(abilities).values() for name in owner.names} | FIELDS.keys()
+    known = {name for owner in owners.values() for name in owner.names} | FIELDS.keys()
     for word in found:
         near = None if word["name"] in known else nearest(word["name"], known, alike=SLIP_IN_FIVE)
         if near is not None:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
 from koi_lang.compiler.rules.program import place_of, with_permission
-from koi_lang.compiler.rules.prose.abilities import Abilities
-from koi_lang.compiler.rules.prose.delegations import find_asked
+from koi_lang.compiler.rules.prose.abilities import Abilities, abilities_of
+from koi_lang.compiler.rules.prose.delegations import asked_in
 from koi_lang.compiler.rules.prose.playbooks import PlaybookSentence, PlaybookText, playbook_texts
 from koi_lang.compiler.rules.prose.words import Capability, pattern, read_capabilities
 from koi_lang.compiler.rules.state import fields_of
@@ -46,7 +46,7 @@ def not_permitted_in_prose(file: Analysis, report: Report) -> None:
     """
     seen: set[tuple[n.Agent, str]] = set()
     for text in report.program.for_file(playbook_texts, file):
-        abilities = Abilities(text.agent, file, report.program)
+        abilities = report.program.for_file(abilities_of, file)[text.agent]
         for needed in find_needed(text, abilities):
             if (text.agent, needed.permission) in seen or abilities.role is None:
                 continue
@@ -76,7 +76,7 @@ def find_needed(text: PlaybookText, abilities: Abilities) -> Iterator[NeededPerm
         if not can_be_done and not abilities.may(capability.means):
             yield needed
     if not abilities.may(["delegate"]):
-        for asked in find_asked(text):
+        for asked in abilities.program.for_file(asked_in, abilities.file)[text]:
             if asked.who in (abilities.members or ()):
                 yield NeededPermission("delegate", asked.start, asked.end)
 
@@ -85,7 +85,7 @@ def needed_in(text: PlaybookText) -> Iterator[tuple[NeededPermission, Capability
     """What the sentences of a text take, with the entry of the table that says so."""
     fields = fields_of(text.agent)
     for sentence in text.sentences:
-        for begin in sentence.clauses():
+        for begin in sentence.clauses:
             for capability in read_capabilities():
                 found = _match(capability.patterns, sentence, begin)
                 if found is not None and found.groupdict().get("field") in (None, *fields):

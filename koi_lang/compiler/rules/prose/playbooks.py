@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
@@ -13,16 +14,22 @@ from koi_lang.compiler.rules.program import AnalysedProgram
 from koi_lang.compiler.rules.prose.words import CODE, DATA, HOLE, QUOTE, pattern
 from koi_lang.compiler.walk import Enclosing
 from koi_lang.diagnostics import Fix, replacement
-from koi_lang.llm.rehearsal.quoting import QuotedPiece, mask
-from koi_lang.llm.rehearsal.sentences import sentences_of
+from koi_lang.lazy import lazy_module
 from koi_lang.source import Span
+
+if TYPE_CHECKING:
+    from koi_lang.llm.rehearsal import quoting, sentences
+else:
+    # Most of what is compiled anew has no playbook.
+    quoting = lazy_module("koi_lang.llm.rehearsal.quoting")
+    sentences = lazy_module("koi_lang.llm.rehearsal.sentences")
 
 FENCED = re.compile(r"`{3}.*?`{3}", re.DOTALL)
 LEAD = r"(?:{lead}\b[\s,:]*)*"
 NEGATED = r"(?:{negation})\b"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class PlaybookSentence:
     """One sentence; offsets in it count from `start`, which counts from the beginning of the text.
 
@@ -34,13 +41,17 @@ class PlaybookSentence:
     prose: str
     start: int
 
-    @property
+    @cached_property
     def is_negated(self) -> bool:
         """Whether it forbids something, or is an example."""
         return self.prose != "" and pattern(f"{LEAD}{NEGATED}").match(self.prose) is not None
 
-    def clauses(self) -> Iterator[int]:
+    @cached_property
+    def clauses(self) -> tuple[int, ...]:
         """Where clauses begin in which the sentence may ask for something to be done."""
+        return tuple(self._find_clauses())
+
+    def _find_clauses(self) -> Iterator[int]:
         if self.is_negated:
             return
         begin = _skip_lead(self.prose, 0)
@@ -73,9 +84,9 @@ class PlaybookText:
     is_whole: bool
 
     @cached_property
-    def pieces(self) -> tuple[tuple[QuotedPiece, int], ...]:
+    def pieces(self) -> tuple[tuple[quoting.QuotedPiece, int], ...]:
         """Quotes, objects and placeholders, with where they begin."""
-        masked = mask(self.unfenced_text)
+        masked = quoting.mask(self.unfenced_text)
         ends = zip(masked.pieces, masked.ends, strict=True)
         return tuple((piece, end - len(piece.source)) for piece, (_, end) in ends)
 
@@ -96,7 +107,7 @@ class PlaybookText:
     @cached_property
     def sentences(self) -> tuple[PlaybookSentence, ...]:
         """Its sentences in order."""
-        spans = ((each.start, each.end) for each in sentences_of(self.unfenced_text))
+        spans = ((each.start, each.end) for each in sentences.sentences_of(self.unfenced_text))
         return tuple(PlaybookSentence(self.unfenced_text[a:b], self.prose[a:b], a) for a, b in spans)
 
     def place(self, start: int, end: int) -> Span:
@@ -129,7 +140,7 @@ def _skip_lead(prose: str, at: int) -> int:
     return found.end() if found else at
 
 
-def _filler(piece: QuotedPiece) -> str:
+def _filler(piece: quoting.QuotedPiece) -> str:
     if piece.kind == "text":
         return CODE if piece.source.startswith("`") else QUOTE
     return DATA if piece.kind == "data" else HOLE

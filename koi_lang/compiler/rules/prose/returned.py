@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
@@ -16,8 +16,13 @@ from koi_lang.compiler.rules.prose.words import DATA, pattern, read_words
 from koi_lang.compiler.rules.table import Report, rule
 from koi_lang.compiler.symbols import SymbolTable
 from koi_lang.diagnostics import SLIP_IN_FOUR, nearest
-from koi_lang.llm.rehearsal.literals import Reference, read_literal
+from koi_lang.lazy import lazy_module
 from koi_lang.source import Span
+
+if TYPE_CHECKING:
+    from koi_lang.llm.rehearsal import literals
+else:
+    literals = lazy_module("koi_lang.llm.rehearsal.literals")
 
 # A key of an object without objects in it; placeholders are masked before.
 KEY = re.compile(r"(?:^|,)\s*[\"']?([A-Za-z_]\w*)[\"']?\s*(?=:|,|$)")
@@ -135,7 +140,7 @@ def returned_objects(text: PlaybookText) -> Iterator[ReturnedObject]:
 
 def _read(written: str) -> dict[str, Any] | None:
     try:
-        value = read_literal(written)
+        value = literals.read_literal(written)
     except ValueError:
         return None
     return value if isinstance(value, dict) else None
@@ -198,14 +203,14 @@ def misfits(value: Any, type: n.Type, table: SymbolTable) -> bool:
     """Whether a value that is written down can hardly be meant for a type; quoted words may describe a value."""
     choices = choices_of(type, table)
     kinds = {_kind(choice) for choice in choices}
-    if None in kinds or not kinds or value is None or isinstance(value, Reference):
+    if None in kinds or not kinds or value is None or isinstance(value, literals.Reference):
         return False
     if isinstance(value, str):
         return _text_misfits(value, choices)
     kind = _kind_of(value)
-    literals = [choice for choice in choices if choice.name == "literal" and _kind(choice) == kind]
+    written = [choice for choice in choices if choice.name == "literal" and _kind(choice) == kind]
     is_plain = any(choice.name != "literal" and _kind(choice) == kind for choice in choices)
-    return not is_plain and not any(_literal(choice) == value for choice in literals)
+    return not is_plain and not any(_literal(choice) == value for choice in written)
 
 
 def _text_misfits(value: str, choices: Sequence[n.Type]) -> bool:
@@ -224,7 +229,7 @@ def _wrong_sentences(typed: TypedText) -> Iterator[Misfit]:
     fields = [field.name for choice in typed.choices for field in choice.fields]
     ways = {"list": "array", "nothing": "null", "truth": "boolean"}
     for sentence in typed.text.sentences:
-        for begin in sentence.clauses():
+        for begin in sentence.clauses:
             for way, kind in ways.items():
                 found = pattern(rf"(?:{words['all_of']}) (?:{words[way]})").match(sentence.prose, begin)
                 if found and kind not in kinds and not _is_part(fields, sentence.prose[found.end() :]):
@@ -259,7 +264,7 @@ def _kind(type: n.Type) -> str | None:
 def _literal(type: n.Type) -> Any:
     """The only value of a type."""
     try:
-        return read_literal(type.text)
+        return literals.read_literal(type.text)
     except ValueError:
         return type.text
 

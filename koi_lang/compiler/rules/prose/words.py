@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from koi_lang.llm.rehearsal import languages
+from koi_lang.lazy import lazy_module
+
+if TYPE_CHECKING:
+    import tomllib
+
+    from koi_lang.llm.rehearsal import languages
+else:
+    tomllib = lazy_module("tomllib")
+    languages = lazy_module("koi_lang.llm.rehearsal.languages")
 
 # What stands for quotes, code in backticks, objects and placeholders, so that no word in them counts: noncharacters.
 QUOTE, CODE, DATA, HOLE = "\ufdd4", "\ufdd5", "\ufdd6", "\ufdd7"
@@ -60,7 +67,7 @@ def pattern(text: str) -> re.Pattern[str]:
     """A pattern in which `{name}` is a word of the file, or of the rehearsal, and a blank any white space."""
     words = _words()
     filled = re.sub(r"\{([a-z_]+)\}", lambda found: words.get(found[1], found[0]), text)
-    return re.compile(languages.compile_words(filled).pattern.replace(" ", r"\s+"), re.IGNORECASE)
+    return re.compile(languages.fill_words(filled).replace(" ", r"\s+"), re.IGNORECASE)
 
 
 @cache
