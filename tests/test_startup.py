@@ -130,3 +130,13 @@ def test_loading_a_cached_module_imports_no_command(project: Project) -> None:
     found = set(project.python(script).stdout.split())
 
     assert found.isdisjoint({*HEAVY, "click", "koi_lang.cli"})
+
+
+def test_the_words_of_sentences_are_for_playbooks(project: Project) -> None:
+    """A check reads what sentences consist of where there is one, and of the rehearsal no more than that."""
+    plain = modules_of(project, "check", "--json", str(project.write("main.koi", "role Worker { can execute }")))
+    told = modules_of(project, "check", "--json", str(project.write("asker.koi", PLAYBOOK)))
+
+    assert not [name for name in plain if name.startswith("koi_lang.llm.rehearsal")]
+    assert "koi_lang.llm.rehearsal.sentences" in told
+    assert "koi_lang.llm.rehearsal.model" not in told

@@ -40,7 +40,7 @@ class Commands(click.Group):
         """The command of a name: a built-in one, else one that an extension adds. Raises ExtensionError."""
         if cmd_name not in COMMANDS:
             return collecting.commands(COMMANDS).get(cmd_name)
-        command: click.Command = importlib.import_module(f"koi_lang.cli.{cmd_name}").command
+        command: click.Command = importlib.import_module(f"koi_lang.cli.{cmd_name.replace('-', '_')}").command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -24,6 +24,7 @@ COMMANDS = {
     "extensions": "List the installed extensions and what each adds.",
     "docs": "Show a page of the manual.",
     "explain": "Explain the code of a message, such as E0203.",
+    "explain-playbook": "Show what is understood of a playbook, sentence by sentence.",
     "runs": "List, show, follow, export, repair or delete recorded runs.",
     "resume": "Go on with an interrupted run, or from an entry of a recorded one.",
     "undo": "Put back the files that a run has changed.",
