@@ -76,17 +76,17 @@ def _lines(reading: SentenceReading) -> Iterator[str]:
     """What a person reads of a sentence."""
     yield f"{reading.line:>4}  {reading.text}"
     rows = [("does", _describe_action(dict(step.action))) for step in reading.steps if step.action is not None]
-    rows = [(title, f"{text} ({count} times)" if count > 1 else text) for (title, text), count in _counted(rows)]
+    rows = [(title, f"{text} ({count} times)" if count > 1 else text) for (title, text), count in _count_rows(rows)]
     rows += [("may not", step.refused) for step in reading.steps if step.refused]
     if reading.needs_model:
         rows.append(("needs", "a model"))
     rows += [("names", f"{each.name}, {each.kind}, {_place(each.declared)}") for each in reading.names]
-    rows += [("takes", f"`{name}`, {_told(has)}") for name, has in reading.permissions.items()]
+    rows += [("takes", f"`{name}`, {_tell_permission(has)}") for name, has in reading.permissions.items()]
     rows += [("warning", _describe(warning)) for warning in reading.warnings]
     yield from (f"      {title:<8} {text}" for title, text in rows)
 
 
-def _counted(rows: Sequence[tuple[str, str]]) -> Iterator[tuple[tuple[str, str], int]]:
+def _count_rows(rows: Sequence[tuple[str, str]]) -> Iterator[tuple[tuple[str, str], int]]:
     for row in dict.fromkeys(rows):
         yield row, rows.count(row)
 
@@ -100,7 +100,7 @@ def _describe_action(action: dict[str, object]) -> str:
     return told if len(told) <= WIDE else f"{told[: WIDE - 1]}…"
 
 
-def _told(has: bool) -> str:
+def _tell_permission(has: bool) -> str:
     return "which its role has" if has else "which its role lacks"
 
 

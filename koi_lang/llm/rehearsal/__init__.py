@@ -10,6 +10,6 @@ if TYPE_CHECKING:
     from koi_lang.llm.rehearsal.model import Rehearsal
 else:
     # Checks of programs read sentences as the rehearsal does, and need no model.
-    __getattr__ = lazy_names("koi_lang.llm.rehearsal", {"koi_lang.llm.rehearsal.model": ("Rehearsal",)})
+    __getattr__ = lazy_names(__name__, {"koi_lang.llm.rehearsal.model": ("Rehearsal",)})
 
 __all__ = ["Rehearsal"]

@@ -143,11 +143,11 @@ def _names(
 
 def _declarations(text: PlaybookText, abilities: Abilities) -> Iterator[tuple[str, MentionedName]]:
     """What a sentence may name, by how it is written."""
-    for name, kind, file, span in _declared(text, abilities):
+    for name, kind, file, span in _find_declared(text, abilities):
         yield name, MentionedName(name, kind, LabeledSpan(file.unit.source, span))
 
 
-def _declared(text: PlaybookText, abilities: Abilities) -> Iterator[tuple[str, str, Analysis, Span]]:
+def _find_declared(text: PlaybookText, abilities: Abilities) -> Iterator[tuple[str, str, Analysis, Span]]:
     file, handler = text.file, text.around.function
     for name, field in fields_of(text.agent).items():
         yield f"state.{name}", "field of the state", file, field.name.span
