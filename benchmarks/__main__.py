@@ -13,6 +13,7 @@ from benchmarks import (
     chats,
     compiling,
     computing,
+    debugging,
     editing,
     journal,
     mcp,
@@ -41,6 +42,7 @@ SUBJECTS = {
     "workspace": workspace,
     "editing": editing,
     "searching": searching,
+    "debugging": debugging,
 }
 COLUMNS = f"{'figure':44} {'target':>16} {'median':>15}   {'spread':<23} verdict"
 

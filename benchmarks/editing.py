@@ -9,7 +9,7 @@ from pathlib import Path
 from benchmarks.measuring import Figure, repeat
 from koi_lang.std.code.diff_preview import unified_diff
 from koi_lang.std.code.editing import apply_diff, replace_piece
-from koi_lang.std.code.line_changes import Edit
+from koi_lang.std.code.line_changes import EditedText
 from koi_lang.std.code.text_files import decode_file, encode_file
 
 LINES = [f"    value_{number} = compute({number})  # of {number % 7}" for number in range(5000)]
@@ -36,7 +36,7 @@ def _hunk(at: int, header: str, lines: list[str]) -> str:
     return f"{header}\n {lines[at]}\n-{lines[at + 1]}\n+{new}\n {lines[at + 2]}\n"
 
 
-def _edit_s(change: Callable[[str], Edit]) -> float:
+def _edit_s(change: Callable[[str], EditedText]) -> float:
     start_s = time.process_time()
     file = decode_file(DATA, "x")
     edit = change(file.text)

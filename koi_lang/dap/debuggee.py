@@ -138,6 +138,7 @@ def _listen(channel: Channel, debugger: Debugger, host: ConsoleHost) -> None:
 
 def _end(debugger: Debugger) -> None:
     """End the run, and the whole group of processes where it does not do that in time."""
+    debugger.service.is_ending = True
     debugger.service.requests.put(None)
     os.kill(os.getpid(), signal.SIGINT)
     time.sleep(GRACE_S)

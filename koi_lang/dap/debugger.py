@@ -70,7 +70,9 @@ class Debugger:
         self._pass_by("line", node)
 
     def _pass_by(self, kind: MarkKind, node: Node) -> None:
-        """Stop at a place, where there is reason to."""
+        """Stop at a place, where there is reason to. Raises KeyboardInterrupt where the run is to end."""
+        if self.service.is_ending:
+            raise KeyboardInterrupt
         mark = self._mark(kind, node, node.current_line)
         is_hit = self._is_hit(node)
         if is_hit and self.service.trail is not None:

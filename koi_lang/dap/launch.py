@@ -25,6 +25,7 @@ from koi_lang.sessions.trust import require_trust
 
 # The words of a command line of `koi run` to what they say.
 OptionsOf = Callable[[Sequence[str]], RunOptions]
+TORN = "the last line of the journal is not whole, and counts for nothing"
 CHANGED = "the program, or Koi, has changed since the run was recorded: what it does otherwise has no recorded result"
 
 
@@ -73,7 +74,11 @@ def load(given: Mapping[str, Any], options_of: OptionsOf) -> DebuggedProgram:
     if not hasattr(ready.module, "main") and journal is None:
         raise UsageError(f"`{file}` runs nothing", help="Add a line like `run Agent.handler({})` at its end.")
     if journal is not None:
-        notes += [*journal.faults, *([CHANGED] if is_changed(journal.header, entry) else [])]
+        notes += [
+            *journal.faults,
+            *([TORN] if journal.torn else []),
+            *([CHANGED] if is_changed(journal.header, entry) else []),
+        ]
     words = () if journal is None else (*journal.header.words, *_words(given))
     branching = partial(_prepare_branch, file, entry, words, options_of)
     lines = lines_of(ready.module, entry.files)

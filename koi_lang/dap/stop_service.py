@@ -50,6 +50,7 @@ class StopService:
         requests: of the person, for the thread of the run; None ends the run.
         step: that the run goes on with; None where it goes on to the next stop.
         must_pause: whether the next place is a stop.
+        is_ending: whether the run is to end at the next place that it comes to.
         waited_s: how long it has been stopped, in all.
         inspection: of the current stop.
         decided: what the person has decided about the action at the stop.
@@ -65,6 +66,7 @@ class StopService:
     must_pause: bool = False
     waited_s: float = 0.0
     is_stopped: bool = False
+    is_ending: bool = False
     inspection: Inspection | None = None
     decided: Intervention | None = None
 

@@ -1,0 +1,211 @@
+"""Bad input of clients and journals, and the end of every process of a session."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.dap.client import Client, RefusedError, debugging, wait_until
+from tests.dap.programs import TEAM, record, write_team
+from tests.projects import Project
+
+ENDLESS = """
+    role Worker { can execute }
+    agent Loop : Worker {
+      on start(args: Json) {
+        let n = 0
+        while (true) {
+          n += 1
+        }
+      }
+    }
+    run Loop.start({})
+    """
+
+
+def processes_in(session: Path) -> list[int]:
+    """The processes that have been started in a folder and are not over."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            is_here = (process / "cwd").resolve() == session and b"koi_lang" in (process / "cmdline").read_bytes()
+        except OSError:
+            continue
+        found += [int(process.name)] if is_here else []
+    return found
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks at /proc")
+@pytest.mark.parametrize("is_stopped", [True, False])
+def test_a_killed_adapter_leaves_no_process(project: Project, is_stopped: bool) -> None:
+    """After `kill -9` of the adapter neither the debuggee nor its run is there, stopped or computing without end."""
+    path = project.write("loop.koi", ENDLESS)
+    words = [sys.executable, "-m", "koi_lang", "debug", "loop.koi"]
+    pipe = subprocess.PIPE
+
+    with subprocess.Popen(words, cwd=project.folder, env=project.environment, stdin=pipe, stdout=pipe) as process:
+        client = Client(process)
+        client.launch({path: [4] if is_stopped else []})
+        if is_stopped:
+            assert client.stop() == "breakpoint 4 Loop.start"
+        wait_until(lambda: len(processes_in(project.folder)) == 3)
+        os.kill(process.pid, signal.SIGKILL)
+        assert process.stdin is not None
+        process.stdin.close()
+
+    wait_until(lambda: not processes_in(project.folder))
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks at /proc")
+def test_a_client_that_dies_ends_the_session(project: Project) -> None:
+    """The end of stdin, in the middle of a message, ends the adapter and everything that it has started."""
+    path = project.write("loop.koi", ENDLESS)
+
+    with debugging(project, "loop.koi") as client:
+        client.launch({path: [4]})
+        assert client.stop() == "breakpoint 4 Loop.start"
+        client.write(b'Content-Length: 500\r\n\r\n{"seq": 9')
+
+    wait_until(lambda: not processes_in(project.folder))
+
+
+def test_a_run_is_paused_and_ended(project: Project) -> None:
+    """Code that computes without end is stopped by a pause, goes on, and is ended by `terminate`."""
+    path = project.write("loop.koi", ENDLESS)
+
+    with debugging(project, "loop.koi") as client:
+        client.launch({path: [6]})
+        assert client.stop() == "breakpoint 6 Loop.start"
+        client.set_breakpoints(path)
+        client.request("continue", threadId=1)
+        with pytest.raises(RefusedError, match="the program is running"):
+            client.request("stackTrace", threadId=1)
+        assert client.go("pause").startswith("pause ")
+        assert client.evaluate("n > 0") == "true"
+        client.request("continue", threadId=1)
+        client.request("terminate")
+        assert client.event("exited")["body"]["exitCode"] == 130
+
+
+def test_a_breakpoint_moves_to_code_and_says_so(project: Project) -> None:
+    """One on a comment moves to the next line that does something; one behind all code, or in another file, is none."""
+    path = project.write("loop.koi", "// A comment.\n" + ENDLESS.lstrip("\n"))
+    other = project.write("other.koi", TEAM)
+
+    with debugging(project, "loop.koi") as client:
+        told = client.launch({path: [1, 99], other: [8]})
+        assert [(each["verified"], each["line"], each.get("message")) for each in told] == [
+            (True, 5, "moved to the next line that does something"),
+            (False, 99, "nothing is done at this line or behind it"),
+            (False, 8, "this file is no part of the program"),
+        ]
+        assert client.stop() == "breakpoint 5 Loop.start"
+
+
+def test_breakpoints_have_conditions_counts_and_messages(project: Project) -> None:
+    """They are expressions of Koi; one that has no value is told, and stops."""
+    path = project.write("loop.koi", ENDLESS.replace("while (true)", "while (n < 9)"))
+
+    with debugging(project, "loop.koi") as client:
+        client.launch({path: [{"line": 6, "condition": "n % 2 == 1", "hitCondition": "2"}]})
+        assert client.stop() == "breakpoint 6 Loop.start"
+        assert client.evaluate("n") == "3"
+        client.set_breakpoints(
+            path, {"line": 6, "logMessage": "n is {n}, {nothing}"}, {"line": 6, "condition": "m > 1"}
+        )
+        assert client.go() == "breakpoint 6 Loop.start"
+        assert client.output("important") == "the condition `m > 1` has no value: there is no `m` here\n"
+        assert client.output("console") == "n is 4, {there is no `nothing` here}\n"
+        assert client.evaluate("n = 6") == "6"
+        assert client.go() == "breakpoint 6 Loop.start"
+        assert client.evaluate("n") == "7"
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({}, "nothing is named to debug"),
+        ({"program": "missing.koi"}, "cannot be read"),
+        ({"program": "broken.koi"}, "error"),
+        ({"program": "team.koi", "args": [1]}, "`args` is no object"),
+        ({"program": "team.koi", "cwd": "nowhere"}, "`cwd` is no folder"),
+        ({"program": "team.koi", "env": "X"}, "`env` is no object"),
+        ({"run": "0123"}, "there are no journals"),
+    ],
+)
+def test_what_cannot_be_launched_is_told(project: Project, given: dict[str, object], told: str) -> None:
+    """The client gets the reason as the answer to `launch`, and the session is over."""
+    write_team(project)
+    project.write("broken.koi", "agent {")
+
+    with debugging(project) as client:
+        client.request("initialize")
+        with pytest.raises(RefusedError, match=told):
+            client.request("launch", **given)
+        assert client.event("terminated")
+
+
+@pytest.mark.parametrize("data", [b"Content-Length: x\r\n\r\n", b"Content-Length: 3\r\n\r\n[1]", b"\xff" * 20000])
+def test_what_is_no_message_ends_the_session(project: Project, data: bytes) -> None:
+    """A client that speaks something else is told, and served no more."""
+    write_team(project)
+
+    with debugging(project, "team.koi") as client:
+        client.write(data)
+        assert client.event("output")["body"]["output"].startswith("error: ")
+
+
+def test_an_unknown_request_is_refused(project: Project) -> None:
+    """A request that nobody knows, or that lacks something, is refused, and the session goes on."""
+    write_team(project)
+
+    with debugging(project, "team.koi") as client:
+        client.request("initialize")
+        with pytest.raises(RefusedError, match="`gotoTargets` is not known here"):
+            client.request("gotoTargets")
+        client.request("launch", answers="answers.json")
+        with pytest.raises(RefusedError, match="the request lacks something"):
+            client.request("setBreakpoints")
+
+
+def cut(path: Path) -> None:
+    """Tear the last line of a journal."""
+    path.write_bytes(path.read_bytes()[:-20])
+
+
+def age(path: Path) -> None:
+    """Have a journal be of a later version of Koi."""
+    first, *rest = path.read_text("utf-8").splitlines(keepends=True)
+    header = json.loads(first)
+    path.write_text(json.dumps({**header, "v": 99, "koi": 99, "format": 99}) + "\n" + "".join(rest), "utf-8")
+
+
+def test_a_torn_journal_is_replayed_as_far_as_it_goes(project: Project) -> None:
+    """What is missing at its end is told, and everything before can be debugged."""
+    path = write_team(project)
+    run = record(project)
+    cut(project.folder / ".koi" / "runs" / f"{run}.jsonl")
+
+    with debugging(project, run) as client:
+        client.launch({path: [16]})
+        assert client.stop() == "breakpoint 16 Lead.report"
+        assert client.output("important").startswith("note: ")
+
+
+def test_a_changed_program_is_told(project: Project) -> None:
+    """A recorded run of a program that has changed is replayed, and the person knows that it is another one."""
+    path = write_team(project)
+    run = record(project)
+    project.write("team.koi", TEAM.replace("counted.words }", "counted.words + 1 }"))
+
+    with debugging(project, run) as client:
+        client.launch({path: [16]})
+        assert client.stop() == "breakpoint 16 Lead.report"
+        assert "has changed since the run was recorded" in client.output("important")
+        assert client.variables()["args"] == "{ words: 6 }"
