@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from koi_lang.compiler.declaration_cache import DeclarationCache
+from koi_lang.compiler.formatter.import_order import sort_imports
 from koi_lang.compiler.formatter.lines import lay_out
 from koi_lang.compiler.formatter.pieces import read_pieces
-from koi_lang.compiler.formatter.same_meaning import is_same
+from koi_lang.compiler.formatter.same_meaning import descriptions, is_same_text, is_same_tree
 from koi_lang.compiler.lalr import parse_tokens
 from koi_lang.compiler.parser import parse
 from koi_lang.diagnostics import CompileError
@@ -18,8 +20,8 @@ class FormattingError(KoiError):
     """The formatter would have changed what a program means: a mistake of ours, so nothing was changed."""
 
     def __init__(self, path: str) -> None:
-        help = "please report this with the file; it is left as it is."
-        super().__init__(f"koi would have changed the meaning of `{path}` by formatting it", help=help)
+        help = "Please report this mistake of koi together with the file, which is left as it is."
+        super().__init__(f"the layout of `{path}` would not mean the same", help=help)
 
 
 def format_source(source: Source) -> str:
@@ -29,15 +31,23 @@ def format_source(source: Source) -> str:
         CompileError: the program cannot be read.
         FormattingError: the result would not mean the same, which is a mistake of the formatter.
     """
-    program, problems = parse(source)
+    cache = DeclarationCache()
+    program, problems = parse(source, cache)
     if problems:
         raise CompileError(problems)
-    tree = parse_tokens(source.text)
+    ordered, expected = sort_imports(source, program)
+    tree = parse_tokens(ordered.text)
     if tree is None:
         raise FormattingError(source.path)
-    newline = "\r\n" if source.text.partition("\n")[0].endswith("\r") else "\n"
-    text = newline.join([*lay_out(read_pieces(source.text, tree)), ""])
-    after, problems = parse(Source(source.path, text))
-    if problems or not is_same(program, after):
+    text = _line_end(source.text).join([*lay_out(read_pieces(ordered.text, tree)), ""])
+    result = Source(source.path, text)
+    read, problems = parse(result, cache)
+    is_kept = is_same_text(ordered.text, text) and is_same_tree(expected, read) and not problems
+    if not is_kept or descriptions(source, program) != descriptions(result, read):
         raise FormattingError(source.path)
     return text
+
+
+def _line_end(text: str) -> str:
+    """The line end of a text: that of its first line."""
+    return "\r\n" if text.partition("\n")[0].endswith("\r") else "\n"

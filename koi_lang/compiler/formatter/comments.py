@@ -40,8 +40,13 @@ def _indentation(line: str) -> int:
 def _align_group(lines: list[str], group: Sequence[TrailingComment]) -> None:
     width = max((comment.width for comment in group), default=0)
     for comment in group:
-        line = lines[comment.line]
-        lines[comment.line] = line[: comment.width].ljust(width) + line[comment.width :]
+        above, newline, line = lines[comment.line].rpartition("\n")
+        lines[comment.line] = above + newline + line[: comment.width].ljust(width) + line[comment.width :]
+
+
+def last_width(text: str) -> int:
+    """How many columns the last line of a text has."""
+    return len(text) - text.rfind("\n") - 1
 
 
 def sort_comments(piece: Piece, *, is_first: bool) -> tuple[Sequence[Comment], Sequence[Comment], Sequence[Comment]]:
@@ -56,7 +61,7 @@ def sort_comments(piece: Piece, *, is_first: bool) -> tuple[Sequence[Comment], S
     comments = piece.comments
     begin = len(comments)
     newlines = piece.newlines
-    while begin and not newlines and not comments[begin - 1].is_line:
+    while begin and not newlines and not comments[begin - 1].is_line and piece.kind != "END":
         begin -= 1
         newlines = comments[begin].newlines
     end = 0

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from koi_lang.compiler.formatter.breaks import PROGRAM, Breaks, separates
-from koi_lang.compiler.formatter.comments import TrailingComment, align, indent_comment, sort_comments
+from koi_lang.compiler.formatter.comments import TrailingComment, align, indent_comment, last_width, sort_comments
 from koi_lang.compiler.formatter.pieces import CLOSERS, OPENERS, Comment, Piece
 from koi_lang.compiler.formatter.spacing import has_blank
 
@@ -31,6 +31,7 @@ class _Writer:
     def __init__(self, pieces: list[Piece]) -> None:
         self.pieces = pieces
         self.breaks = Breaks(pieces)
+        # Texts of several lines stay whole, with line ends of their own.
         self.lines: list[str] = []
         # How deep the line of each piece is indented, and the last item that began a line in each pair of brackets.
         self.depths = [0] * len(pieces)
@@ -68,13 +69,13 @@ class _Writer:
         """Put comments behind the last line; where there is just one, it may be aligned with others later."""
         if len(comments) == 1 and "\n" not in comments[0].text:
             line = len(self.lines) - 1
-            self.trailing.append(TrailingComment(line, len(self.lines[line]), comments[0].column))
+            self.trailing.append(TrailingComment(line, last_width(self.lines[line]), comments[0].column))
         for comment in comments:
             self._append(comment)
 
     def _append(self, comment: Comment) -> None:
         """Put a comment behind the last line."""
-        first, *others = indent_comment(comment, len(self.lines[-1]) + 2)
+        first, *others = indent_comment(comment, last_width(self.lines[-1]) + 2)
         self.lines[-1] += f"  {first}"
         self.lines += others
 
@@ -107,7 +108,7 @@ class _Writer:
             if not self._split(start, columns):
                 break
         self.depths[start:end] = [depth] * (end - start)
-        self.lines += text.split("\n")
+        self.lines.append(text)
         return end
 
     def _end_of_line(self, start: int) -> int:
@@ -130,7 +131,7 @@ class _Writer:
             parts.append(text)
             first, newline, _ = text.partition("\n")
             columns.append(column + len(first))
-            column = len(text) - text.rfind("\n") - 1 if newline else columns[-1]
+            column = last_width(text) if newline else columns[-1]
         return "".join(parts), columns
 
     def _split(self, start: int, columns: list[int]) -> bool:
