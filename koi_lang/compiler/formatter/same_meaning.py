@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import fields
 from functools import cache
 from typing import Any
@@ -10,6 +11,8 @@ from koi_lang.compiler import nodes as n
 from koi_lang.compiler.doc_comments import doc_comment
 from koi_lang.compiler.nodes import Node
 from koi_lang.source import Source
+
+ODD_BLANKS = re.compile(r"[\r\f\ufeff]")
 
 
 def is_same_text(one: str, other: str) -> bool:
@@ -53,11 +56,15 @@ def _compared_fields(kind: Any) -> tuple[str, ...]:
 
 
 def descriptions(source: Source, program: n.Program) -> list[str]:
-    """What the comments above the declarations of a program say of them, those above members of agents included."""
+    """What the comments above the declarations of a program say of them, those above members of agents included.
+
+    All blanks within a line count the same, as they do for a reader.
+    """
+    text = ODD_BLANKS.sub(" ", source.text)
     described = [
         part
         for declaration in program.declarations
         for part in (declaration, *(declaration.items if isinstance(declaration, n.Agent | n.Skill) else ()))
         if not isinstance(part, n.Import)
     ]
-    return [doc_comment(source.text, part.span.start) for part in described]
+    return [doc_comment(text, part.span.start) for part in described]
