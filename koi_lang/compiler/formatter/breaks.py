@@ -29,6 +29,7 @@ class Breaks:
     Attributes:
         around: for every piece the opener of the brackets around it, for closers too; `PROGRAM` outside of all.
         depths: how many brackets are around each piece.
+        steps: the opener of the innermost steps around each piece.
         edges: the opener whose being broken puts a piece on a new line; None for pieces within an item.
         broken: the openers of brackets that have each item on a line of its own.
         kept: pieces that begin a line whatever is broken.
@@ -37,6 +38,7 @@ class Breaks:
     def __init__(self, pieces: list[Piece]) -> None:
         self.pieces = pieces
         self.around, self.depths = _enclosing(pieces)
+        self.steps = _enclosing_steps(pieces, self.around)
         self.edges = [self._edge(index) for index in range(len(pieces))]
         self.broken: set[int] = {PROGRAM}
         self.kept: set[int] = set()
@@ -48,8 +50,7 @@ class Breaks:
                 self.kept.add(index)
         self._break_brackets()
         self._break_clauses()
-        for index in [*self.broken, *self.kept]:
-            self._break_around(index)
+        self._break_around()
 
     def _edge(self, index: int) -> int | None:
         piece, opener = self.pieces[index], self.around[index]
@@ -85,25 +86,26 @@ class Breaks:
             else:
                 self.edges[statements[0]] = None
 
-    def _break_around(self, index: int) -> None:
+    def _break_around(self) -> None:
         """Break all steps that a line end stands in."""
-        while (opener := self.flat_steps(index)) is not None:
-            self.broken.add(opener)
+        seen = {PROGRAM}
+        for index in [*self.broken, *self.kept]:
+            opener = index if index == PROGRAM else self.steps[index]
+            while opener not in seen:
+                seen.add(opener)
+                self.broken.add(opener)
+                opener = self.steps[opener]
 
     def flat_steps(self, index: int) -> int | None:
         """The opener of the outermost steps around a piece that stand on one line."""
-        found = None
-        while index != PROGRAM:
-            index = self.around[index]
-            if self.pieces[index].rule in STEPS and index not in self.broken:
-                found = index
+        found, opener = None, self.steps[index]
+        while opener not in self.broken:
+            found, opener = opener, self.steps[opener]
         return found
 
     def _may_stay(self, index: int) -> bool:
         """Whether a line end that the person wrote within a step is kept."""
         piece, before = self.pieces[index], self.pieces[index - 1]
-        if piece.kind == "ELSE":
-            return not (before.text == "}" and before.rule == "block")
         if piece.anchor is not None:
             return not self.is_joined(index)
         if piece.text in LINKS or before.text in ASSIGNING or before.kind == "ASSIGN":
@@ -113,8 +115,11 @@ class Breaks:
         return _is_operator(piece) or (_is_operator(before) and piece.text not in CLOSERS)
 
     def is_joined(self, index: int) -> bool:
-        """Whether a piece is the `if` of an `else if`."""
-        return self.pieces[index].kind == "IF" and self.pieces[index - 1].kind == "ELSE"
+        """Whether a piece is the `if` of an `else if`, or an `else` behind a block: these stay on their line."""
+        piece, before = self.pieces[index], self.pieces[index - 1]
+        if piece.kind == "ELSE":
+            return before.text == "}" and before.rule == "block"
+        return piece.kind == "IF" and before.kind == "ELSE"
 
     def begins_line(self, index: int) -> bool:
         """Whether a piece begins a line."""
@@ -152,3 +157,11 @@ def _enclosing(pieces: list[Piece]) -> tuple[list[int], list[int]]:
         if piece.text in OPENERS:
             opened.append(index)
     return around, depths
+
+
+def _enclosing_steps(pieces: list[Piece], around: list[int]) -> list[int]:
+    found: list[int] = []
+    for index, piece in enumerate(pieces):
+        opener = around[index] if piece.text not in CLOSERS else around[around[index]]
+        found.append(opener if opener == PROGRAM or pieces[opener].rule in STEPS else found[opener])
+    return found
