@@ -1,4 +1,4 @@
-"""The page of the package at a package index: the README with links that work there."""
+"""What a package is built from beside its modules: the README with links that work elsewhere, and the manual."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 README = "README.md"
@@ -22,6 +23,17 @@ class PackagePage(MetadataHookInterface):
         text = (Path(self.root) / README).read_text("utf-8")
         source = metadata.get("urls", {}).get("Source", "")
         metadata["readme"] = {"content-type": "text/markdown", "text": with_links(text, source)}
+
+
+class Manual(BuildHookInterface[Any]):
+    """Puts the pages of the manual into the package, without the programs that make some of them."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Add the files; pytest would take a module among them for a part of the plugin that the package brings."""
+        root = Path(self.root)
+        pages = (path for path in (root / "docs").rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+        kept = {str(path): f"koi_lang/{path.relative_to(root).as_posix()}" for path in pages if path.suffix != ".py"}
+        build_data["force_include"].update(kept)
 
 
 def with_links(text: str, source: str) -> str:
