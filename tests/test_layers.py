@@ -45,6 +45,7 @@ LAYERS = (
     {"cli"},
     # For `koi_lang.run`, which asks at the terminal as `koi run` does.
     {"api"},
+    {"jupyter"},
 )
 GROUND = {
     *("source", "diagnostics", "errors", "front_matter", "outcome", "lazy", "settings", "resources", "redaction"),

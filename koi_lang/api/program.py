@@ -150,6 +150,10 @@ class Program:
             known.requests, tokens["input"], tokens["output"], tokens["cached"], known.usd, not known.unpriced
         )
 
+    def subscribe(self, consumer: Consumer) -> None:
+        """Have a consumer be told every event, of all calls."""
+        self._consumers.append(consumer)
+
     def explain(self, error: BaseException) -> str:
         """An error as `koi run` shows it, with the lines of the program that it came through; without secrets."""
         cause = error.__cause__ if isinstance(error, ProgramError) else None

@@ -1,0 +1,96 @@
+"""The cell magic `%%koi`."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+import click
+from IPython.core.magic import Magics, cell_magic, magics_class
+
+from koi_lang.api import entry
+from koi_lang.cli.options import add_options, allow_option, fields_of, limiting_options, seconds
+from koi_lang.errors import ProgramError
+from koi_lang.jupyter.cell_result import CellResult
+from koi_lang.jupyter.cell_run import CellRun
+from koi_lang.llm import scripted
+from koi_lang.program import typed_code
+from koi_lang.program.error_report import explain
+from koi_lang.sessions.options import LIMITS
+from koi_lang.text_width import clean
+
+
+@click.command("%%koi", add_help_option=False)
+@click.option("--name", metavar="NAME", help="The variable that the result is bound to.")
+@click.option("--arg", "pairs", multiple=True, metavar="NAME=VALUE", help="Set a field of what `run` passes on.")
+@click.option("--answers", metavar="FILE", help="Take the model's answers from a file.")
+@click.option("--rehearse", is_flag=True, help="Follow playbooks without a model.")
+@add_options(allow_option, *limiting_options("the whole run", "until the last playbook ends"))
+def line_options(**given: Any) -> dict[str, Any]:
+    """What stands behind `%%koi`."""
+    return given
+
+
+class CellError(Exception):
+    """A cell has failed; it is shown in Koi's words alone."""
+
+    def _render_traceback_(self) -> list[str]:
+        """The lines that IPython shows instead of a traceback."""
+        return str(self).split("\n")
+
+
+@magics_class
+class KoiMagics(Magics):
+    """Programs in cells."""
+
+    @cell_magic
+    def koi(self, line: str, cell: str) -> CellResult | None:
+        """Run the program in a cell: declarations with `run`, or statements, which may follow declarations.
+
+        Options are those of `koi run`: `-m MODEL`, `-e EFFORT`, `--arg NAME=VALUE`, `--answers FILE`, `--rehearse`,
+        `--allow RULE`, `--max-usd USD` and further limits; `--name x` binds the result to `x` instead of showing it.
+        """
+        name, result, failure = "", None, None
+        try:
+            name, result = _run_cell(line, cell)
+        except Exception as error:  # told to the person; the cell has failed
+            failure = CellError(clean(_explain(error)))
+        if failure is not None:  # raised here, since IPython shows what an error came from where that is a group
+            raise failure
+        if not name:
+            return result
+        assert self.shell is not None, "magics are called by a shell"
+        self.shell.user_ns[name] = result
+        return None
+
+
+def _run_cell(line: str, cell: str) -> tuple[str, CellResult]:
+    """Run a cell; gives the name for its result, and that. Raises as its program does."""
+    given = line_options.main(shlex.split(line), standalone_mode=False)
+    return given["name"] or "", CellRun(print, input).run(typed_code.keep(cell, Path.cwd()), _options(given))
+
+
+def _options(given: dict[str, Any]) -> entry.OpenOptions:
+    limits = {name: given[f"max_{name}"] for name in LIMITS if given[f"max_{name}"] is not None}
+    if "time" in limits:
+        limits["time"] = seconds("--max-time", limits["time"])
+    model = given["model"]
+    if given["answers"]:
+        model = scripted.ScriptedModel(scripted.read_answers(Path(given["answers"])))
+    return {
+        "model": model,
+        "effort": given["effort"],
+        "payload": fields_of(given["pairs"]),
+        "allow": list(given["allow"]),
+        "budget": limits,
+        "rehearse": given["rehearse"],
+    }
+
+
+def _explain(error: BaseException) -> str:
+    """An error as `koi run` shows it."""
+    if isinstance(error, click.ClickException):
+        return error.format_message()
+    cause = error.__cause__ if isinstance(error, ProgramError) else None
+    return explain(cause or error, Path.cwd().as_posix())
