@@ -20,8 +20,8 @@ PROGRAMS = sorted(
     for path in folder.rglob("*.koi")
 )
 PAGE = (ROOT / "docs" / "prose.md").read_text("utf-8")
-# Of the seeded faults so many are found at least, and so many warnings are about one.
-LEAST_RECALL, LEAST_PRECISION = 0.6, 0.95
+# So many warnings about seeded playbooks are about their faults.
+LEAST_PRECISION = 0.95
 KEEPER = """
 role Clerk {{ can execute }}
 agent Keeper : Clerk {{ state {{ counter = 0 }} on work(args) {{ playbook "{}" }} }}
@@ -92,12 +92,12 @@ def test_a_line_of_the_settings_turns_prose_off(tmp_path: Path) -> None:
     assert "Traceback" not in wrong.stderr
 
 
-@pytest.mark.parametrize("name", ["tuned", "held_out"])
-def test_seeded_faults_are_found(name: str) -> None:
+@pytest.mark.parametrize(("name", "least_recall"), [("tuned", 0.6), ("held_out", 0.6), ("reworded", 0.4)])
+def test_seeded_faults_are_found(name: str, least_recall: float) -> None:
     """Most faults of realistic playbooks are found, nearly all warnings are about one, and the manual says how many."""
     figures = measure(list(playbooks(name)))
 
-    assert figures.recall >= LEAST_RECALL
+    assert figures.recall >= least_recall
     assert figures.precision >= LEAST_PRECISION
     assert (
         f"| {name.replace('_', ' ')} | {figures.faults} | {figures.found} | {figures.sound} | {figures.wrong} |" in PAGE

@@ -96,6 +96,8 @@ def _is_helper(words: dict[str, str | None]) -> bool:
     forms = read_words()["delegation"]
     if words.get("event") or words.get("sure"):
         return pattern(rf"(?:{forms['helper']}|agent|member|team)").match(words["who"] or "") is not None
+    if words.get("told"):
+        return False
     is_person = pattern(forms["enters"]).match(words.get("what") or "") is not None
     return not is_person and pattern(forms["helper"]).match(words["who"] or "") is not None
 

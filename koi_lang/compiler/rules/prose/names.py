@@ -24,6 +24,8 @@ DOTTED = re.compile(r"(?<![\w.$@/:-])(?P<owner>\w+)(?P<separator>\.|::)(?P<name>
 INTENT = re.compile(r"[\"']intent[\"']\s*:\s*[\"'](?P<name>\w+)[\"']")
 # A word that no language has: with an underscore or a capital letter inside.
 WRITTEN_NAME = re.compile(r"(?<![\w.$@/:<{-])(?P<name>[a-z]+(?:_[a-z]+)+|[a-z]+(?:[A-Z][a-z]+)+)(?![\w/@:.(-])")
+# What stands before somebody who is asked, rather than before another word as in `get started`.
+SOMEBODY = re.compile(r"\b(?:the|our|a|al|el|la|en)\s+$", re.IGNORECASE)
 # Shorter words are alike by chance.
 LEAST = 5
 
@@ -132,7 +134,8 @@ def _find_members(text: PlaybookText, report: Report) -> Iterator[SlippedName]:
     known = {*members, *map(str.lower, text.file.table.names("agent"))} if members else set[str]()
     for asked in report.program.for_file(asked_in, text.file)[text] if members else ():
         near = nearest(asked.who, members, alike=SLIP_IN_FOUR)
-        if len(asked.who) >= LEAST and asked.who.lower() not in known and near is not None:
+        is_somebody = SOMEBODY.search(text.prose[asked.start : asked.name_start])
+        if is_somebody and len(asked.who) >= LEAST and asked.who.lower() not in known and near is not None:
             yield SlippedName(asked.who, asked.name_start, asked.name_end, "member of the team", near)
 
 

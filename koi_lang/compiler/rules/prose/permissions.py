@@ -16,6 +16,11 @@ from koi_lang.compiler.rules.prose.words import Capability, pattern, read_capabi
 from koi_lang.compiler.rules.state import fields_of
 from koi_lang.compiler.rules.table import Report, rule
 
+# Commands of one word; one word in backticks is a name otherwise.
+COMMANDS = frozenset(
+    {"make", "pytest", "ls", "tox", "ruff", "mypy", "eslint", "tsc", "jest", "vitest", "pwd", "whoami"}
+)
+
 
 @dataclass(frozen=True, slots=True)
 class NeededPermission:
@@ -94,5 +99,14 @@ def needed_in(text: PlaybookText) -> Iterator[tuple[NeededPermission, Capability
 
 
 def _match(patterns: tuple[str, ...], sentence: PlaybookSentence, begin: int) -> re.Match[str] | None:
-    found = (pattern(each).match(sentence.prose, begin) for each in patterns)
-    return next((match for match in found if match is not None), None)
+    for each in patterns:
+        found = pattern(each).match(sentence.prose, begin)
+        if found is not None and _is_command(sentence.written, found):
+            return found
+    return None
+
+
+def _is_command(written: str, found: re.Match[str]) -> bool:
+    """Whether code in backticks, where a clause ends with some, is a command rather than a name or a query."""
+    code = written[found.start() : found.end()].partition("`")[2].strip("`")
+    return not code or code in COMMANDS or (" " in code and not code.split()[0].isupper())
