@@ -23,7 +23,12 @@ SAMPLES = CHECKOUT / "tests" / "data" / "projects"
 # Each is loaded by a package alone whose plugin it is, and which is there then.
 PLUGIN_OF = {"koi_lang/coverage.py": "coverage", "koi_lang/highlighting/lexer.py": "pygments"}
 PROJECT = tomllib.loads((CHECKOUT / "pyproject.toml").read_text("utf-8"))["project"]
-IMPORTED_AS = {"ipython": "IPython", "markdown_it_py": "markdown_it", "python_dotenv": "dotenv"}
+IMPORTED_AS = {
+    "ipython": "IPython",
+    "markdown_it_py": "markdown_it",
+    "python_dotenv": "dotenv",
+    "pyyaml": "yaml",
+}
 # What the extra `dev` brings to be run, or loaded by pytest, and not to be imported.
 COMMANDS = {"build", "coverage", "hatchling", "mypy", "pytest_timeout", "pytest_xdist", "ruff", "types_pygments"}
 
