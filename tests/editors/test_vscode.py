@@ -13,8 +13,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from lsprotocol.types import SemanticTokenTypes
 
 from editors.generate.files import CHECKOUT
+from koi_lang.lsp.semantic_tokens import TYPES
 from koi_lang.program.build import check
 from tests.npm import locked_packages, needs_node
 
@@ -85,6 +87,15 @@ def test_every_file_that_is_named_is_there() -> None:
 
     assert [] == missing
     assert f'__version__ = "{manifest()["version"]}"' in (CHECKOUT / "koi_lang" / "version.py").read_text("utf-8")
+
+
+def test_what_the_server_sets_apart_has_colours() -> None:
+    """Kinds of tokens that are Koi's own are declared, and have scopes that themes know."""
+    contributed = json.loads((EXTENSION / "package.json").read_text("utf-8"))["contributes"]
+    own = {*TYPES} - {each.value for each in SemanticTokenTypes}
+
+    assert own == {each["id"] for each in contributed["semanticTokenTypes"]}
+    assert own == set(contributed["semanticTokenScopes"][0]["scopes"])
 
 
 def test_packages_come_from_no_named_place() -> None:
