@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Coroutine
 from dataclasses import replace
 from typing import Any
@@ -107,6 +108,7 @@ async def _run(program: DebuggedProgram, debugger: Debugger, host: ConsoleHost, 
         limits=ready.options.limits_here,
         detailed=True,
         debugger=debugger,
+        clock=lambda: time.monotonic() - debugger.service.waited_s,
         **own,
     )
     with recording(run, ready, going):

@@ -12,7 +12,8 @@ from koi_lang.dap.nodes import ActionNode, Node
 from koi_lang.dap.values import variables_of
 from koi_lang.runtime.ports import CallPort
 
-MAIN = "main"
+# What the stack calls functions that have no name in the program.
+NAMES = {"main": "run", "<lambda>": "=>", "<anonymous>": "=>"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ class Level:
     @property
     def name(self) -> str:
         """What the stack calls it."""
-        return "run" if self.node.name == MAIN else self.node.name
+        return NAMES.get(self.node.name, self.node.name)
 
     def scopes(self) -> dict[str, Mapping[str, Any]]:
         """What a person sees of it, by the names of groups."""

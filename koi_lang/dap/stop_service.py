@@ -16,6 +16,7 @@ from koi_lang.dap.stack import Level
 from koi_lang.dap.steps import Step, StepKind
 from koi_lang.dap.trail import Mark, Trail
 from koi_lang.errors import KoiError, UsageError
+from koi_lang.runtime.concurrency.cancellation import postpone_limits
 from koi_lang.runtime.intervention import Intervention
 from koi_lang.runtime.journal.entries import JournalEntry
 
@@ -85,7 +86,9 @@ class StopService:
                 pass
         finally:
             self.is_stopped, self.inspection = False, None
-            self.waited_s += time.monotonic() - began
+            waited_s = time.monotonic() - began
+            self.waited_s += waited_s
+            postpone_limits(waited_s)
 
     def _serve(self, request: Request | None) -> bool:
         """Do what the person asks for; whether the run goes on."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from tests.dap.client import debugging
 from tests.projects import Project
 
@@ -50,3 +52,31 @@ def test_a_breakpoint_stops_with_a_stack_of_the_program(project: Project) -> Non
         assert client.evaluate("n + result") == "12"
         assert client.go() == "terminated"
         assert client.output() == "total 14\n"
+
+
+def test_time_limits_do_not_count_stops(project: Project) -> None:
+    """A handler that is looked at for longer than it may take goes on, also where it waits afterwards."""
+    path = project.write(
+        "timed.koi",
+        """
+        role Worker { can execute }
+        agent Timed : Worker {
+          budget { time: 400ms }
+          on start(args: Json) {
+            const n = 1
+            await new Promise(done => setTimeout(done, 20))
+            console.log(n)
+          }
+        }
+        run Timed.start({})
+        """,
+    )
+
+    with debugging(project, "timed.koi") as client:
+        client.launch({path: [5]})
+        assert client.stop() == "breakpoint 5 Timed.start"
+        end = time.monotonic() + 0.6
+        while time.monotonic() < end:
+            assert client.evaluate("1 + 1") == "2"
+        assert client.go() == "terminated"
+        assert client.output() == "1\n"

@@ -106,6 +106,11 @@ class CancelScope:
             with suppress(RuntimeError):  # the loop has ended meanwhile, and the block with it
                 self._loop.call_soon_threadsafe(self._cancel_in_time)
 
+    def postpone(self, delay_s: float) -> None:
+        """Have the block end some seconds later than it would; its loop has to count these seconds as none."""
+        self._due += delay_s
+        self._set_alarm()
+
     def _cancel_in_time(self) -> None:
         """Cancel when the block is due, unless that has happened or is going to."""
         if not self._cancels and self._task is not None:
@@ -279,3 +284,9 @@ OUTSIDE = (call_outside.__code__, await_outside.__code__)
 def _is_careful(code: CodeType) -> bool:
     file = code.co_filename
     return file.startswith(CAREFUL) and (not file.startswith(COMPUTING) or file.endswith(STARTING))
+
+
+def postpone_limits(delay_s: float) -> None:
+    """Have the blocks around the current code end some seconds later, since it was stopped for so long."""
+    for scope in _scopes.get():
+        scope.postpone(delay_s)
