@@ -55,8 +55,8 @@ def write_team(project: Project, *answers: Any, text: str = TEAM) -> Path:
     return project.write("team.koi", text)
 
 
-def record(project: Project) -> str:
-    """The id of a run of the team that was recorded."""
-    outcome = project.koi("run", "--answers", "answers.json", "--quiet", "team.koi")
+def record(project: Project, program: str = "team.koi") -> str:
+    """The id of a run that was recorded."""
+    outcome = project.koi("run", "--answers", "answers.json", "--quiet", program)
     assert outcome.returncode == 0, outcome.stderr
     return next((project.folder / ".koi" / "runs").glob("*.jsonl")).stem
