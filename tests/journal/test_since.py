@@ -91,3 +91,60 @@ def test_only_the_edited_playbook_is_asked(machine: Machine) -> None:
     assert f"; as before: -m openai/{MODEL}\n" in edited[1].err
     assert "2 model answers taken over (2,200 tokens, $0.0004), 1 asked anew (1,100 tokens, $0.0002)\n" in edited[1].err
     assert "3 model answers taken over (3,300 tokens, $0.0006), 0 asked anew (0 tokens, $0.0000)\n" in again[1].err
+
+
+def test_of_forty_one_is_asked(machine: Machine) -> None:
+    """However many work at the same time."""
+    topics = [f"topic{n}" for n in range(40)]
+
+    async def run() -> list[tuple[int, Outcome]]:
+        async with ModelServer(answer, [MODEL]) as server:
+            edits = Edits(machine, server)
+            first = await edits(program(topics), "-m", f"openai/{MODEL}")
+            return [first, await edits(program(topics, topic17="Write about wasps."), "--since", "last")]
+
+    (all_asked, _), (asked, edited) = asyncio.run(run())
+
+    assert (40, 1) == (all_asked, asked), edited.err
+    assert edited.out.strip() == ",".join("WASPS" if n == 17 else f"TOPIC{n}" for n in range(40))
+
+
+def test_what_follows_a_change_in_code_is_asked(machine: Machine) -> None:
+    """A run that fails keeps what it has got, and what its parent knew; another model is asked everything."""
+    topics = ("ants", "bees")
+    fails = 'throw new Error("not yet")'
+    follows = """const last = await send peers.event("write1").any()({{ after: "{}" }}); console.log(last.text)"""
+    changes = (
+        ("-m", f"openai/{MODEL}"), program(topics, follows.format("a")), 3,
+        ("--since", "last"), program(topics, follows.format("b")), 1,
+        ("--since", "last"), program(topics, fails, ants="Write about wasps."), 1,
+        ("--since", "last"), program(topics, follows.format("b"), ants="Write about wasps."), 1,
+        ("--since", "last", "-m", "openai/gpt-4o"), program(topics, follows.format("b"), ants="Write about wasps."), 3,
+    )  # fmt: skip
+
+    async def run() -> list[int]:
+        async with ModelServer(answer, [MODEL, "gpt-4o"]) as server:
+            edits = Edits(machine, server)
+            return [(await edits(text, *words))[0] for words, text in zip(changes[::3], changes[1::3], strict=True)]
+
+    assert list(changes[2::3]) == asyncio.run(run())
+
+
+def test_runs_that_are_none_of_the_program_are_refused(machine: Machine) -> None:
+    """One message, and nobody is asked; a program that was moved is known."""
+    project = machine.project
+    project.write(
+        "a.koi", 'role R { can execute }\nagent A : R { on go(x: Json) { console.log("a") } }\nrun A.go({})\n'
+    )
+    none = machine.now("run", "a.koi", "--since", "last")
+    machine.now("run", "a.koi")
+    project.write("b.koi", (project.folder / "a.koi").read_text().replace('"a"', '"b"'))
+    run = next((project.folder / ".koi" / "runs").glob("*.jsonl")).stem
+    other = machine.now("run", "b.koi", "--since", run)
+    (project.folder / "sub").mkdir()
+    (project.folder / "a.koi").rename(project.folder / "sub" / "a.koi")
+    moved = machine.now("run", "sub/a.koi", "--since", "last")
+
+    assert (1, "error: there is no earlier run of `a.koi` in this folder") == (none.code, none.err.splitlines()[0])
+    assert (2, f"error: `{run}` is a run of another program, `a.koi`") == (other.code, other.err.splitlines()[0])
+    assert (0, "a\n") == (moved.code, moved.out), moved.err
