@@ -15,6 +15,7 @@ from benchmarks import (
     computing,
     debugging,
     editing,
+    editors,
     journal,
     mcp,
     playbooks,
@@ -41,6 +42,7 @@ SUBJECTS = {
     "mcp": mcp,
     "workspace": workspace,
     "editing": editing,
+    "editors": editors,
     "searching": searching,
     "debugging": debugging,
 }

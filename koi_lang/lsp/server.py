@@ -117,7 +117,7 @@ class KoiServer(LanguageServer):
         began = asyncio.get_running_loop().time()
         checked = self.programs.snapshot(document).checked
         took_s = asyncio.get_running_loop().time() - began
-        self._idle_s = min(max(LEAST_IDLE_S, took_s / 2), MOST_IDLE_S)
+        self._idle_s = min(max(LEAST_IDLE_S, took_s / 4), MOST_IDLE_S)
         own = [problem for problem in checked.diagnostics if problem.place.source.path == document.path]
         found = [to_protocol(problem, self.programs.map_of) for problem in own]
         self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(document.uri, found, document.version))
