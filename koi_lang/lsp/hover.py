@@ -8,11 +8,12 @@ from lsprotocol import types
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.doc_comments import doc_comment
+from koi_lang.compiler.rules import explanation
 from koi_lang.compiler.rules.program import AnalysedProgram
 from koi_lang.compiler.rules.roles import PERMISSIONS
 from koi_lang.lsp.navigation import occurrence_at
 from koi_lang.lsp.occurrences import Definition
-from koi_lang.lsp.placeholders import describe_placeholder
+from koi_lang.lsp.placeholders import DescribedPlace, describe_placeholder
 from koi_lang.lsp.workspace import Snapshot
 from koi_lang.source import Span
 
@@ -21,26 +22,38 @@ MOST_SHOWN = 400
 
 
 def hover(snapshot: Snapshot, offset: int) -> types.Hover | None:
-    """What to show at an offset of a document; None where there is nothing to say."""
+    """What to show at an offset of a document: the name there, and the problem; None where there is nothing to say."""
+    found = [each for each in (_name_at(snapshot, offset), _problem_at(snapshot, offset)) if each is not None]
+    if not found:
+        return None
+    text = "\n\n---\n\n".join(each.text for each in found)
+    content = types.MarkupContent(types.MarkupKind.Markdown, text)
+    return types.Hover(content, snapshot.document.map.range(found[0].span))
+
+
+def _name_at(snapshot: Snapshot, offset: int) -> DescribedPlace | None:
     if snapshot.file is None:
         return None
     placeholder = describe_placeholder(snapshot.file, snapshot.program, offset)
     if placeholder is not None:
-        return _to_hover(placeholder.text, placeholder.span, snapshot)
+        return placeholder
     occurrence = occurrence_at(snapshot, offset)
     if occurrence is not None:
         texts = [_describe(each, snapshot.program) for each in occurrence.definitions]
-        return _to_hover("\n\n---\n\n".join(texts), occurrence.span, snapshot)
-    for role, _ in snapshot.file.index.of(n.Role):
-        for name in role.capabilities:
-            if name.span.start <= offset <= name.span.end:
-                return _to_hover(_describe_permission(name.name), name.span, snapshot)
+        return DescribedPlace(occurrence.span, "\n\n---\n\n".join(texts))
+    names = (name for role, _ in snapshot.file.index.of(n.Role) for name in role.capabilities)
+    found = next((name for name in names if name.span.start <= offset <= name.span.end), None)
+    return None if found is None else DescribedPlace(found.span, _describe_permission(found.name))
+
+
+def _problem_at(snapshot: Snapshot, offset: int) -> DescribedPlace | None:
+    """The long form of what is wrong at an offset, up to its examples."""
+    for problem in snapshot.checked.diagnostics:
+        span = problem.place.span
+        if problem.place.source.path == snapshot.document.path and span.start <= offset <= span.end:
+            said = (explanation(problem.code) or problem.message).partition("\nWrong:")[0].strip()
+            return DescribedPlace(span, f"**{problem.code}** {said}\n\n`koi explain {problem.code}` shows examples.")
     return None
-
-
-def _to_hover(text: str, span: Span, snapshot: Snapshot) -> types.Hover:
-    content = types.MarkupContent(types.MarkupKind.Markdown, text)
-    return types.Hover(content, snapshot.document.map.range(span))
 
 
 def _describe_permission(name: str) -> str:

@@ -48,3 +48,14 @@ def test_hover_shows_the_declaration_and_its_comment(editor: Editor) -> None:
 
     assert "agent Greeter : Worker" in found.contents.value
     assert "Greets whoever asks." in found.contents.value
+
+
+def test_hover_explains_a_problem(editor: Editor) -> None:
+    """Where something is wrong stands the long form of the problem."""
+    uri = editor.open("explained.koi", GREETER.replace("run Greeter.hello", "run Greeter.helo"))
+    place = types.HoverParams(types.TextDocumentIdentifier(uri), types.Position(7, 13))
+
+    found = editor.run(editor.client.text_document_hover_async(place))
+
+    assert "**E0207** `run`, code or a test calls a handler" in found.contents.value
+    assert "`koi explain E0207`" in found.contents.value
