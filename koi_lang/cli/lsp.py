@@ -13,6 +13,8 @@ from koi_lang.grants import permits
 from koi_lang.lazy import lazy_module
 from koi_lang.program.files import DiskFiles
 
+# The packages of the extra `lsp`, and what they stand on.
+NEEDED = frozenset({"pygls", "lsprotocol", "cattrs", "attrs"})
 # Loaded when an editor asks for lenses.
 lookup = lazy_module("koi_lang.runtime.actions.lookup")
 # What is offered only where there are outputs, skills in files, or plans.
@@ -26,7 +28,8 @@ def count_actions(capabilities: Sequence[str]) -> int:
 
 
 @click.command()
-def command() -> None:
+@click.option("--stdio", is_flag=True, help="Speak on stdin and stdout, as always; some editors say so.")
+def command(stdio: bool) -> None:
     """Serve an editor: problems while typing, fixes, completion, definitions, renaming.
 
     The editor starts it and speaks the Language Server Protocol on stdin and stdout.
@@ -34,8 +37,11 @@ def command() -> None:
     try:
         from koi_lang.lsp.server import serve
     except ModuleNotFoundError as error:
+        package = str(error.name).partition(".")[0]
+        if package not in NEEDED:
+            raise
         help = "install what it needs: `pip install 'koi-lang[lsp]'`."
-        raise UsageError(f"`koi lsp` needs the package `{error.name}`", help=help) from error
+        raise UsageError(f"`koi lsp` needs the package `{package}`", help=help) from error
     # What modules print is no part of the protocol.
     stdout = sys.stdout.buffer
     with redirect_stdout(sys.stderr):

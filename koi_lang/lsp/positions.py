@@ -62,8 +62,8 @@ class PositionMap:
 
     def _end_of(self, line: int) -> int:
         """Where the characters of a line end, before its line end."""
-        end = self._starts[line + 1] if line + 1 < len(self._starts) else len(self.text)
-        return end - len(self.text[self._starts[line] : end]) + len(self.text[self._starts[line] : end].rstrip("\r\n"))
+        start, end = self._starts[line], (*self._starts[line + 1 : line + 2], len(self.text))[0]
+        return start + len(self.text[start:end].rstrip("\r\n"))
 
     def position(self, offset: int) -> types.Position:
         """The position of a character, or of the end of the text; line ends belong to their line."""

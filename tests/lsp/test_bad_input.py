@@ -135,3 +135,14 @@ def test_a_long_file_is_borne(editor: Editor) -> None:
     uri = editor.open("after.koi", GREETER)
 
     assert [] == editor.problems(uri)
+
+
+def test_a_missing_extra_is_told_in_one_line(tmp_path: Path) -> None:
+    """Without the packages of the extra there is one thing to do, and no traceback."""
+    code = "import sys; sys.modules['pygls'] = None; from koi_lang.cli import main; main(['lsp', '--stdio'])"
+    ended = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+
+    assert 2 == ended.returncode
+    assert "`koi lsp` needs the package `pygls`" in ended.stderr
+    assert "pip install 'koi-lang[lsp]'" in ended.stderr
+    assert "Traceback" not in ended.stderr
