@@ -12,7 +12,7 @@ from koi_lang.compiler.imports import Imported, Unit
 from koi_lang.source import Span
 
 Kind = Literal["role", "agent", "team", "skill", "mcp", "prompt", "function", "module", "type"]
-FUNCTION = re.compile(r"\bfunction\b(?:\s|//[^\n]*|/\*(?s:.)*?\*/)*", re.IGNORECASE)
+FUNCTION = re.compile(r"\bfunction\b(?:\s|\*|//[^\n]*|/\*(?s:.)*?\*/)*", re.IGNORECASE)
 IMPORTED: dict[str, Kind] = {"python": "module", "text": "prompt", "skill": "skill"}
 SPACES: dict[Kind, str] = {"role": "roles", "skill": "skills", "mcp": "mcps", "type": "types"}
 
