@@ -9,6 +9,7 @@ from difflib import unified_diff
 
 import click
 
+from koi_lang.cli.completing.values import complete_program
 from koi_lang.cli.ui.colours import colour_option
 from koi_lang.cli.ui.messages import show_error
 from koi_lang.cli.ui.text import count_text
@@ -21,7 +22,7 @@ STDIN = "<stdin>"
 
 
 @click.command()
-@click.argument("paths", nargs=-1, metavar="PATH...")
+@click.argument("paths", nargs=-1, metavar="PATH...", shell_complete=complete_program)
 @click.option(
     "--check", is_flag=True, help="Change nothing; list the files that are not formatted, and fail if any is."
 )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from koi_lang.cli.completing.values import complete_program
+from koi_lang.cli.completing.values import complete_program, complete_run
 from koi_lang.cli.options import options_from, plan_option, running_options
 from koi_lang.cli.running import run_program
 from koi_lang.cli.ui.doubts import on_doubt_option
@@ -49,7 +49,12 @@ DO = ("do",)
 @click.option("--verbose", is_flag=True, help="Show every event on stderr.")
 @click.option("--json", "as_json", is_flag=True, help="Write every event to stdout as one JSON object a line.")
 @click.option("--watch", is_flag=True, help="Run again at each change of a file, as a branch of the run before.")
-@click.option("--since", metavar="RUN", help="Take over what has not changed since an earlier run, such as `last`.")
+@click.option(
+    "--since",
+    metavar="RUN",
+    shell_complete=complete_run,
+    help="Take over what has not changed since an earlier run, such as `last`.",
+)
 @on_doubt_option
 @click.option("--trust", is_flag=True, help="With `--since`: also from a journal that this machine has not signed.")
 @click.option("--no-precalculate", is_flag=True, hidden=True)

@@ -10,9 +10,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import click
 import pexpect
 import pytest
 
+from koi_lang.cli import koi
 from koi_lang.cli.completing.shells import SHELLS
 from tests import forks
 from tests.projects import Project
@@ -158,3 +160,18 @@ def test_the_shell_of_the_person_is_taken(name: str, project: Project) -> None:
     assert (known.stdout, known.stderr) == (project.koi("completion", name).stdout, "")
     assert (2, "") == (other.returncode, other.stdout)
     assert "`koi completion bash`" in other.stderr
+
+
+def test_programs_are_completed_wherever_they_stand() -> None:
+    """An argument called `file`, `files` or `paths` of any command offers programs."""
+    context = click.Context(koi)
+    commands = {name: koi.get_command(context, name) for name in koi.list_commands(context)}
+    kinds = {
+        name: {item.type for item in argument.shell_complete(context, "")}
+        for name, each in commands.items()
+        for argument in (each.params if each else [])
+        if argument.name in ("file", "files", "paths")
+    }
+
+    assert len(kinds) > 8
+    assert {} == {name: found for name, found in kinds.items() if found != {"koi"}}

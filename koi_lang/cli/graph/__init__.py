@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from koi_lang.cli.completing.values import complete_program
 from koi_lang.cli.graph.formats import FORMATS
 from koi_lang.compiler.program_graph import graph_of
 from koi_lang.diagnostics import CompileError
@@ -11,7 +12,7 @@ from koi_lang.program import build
 
 
 @click.command()
-@click.argument("file")
+@click.argument("file", shell_complete=complete_program)
 @click.option("--format", "kind", type=click.Choice(list(FORMATS)), default="mermaid", help="`mermaid` by default.")
 def command(file: str, kind: str) -> None:
     """Draw FILE and what it leads to: agents, teams, roles with their permissions, skills, MCP servers, whom the model
