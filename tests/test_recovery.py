@@ -8,6 +8,7 @@ from random import Random
 
 import pytest
 
+from koi_lang.compiler import nodes as n
 from koi_lang.compiler.compile import check_program
 from koi_lang.compiler.parser import MOST_PROBLEMS, parse
 from koi_lang.compiler.syntax_errors.scanner import scan
@@ -28,6 +29,8 @@ BROKEN = {
     "prompt": "prompt Rules 'Be brief.'",
     "statement": "console.log('go')",
 }
+# A program into which somebody types, cut off where an editor would look at it.
+TYPING = HERE / "messages" / "typing"
 HEAD = "role Worker { can execute, can delegate }\n"
 CLEAN = sorted((HERE / "data" / "clean").glob("*.koi"))
 # What people and models put where it has no place.
@@ -231,3 +234,39 @@ def test_what_could_be_read_of_a_broken_program_is_analysed(tmp_path: Path) -> N
     assert checked.files == ()
     assert [file.table.names("agent") for file in checked.analysed] == [["Bob", "Ada"], []]
     assert list(checked.analysed[1].table.roles) == ["Worker"]
+
+
+def handlers(text: str) -> dict[str, list[str]]:
+    """The kinds of the steps of each handler of the agent `Lead`."""
+    program, _ = parse(Source("test.koi", text))
+    lead = next(node for node in program.declarations if isinstance(node, n.Agent) and node.name.name == "Lead")
+    found = (item for item in lead.items if isinstance(item, n.Handler))
+    return {handler.name.name: [type(step).__name__ for step in handler.body.statements] for handler in found}
+
+
+@pytest.mark.parametrize("path", sorted(TYPING.glob("statement_*.koi")), ids=lambda path: path.stem)
+def test_a_half_typed_step_keeps_what_stands_around_it(path: Path) -> None:
+    """While a step is typed, the steps before it and all other handlers are there for tools to work with."""
+    kept = handlers(path.read_text("utf-8"))
+
+    assert list(kept) == ["start", "second", "third"]
+    assert kept["start"][0] == "Variable"
+    assert (kept["second"], kept["third"]) == (["Playbook"], ["Variable", "Return"])
+
+
+@pytest.mark.parametrize("path", sorted(TYPING.glob("part_*.koi")), ids=lambda path: path.stem)
+def test_a_half_typed_part_keeps_the_other_parts(path: Path) -> None:
+    """While a part of an agent is typed, the others are there for tools to work with."""
+    kept = handlers(path.read_text("utf-8"))
+
+    assert kept.pop("hello", []) in ([], ["Variable"])
+    assert {name: len(steps) for name, steps in kept.items()} == {"start": 2, "second": 1, "third": 2}
+
+
+@pytest.mark.parametrize("path", sorted(TYPING.glob("top_*.koi")), ids=lambda path: path.stem)
+def test_a_half_typed_declaration_keeps_the_others(path: Path) -> None:
+    """While a declaration is typed, those before and behind it are there for tools to work with."""
+    program, _ = parse(Source("test.koi", path.read_text("utf-8")))
+
+    kept = {node.name.name for node in program.declarations if isinstance(node, n.Role | n.Agent | n.Team)}
+    assert kept >= {"Worker", "Adder", "Crew", "Lead", "Last"}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
+from functools import partial
+from operator import add
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.relocation import move_problem, move_span, relocate
@@ -27,16 +29,16 @@ class FileSection:
 
     def place(self, source: Source, start: int) -> FileSection:
         """The same text at another offset; nodes that are there already stay what they are."""
-        offset = start - self.span.start
-        problems = tuple(move_problem(problem, source, offset) for problem in self.problems)
-        if offset == 0:
+        move = partial(add, start - self.span.start)
+        problems = tuple(move_problem(problem, source, move) for problem in self.problems)
+        if start == self.span.start:
             return replace(self, problems=problems)
         return FileSection(
-            move_span(self.span, offset),
-            tuple(relocate(declaration, offset) for declaration in self.declarations),
+            move_span(self.span, move),
+            tuple(relocate(declaration, move) for declaration in self.declarations),
             problems,
-            tuple(move_span(gap, offset) for gap in self.gaps),
-            None if self.failed is None else self.failed + offset,
+            tuple(move_span(gap, move) for gap in self.gaps),
+            None if self.failed is None else move(self.failed),
         )
 
 

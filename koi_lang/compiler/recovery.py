@@ -1,38 +1,34 @@
-"""A broken piece of a program to what of it can be read: the smallest step around each problem is blanked."""
+"""A broken part of a program to what of it can be read: the smallest step around each problem is left out."""
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import pairwise
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.lalr import Parsed
-from koi_lang.compiler.relocation import move_problem
-from koi_lang.compiler.syntax_errors.scanner import Scan, ScannedToken, scan
+from koi_lang.compiler.layout import balance
+from koi_lang.compiler.open_texts import open_text
+from koi_lang.compiler.relocation import move_problem, relocate
+from koi_lang.compiler.source_steps import BOUNDARIES, SourceSteps
+from koi_lang.compiler.syntax_errors.scanner import scan
 from koi_lang.diagnostics import Diagnostic
 from koi_lang.source import Source, Span
 
-# Words and marks that go on with the step before them, and that need another piece behind them.
-CONTINUING = frozenset("else catch except finally of in instanceof timeout fails".split())
-OPEN_WORDS = frozenset("const let var return await new typeof throw send in of instanceof delete".split())
-ENDING = frozenset((")", "]", "}", "`", ";", "++", "--"))
-BOUNDARIES = frozenset(("{", "}", ";"))
-ENDED = frozenset(("}", ")", ";"))
-STARTING = frozenset(("{", "[", "(", "`", "!", "++", "--", "@", "#", "...", "$"))
-# Words behind which braces hold an object.
-BEFORE_OBJECT = frozenset("return throw in of typeof await case instanceof default const let var".split())
-DECLARATIONS = frozenset(
-    "import package role team agent skill mcp prompt run test eval export class interface enum".split()
-)
 # The file is none of ours, so nothing in it is looked for.
 OTHER_FORMAT = "E0122"
 # Problems of a word or mark that can be left out alone.
-SUPERFLUOUS = frozenset({"E0148", "E0603"})
+SUPERFLUOUS = frozenset({"E0129", "E0148", "E0603"})
 UNRECOGNISED = "E0101"
+UNCLOSED = "E0131"
 # What is said of a step that one before it reaches into, for want of its end.
 DANGLING = frozenset({"E0171", "E0172", "E0183", "E0193"})
+# What is said of a step that stands outside, as the block before it was closed too early.
+OUTSIDE = frozenset({"E0123", "E0125", "E0153"})
 MOST_ATTEMPTS = 60
 # How much is read again at most, in characters: large declarations are given up sooner.
 MOST_READ = 1_000_000
@@ -49,6 +45,14 @@ class Recovered:
     gaps: list[Span] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """Something that is done to a text so that it can be read: a part is left out, or a block is ended."""
+
+    gap: Span
+    ends: int = 0
+
+
 def recover(source: Source, span: Span, first: Diagnostic, attempt: Attempt, most: int) -> Recovered:
     """Read a part of a source again and again, each time without the step that could not be read.
 
@@ -58,52 +62,132 @@ def recover(source: Source, span: Span, first: Diagnostic, attempt: Attempt, mos
         attempt: reads a part of a source, up to the first problem.
         most: problems to report.
     """
-    found = scan(source.text, span)
     if first.code == OTHER_FORMAT:
         return Recovered((), [first], [span])
-    if found.unclosed or found.stray or any(piece.kind == "unclosed" for piece in found.pieces):
-        return Recovered((), [first], [span])
-    return _Recovery(source, span, found, attempt).run(first, most)
+    return _Recovery(source, span, attempt).run(first, most)
 
 
 class _Recovery:
-    def __init__(self, source: Source, span: Span, found: Scan, attempt: Attempt) -> None:
+    def __init__(self, source: Source, span: Span, attempt: Attempt) -> None:
         self.source, self.span, self.attempt = source, span, attempt
-        self.steps = _SourceSteps(found)
-        self.text = source.text
+        self.text = _EditedText(source.text)
+        self.steps = self._find_steps()
         self.problems: list[Diagnostic] = []
         self.gaps: list[Span] = []
+        # Where texts without an end stood.
+        self.cuts: list[Span] = []
+        # The end of a block that was put in, if reading got to there.
+        self.missing_end: int | None = None
+        self.attempts = min(MOST_ATTEMPTS, max(2, MOST_READ // max(1, span.end - span.start)))
 
     def run(self, problem: Diagnostic | None, most: int) -> Recovered:
         """Go on until there is no problem, or nothing smaller than the whole that could be left out."""
         declarations: Sequence[n.Declaration] = ()
-        attempts = min(MOST_ATTEMPTS, max(2, MOST_READ // max(1, self.span.end - self.span.start)))
-        while problem is not None and attempts > 0:
-            region = self._region(problem, most)
-            if region is None or region in self.gaps:
+        while problem is not None and self.attempts > 0:
+            changes = self._changes(problem, most)
+            if not changes:
                 break
-            self._blank(region)
-            parsed = self.attempt(Source(self.source.path, self.text), self.span)
-            declarations, problem = parsed.declarations, parsed.problem
-            attempts -= 1
+            declarations, problem = self._try(changes, problem)
         if problem is None:
             return Recovered(declarations, self.problems, self.gaps)
         return Recovered((), self.problems, [self.span])
 
-    def _region(self, problem: Diagnostic, most: int) -> Span | None:
-        """What to leave out because of a problem, which is reported unless a gap has caused it; None for all of it."""
+    def _try(self, changes: list[_Change], problem: Diagnostic) -> tuple[Sequence[n.Declaration], Diagnostic | None]:
+        """Read without the problem: the first change counts after which reading gets behind it, else the last."""
+        before, gaps = self.text, self.gaps
+        for number, change in enumerate(changes, start=1):
+            self.text, self.gaps = before, gaps
+            self._make(change)
+            declarations, following = self._read()
+            is_better = following is None or following.place.span.start > problem.place.span.start
+            if is_better or number == len(changes):
+                break
+        self.steps = self._find_steps()
+        return declarations, following
+
+    def _read(self) -> tuple[Sequence[n.Declaration], Diagnostic | None]:
+        self.attempts -= 1
+        text, end = self.text, self.span.end + len(self.text.ends)
+        parsed = self.attempt(Source(self.source.path, text.with_ends), Span(self.span.start, end))
+        problem = parsed.problem
+        self.missing_end = None if parsed.failed is None else text.end_at(parsed.failed)
+        if problem is not None:
+            return (), move_problem(problem, self.source, text.original)
+        if not text.ends:
+            return parsed.declarations, None
+        return [relocate(declaration, text.original) for declaration in parsed.declarations], None
+
+    def _find_steps(self) -> SourceSteps:
+        text = self.text
+        found = scan(text.with_ends, Span(self.span.start, self.span.end + len(text.ends)))
+        pieces = [piece._replace(span=Span(*map(text.original, piece.span))) for piece in found.pieces]
+        return SourceSteps(balance(replace(found, pieces=pieces), text.blanked, self.span.end))
+
+    def _changes(self, problem: Diagnostic, most: int) -> list[_Change]:
+        """What may be done about a problem, which is reported unless a gap has caused it; nothing: all is left out."""
         touched = next((gap for gap in reversed(self.gaps) if self._is_caused_by(gap, problem)), None)
         if touched is not None:
-            return self.steps.around(touched)
+            return self._leave_out(self.steps.around(touched))
         cause = self._reaching(problem)
         if cause is not None:
-            return cause
-        if len(self.problems) == most:
-            return None
-        self.problems.append(move_problem(problem, self.source))
+            return self._leave_out(cause)
+        if self.missing_end is not None:
+            return self._leave_out(self.steps.last_step(self.missing_end))
+        if not self._is_cut_off(problem):
+            if len(self.problems) == most or problem in self.problems:
+                return []
+            self.problems.append(problem)
+        return [change for change in self._options(problem) if change.gap not in self.gaps]
+
+    def _leave_out(self, region: Span | None) -> list[_Change]:
+        return [] if region is None or region in self.gaps else [_Change(region)]
+
+    def _options(self, problem: Diagnostic) -> Iterator[_Change]:
+        place = problem.place.span
+        cut = open_text(problem.code, self.text.blanked, place, self.span.end)
+        if cut is not None:
+            region = self._without_end(cut)
+            if region is not None:
+                yield _Change(region)
+            return
         if problem.code in SUPERFLUOUS:
-            return problem.place.span
-        return self.steps.step(problem.place.span)
+            yield _Change(place)
+            return
+        end = self.steps.block_end(place.start) if problem.code == UNCLOSED else None
+        if end is not None:
+            yield _Change(Span(end, end), self.steps.ends_with(place.start, end))
+        if problem.code in OUTSIDE:
+            closer = self.steps.before(place.start)
+            if closer is not None and closer.text == "}":
+                yield _Change(closer.span)
+        step = self.steps.step(place)
+        if step is not None and step.start == place.start:
+            before = self.steps.step_before(place.start)
+            if before is not None:
+                yield _Change(before)
+        if step is not None:
+            yield _Change(step)
+
+    def _without_end(self, cut: Span) -> Span | None:
+        """The step that a text without an end belongs to; None where it is all there is."""
+        self.cuts.append(cut)
+        self.text = self.text.blank(cut)
+        self.steps = self._find_steps()
+        before = self.steps.pieces[self.steps.at(cut.start)] if self.steps.pieces else None
+        is_beside = before is not None and "\n" not in self.text.blanked[before.span.end : cut.start]
+        if before is None or not is_beside or before.text in BOUNDARIES:
+            return cut
+        step = self.steps.step(before.span)
+        return None if step is None else Span(min(step.start, cut.start), max(step.end, cut.end))
+
+    def _is_cut_off(self, problem: Diagnostic) -> bool:
+        """Whether a block has no end because it was left out with a text that has none."""
+        end = self.steps.block_end(problem.place.span.start) if problem.code == UNCLOSED else None
+        if end is None:
+            return False
+        inside = Span(problem.place.span.start, end)
+        cuts = (self.source.text[slice(*cut)] for cut in self.cuts if inside.encloses(cut))
+        return any("}" in cut or cut.startswith('"""') for cut in cuts)
 
     def _reaching(self, problem: Diagnostic) -> Span | None:
         """The step before a gap, where a problem behind the gap shows that it was the one without an end."""
@@ -115,125 +199,53 @@ class _Recovery:
         return None if step is None else step.to(gap)
 
     def _is_caused_by(self, gap: Span, problem: Diagnostic) -> bool:
+        if gap.start == gap.end:
+            return False
         at = problem.place.span.start
         following = self.steps.after(gap.end)
-        may_follow = problem.code == UNRECOGNISED or (following is not None and self.text[following] == "}")
+        is_closed = following is not None and self.text.blanked.startswith("}", following)
+        may_follow = problem.code == UNRECOGNISED or is_closed
         return gap.start <= at <= gap.end or (may_follow and following == at)
 
-    def _blank(self, region: Span) -> None:
-        self.gaps = [gap for gap in self.gaps if not region.encloses(gap)] + [region]
-        blank = re.sub(r"[^\n]", " ", self.text[region.start : region.end])
-        self.text = self.text[: region.start] + blank + self.text[region.end :]
+    def _make(self, change: _Change) -> None:
+        self.gaps = [gap for gap in self.gaps if not change.gap.encloses(gap)] + [change.gap]
+        self.text = self.text.end_blocks(change.gap.end, change.ends) if change.ends else self.text.blank(change.gap)
 
 
-class _SourceSteps:
-    """The pieces of a text as steps: statements of blocks, items of agents, declarations."""
+@dataclass(frozen=True)
+class _EditedText:
+    """A text in which parts are blank, and blocks without an end have one.
 
-    def __init__(self, found: Scan) -> None:
-        self.pieces = found.pieces
-        self.closers = found.partners
-        self.parents = self._enclosing()
+    Attributes:
+        blanked: as long as the text was.
+        ends: where in it a `}` was put in, in order.
+    """
 
-    def _enclosing(self) -> list[int]:
-        """For every piece the opener of the innermost brackets around it; -1 outside of all."""
-        parents, opened = [], list[int]()
-        ends = {closer: opener for opener, closer in self.closers.items()}
-        for index in range(len(self.pieces)):
-            if index in ends:
-                opened.pop()
-            parents.append(opened[-1] if opened else -1)
-            if index in self.closers:
-                opened.append(index)
-        return parents
+    blanked: str
+    ends: tuple[int, ...] = ()
 
-    def at(self, offset: int) -> int:
-        """The piece at an offset, or the one before it."""
-        return max(0, bisect_right(self.pieces, offset, key=lambda piece: piece.span.start) - 1)
+    @cached_property
+    def with_ends(self) -> str:
+        """The text with what was put in."""
+        parts = (self.blanked[start:end] for start, end in pairwise((0, *self.ends, len(self.blanked))))
+        return "}".join(parts)
 
-    def after(self, offset: int) -> int | None:
-        """Where the first piece behind an offset begins."""
-        index = bisect_right(self.pieces, offset - 1, key=lambda piece: piece.span.start)
-        return self.pieces[index].span.start if index < len(self.pieces) else None
+    def original(self, offset: int) -> int:
+        """The offset in the original text for one in the edited text."""
+        # The number of ends before it: each stands as many places further behind as there are others before it.
+        number = bisect_left(range(len(self.ends)), offset, key=lambda index: self.ends[index] + index)
+        return offset - number
 
-    def before(self, offset: int) -> ScannedToken | None:
-        """The piece before the one at an offset."""
-        index = self.at(offset) - 1
-        return self.pieces[index] if index >= 0 else None
+    def end_at(self, offset: int) -> int | None:
+        """Where the `}` was put in that stands at an offset in the edited text; None if there is none."""
+        original = self.original(offset)
+        return original if self.original(offset + 1) == original else None
 
-    def step(self, place: Span) -> Span | None:
-        """The smallest step, or steps, that a place is in; None where these are all there is."""
-        if not self.pieces:
-            return None
-        first, last = self.at(place.start), self.at(max(place.start, place.end - 1))
-        block = self._block_of(first)
-        while block != -1 and not self.closers[block] >= last:
-            block = self._block_of(block)
-        return self._run(block, first, last)
+    def blank(self, region: Span) -> _EditedText:
+        """The text without a part of it."""
+        blank = re.sub(r"[^\n]", " ", self.blanked[region.start : region.end])
+        return replace(self, blanked=self.blanked[: region.start] + blank + self.blanked[region.end :])
 
-    def around(self, gap: Span) -> Span | None:
-        """The next larger piece: all of the block that a gap is in, or the step that the block belongs to."""
-        index = self.at(gap.start)
-        block = self._block_of(index)
-        if block == -1:
-            return None
-        inside = Span(self.pieces[block].span.end, self.pieces[self.closers[block]].span.start)
-        if gap.encloses(inside):
-            return self._run(self._block_of(block), block, block)
-        return inside
-
-    def _block_of(self, index: int) -> int:
-        """The opener of the innermost block around a piece; -1 outside of all."""
-        opener = self.parents[index]
-        while opener != -1 and not self._is_block(opener):
-            opener = self.parents[opener]
-        return opener
-
-    def _is_block(self, opener: int) -> bool:
-        """Whether braces hold steps rather than fields of an object."""
-        if self.pieces[opener].text != "{":
-            return False
-        before = self.pieces[opener - 1] if opener else None
-        if before is None or before.text in (";", "{", "}", ")", "]", "=>"):
-            return True
-        return before.kind == "text" or (before.kind == "word" and before.text not in BEFORE_OBJECT)
-
-    def _run(self, block: int, first: int, last: int) -> Span | None:
-        """The steps of a block that two pieces are in, from the first to the last."""
-        inside = self._siblings(block)
-        starts = [index for number, index in enumerate(inside) if not number or self._begins(inside[number - 1], index)]
-        begin = max((index for index in starts if index <= first), default=starts[0] if starts else first)
-        following = min((index for index in starts if index > last), default=None)
-        if begin == starts[0] and following is None and block == -1:
-            return None
-        end = max((index for index in inside if following is None or index < following), default=last)
-        return Span(self.pieces[begin].span.start, self.pieces[end].span.end)
-
-    def _siblings(self, block: int) -> list[int]:
-        """The pieces directly in a block, with the openers but not the insides of other brackets."""
-        index = block + 1
-        end = len(self.pieces) if block == -1 else self.closers[block]
-        found = []
-        while index < end:
-            found.append(index)
-            index = self.closers.get(index, index)
-            if index != found[-1]:
-                found.append(index)
-            index += 1
-        return found
-
-    def _begins(self, before: int, index: int) -> bool:
-        """Whether a step begins with a piece, given the one before it in the same block."""
-        last, piece = self.pieces[before], self.pieces[index]
-        has_ended = piece.fresh or last.text in ENDED or last.kind in ("text", "triple")
-        if self.parents[index] == -1:
-            return has_ended and piece.text.lower() in DECLARATIONS and last.text.lower() != "export"
-        if last.text == ";":
-            return True
-        if piece.text in CONTINUING or _is_open(last) or (piece.kind == "mark" and piece.text not in STARTING):
-            return False
-        return piece.fresh or (last.text == "}" and piece.kind == "word" and piece.text != "while")
-
-
-def _is_open(piece: ScannedToken) -> bool:
-    """Whether a step cannot end with a piece."""
-    return piece.text in OPEN_WORDS if piece.kind == "word" else piece.kind == "mark" and piece.text not in ENDING
+    def end_blocks(self, offset: int, number: int) -> _EditedText:
+        """The text with so many blocks ended at an offset."""
+        return replace(self, ends=tuple(sorted((*self.ends, *[offset] * number))))

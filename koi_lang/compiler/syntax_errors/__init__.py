@@ -25,6 +25,7 @@ from koi_lang.compiler.syntax_errors import (
     permissions,
     strings,
     test_blocks,
+    unfinished,
 )
 from koi_lang.compiler.syntax_errors.context import Failure, Surroundings, SyntaxHelp, failure_of
 from koi_lang.diagnostics import Diagnostic, LabeledSpan, replacement
@@ -34,6 +35,7 @@ ORDER = (
     *strings.HINTS,
     *characters.HINTS,
     *brackets.HINTS,
+    *unfinished.HINTS,
     *files.FIRST,
     *missing.HINTS,
     *branches.HINTS,

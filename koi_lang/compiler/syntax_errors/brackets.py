@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from koi_lang.compiler.syntax_errors.context import Failure, Hint, SyntaxHelp, hint
 from koi_lang.compiler.syntax_errors.files import DECLARATIONS, ITEMS
 from koi_lang.compiler.syntax_errors.scanner import CLOSERS, ScannedToken
@@ -153,12 +155,25 @@ def _culprit(failure: Failure) -> int | None:
     """The opener that has no closer, if the failure shows that there is one."""
     opened = {failure.at(frame.start) for frame in failure.frames}
     unclosed = [index for index in failure.scan.unclosed if index in opened and index < failure.index]
-    if not unclosed or not _is_boundary(failure, failure.scan.pieces[unclosed[-1]]):
+    if not unclosed:
         return None
+    if not _is_boundary(failure, failure.scan.pieces[unclosed[-1]]):
+        return _find_left(failure, sorted(opened))
     innermost = failure.scan.pieces[unclosed[-1]]
     if innermost.text != "{" or _line_start(failure, innermost.span) == _line_start(failure, failure.span):
         return unclosed[-1]
     return _find_shifted(failure, unclosed[0])
+
+
+def _find_left(failure: Failure, opened: Sequence[int]) -> int | None:
+    """The innermost bracket, if it has no closer of its own and the line of the failure is not indented any deeper."""
+    if not opened:
+        return None
+    piece, partner = failure.scan.pieces[opened[-1]], failure.scan.partners.get(opened[-1])
+    line, indent = _line_start(failure, failure.span), _indentation(failure, piece.span)
+    is_left = line > piece.span.start and _indentation(failure, failure.span) <= indent and failure.word(-1) != ","
+    is_own = partner is not None and _indentation(failure, failure.scan.pieces[partner].span) >= indent
+    return opened[-1] if is_left and not is_own else None
 
 
 def _find_shifted(failure: Failure, outermost: int) -> int:

@@ -135,7 +135,7 @@ def failure_of(source: Source, error: UnexpectedInput, read: Span, around: Surro
     token = getattr(error, "token", None)
     at = read.end if token is not None and token.type == "$END" else error.pos_in_stream or 0
     end = len(source.text)
-    found = scan(source.text, Span(read.start, end), at + LOOK_AHEAD)
+    found = scan(source.text, read, at + LOOK_AHEAD, end)
     stack = getattr(error, "state", None)
     values: Sequence[Any] = stack.value_stack if stack is not None else ()
     expected = getattr(error, "expected", None) or getattr(error, "allowed", None) or ()

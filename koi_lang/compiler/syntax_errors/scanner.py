@@ -55,18 +55,21 @@ class Scan:
     stray: Sequence[int]
 
 
-def scan(text: str, span: Span, last: int | None = None) -> Scan:
+def scan(text: str, span: Span, last: int | None = None, ahead: int = 0) -> Scan:
     """Read a text from left to right in linear time; a literal that never ends takes the rest of it.
 
     Args:
         text: the whole source.
         span: the part of it that is read.
         last: where to stop reading, if not at its end.
+        ahead: the end of the text behind the part, which is read, too; no literal of the part reaches into it.
     """
     scanner = _Scanner(text, span.end)
-    at, end = span.start, span.end if last is None else min(last, span.end)
-    while at < end:
-        at = scanner.step(at)
+    at = span.start
+    for end in (span.end, ahead):
+        scanner.end = end
+        while at < (end if last is None else min(last, end)):
+            at = scanner.step(at)
     return Scan(scanner.pieces, scanner.partners, sorted(scanner.unclosed + scanner.waiting), scanner.stray)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 from koi_lang.compiler.syntax_errors.context import Failure, Hint, SyntaxHelp, hint
 from koi_lang.compiler.syntax_errors.scanner import ScannedToken
@@ -42,7 +43,7 @@ def triple(failure: Failure) -> SyntaxHelp | None:
         return None
     help = 'close the text with `"""` where it ends.'
     message = "this text in triple quotes is never closed"
-    return SyntaxHelp(message, _opener(piece, 3), help, "it begins here", _end(piece, 3))
+    return SyntaxHelp(message, _opener(piece, 3), help, "it begins here", _end(failure, piece, 3))
 
 
 def _unclosed_triple(failure: Failure) -> ScannedToken | None:
@@ -50,8 +51,9 @@ def _unclosed_triple(failure: Failure) -> ScannedToken | None:
     for offset in failure.same_line():
         if (piece := failure.piece(offset)).kind == "triple" and _has_swallowed(piece):
             return piece
-    last = failure.scan.pieces[-1] if failure.scan.pieces else failure.piece()
-    if last.kind != "unclosed" or not last.text.startswith('"""'):
+    open_pieces = (piece for piece in reversed(failure.scan.pieces) if piece.kind == "unclosed")
+    last = next((piece for piece in open_pieces if piece.text.startswith('"""')), None)
+    if last is None or _swallowing_text(failure) is not None:
         return None
     fenced = (piece for piece in failure.scan.pieces if piece.kind == "triple" and _has_swallowed(piece))
     culprit = next(fenced, last)
@@ -76,7 +78,7 @@ def open_quote(failure: Failure) -> SyntaxHelp | None:
     if piece is None:
         return None
     help = f"write `{piece.text[0]}` where the text ends."
-    return SyntaxHelp("this text is never closed", _opener(piece, 1), help, "it begins here", _end(piece, 1))
+    return SyntaxHelp("this text is never closed", _opener(piece, 1), help, "it begins here", _end(failure, piece, 1))
 
 
 def _unclosed_text(failure: Failure) -> ScannedToken | None:
@@ -87,7 +89,19 @@ def _unclosed_text(failure: Failure) -> ScannedToken | None:
     for offset in failure.same_line():
         if (piece := failure.piece(offset)).kind == "text" and _has_swallowed(piece):
             return piece
+    swallowing = _swallowing_text(failure)
+    if swallowing is not None:
+        return swallowing
     return here if here.kind == "unclosed" and here.text[0] in "\"'" and not here.text.startswith('"""') else None
+
+
+def _swallowing_text(failure: Failure) -> ScannedToken | None:
+    """A text before the failure that took the first of three quotes as its end."""
+    pieces = failure.scan.pieces[: failure.index]
+    for piece, following in pairwise(pieces):
+        if piece.kind == "text" and following.text[:2] == '""' and piece.span.end == following.span.start:
+            return piece if _has_swallowed(piece) else None
+    return None
 
 
 @hint(HINTS, "E0199")
@@ -215,12 +229,13 @@ def _opener(piece: ScannedToken, length: int) -> Span:
     return Span(piece.span.start, piece.span.start + length)
 
 
-def _end(piece: ScannedToken, width: int) -> tuple[tuple[Span, str], ...]:
+def _end(failure: Failure, piece: ScannedToken, width: int) -> tuple[tuple[Span, str], ...]:
     """The further place of a text that is not closed: what was taken as its end."""
     if piece.kind != "unclosed":
         return ((Span(piece.span.end - width, piece.span.end), "this was taken as its end"),)
     last = piece.span.start + max(width, len(piece.text.rstrip()))
-    return ((Span(last - 1, last), "the program ends here"),)
+    label = "the program ends here" if piece.span.end == failure.end else "nothing ends it up to here"
+    return ((Span(last - 1, last), label),)
 
 
 def _has_swallowed(piece: ScannedToken) -> bool:
