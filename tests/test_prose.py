@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from time import process_time
 
 import pytest
 
@@ -135,3 +136,19 @@ def test_fixes_mend_what_is_wrong() -> None:
 
     assert {"E0621", "E0622", "E0623", "E0627"} <= mended
     assert left == []
+
+
+@pytest.mark.parametrize(
+    "piece", ['Print "<name> ', "Ask the reviewer to look.\n", "store a ", "{ ", "Do it, and then "]
+)
+def test_long_playbooks_take_proportional_time(piece: str) -> None:
+    """Four times as much prose takes hardly more than four times as long, and a fault is told once."""
+    program = 'role Clerk { can execute } agent Keeper : Clerk { on work() { playbook """%s""" } }'
+
+    def measure_s(count: int) -> float:
+        start = process_time()
+        assert len(diagnostics_of_text(program % (piece * count), {})) <= 2
+        return process_time() - start
+
+    measure_s(1)
+    assert measure_s(2000) < 12 * max(measure_s(500), 0.02)

@@ -42,7 +42,7 @@ def asked_without_team(file: Analysis, report: Report) -> None:
 
     An agent delegates to members of the teams that it uses, else of those that it belongs to; without one, nobody but
     the person at the terminal is there. Found are members and agents of the program that are in other teams, and
-    helpers such as a reviewer where there is no team at all, in English and Spanish.
+    helpers such as a reviewer where there is no team at all, in English and Spanish. One message an agent and name.
 
     Wrong:
 
@@ -60,11 +60,15 @@ def asked_without_team(file: Analysis, report: Report) -> None:
         }
     """
     abilities = report.program.for_file(abilities_of, file)
+    seen: set[tuple[n.Agent, str]] = set()
     for text, everybody in report.program.for_file(asked_in, file).items():
         members = abilities[text.agent].members
         if members is None:
             continue
         for asked in everybody:
+            if (text.agent, asked.who) in seen:
+                continue
+            seen.add((text.agent, asked.who))
             team = _team_with(asked.who, report.program)
             if asked.who in members or not (team or (asked.is_helper and not members)):
                 continue

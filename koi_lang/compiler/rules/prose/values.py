@@ -64,16 +64,22 @@ def _personal(text: PlaybookText, report: Report) -> Iterator[Unbrought]:
     payload = payload_names(text.around, text.file, report.program)
     if not text.is_whole or payload is None:
         return
-    words = read_words()["values"]
+    words, whole = read_words()["values"], text.text.value
     known = " ".join(CAPITAL.sub(" ", name) for name in (*payload, *fields_of(text.agent)))
-    for sentence in (each for each in text.sentences if not each.is_negated):
+    brought = pattern(rf"\b{words['obtains']}\b|\?|\{{\{{").search(whole)
+    mentioned: dict[str, int] = {}
+    for sentence in (each for each in text.sentences if not each.is_negated and "{{" not in each.written):
+        if brought is not None and brought.start() < sentence.start:
+            return
         for start, end, thing in _uses(sentence, words):
-            before = text.text.value[: sentence.start + start]
-            may_know = "{{" in before + sentence.written or pattern(rf"\b{words['obtains']}\b|\?").search(before)
-            if not may_know and not _is_mentioned(thing, f"{before} {known}"):
+            at = sentence.start + start
+            if thing not in mentioned:
+                mentioned[thing] = _find_mention(thing, whole)
+            is_first = mentioned[thing] >= at and (brought is None or brought.start() >= at)
+            if is_first and _find_mention(thing, known) >= len(known):
                 asked = "it" if thing == "answer" else f"the {thing}"
                 help = f"ask for {asked} first, or take it from the payload: `{{{{args.…}}}}`."
-                yield sentence.start + start, sentence.start + end, f"the {thing}", help, None
+                yield at, sentence.start + end, f"the {thing}", help, None
 
 
 def _uses(sentence: PlaybookSentence, words: Mapping[str, str]) -> Iterator[tuple[int, int, str]]:
@@ -93,8 +99,8 @@ def _uses(sentence: PlaybookSentence, words: Mapping[str, str]) -> Iterator[tupl
             yield *found.span(), last["what"]
 
 
-def _is_mentioned(thing: str, text: str) -> bool:
-    """Whether a thing is spoken of, in one form or another."""
-    return any(
-        re.search(rf"\b{re.escape(word[:6])}", text, re.IGNORECASE) for word in re.findall(r"[^\W\d_]{3,}", thing)
-    )
+def _find_mention(thing: str, text: str) -> int:
+    """Where a thing is spoken of first, in one form or another; the end of the text where it is not."""
+    words = (re.escape(word[:6]) for word in re.findall(r"[^\W\d_]{3,}", thing))
+    found = re.search(rf"\b(?:{'|'.join(words)})", text, re.IGNORECASE)
+    return len(text) if found is None else found.start()
