@@ -170,7 +170,7 @@ def test_programs_are_completed_wherever_they_stand() -> None:
         name: {item.type for item in argument.shell_complete(context, "")}
         for name, each in commands.items()
         for argument in (each.params if each else [])
-        if argument.name in ("file", "files", "paths")
+        if isinstance(argument, click.Argument) and argument.name in ("file", "files", "paths")
     }
 
     assert len(kinds) > 8
