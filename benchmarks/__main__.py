@@ -16,6 +16,7 @@ from benchmarks import (
     debugging,
     editing,
     editors,
+    formatting,
     journal,
     mcp,
     playbooks,
@@ -30,6 +31,7 @@ from benchmarks.measuring import Figure
 
 SUBJECTS = {
     "compiling": compiling,
+    "formatting": formatting,
     "computing": computing,
     "starting": starting,
     "sending": sending,
