@@ -140,6 +140,13 @@ def test_it_means_nothing_after_a_sentence_that_was_left_out() -> None:
     assert ended.notes == ("Write a poem about it", "Print it")
 
 
+def test_what_is_missing_is_named_as_it_was_written() -> None:
+    """A value in a list has no field to be called by, so its words are told."""
+    ended = play("Return { facts: [<fact>] }")
+
+    assert ended.notes == ("`fact` in: Return { facts: [<fact>] }",)
+
+
 def test_notes_are_told_once_and_as_they_come() -> None:
     """Each sentence for a model is reported once, however many requests a playbook takes."""
     told: list[str] = []

@@ -158,7 +158,7 @@ def _fill_member(key: str, value: Any, scene: RehearsalState, missing: list[str]
     except UnclearSentenceError:
         if missing is None:
             raise
-        missing.append(key or str(value))
+        missing.append(key or (value.words if isinstance(value, Reference) else str(value)))
         return None
 
 
