@@ -12,19 +12,32 @@ from typing import Any
 from koi_lang.dap.adapter import DapAdapter
 from koi_lang.dap.framing import LONGEST_HEAD
 from koi_lang.errors import UsageError, reason
+from koi_lang.runtime.concurrency.tasks import together
+from koi_lang.system.readable import read_when_ready
+
+READ_SIZE = 65536
 
 
 async def serve_stdio(defaults: Mapping[str, Any]) -> None:
     """Serve the client that has started this process."""
     stream, output = asyncio.StreamReader(limit=LONGEST_HEAD), sys.stdout.buffer
-    await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(stream), sys.stdin)
 
     def send(data: bytes) -> None:
         with suppress(BrokenPipeError):  # a client that is gone is noticed by reading
             output.write(data)
             output.flush()
 
-    await DapAdapter(send, defaults).serve(stream)
+    async with together() as group:
+        reading = group.create_task(_feed(stream, sys.stdin.fileno()))
+        await DapAdapter(send, defaults).serve(stream)
+        reading.cancel()
+
+
+async def _feed(stream: asyncio.StreamReader, descriptor: int) -> None:
+    """Hand on what comes in to its end; whatever standard input is, also a file or nothing."""
+    while data := await read_when_ready(descriptor, READ_SIZE):
+        stream.feed_data(data)
+    stream.feed_eof()
 
 
 async def serve_tcp(address: str, defaults: Mapping[str, Any], tell: Callable[[str], None]) -> None:

@@ -179,13 +179,6 @@ def cut(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-20])
 
 
-def age(path: Path) -> None:
-    """Have a journal be of a later version of Koi."""
-    first, *rest = path.read_text("utf-8").splitlines(keepends=True)
-    header = json.loads(first)
-    path.write_text(json.dumps({**header, "v": 99, "koi": 99, "format": 99}) + "\n" + "".join(rest), "utf-8")
-
-
 def test_a_torn_journal_is_replayed_as_far_as_it_goes(project: Project) -> None:
     """What is missing at its end is told, and everything before can be debugged."""
     path = write_team(project)
@@ -209,3 +202,14 @@ def test_a_changed_program_is_told(project: Project) -> None:
         assert client.stop() == "breakpoint 16 Lead.report"
         assert "has changed since the run was recorded" in client.output("important")
         assert client.variables()["args"] == "{ words: 6 }"
+
+
+def test_standard_input_may_be_nothing(project: Project) -> None:
+    """Where nobody sends anything, as with `</dev/null`, the session ends in order."""
+    words = [sys.executable, "-m", "koi_lang", "debug"]
+    done = subprocess.run(
+        words, cwd=project.folder, env=project.environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=60
+    )
+
+    assert (0, b"") == (done.returncode, done.stderr)
+    assert b'"event": "terminated"' in done.stdout
