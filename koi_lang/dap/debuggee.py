@@ -129,10 +129,8 @@ def _listen(channel: Channel, debugger: Debugger, host: ConsoleHost) -> None:
                 _end(debugger)
             case "evaluate" if not debugger.service.is_stopped and host.take_answer(str(given["expression"])):
                 channel.reply(request, {"result": "", "variablesReference": 0})
-            case _ if debugger.service.is_stopped:
-                debugger.service.requests.put(request)
             case _:
-                channel.refuse(request, UsageError("the program is running", help="Pause it first."))
+                debugger.service.submit(request)
     _end(debugger)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -70,6 +71,15 @@ class StopService:
     is_ending: bool = False
     inspection: Inspection | None = None
     decided: Intervention | None = None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def submit(self, request: Request) -> None:
+        """Have a request served by the thread of the run, which another thread may ask for while it is stopped."""
+        with self._lock:
+            if self.is_stopped:
+                self.requests.put(request)
+                return
+        self.channel.refuse(request, UsageError("the program is running", help="Pause it first."))
 
     def tell(self, text: str, category: str) -> None:
         """Show a text in the person's console."""
@@ -78,8 +88,9 @@ class StopService:
     def stop(self, reason: str, levels: list[Level], **about: str) -> None:
         """Stop, and serve the person until the run goes on. Raises KeyboardInterrupt where it is to end."""
         began = time.monotonic()
-        self.step, self.must_pause, self.is_stopped = None, False, True
+        self.step, self.must_pause = None, False
         self.inspection = Inspection(levels, may_change=not self.is_replay)
+        self.is_stopped = True
         self.channel.tell("stopped", reason=reason, **about)
         try:
             while not self._serve(self.requests.get()):
@@ -99,8 +110,20 @@ class StopService:
         except (KoiError, LookupError, TypeError, ValueError) as error:
             self.channel.refuse(request, error)
             return False
+        if goes_on:  # before the person hears of it, and asks for more
+            self._leave_stop()
         self.channel.reply(request, body)
         return goes_on
+
+    def _leave_stop(self) -> None:
+        """Take no more requests; what has come in is refused. Raises KeyboardInterrupt where the run is to end."""
+        with self._lock:
+            self.is_stopped = False
+        while not self.requests.empty():
+            late = self.requests.get()
+            if late is None:
+                raise KeyboardInterrupt
+            self.submit(late)
 
     def _answer(self, command: str, given: Mapping[str, Any]) -> tuple[Any, bool]:
         assert self.inspection is not None, "requests are served at a stop"
