@@ -13,6 +13,8 @@ from koi_lang.errors import UsageError, reason
 from koi_lang.resources import project_templates
 
 COMMON = "common"
+# What a folder that was cloned often has already.
+IGNORED = ".gitignore"
 # What `koi init` says of each template, in the order of the help.
 TEMPLATES = {
     "chat": "a conversation with one agent",
@@ -41,9 +43,14 @@ def command(name: str | None, template: str) -> None:
 
     It runs, and passes its test, without a key.
     """
+    if name is not None and not name.strip():
+        raise UsageError("the name is empty", help="Write `koi init NAME`, or `koi init` for the current folder.")
     folder = Path.cwd() if name is None else Path(name)
-    files = template_files(template)
+    files = dict(template_files(template))
     _require_free(folder, files)
+    if (folder / IGNORED).is_file():
+        click.echo(f"`{IGNORED}` is left as it is; it should list `.koi/` and `.env`", err=True)
+        del files[IGNORED]
     _write(folder, files)
     click.echo("\n".join(_next_steps(name, template, files)))
 
@@ -57,9 +64,14 @@ def template_files(template: str) -> Mapping[str, bytes]:
 
 def _require_free(folder: Path, files: Mapping[str, bytes]) -> None:
     """Raise UsageError when the folder cannot be one, or has one of the files."""
-    if folder.exists() and not folder.is_dir():
+    try:
+        is_file = folder.exists() and not folder.is_dir()
+    except OSError as error:
+        raise UsageError(f"`{folder}` cannot be a folder: {reason(error)}", help="Choose another name.") from error
+    if is_file:
         raise UsageError(f"`{folder}` is a file", help="Choose another name.")
-    taken = [name for name in files if (folder / name).exists() or (folder / name).is_symlink()]
+    there = [name for name in files if (folder / name).exists() or (folder / name).is_symlink()]
+    taken = [name for name in there if name != IGNORED or not (folder / name).is_file()]
     if taken:
         listed = ", ".join(f"`{name}`" for name in taken)
         raise UsageError(f"{listed} would be overwritten", help="Write `koi init NAME` to begin in a new folder.")

@@ -168,10 +168,17 @@ class InteractiveProgram:
         new = parts if has_restarted else parts[-1:]
         compiled = [(each, *self._check(each, texts)) for each in new]
         self._load({each: _code_of(tree, each) for each, _, tree, _ in compiled})
+        self._forget({each.path for each in self._parts} - {each.path for each in parts})
         self._parts = parts
         main = vars(sys.modules[PREFIX + part.path]).get("main")
         steps = () if main is None else (partial(_run_main, main),)
         return Entry(sorted(name for _, name in part.names), steps, compiled[-1][3], has_restarted)
+
+    def _forget(self, paths: set[str]) -> None:
+        """Have the modules of parts that are gone lead to nothing any more."""
+        for path in paths:
+            sys.modules.pop(PREFIX + path, None)
+            vars(self.module).pop(f"koi_{Path(path).stem}", None)
 
     def _load(self, codes: Mapping[_Part, CodeType]) -> None:
         """Make the modules of parts, which may import each other."""
@@ -184,6 +191,14 @@ class InteractiveProgram:
             setattr(self.module, f"koi_{modules[part].__name__}", modules[part])
 
     # ------------------------------------------------------------ statements
+
+    def declaration_of(self, name: str) -> str:
+        """The text of the declaration of a name that was typed; empty where there is none."""
+        for part in reversed(self._parts):
+            for _, text in _declaration_texts(part):
+                if name in {known for _, known in replace(part, text=text).names}:
+                    return text
+        return ""
 
     def kind_of(self, expression: str) -> str:
         """The kinds of values that an expression may give, as far as the compiler knows; nothing is computed.

@@ -27,6 +27,8 @@ AGENT, EVENT = "CommandLine", "step"
 PERMISSIONS = ("delegate", "call_mcp", "registry", "read", "write", "web_access")
 NOTHING = ("talk",)
 MOST_ATTEMPTS = 40
+# Marks behind which a value has to follow.
+OPERATORS = frozenset("+ - * / % ** = == != === !== < > <= >= && || ?? ? : , . ?. => += -= & | ^".split())
 WORD = re.compile(r"\bplaybook\b")
 
 
@@ -89,9 +91,11 @@ def split(source: Source) -> TypedCode:
 
 
 def is_unfinished(text: str) -> bool:
-    """Whether more has to follow: a bracket or a text is open."""
+    """Whether more has to follow: a bracket or a text is open, or an operator is the end."""
     found = scan(text, Span(0, len(text)))
-    return bool(found.unclosed) or any(piece.kind == "unclosed" for piece in found.pieces)
+    if found.unclosed or any(piece.kind == "unclosed" for piece in found.pieces):
+        return True
+    return bool(found.pieces) and found.pieces[-1].kind == "mark" and found.pieces[-1].text in OPERATORS
 
 
 def as_program(text: str, path: str, folder: str) -> str:

@@ -96,6 +96,25 @@ def test_a_folder_with_other_files_becomes_a_project(project: Project) -> None:
     assert {"README.md", *template_files("team")} == files_in(project.folder)
 
 
+def test_a_list_of_ignored_files_stays(project: Project) -> None:
+    """A folder that was cloned with a `.gitignore` becomes a project all the same."""
+    project.write(".gitignore", "mine\n")
+
+    made = project.koi("init")
+
+    assert (0, "`.gitignore` is left as it is; it should list `.koi/` and `.env`\n") == (made.returncode, made.stderr)
+    assert "mine\n" == (project.folder / ".gitignore").read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", ["", " ", "x" * 300])
+def test_a_name_that_is_none_is_refused(name: str, project: Project) -> None:
+    """With a message, and nothing is written."""
+    refused = project.koi("init", name)
+
+    assert (2, []) == (refused.returncode, list(project.folder.iterdir()))
+    assert "help: " in refused.stderr
+
+
 def test_a_link_is_not_followed(project: Project) -> None:
     """A link that leads nowhere is something that exists, so nothing is written through it."""
     (project.folder / "koi.toml").symlink_to(project.folder / "elsewhere.toml")

@@ -136,6 +136,53 @@ def test_questions_are_answered_by_the_next_line(project: Project) -> None:
     assert ["'Ada'"] == typed(project, asked, "Ada", "said.answer")
 
 
+def test_what_was_declared_again_is_there_once(project: Project) -> None:
+    """Neither `:names` nor `:audit` tells of what is gone."""
+    entries = [
+        "role W { can sing }",
+        "agent B : W { }",
+        "agent B : W { }",
+        "role W { can delegate }",
+        ":names",
+        ":audit",
+    ]
+
+    told = typed(project, *entries)
+
+    assert "agents: B" == told[0]
+    assert ["B : W { delegate }"] == [line for line in told if line.startswith("B : ")]
+
+
+def test_declarations_are_shown_by_type(project: Project) -> None:
+    """Types and skills as they were typed; a variable goes before an agent of its name, as in code."""
+    entries = ["type Q = { a: number }", ":type Q", "role W { can sing }", "agent v : W { }", "const v = 2", ":type v"]
+
+    assert ["type Q = { a: number }", "number"] == typed(project, *entries)
+
+
+def test_an_operator_wants_more(project: Project) -> None:
+    """A line that ends with one goes on in the next."""
+    assert ["3"] == typed(project, "let s = 1 +", "2", "s")
+
+
+def test_files_are_named_with_quotes_or_without(project: Project) -> None:
+    """A path with blanks, too."""
+    project.write("my echo.koi", ECHO)
+
+    assert ["Echo.chat(message: string)"] * 2 == typed(
+        project, ':load "my echo.koi"', ":type Echo.chat", ":load my echo.koi", ":type Echo.chat"
+    )
+
+
+def test_a_message_names_a_handler_where_there_are_several(project: Project) -> None:
+    """`@Agent.event text`; an empty message is none."""
+    project.write("echo.koi", ECHO)
+
+    told = typed(project, ":load echo.koi", "@Echo.chat hi", "@Echo")
+
+    assert ["hi!", "error: the message is empty"] == [line.strip("'") for line in told[:2]]
+
+
 def test_commands_are_listed_and_guessed(project: Project) -> None:
     """`:help` names each; one that does not exist gets a suggestion; `:quit` ends before what follows."""
     told = typed(project, ":help", ":tpye", ":quit", "1")

@@ -23,14 +23,14 @@ def describe(text: str, program: InteractiveProgram) -> str:
         raise UsageError("`:type` names nothing", help="Write `:type EXPRESSION`, or the name of an agent.")
     agents = {agent.about.name: agent for agent in declarations.agents_of(program.module)}
     name, _, event = text.partition(".")
-    agent = agents.get(name)
+    agent = None if text in program.variables else agents.get(name)
     if agent is not None and not event:
         return _agent_text(agent)
     if agent is not None and event in agent.about.handlers:
         return f"{text}{_signature(agent.about.handlers[event])}"
     if text in program.variables:
         return shape(program.variables[text])
-    return program.kind_of(text)
+    return program.declaration_of(text) or program.kind_of(text)
 
 
 def _agent_text(agent: type[Agent]) -> str:

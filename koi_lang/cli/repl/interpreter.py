@@ -35,6 +35,7 @@ COMMANDS = {
     ":load": "take in the declarations of a file: `:load main.koi`",
     ":quit": "end; so does Ctrl-D",
 }
+QUOTES = "\"'"
 MESSAGE = "@Agent text gives an agent a message"
 
 
@@ -121,8 +122,10 @@ class Interpreter:
 
     async def _message(self, text: str) -> None:
         name, _, said = text[1:].partition(" ")
-        agents = declarations.agents_of(self.program.module)
-        target = targets(agents, name)[0]
+        if not said.strip():
+            raise UsageError("the message is empty", help="Write `@Agent text`.")
+        agents, (name, _, event) = declarations.agents_of(self.program.module), name.partition(".")
+        target = targets(agents, name, event)[0]
         agent = next(agent for agent in agents if agent.about.name == target.agent)
 
         async def send(run: Run) -> Any:
@@ -167,7 +170,7 @@ def _import_of(path: str) -> str:
     """The statement that takes in a file. Raises UsageError where none is named."""
     if not path:
         raise UsageError("`:load` names no file", help="Write `:load FILE`.")
-    return f'import "{absolute(os.path.expanduser(path))}"'
+    return f'import "{absolute(os.path.expanduser(path.strip(QUOTES)))}"'
 
 
 @contextmanager
