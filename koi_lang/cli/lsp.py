@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from contextlib import redirect_stdout
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,10 +14,13 @@ from koi_lang.grants import permits
 from koi_lang.lazy import lazy_module
 from koi_lang.program.files import DiskFiles
 
+if TYPE_CHECKING:
+    from koi_lang.runtime.actions import lookup
+else:
+    lookup = lazy_module("koi_lang.runtime.actions.lookup")
+
 # The packages of the extra `lsp`, and what they stand on.
 NEEDED = frozenset({"pygls", "lsprotocol", "cattrs", "attrs"})
-# Loaded when an editor asks for lenses.
-lookup = lazy_module("koi_lang.runtime.actions.lookup")
 # What is offered only where there are outputs, skills in files, or plans.
 SOMETIMES = frozenset({"read_output", "read_skill", "propose_plan", "finish_step"})
 

@@ -7,9 +7,9 @@ from koi_lang.compiler.syntax_errors.files import DECLARATIONS, ITEMS
 from koi_lang.source import Span
 
 HINTS: list[Hint] = []
-# Words that need a name or a text behind them on their line.
 # What ends something, or has a message of its own.
 ENDED = frozenset(("}", ")", ";", "{", "", "amnesia"))
+# Words that need a name or a text behind them on their line.
 OPEN = frozenset(("const", "let", "var", "playbook", "use"))
 
 
@@ -32,7 +32,8 @@ def line_unfinished(failure: Failure) -> SyntaxHelp | None:
           on start() { console.log("go") }
         }
     """
-    for offset in (0, -1):
+    # Where the word before is all that was read, it is the beginning, and what stands above it is complete.
+    for offset in (0, -1) if len(failure.tail) > 1 else (0,):
         if _is_beginning(failure, offset) and failure.word(offset - 1) not in ENDED:
             return _unfinished_line(failure, offset - 1)
     if failure.piece(-1).fresh and failure.word(-2) in OPEN and failure.is_code and failure.piece(-1).kind == "word":
