@@ -102,6 +102,8 @@ def _next_steps(name: str | None, template: str, files: Mapping[str, bytes]) -> 
         "koi test": "runs the tests in main.test.koi",
         **dict([NEXT[template]]),
         "koi connect": "keeps the key of a model",
+        "koi docs editors": "brings it into your editor",
+        "koi docs debugging": "stops at a line, and steps back",
     }
     width = max(map(len, steps))
     enter = [] if name is None else [f"  cd {quote(name)}"]
