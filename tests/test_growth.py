@@ -52,8 +52,14 @@ def teams(n: int) -> str:
     return f"{ROLE}agent Main : Worker {{ {handler} }}\n{many_lines('team Team# { main: Main }', n)}\nrun Main.go({{}})"
 
 
-@pytest.mark.sampled(2)
-@pytest.mark.parametrize("program", [unknown_names, prompt_chain, else_ifs, teams])
+def playbooks(n: int) -> str:
+    """Agents with a playbook that names one of them."""
+    line = 'agent Main# : Worker { on go(args: Json) { playbook "Print Main0::go, then return { a: 1 }." } }'
+    return f"{ROLE}{many_lines(line, n)}\nrun Main0.go({{}})"
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("program", [unknown_names, prompt_chain, playbooks, else_ifs, teams])
 def test_checking_takes_linear_work(program: Callable[[int], str], tmp_path: Path) -> None:
     """Twice as many of something that programs can hold many of take twice as many calls, not four times."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import ChainMap, Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -88,20 +88,32 @@ def _count_words(file: Analysis, _: AnalysedProgram) -> Counter[str]:
 
 
 def _owners_of(file: Analysis, program: AnalysedProgram) -> dict[n.Agent, Mapping[str, NameOwner]]:
-    abilities = program.for_file(abilities_of, file)
-    return {agent: _owners(each) for agent, each in abilities.items()}
+    agents = _agent_owners(file)
+    return {agent: ChainMap(_owners(each), agents) for agent, each in program.for_file(abilities_of, file).items()}
 
 
-def _owners(abilities: Abilities) -> Mapping[str, NameOwner]:
-    """What a sentence may name a part of: the state, agents and members, skills and servers that the agent uses."""
-    agent, file = abilities.agent, abilities.file
-    found = {"state": NameOwner("field of the state", ".", tuple(fields_of(agent)))}
-    agents = {name: file.table.find("agent", name) for name in file.table.names("agent")}
-    named = {name: symbol.node for name, symbol in agents.items() if symbol is not None}
-    members = {key: member for key, (member, _) in (abilities.members or {}).items()}
-    for name, node in {**named, **members}.items():
-        if isinstance(node, n.Agent):
-            found[name] = NameOwner(f"event of `{name}`", "::", tuple(each.name.name for each in handlers(node)))
+def _agent_owners(file: Analysis) -> dict[str, NameOwner]:
+    """All agents that a file knows, which the sentences of each of them may name."""
+    found = {name: file.table.find("agent", name) for name in file.table.names("agent")}
+    nodes = {name: symbol.node for name, symbol in found.items() if symbol is not None}
+    return {name: _owner_of_events(name, node) for name, node in nodes.items() if isinstance(node, n.Agent)}
+
+
+def _agent_words(file: Analysis, _: AnalysedProgram) -> frozenset[str]:
+    """The names of all agents in lower case."""
+    return frozenset(map(str.lower, file.table.names("agent")))
+
+
+def _owner_of_events(name: str, agent: n.Agent) -> NameOwner:
+    return NameOwner(f"event of `{name}`", "::", tuple(each.name.name for each in handlers(agent)))
+
+
+def _owners(abilities: Abilities) -> dict[str, NameOwner]:
+    """What else a sentence may name a part of: the state, members, skills and servers that the agent uses."""
+    found = {"state": NameOwner("field of the state", ".", tuple(fields_of(abilities.agent)))}
+    for key, (member, _) in (abilities.members or {}).items():
+        if isinstance(member, n.Agent):
+            found[key] = _owner_of_events(key, member)
     for name, functions in abilities.functions.items():
         found[name] = NameOwner(f"function of `{name}`", ".", tuple(each.name for each in functions if each.name))
     for name, tools in abilities.tools.items():
@@ -131,11 +143,11 @@ def _find_dotted(text: PlaybookText, owners: Mapping[str, NameOwner]) -> Iterato
 def _find_members(text: PlaybookText, report: Report) -> Iterator[SlippedName]:
     """Those who are asked for something in plain words."""
     members = report.program.for_file(abilities_of, text.file)[text.agent].members or {}
-    known = {*members, *map(str.lower, text.file.table.names("agent"))} if members else set[str]()
+    agents = report.program.for_file(_agent_words, text.file)
     for asked in report.program.for_file(asked_in, text.file)[text] if members else ():
-        near = nearest(asked.who, members, alike=SLIP_IN_FOUR)
+        near = None if asked.who.lower() in members else nearest(asked.who, members, alike=SLIP_IN_FOUR)
         is_somebody = SOMEBODY.search(text.prose[asked.start : asked.name_start])
-        if is_somebody and len(asked.who) >= LEAST and asked.who.lower() not in known and near is not None:
+        if is_somebody and len(asked.who) >= LEAST and asked.who.lower() not in agents and near is not None:
             yield SlippedName(asked.who, asked.name_start, asked.name_end, "member of the team", near)
 
 
