@@ -23,7 +23,6 @@ LINK = re.compile(r"(!?)\[([^\]\n]*)\]\((?!\w+:|#)([^)\s#]+)(#[^)\s]*)?\)")
 FENCE = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 # A fence whose first line names a file, as tests of the manual know it.
 NAMED = re.compile(r"^```(\w+) +(\S+)$", re.MULTILINE)
-TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
 ROW = re.compile(r"^\| \[([^]]+)\]\(([^)]+)\) \| (.+) \|$", re.MULTILINE)
 SECTION = re.compile(r"^## (.+)$", re.MULTILINE)
 
