@@ -60,6 +60,9 @@ def test_the_wheel_holds_what_a_run_needs(installed: Installed) -> None:
         "koi_lang/cli/run.py",
         "koi_lang/llm/rehearsal/languages.toml",
         "koi_lang/stdlib_skills/skills/koi-programs/SKILL.md",
+        "koi_lang/web/static/vendor/VENDOR.toml",
+        "koi_lang/web/static/vendor/preact.js",
+        "koi_lang/web/static/vendor/licences/preact.txt",
     } | skills <= names
     assert not [name for name in names if name.startswith(("tests/", "benchmarks/"))]
 
