@@ -11,7 +11,7 @@ from koi_lang.sessions.calls import begin_main
 from koi_lang.sessions.errors import SessionError
 from koi_lang.sessions.held_call import HeldCall
 from koi_lang.sessions.session import Session
-from koi_lang.sessions.targets import handler_named, message_with_images, payload_for, say, usual_handler
+from koi_lang.sessions.targets import handler_for_message, handler_named, message_with_images, say
 
 
 @command(waits=True)
@@ -22,7 +22,7 @@ async def prompt(
     streaming_behavior: Literal["steer", "follow_up", ""] = "",
     images: list[Any] | None = None,
 ) -> Any:
-    """Give a message to a handler, `Agent.event`, as the text that it takes, else as `args.message`.
+    """Give a message to a handler, `Agent.event`, an agent or `.event`, as the text that it takes, else `args.message`.
 
     Without a name it goes to the handler that was called last, else to that of `koi chat`. Images, each
     `{"media_type", "data"}` with the bytes in base64, are shown to its model, and are `args.images`.
@@ -31,8 +31,7 @@ async def prompt(
     if session.call is not None and streaming_behavior:
         return say(session, said, streaming_behavior)
     session.require_idle()
-    agent, event = handler_named(session, name) if name else usual_handler(session)
-    return _begun(_begin(session, agent, event, payload_for(agent, event, said)))
+    return _begun(_begin(session, *handler_for_message(session, name, said)))
 
 
 @command(idle=True)

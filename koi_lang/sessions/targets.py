@@ -5,17 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from koi_lang.diagnostics import suggestion
-from koi_lang.errors import UsageError
 from koi_lang.llm.images import BadImageError, Image, require_few
 from koi_lang.llm.messages import Message, message_of
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.playbook.steering import PERSON, How
-from koi_lang.runtime.schema import signature_text, type_text
 from koi_lang.sessions.errors import SessionError
-from koi_lang.sessions.message_targets import target_of, targets
+from koi_lang.sessions.message_targets import MessageTarget, MessageTargetError, find_target, target_of
 from koi_lang.sessions.session import Session
 
-MOST_NAMED = 8
 # Of an image, as clients send it, and as programs and journals have it.
 FIELDS = frozenset({"media_type", "mediaType", "data", "type", "mimeType"})
 
@@ -40,38 +37,29 @@ def agent_named(session: Session, name: str) -> type[Agent]:
     return agents[name]
 
 
-def payload_for(agent: type[Agent], event: str, said: Message) -> Any:
-    """What a handler is given for a message, as in `koi chat`. Raises Refused when it takes none."""
-    handler = agent.about.handlers[event]
-    target = target_of(agent.about.name, handler)
-    if target is None:
-        help = f"Call it with `run_playbook`; it takes ({signature_text(handler.schema) or type_text(handler.schema)})."
-        raise SessionError("invalid_request", f"`{agent.about.name}.{event}` takes no message", help=help)
-    try:
-        return target.payload(said.text, said.images)
-    except UsageError as error:
-        raise SessionError("invalid_request", error.message, help=error.help) from error
+def handler_for_message(session: Session, name: str, said: Message) -> tuple[type[Agent], str, Any]:
+    """The handler that a message is for, and what it is given.
 
+    Without a name it is the handler that was called last, if it takes messages, else the one that the program decides.
 
-def usual_handler(session: Session) -> tuple[type[Agent], str]:
-    """The handler that was called last, if it takes messages, else that of `koi chat`, of several the only playbook.
-
-    Raises Refused.
+    Raises:
+        SessionError: there is none, or it takes no such message.
     """
-    if session.last is not None:
-        agent, event = session.last[:2]
-        if target_of(agent.about.name, agent.about.handlers[event]) is not None:
-            return agent, event
+    agents = session.served.agents
     try:
-        found = targets(session.served.agents)
-    except UsageError as error:
-        raise SessionError("invalid_request", error.message, help=error.help) from error
-    known = [(agent_named(session, target.agent), target.event) for target in found]
-    playbooks = [(agent, event) for agent, event in known if agent.about.handlers[event].playbook]
-    if len(known) == 1 or len(playbooks) == 1:
-        return (playbooks or known)[0]
-    names = ", ".join(f"`{target.name}`" for target in found[:MOST_NAMED])
-    raise SessionError("invalid_request", "several handlers take a message", help=f"Give the `name` of one: {names}.")
+        target = (None if name else _last_target(session)) or find_target(agents, name)
+        payload = target.payload(said.text, said.images)
+    except MessageTargetError as error:
+        raise SessionError(error.code, error.message, help=error.help) from error
+    return agent_named(session, target.agent), target.event, payload
+
+
+def _last_target(session: Session) -> MessageTarget | None:
+    """The handler that was called last; None where there is none, or it takes no messages."""
+    if session.last is None:
+        return None
+    agent, event = session.last[:2]
+    return target_of(agent.about.name, agent.about.handlers[event])
 
 
 def say(session: Session, said: str | Message, how: How, to: str = "", sender: str = PERSON) -> dict[str, Any]:

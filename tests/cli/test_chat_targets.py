@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from koi_lang.cli.chat.view import answer_in, result_text
 from koi_lang.errors import UsageError
 from koi_lang.program import declarations, loader
 from koi_lang.sessions.message_targets import targets, text_of
+from tests.message_cases import CASES, MessageCase
 from tests.projects import Project
 
 ROLE = "role W { can execute }\n"
@@ -31,6 +33,7 @@ def found(project: Project, source: str, *chosen: str) -> list[str]:
         ("private on chat(args: string) {} on any(args: Json) {}", ["A.any"]),
         ("on a(args: string) {} on b(args: { text: string }) {}", ["A.a", "A.b"]),
         ("on a(args: string) {} on chat(args: { n: number }) {}", ["A.a"]),
+        ('on a(args: string) {} on b(args: string) { playbook "x" }', ["A.b"]),
     ],
 )
 def test_the_handler_is_found(project: Project, handlers: str, expected: list[str]) -> None:
@@ -53,7 +56,8 @@ def test_an_agent_and_an_event_can_be_chosen(project: Project) -> None:
     ("chosen", "message", "help"),
     [
         (("Mein",), "there is no agent `Mein`", "did you mean `Main`?"),
-        (("Main", "sum"), "`Main` has no handler `sum` that takes a message", "These take one: `Main.ask`."),
+        (("Main", "sum"), "`Main.sum` takes no message", "It takes (n: number). These take one: `Main.ask`."),
+        (("Main", "no"), "`Main` has no handler for `no`", "These take one: `Main.ask`."),
         (("Other",), "`Other` has no handler that takes a message", "on chat(args: { message: string })"),
     ],
 )
@@ -89,3 +93,15 @@ def test_what_is_shown_of_a_result(result: Any, text: str) -> None:
     told = answer_in(result)
 
     assert text == (result_text(result) if told is None else told)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{len(case.agents)}:{case.name}")
+def test_a_conversation_goes_where_all_messages_go(project: Project, case: MessageCase) -> None:
+    """To the same handler, with the same payload, or refused with the same words, as by any other surface."""
+    project.write("a.koi", case.source)
+
+    outcome = project.koi("chat", "a.koi", *([case.name] if case.name else []), stdin=f"{case.text}\n")
+
+    agent, payload = case.call or ("", None)
+    printed = f"{agent} {json.dumps(payload, separators=(',', ':'))}\n" if agent else ""
+    assert (printed, True) == (outcome.stdout, case.refused in outcome.stderr)

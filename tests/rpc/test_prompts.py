@@ -8,6 +8,7 @@ import pytest
 
 from koi_lang.runtime.model_calls.images import value_of
 from koi_lang.sessions.message_targets import targets
+from tests.message_cases import CASES, MessageCase
 from tests.pictures import RED
 from tests.rpc.talking import Talk, Talker
 
@@ -53,8 +54,8 @@ def test_images_of_a_prompt_stand_beside_its_text(talk: Talker) -> None:
 @pytest.mark.parametrize(
     ("takes", "fields", "message", "help"),
     [
-        ("{ n: number }", {"name": "A.x"}, "`A.x` takes no message", "`run_playbook`; it takes (n: number)"),
-        ("number", {"name": "A.x"}, "`A.x` takes no message", "`run_playbook`; it takes (number)"),
+        ("{ n: number }", {"name": "A.x"}, "`A.x` takes no message", "It takes (n: number)."),
+        ("number", {"name": "A.x"}, "`A.x` takes no message", "It takes (number)."),
         ("{ n: number }", {}, "`A` has no handler that takes a message", "on chat(args: { message: string })"),
         ("string", {"name": "A.x", "images": SENT}, "`A.x` takes a text, which has no place for images", "an object"),
     ],
@@ -80,7 +81,7 @@ def test_several_handlers_are_named(talk: Talker) -> None:
     async def refused(client: Talk) -> None:
         response = await client.ask("prompt", message="hi")
 
-        assert ("several handlers take a message", "Give the `name` of one: `A.a`, `A.b`.") == (
+        assert ("several handlers take a message", "Name one: `A.a`, `A.b`.") == (
             response["error"],
             response["help"],
         )
@@ -119,3 +120,26 @@ def test_a_prompt_after_a_call_that_takes_none(talk: Talker) -> None:
         assert {"message": "hi"} == await given(client)
 
     talk(f"{ROLE}agent A : W {{ on sum(args: {{ n: number }}) {{ }} on chat(args) {{ }} }}", test)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{len(case.agents)}:{case.name}")
+def test_prompts_go_where_all_messages_go(talk: Talker, case: MessageCase) -> None:
+    """To the same handler, with the same payload, or refused with the same words, as by any other surface."""
+
+    async def test(client: Talk) -> None:
+        response = await client.ask("prompt", message=case.text, name=case.name)
+        assert case.refused == response.get("error", "")
+        if case.call is not None:
+            started = await client.until("call_started")
+            assert case.call == (started["name"].partition(".")[0], started["args"])
+
+    talk(case.source, test)
+
+
+def test_an_empty_prompt_is_refused(talk: Talker) -> None:
+    """As an empty line of a conversation is."""
+
+    async def test(client: Talk) -> None:
+        assert "there is nothing to say in an empty message" == (await client.ask("prompt", message=" "))["error"]
+
+    talk(handler("string"), test)

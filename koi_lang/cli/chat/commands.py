@@ -28,7 +28,7 @@ from koi_lang.runtime.journal.reader import lines, read, read_header
 from koi_lang.runtime.journal.summary import summarise
 from koi_lang.sessions.client_host import APPROVAL
 from koi_lang.sessions.errors import SessionError
-from koi_lang.sessions.message_targets import targets, text_of
+from koi_lang.sessions.message_targets import find_target, text_of
 
 Function = Callable[[ChatConversation, str], Awaitable[None]]
 # Of the sessions that could go on.
@@ -96,12 +96,7 @@ async def help_(chat: ChatConversation, given: str) -> None:
 async def agents(chat: ChatConversation, given: str) -> None:
     """List the agents; with the name of one, or of a handler such as `Main.chat`, talk to that."""
     if given:
-        agent, _, event = given.partition(".")
-        found = targets(chat.session.served.agents, agent, event)
-        if len(found) > 1:
-            names = ", ".join(f"`{target.name}`" for target in found)
-            raise UsageError(f"`{agent}` has several handlers that take a message", help=f"Name one: {names}.")
-        chat.target = found[0]
+        chat.target = find_target(chat.session.served.agents, given)
         chat.screen.note(f"messages are for {chat.target.name} from now on")
         return
     listed = (await chat.ask("list_agents"))["agents"]

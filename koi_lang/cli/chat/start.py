@@ -18,11 +18,11 @@ from koi_lang.cli.ui.interrupts import carried_out
 from koi_lang.cli.ui.messages import exit_code_of
 from koi_lang.cli.ui.text import look_of
 from koi_lang.cli.ui.trust import confirm_trust
-from koi_lang.errors import EXIT_FAILED, EXIT_OK, UsageError
+from koi_lang.errors import EXIT_FAILED, EXIT_OK
 from koi_lang.lazy import lazy_module
 from koi_lang.program import cache, declarations
 from koi_lang.sessions.factory import SessionFactory
-from koi_lang.sessions.message_targets import MessageTarget, targets
+from koi_lang.sessions.message_targets import MessageTarget, SeveralTargetsError, find_target, name_of_target
 from koi_lang.sessions.options import RunOptions
 from koi_lang.sessions.prepared import prepare_program
 from koi_lang.sessions.session import GRACE_S
@@ -83,15 +83,14 @@ def _screen(options: RunOptions) -> editor.Editor | Piped:
 
 def _target(agents: Sequence[Any], wishes: ChatOptions) -> MessageTarget:
     """The handler that messages are for; the person is asked where there are several. Raises UsageError."""
-    found = targets(agents, wishes.agent, wishes.event)
-    if len(found) == 1:
-        return found[0]
-    names = [target.name for target in found]
-    if not _is_terminal():
-        help = f"Choose one with `koi chat FILE AGENT --event NAME`: {', '.join(f'`{name}`' for name in names)}."
-        raise UsageError("several handlers take a message", help=help)
-    chosen = click.prompt("Which one takes your messages?", type=click.Choice(names), err=True)
-    return found[names.index(chosen)]
+    try:
+        return find_target(agents, name_of_target(wishes.agent, wishes.event))
+    except SeveralTargetsError as error:
+        if not _is_terminal():
+            raise
+        names = [target.name for target in error.found]
+        chosen = click.prompt("Which one takes your messages?", type=click.Choice(names), err=True)
+        return error.found[names.index(chosen)]
 
 
 def _is_terminal() -> bool:

@@ -25,7 +25,7 @@ from koi_lang.runtime.budget.limits import Budget
 from koi_lang.runtime.run import Run
 from koi_lang.sessions.held_call import HeldCall
 from koi_lang.sessions.held_run import HeldRun
-from koi_lang.sessions.message_targets import targets
+from koi_lang.sessions.message_targets import find_target
 
 COMMANDS = {
     ":help": "this list",
@@ -124,8 +124,8 @@ class Interpreter:
         name, _, said = text[1:].partition(" ")
         if not said.strip():
             raise UsageError("the message is empty", help="Write `@Agent text`.")
-        agents, (name, _, event) = declarations.agents_of(self.program.module), name.partition(".")
-        target = targets(agents, name, event)[0]
+        agents = declarations.agents_of(self.program.module)
+        target = find_target(agents, name)
         agent = next(agent for agent in agents if agent.about.name == target.agent)
 
         async def send(run: Run) -> Any:
