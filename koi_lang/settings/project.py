@@ -8,56 +8,30 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 from koi_lang.diagnostics import SLIP_IN_FIVE, SLIP_IN_FOUR, nearest
 from koi_lang.efforts import EFFORTS, effort_help
 from koi_lang.errors import SettingsError
-
-# What is wrong with the value of a field, as the end of a sentence, and one thing to do; None where nothing is.
-Check: TypeAlias = "Callable[[Any, str], tuple[str, str | None] | None]"
-SectionT = TypeVar("SectionT")
-
-
-def _texts(example: str) -> Mapping[str, Any]:
-    """What a list of texts has to be."""
-
-    def check(value: Any, name: str) -> tuple[str, str | None] | None:
-        is_list = isinstance(value, list) and all(isinstance(text, str) for text in value)
-        return None if is_list else ("is no list of texts", f'Write `{name} = ["{example}"]`.')
-
-    return {"check": check}
-
-
-def _above_zero(kind: str, *types: type) -> Mapping[str, Any]:
-    """What a number above 0 has to be."""
-
-    def check(value: Any, name: str) -> tuple[str, str | None] | None:
-        return None if type(value) in types and value > 0 else (f"must be a {kind} above 0, not {value!r}", None)
-
-    return {"check": check, "kind": kind}
-
-
-def _one_of(*words: str) -> Mapping[str, Any]:
-    """What one of some words has to be."""
-    listed = ", ".join(f'`"{word}"`' for word in words)
-
-    def check(value: Any, name: str) -> tuple[str, str | None] | None:
-        if value in words:
-            return None
-        near = nearest(value, words) if isinstance(value, str) else None
-        return f"is {value!r}, not one of {listed}", f'Did you mean `{name} = "{near}"`?' if near else None
-
-    return {"check": check}
+from koi_lang.settings.checks import (
+    AMOUNT,
+    COUNT,
+    SectionT,
+    check_one_of,
+    check_switch,
+    check_texts,
+    read_table,
+    suggest_key,
+)
 
 
 def _check_home(value: Any, name: str) -> tuple[str, str | None] | None:
     """What a list of parts of the home folder has to be; the whole of it is none."""
-    if problem := _texts("~/.cargo")["check"](value, name):
+    if problem := check_texts("~/.cargo")["check"](value, name):
         return cast("tuple[str, str | None]", problem)
     for each in value:
         begins, _, rest = each.partition("/")
@@ -72,7 +46,7 @@ def _check_model(value: Any, name: str) -> tuple[str, str | None] | None:
     if isinstance(value, str):
         return None
     if unknown := next((option for option in value if option not in MODEL_OPTIONS), ""):
-        return f"has no `{unknown}`", _advice(unknown, MODEL_OPTIONS)
+        return f"has no `{unknown}`", suggest_key(unknown, MODEL_OPTIONS)
     effort = value.get("effort", EFFORTS[0])
     return None if effort in EFFORTS else (f"has an `effort` {effort!r}", effort_help(effort))
 
@@ -89,11 +63,6 @@ def _check_address(value: Any, name: str) -> tuple[str, str | None] | None:
     return f"must be an address of the web, not {value!r}", f'Write `{name} = "http://localhost:8888"`.'
 
 
-def _check_switch(value: Any, name: str) -> tuple[str, str | None] | None:
-    return None if isinstance(value, bool) else (f"must be true or false, not {value!r}", f"Write `{name} = false`.")
-
-
-COUNT, AMOUNT = _above_zero("whole number", int), _above_zero("number", int, float)
 MODEL: Mapping[str, Any] = {"check": _check_model}
 
 
@@ -106,8 +75,8 @@ class ShellSettings:
         home: the parts of the home folder that confined commands see, for reading.
     """
 
-    allow: Sequence[str] = field(default=(), metadata=_texts("git status"))
-    sandbox: str = field(default="auto", metadata=_one_of("auto", "bwrap", "none"))
+    allow: Sequence[str] = field(default=(), metadata=check_texts("git status"))
+    sandbox: str = field(default="auto", metadata=check_one_of("auto", "bwrap", "none"))
     home: Sequence[str] = field(default=(), metadata={"check": _check_home})
 
 
@@ -115,23 +84,23 @@ class ShellSettings:
 class PermissionSettings:
     """`[permissions]`: rules for files, commands and pages; the first match of `deny`, `allow`, `ask` counts."""
 
-    allow: Sequence[str] = field(default=(), metadata=_texts("write:src/**"))
-    ask: Sequence[str] = field(default=(), metadata=_texts("write:**"))
-    deny: Sequence[str] = field(default=(), metadata=_texts("*:migrations/**"))
+    allow: Sequence[str] = field(default=(), metadata=check_texts("write:src/**"))
+    ask: Sequence[str] = field(default=(), metadata=check_texts("write:**"))
+    deny: Sequence[str] = field(default=(), metadata=check_texts("*:migrations/**"))
 
 
 @dataclass(frozen=True, slots=True)
 class HttpSettings:
     """`[http]`: hosts and networks of one's own that may be asked."""
 
-    allow: Sequence[str] = field(default=(), metadata=_texts("localhost:8080"))
+    allow: Sequence[str] = field(default=(), metadata=check_texts("localhost:8080"))
 
 
 @dataclass(frozen=True, slots=True)
 class McpSettings:
     """`[mcp.NAME]`, beside the options of a server: tools that need no question."""
 
-    allow: Sequence[str] = field(default=(), metadata=_texts("write_*"))
+    allow: Sequence[str] = field(default=(), metadata=check_texts("write_*"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +140,7 @@ class SnapshotSettings:
 class CheckSettings:
     """`[check]`: which warnings are shown; `prose`: those about the sentences of playbooks."""
 
-    prose: bool = field(default=True, metadata={"check": _check_switch})
+    prose: bool = field(default=True, metadata={"check": check_switch})
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +221,7 @@ def trust(folder: Path) -> Mapping[str, str]:
     if not isinstance(given, dict):
         raise SettingsError("`trust` in `koi.toml` is no table", help="Write `[trust]` on a line of its own.")
     for topic, level in given.items():
-        if problem := _one_of(*LEVELS)["check"](level, topic):
+        if problem := check_one_of(*LEVELS)["check"](level, topic):
             raise SettingsError(f"`{topic}` in `[trust]` of `koi.toml` {problem[0]}", help=problem[1])
         near = None if topic in KINDS else nearest(topic, KINDS, alike=SLIP_IN_FIVE)
         if near is not None:
@@ -298,7 +267,7 @@ def allowed_tools(folder: Path) -> list[str]:
     for name, about in own.items() if isinstance(own, dict) else ():
         given = {"allow": about["allow"]} if isinstance(about, dict) and "allow" in about else {}
         spellings = dict.fromkeys((name, re.sub(r"\W", "_", name)))  # names of programs have no hyphens
-        allow = _read_table(McpSettings, given, f"mcp.{name}").allow
+        allow = read_table(McpSettings, given, f"mcp.{name}").allow
         rules += [f"mcp:{spelling}:{pattern}" for spelling in spellings for pattern in allow]
     return rules
 
@@ -324,26 +293,7 @@ def models(folder: Path) -> dict[str, dict[str, Any]]:
 
 def _read_section(folder: Path, kind: type[SectionT]) -> SectionT:
     name = next(name for name, section in SECTIONS.items() if section is kind)
-    return _read_table(kind, read_toml(folder).get(name, {}), name)
-
-
-def _read_table(kind: type[SectionT], given: Any, name: str) -> SectionT:
-    """A table of TOML as the record it is meant to be. Raises SettingsError."""
-    if not isinstance(given, dict):
-        raise SettingsError(f"`{name}` in `koi.toml` is no table", help=f"Write `[{name}]` on a line of its own.")
-    checks: Mapping[str, Check] = {each.name: each.metadata["check"] for each in fields(cast(Any, kind))}
-    for key, value in given.items():
-        if key not in checks:
-            raise SettingsError(f"`[{name}]` in `koi.toml` has no `{key}`", help=_advice(key, checks))
-        if problem := checks[key](value, key):
-            raise SettingsError(f"`{key}` in `[{name}]` of `koi.toml` {problem[0]}", help=problem[1])
-    return kind(**given)
-
-
-def _advice(name: str, known: Iterable[str]) -> str:
-    near = nearest(name, known)
-    listed = ", ".join(f"`{each}`" for each in known)
-    return f"Did you mean `{near}`? It may hold {listed}." if near else f"It may hold {listed}."
+    return read_table(kind, read_toml(folder).get(name, {}), name)
 
 
 def _written_fields(section: Any) -> dict[str, Any]:

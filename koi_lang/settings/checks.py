@@ -1,0 +1,74 @@
+"""What the keys of `koi.toml` may hold, and tables of TOML as the records that they are meant to be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
+from typing import Any, TypeAlias, TypeVar, cast
+
+from koi_lang.diagnostics import nearest
+from koi_lang.errors import SettingsError
+
+# What is wrong with the value of a field, as the end of a sentence, and one thing to do; None where nothing is.
+Check: TypeAlias = "Callable[[Any, str], tuple[str, str | None] | None]"
+SectionT = TypeVar("SectionT")
+
+
+def check_texts(example: str) -> Mapping[str, Any]:
+    """What a list of texts has to be."""
+
+    def check(value: Any, name: str) -> tuple[str, str | None] | None:
+        is_list = isinstance(value, list) and all(isinstance(text, str) for text in value)
+        return None if is_list else ("is no list of texts", f'Write `{name} = ["{example}"]`.')
+
+    return {"check": check}
+
+
+def check_above_zero(kind: str, *types: type) -> Mapping[str, Any]:
+    """What a number above 0 has to be."""
+
+    def check(value: Any, name: str) -> tuple[str, str | None] | None:
+        return None if type(value) in types and value > 0 else (f"must be a {kind} above 0, not {value!r}", None)
+
+    return {"check": check, "kind": kind}
+
+
+def check_one_of(*words: str) -> Mapping[str, Any]:
+    """What one of some words has to be."""
+    listed = ", ".join(f'`"{word}"`' for word in words)
+
+    def check(value: Any, name: str) -> tuple[str, str | None] | None:
+        if value in words:
+            return None
+        near = nearest(value, words) if isinstance(value, str) else None
+        return f"is {value!r}, not one of {listed}", f'Did you mean `{name} = "{near}"`?' if near else None
+
+    return {"check": check}
+
+
+def check_switch(value: Any, name: str) -> tuple[str, str | None] | None:
+    """What is no switch."""
+    return None if isinstance(value, bool) else (f"must be true or false, not {value!r}", f"Write `{name} = false`.")
+
+
+COUNT, AMOUNT = check_above_zero("whole number", int), check_above_zero("number", int, float)
+
+
+def read_table(kind: type[SectionT], given: Any, name: str) -> SectionT:
+    """A table of TOML as the record it is meant to be. Raises SettingsError."""
+    if not isinstance(given, dict):
+        raise SettingsError(f"`{name}` in `koi.toml` is no table", help=f"Write `[{name}]` on a line of its own.")
+    checks: Mapping[str, Check] = {each.name: each.metadata["check"] for each in fields(cast(Any, kind))}
+    for key, value in given.items():
+        if key not in checks:
+            raise SettingsError(f"`[{name}]` in `koi.toml` has no `{key}`", help=suggest_key(key, checks))
+        if problem := checks[key](value, key):
+            raise SettingsError(f"`{key}` in `[{name}]` of `koi.toml` {problem[0]}", help=problem[1])
+    return kind(**given)
+
+
+def suggest_key(name: str, known: Iterable[str]) -> str:
+    """One thing to do about a key that is not among those that are known."""
+    near = nearest(name, known)
+    listed = ", ".join(f"`{each}`" for each in known)
+    return f"Did you mean `{near}`? It may hold {listed}." if near else f"It may hold {listed}."
