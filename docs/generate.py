@@ -20,6 +20,7 @@ from koi_lang.cli.command_table import COMMANDS
 from koi_lang.compiler.rules import explanations
 from koi_lang.runtime.actions.lookup import all_actions
 from koi_lang.settings.project import SECTIONS
+from koi_lang.settings.service import ServiceLimits, ServiceSettings, UserSettings
 
 FOLDER = Path(__file__).resolve().parent / "reference"
 COLUMNS = 100
@@ -31,7 +32,13 @@ TYPES = {
     "str": "text",
     "Sequence[str]": "list of texts",
     "dict[str, Any]": "table",
+    "Mapping[str, UserSettings]": "table",
+    "ServiceLimits": "table",
+    "Mapping[str, Sequence[str]]": "table of texts or lists",
+    "Mapping[str, str]": "table of texts",
 }
+# The section of the service, and the tables in it.
+SERVICE = {"serve": ServiceSettings, "serve.users.NAME": UserSettings, "serve.limits": ServiceLimits}
 # A heading of the grammar: a comment of dashes that ends with its words.
 SECTION = re.compile(r"^// -{20,} (.+)$", re.MULTILINE)
 
@@ -117,7 +124,7 @@ def library_page() -> str:
 def settings_page() -> str:
     """The sections and keys of `koi.toml`."""
     sections = []
-    for name, section in SECTIONS.items():
+    for name, section in sorted({**SECTIONS, **SERVICE}.items()):
         about = " ".join((section.__doc__ or "").split("Attributes:")[0].split())
         rows = [f"| `{each.name}` | {_type_words(str(each.type))} | {_default(each)} |" for each in fields(section)]
         table = "\n".join(["| key | type | without it |", "|---|---|---|", *rows]) if rows else ""
@@ -130,6 +137,8 @@ def _type_words(type: str) -> str:
 
 
 def _default(each: Field[object]) -> str:
+    if each.default_factory is not MISSING:
+        return "none"
     if each.default is MISSING or each.default is None:
         return ""
     return f"`{json.dumps(each.default)}`" if each.default != () else "none"

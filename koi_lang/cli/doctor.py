@@ -13,7 +13,7 @@ import click
 from koi_lang.cli.ui.colours import colour_option
 from koi_lang.cli.ui.text import GREEN, RED, YELLOW, Theme, count_text, look_of
 from koi_lang.errors import EXIT_FAILED, EXIT_OK, KoiError
-from koi_lang.health import files, machine, project, providers, sandbox
+from koi_lang.health import files, machine, project, providers, sandbox, service
 from koi_lang.health.findings import Finding
 from koi_lang.setup.keys.lookup import Keys
 from koi_lang.text_width import clean
@@ -50,6 +50,7 @@ def _findings(folder: Path, *, offline: bool, start_servers: bool) -> Iterator[F
     if not broken:
         yield from _of_providers(folder, offline=offline)
     yield from project.started_servers(folder) if start_servers else project.servers(folder, offline=offline)
+    yield from service.check_service(folder, offline=offline)
     yield from sandbox.check_sandbox(folder)
     yield from files.permissions(folder)
     yield from files.journals(folder)

@@ -32,6 +32,7 @@ READERS: tuple[tuple[str, Callable[[Path], Any]], ...] = (
     ("koi.toml", project.allowed_hosts),
     ("koi.toml", project.allowed_tools),
     ("koi.toml", project.models),
+    ("koi.toml", project.service_settings),
     (".koi-config.json", settings.koi_config),
     (".env", settings.dotenv),
     (".mcp.json or koi.toml", project.mcp_servers),

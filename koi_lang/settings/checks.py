@@ -10,14 +10,15 @@ from koi_lang.diagnostics import nearest
 from koi_lang.errors import SettingsError
 
 # What is wrong with the value of a field, as the end of a sentence, and one thing to do; None where nothing is.
-Check: TypeAlias = "Callable[[Any, str], tuple[str, str | None] | None]"
+Problem: TypeAlias = tuple[str, str | None] | None
+Check: TypeAlias = Callable[[Any, str], Problem]
 SectionT = TypeVar("SectionT")
 
 
 def check_texts(example: str) -> Mapping[str, Any]:
     """What a list of texts has to be."""
 
-    def check(value: Any, name: str) -> tuple[str, str | None] | None:
+    def check(value: Any, name: str) -> Problem:
         is_list = isinstance(value, list) and all(isinstance(text, str) for text in value)
         return None if is_list else ("is no list of texts", f'Write `{name} = ["{example}"]`.')
 
@@ -27,7 +28,7 @@ def check_texts(example: str) -> Mapping[str, Any]:
 def check_above_zero(kind: str, *types: type) -> Mapping[str, Any]:
     """What a number above 0 has to be."""
 
-    def check(value: Any, name: str) -> tuple[str, str | None] | None:
+    def check(value: Any, name: str) -> Problem:
         return None if type(value) in types and value > 0 else (f"must be a {kind} above 0, not {value!r}", None)
 
     return {"check": check, "kind": kind}
@@ -37,7 +38,7 @@ def check_one_of(*words: str) -> Mapping[str, Any]:
     """What one of some words has to be."""
     listed = ", ".join(f'`"{word}"`' for word in words)
 
-    def check(value: Any, name: str) -> tuple[str, str | None] | None:
+    def check(value: Any, name: str) -> Problem:
         if value in words:
             return None
         near = nearest(value, words) if isinstance(value, str) else None
@@ -46,7 +47,7 @@ def check_one_of(*words: str) -> Mapping[str, Any]:
     return {"check": check}
 
 
-def check_switch(value: Any, name: str) -> tuple[str, str | None] | None:
+def check_switch(value: Any, name: str) -> Problem:
     """What is no switch."""
     return None if isinstance(value, bool) else (f"must be true or false, not {value!r}", f"Write `{name} = false`.")
 

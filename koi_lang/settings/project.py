@@ -11,12 +11,13 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
 from koi_lang.diagnostics import SLIP_IN_FIVE, SLIP_IN_FOUR, nearest
 from koi_lang.efforts import EFFORTS, effort_help
 from koi_lang.errors import SettingsError
+from koi_lang.lazy import lazy_module
 from koi_lang.settings.checks import (
     AMOUNT,
     COUNT,
@@ -27,6 +28,12 @@ from koi_lang.settings.checks import (
     read_table,
     suggest_key,
 )
+
+if TYPE_CHECKING:
+    from koi_lang.settings import service
+    from koi_lang.settings.service import ServiceSettings
+else:
+    service = lazy_module("koi_lang.settings.service")
 
 
 def _check_home(value: Any, name: str) -> tuple[str, str | None] | None:
@@ -170,6 +177,8 @@ SECTIONS: Mapping[str, type] = {
     "trust": TrustSettings,
     "web": WebSettings,
 }
+# Of `serve`, which has tables of its own, is told in `settings.service`; it is read by few commands.
+SECTION_NAMES = (*SECTIONS, "serve")
 
 TOPIC_HELP = "A topic is a kind of rule, an action, a tool of an MCP server, or a word of a command."
 ROLES, LIMITS = (tuple(each.name for each in fields(section)) for section in (ModelSettings, LimitSettings))
@@ -195,7 +204,7 @@ def read_toml(folder: Path) -> Mapping[str, Any]:
     except (OSError, ValueError) as error:
         raise SettingsError(f"`koi.toml` cannot be read: {error}", help="It holds TOML, such as `[shell]`.") from error
     for name in loaded:
-        near = None if name in SECTIONS else nearest(name, SECTIONS, alike=SLIP_IN_FOUR)
+        near = None if name in SECTION_NAMES else nearest(name, SECTION_NAMES, alike=SLIP_IN_FOUR)
         if near is not None:
             raise SettingsError(f"`koi.toml` has a section `{name}` that means nothing", help=f"Did you mean `{near}`?")
     return loaded
@@ -244,6 +253,11 @@ def allowed_hosts(folder: Path) -> list[str]:
 def search_address(folder: Path) -> str | None:
     """The SearXNG of `search = "http://localhost:8888"` in `[web]` of `koi.toml`. Raises SettingsError."""
     return _read_section(folder, WebSettings).search
+
+
+def service_settings(folder: Path) -> ServiceSettings:
+    """The table `[serve]` of `koi.toml`, with those inside it. Raises SettingsError."""
+    return service.read_service(read_toml(folder).get("serve", {}))
 
 
 def prose_is_checked(folder: Path) -> bool:

@@ -268,3 +268,43 @@ def test_servers_of_the_settings_are_looked_for(machine: Machine) -> None:
         "the command `no-such-server` of `gone` is not installed",
         "the MCP server `far` in `.mcp.json`: the variable `NO_SUCH_HOST` is not set",
     ]
+
+
+SERVED = """
+    [serve]
+    programs = ["gone.koi"]
+    http = "0.0.0.0:8420"
+    [serve.hooks]
+    "run.ended" = ["https://127.0.0.1:9/x?key=mark", "http://203.0.113.9.example/"]
+    [serve.hook_secrets]
+    out = "short"
+    "/github" = "${NOT_SET}"
+    """
+
+
+def test_a_service_that_is_too_open_is_told(machine: Machine) -> None:
+    """Each finding of `[serve]` names what is wrong, and none repeats the address of a hook, which may be secret."""
+    machine.project.write("koi.toml", SERVED).chmod(0o644)
+    found = findings(machine.now("doctor", "--offline", "--json"), "service")
+    told = {each["text"]: each["level"] for each in found}
+
+    assert {
+        "there is no program `gone.koi`": "error",
+        "`0.0.0.0:8420` is reached from other machines, and everybody there is the admin": "warning",
+        "`0.0.0.0:8420` answers to no name but its number": "warning",
+        "others can read koi.toml, in which the secret of `out` stands": "error",
+        "the secret of `out` has fewer than 16 characters": "warning",
+        "the secret of `/github` is not there: the variable `NOT_SET` is not set": "error",
+        "a hook cannot be told: `127.0.0.1` is no public address": "error",
+        "a hook is told over `http`, which everybody on the way to `203.0.113.9.example` reads": "warning",
+    } == told
+
+
+def test_a_service_with_users_is_fine(machine: Machine) -> None:
+    """What has users, limits and a secret of the environment needs no word."""
+    users = f'[serve.users]\nada = "sha256:{"a" * 64}"\n[serve.limits]\nusd_per_user = 1\n'
+    machine.project.write("koi.toml", users)
+
+    assert [("ok", "1 user and whoever has the token of the start")] == [
+        (each["level"], each["text"]) for each in findings(machine.now("doctor", "--offline", "--json"), "service")
+    ]

@@ -1,0 +1,127 @@
+"""The service that `[serve]` of a project describes: what it is to serve, who may reach it, and whom it tells."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from koi_lang import settings
+from koi_lang.errors import KoiError
+from koi_lang.health.findings import Finding
+from koi_lang.runtime.guards.hosts import Allowed, reachable, require_public
+from koi_lang.settings import project
+from koi_lang.settings.service import ADDRESS, OUTGOING, ServiceSettings
+
+ABOUT = "service"
+OTHERS = 0o077
+SHORTEST_SECRET = 16
+PORTS = {"http": 80, "https": 443}
+EDIT = "edit koi.toml: "
+
+
+def check_service(folder: Path, *, offline: bool) -> Iterator[Finding]:
+    """What keeps the service of a folder from being reached, or lets too many reach it; nothing without `[serve]`.
+
+    Args:
+        offline: whether no name of a host is looked up.
+    """
+    try:
+        if "serve" not in project.read_toml(folder):
+            return
+        about = project.service_settings(folder)
+        allowed = Allowed.of(project.allowed_hosts(folder))
+    except KoiError:
+        return  # told by whoever reads the file
+    found = [
+        *_places(about, folder),
+        *_reach(about),
+        *_secrets(about, folder),
+        *_hooks(about, allowed, offline=offline),
+    ]
+    yield from found
+    if not found:
+        users = "1 user" if len(about.users) == 1 else f"{len(about.users)} users"
+        yield Finding(ABOUT, "ok", f"{users} and whoever has the token of the start")
+
+
+def _places(about: ServiceSettings, folder: Path) -> Iterator[Finding]:
+    for name in about.programs:
+        if not name.startswith("std/") and not (folder / name).is_file():
+            yield Finding(ABOUT, "error", f"there is no program `{name}`", f"{EDIT}`programs` in `[serve]`")
+    if about.record_dir is not None and not (folder / about.record_dir).is_dir():
+        yield Finding(ABOUT, "error", f"there is no folder `{about.record_dir}`", f"mkdir -p {about.record_dir}")
+
+
+def _reach(about: ServiceSettings) -> Iterator[Finding]:
+    found = ADDRESS.fullmatch(about.http or "")
+    if found is not None and not _is_loopback(found["host"] or found["six"] or ""):
+        if not about.users:
+            text = f"`{about.http}` is reached from other machines, and everybody there is the admin"
+            yield Finding(ABOUT, "warning", text, "koi serve token NAME")
+        if not about.names:
+            text = f"`{about.http}` answers to no name but its number"
+            yield Finding(ABOUT, "warning", text, f'{EDIT}`names = ["koi.example.org"]` in `[serve]`')
+    limits = about.limits
+    has_limit = any((limits.tokens_per_user, limits.usd_per_user, limits.tokens_per_day, limits.usd_per_day))
+    free = [name for name, user in about.users.items() if user.tokens_per_day is None and user.usd_per_day is None]
+    if free and not has_limit:
+        text = f"no limit of a day holds for {', '.join(f'`{name}`' for name in free)}"
+        yield Finding(ABOUT, "warning", text, f"{EDIT}`usd_per_user = 5` in `[serve.limits]`")
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _secrets(about: ServiceSettings, folder: Path) -> Iterator[Finding]:
+    plain = [name for name, value in about.hook_secrets.items() if not settings.FILLED.search(value)]
+    if plain and (folder / "koi.toml").stat().st_mode & OTHERS:
+        text = f"others can read koi.toml, in which the secret of `{plain[0]}` stands"
+        yield Finding(ABOUT, "error", text, "chmod 600 koi.toml")
+    for name, value in about.hook_secrets.items():
+        try:
+            secret = settings.fill_variables(value, folder)
+        except KoiError as error:
+            yield Finding(ABOUT, "error", f"the secret of `{name}` is not there: {error.message}", error.help or "")
+            continue
+        if len(secret) < SHORTEST_SECRET:
+            text = f"the secret of `{name}` has fewer than {SHORTEST_SECRET} characters"
+            yield Finding(ABOUT, "warning", text, "python -c 'import secrets; print(secrets.token_urlsafe(32))'")
+
+
+def _hooks(about: ServiceSettings, allowed: Allowed, *, offline: bool) -> Iterator[Finding]:
+    for address in dict.fromkeys(address for addresses in about.hooks.values() for address in addresses):
+        parts = urlsplit(address)
+        host, port = str(parts.hostname), parts.port or PORTS[parts.scheme]
+        try:
+            is_private = _require_reach(host, port, allowed, offline=offline)
+        except KoiError as error:
+            # Not with the whole address, which may hold a secret.
+            yield Finding(ABOUT, "error", f"a hook cannot be told: {error.message}", error.help or "")
+        else:
+            if parts.scheme == "http" and not is_private:
+                yield Finding(
+                    ABOUT, "warning", f"a hook is told over `http`, which everybody on the way to `{host}` reads"
+                )
+    if about.hooks and OUTGOING not in about.hook_secrets:
+        text = "hooks are signed with a secret of this folder; `koi serve hooks --secret` shows it"
+        yield Finding(ABOUT, "ok", text)
+
+
+def _require_reach(host: str, port: int, allowed: Allowed, *, offline: bool) -> bool:
+    """Whether a host was allowed by name; raises KoiError where it may not be reached."""
+    try:
+        numbers = [ipaddress.ip_address(host)]
+    except ValueError:
+        numbers = [ipaddress.ip_address("127.0.0.1")] if host == "localhost" else []
+    if numbers:
+        require_public(host, port, numbers, allowed)
+    elif not offline:
+        numbers = [ipaddress.ip_address(text) for text in asyncio.run(reachable(host, port, allowed))]
+    return bool(numbers) and all(allowed.covers(host, port, number) for number in numbers)
