@@ -1,0 +1,1 @@
+"""Programs in the browser: many runs over HTTP, and the pages that show them."""

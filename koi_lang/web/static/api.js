@@ -1,0 +1,166 @@
+// The service as the pages know it: requests, commands, and the stream of a run. Addresses are relative to the page.
+
+import { signal } from "./vendor/preact.js";
+
+/** What the service refused, in its own words. */
+export class ServiceError extends Error {
+  constructor(status, about) {
+    super(about.message || "The service did not answer as expected.");
+    Object.assign(this, { status, code: about.code || "", help: about.help || "" });
+  }
+}
+
+/** Whether the service wants to know who this is. */
+export const mustSignIn = signal(false);
+
+/**
+ * One request; gives what came as JSON, or the response itself for anything else.
+ * @param {object|Blob} [body] an object is sent as JSON, a file as it is.
+ * @throws {ServiceError} refused, or (status 0) not reached.
+ */
+export async function request(method, address, body, headers = {}) {
+  const isData = body !== undefined && !(body instanceof Blob);
+  const sent = { method, headers: { ...headers }, body: isData ? JSON.stringify(body) : body, cache: "no-store" };
+  if (isData) sent.headers["Content-Type"] = "application/json";
+  const response = await fetch(address, sent).catch(() => {
+    throw new ServiceError(0, { code: "unreachable", message: "The service cannot be reached at the moment." });
+  });
+  const isJson = (response.headers.get("Content-Type") || "").includes("json");
+  const data = isJson ? await response.json().catch(() => ({})) : null;
+  if (response.status === 401) mustSignIn.value = true;
+  if (!response.ok) throw new ServiceError(response.status, data || { message: `${response.status} ${response.statusText}` });
+  return isJson ? data : response;
+}
+
+export const get = (address) => request("GET", address);
+export const post = (address, body = {}, headers = {}) => request("POST", address, body, headers);
+export const put = (address, body) => request("PUT", address, body);
+export const remove = (address) => request("DELETE", address);
+
+/** The address of something of a run: `of("4f0c", "files", "a b.txt")`. */
+export const of = (run, ...parts) => ["api/runs", run, ...parts].map((part, at) => (at ? encodePath(part) : part)).join("/");
+const encodePath = (part) => String(part).split("/").map(encodeURIComponent).join("/");
+
+let sent = 0;
+
+/**
+ * A command of `koi rpc` for a run; gives the data of its response.
+ * @throws {ServiceError} refused: `code` is its `error_code`.
+ */
+export async function command(run, type, fields = {}) {
+  const answer = await post("api/command", { run, id: ++sent, type, ...fields });
+  if (answer.success === false) throw new ServiceError(409, { code: answer.error_code, message: answer.error, help: answer.help });
+  return answer.data;
+}
+
+/** Take the token out of the page's address, which nobody shall see it in, and exchange it for a cookie. */
+export async function signIn(token = tokenInAddress()) {
+  if (!token) return;
+  await post("api/login", { token });
+  mustSignIn.value = false;
+}
+
+function tokenInAddress() {
+  const found = /(?:^#|&)token=([^&]*)/.exec(location.hash);
+  if (!found) return "";
+  history.replaceState(null, "", location.pathname + location.search);
+  return decodeURIComponent(found[1]);
+}
+
+const FIRST_PAUSE_MS = 250, LONGEST_PAUSE_MS = 10_000;
+// The service says something every 20 s, if only that it is there.
+const LONGEST_SILENCE_MS = 50_000;
+
+/**
+ * Follow what a run tells, over breaks of the connection: nothing is told twice and nothing is left out.
+ * @param {(message: object, id: string) => void} onMessage gets each message once.
+ * @param {(state: "open"|"lost"|"ended", error?: ServiceError) => void} [onState] "ended" when it makes no sense to go on.
+ * @returns {{close: () => void}}
+ */
+export function listen(run, onMessage, onState = () => {}, since = 0) {
+  const stream = { closed: false, last: "", since, pause: FIRST_PAUSE_MS, abort: null, wake: null };
+  const hurry = () => stream.wake && stream.wake();
+  addEventListener("online", hurry);
+  follow(run, stream, onMessage, onState).finally(() => removeEventListener("online", hurry));
+  return {
+    close() {
+      stream.closed = true;
+      stream.abort?.abort();
+      hurry();
+    },
+  };
+}
+
+async function follow(run, stream, onMessage, onState) {
+  while (!stream.closed) {
+    try {
+      await readOnce(run, stream, onMessage, onState);
+    } catch (error) {
+      if (stream.closed) return;
+      if (error instanceof ServiceError && error.status >= 400 && error.status < 500 && error.status !== 429) {
+        onState("ended", error);
+        return;
+      }
+    }
+    if (stream.closed) return;
+    onState("lost");
+    await new Promise((resolve) => {
+      stream.wake = resolve;
+      setTimeout(resolve, stream.pause * (0.75 + Math.random() / 2));
+    });
+    stream.pause = Math.min(stream.pause * 2, LONGEST_PAUSE_MS);
+  }
+}
+
+async function readOnce(run, stream, onMessage, onState) {
+  stream.abort = new AbortController();
+  let silence;
+  const listening = () => {
+    clearTimeout(silence);
+    silence = setTimeout(() => stream.abort.abort(), LONGEST_SILENCE_MS);
+  };
+  listening();
+  try {
+    const headers = { Accept: "text/event-stream", ...(stream.last ? { "Last-Event-ID": stream.last } : {}) };
+    const address = `${of(run, "events")}?since=${stream.since}`;
+    const response = await fetch(address, { headers, signal: stream.abort.signal, cache: "no-store" });
+    if (response.status === 401) mustSignIn.value = true;
+    if (!response.ok) throw new ServiceError(response.status, await response.json().catch(() => ({})));
+    onState("open");
+    stream.pause = FIRST_PAUSE_MS;
+    const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+    const parse = parser((id, data) => {
+      if (id) stream.last = id;
+      onMessage(JSON.parse(data), id);
+    });
+    for (let part = await reader.read(); !part.done; part = await reader.read()) {
+      listening();
+      parse(part.value);
+    }
+  } finally {
+    clearTimeout(silence);
+  }
+}
+
+/** Pieces of a stream of events, cut anywhere, to `tell(id, data)`. */
+export function parser(tell) {
+  let rest = "", id = "", data = [];
+  const line = (text) => {
+    if (text === "") {
+      if (data.length) tell(id, data.join("\n"));
+      id = "";
+      data = [];
+      return;
+    }
+    const colon = text.indexOf(":");
+    const name = colon < 0 ? text : text.slice(0, colon);
+    const value = colon < 0 ? "" : text.slice(colon + 1).replace(/^ /, "");
+    if (name === "data") data.push(value);
+    else if (name === "id") id = value;
+  };
+  return (piece) => {
+    const lines = (rest + piece).split("\n");
+    rest = lines.pop();
+    for (const each of lines) line(each.endsWith("\r") ? each.slice(0, -1) : each);
+  };
+}
