@@ -32,7 +32,7 @@ PACKAGE = resources.PACKAGE
 # are ground: they import nothing but each other.
 LAYERS = (
     {"ground"},
-    {"llm", "js", "highlighting"},
+    {"llm", "js", "highlighting", "schedules"},
     {"compiler"},
     {"setup"},
     {"runtime"},

@@ -1,0 +1,107 @@
+"""Schedules: the instants at which something is due."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from typing import TYPE_CHECKING, Protocol
+
+from koi_lang.lazy import lazy_module
+from koi_lang.schedules.clocks import Clocks
+
+if TYPE_CHECKING:
+    import datetime
+
+    import cronsim
+else:
+    datetime = lazy_module("datetime")
+    cronsim = lazy_module("cronsim")
+
+# From where one looks for the first time at which something is due, to tell whether there is any.
+LONG_AGO = (2000, 1, 1)
+
+
+class Schedule(Protocol):
+    """When something is due, again and again."""
+
+    def next_after(self, instant: datetime.datetime) -> datetime.datetime | None:
+        """The first due instant behind another one, both aware and the result in UTC; None when there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class IntervalSchedule:
+    """Every so many seconds, counted from midnight UTC of the first of January 1970, so restarts move nothing."""
+
+    seconds: int
+
+    def next_after(self, instant: datetime.datetime) -> datetime.datetime | None:
+        """The first multiple of the interval behind an instant."""
+        count = int(instant.timestamp() // self.seconds) + 1
+        try:
+            return datetime.datetime.fromtimestamp(count * self.seconds, datetime.UTC)
+        except (OverflowError, ValueError):
+            return None
+
+
+@dataclass(frozen=True)
+class CronSchedule:
+    """What lines of cron say, read by the clocks of a time zone.
+
+    A time of day that the clocks jump over is due at the first instant behind the gap, once even where several such
+    times were. One that they show twice is due the first time only. Lines whose minute or hour begins with `*`
+    repeat within the day and follow the clocks: they are due whenever these show such a time.
+
+    Attributes:
+        lines: valid lines of five fields each; what any of them says is due.
+        zone: the name of a time zone that exists.
+    """
+
+    lines: tuple[str, ...]
+    zone: str
+
+    @cached_property
+    def _clocks(self) -> Clocks:
+        return Clocks(self.zone)
+
+    def next_after(self, instant: datetime.datetime) -> datetime.datetime | None:
+        """The first due instant behind another one; None when there is none in 50 years."""
+        found = (due for line in self.lines for due in self._candidates(line, instant))
+        return min(found, default=None)
+
+    def _candidates(self, line: str, instant: datetime.datetime) -> Iterator[datetime.datetime]:
+        """Due instants of one line behind another one, the first among them."""
+        shown = self._clocks.shown_at(instant)
+        if not any(field.startswith("*") for field in line.split()[:2]):
+            due = (self._clocks.first_at_or_behind(time) for time in shown_times(line, shown))
+            yield from islice((each for each in due if each > instant), 1)
+            return
+        due = (each for time in shown_times(line, shown) for each in self._clocks.instants_of(time))
+        yield from islice((each for each in due if each > instant), 1)
+        set_back = self._clocks.set_back_after(instant)
+        if set_back is not None:
+            again = shown_times(line, self._clocks.shown_at(set_back) - datetime.timedelta(seconds=1))
+            due = (each for time in again for each in self._clocks.instants_of(time))
+            yield from islice((each for each in due if each >= set_back), 1)
+
+
+def shown_times(line: str, after: datetime.datetime) -> Iterator[datetime.datetime]:
+    """The times of day that a line of cron means, behind another one; naive, ascending; none when it means none."""
+    try:
+        yield from cronsim.CronSim(line, after)
+    except (cronsim.CronSimError, OverflowError, ValueError):
+        return  # `31 February`, or the year 10,000
+
+
+def fires_ever(schedule: Schedule) -> bool:
+    """Whether a schedule is due at all: `31 February` never is."""
+    return schedule.next_after(datetime.datetime(*LONG_AGO, tzinfo=datetime.UTC)) is not None
+
+
+def due_between(schedule: Schedule, after: datetime.datetime, until: datetime.datetime) -> Iterator[datetime.datetime]:
+    """The due instants behind one and up to another one, in order."""
+    due = schedule.next_after(after)
+    while due is not None and due <= until:
+        yield due
+        due = schedule.next_after(due)

@@ -1,0 +1,64 @@
+"""The words of an event, as `file docs/**/*.md` and `hook /github`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from koi_lang.diagnostics import nearest
+from koi_lang.schedules.errors import ScheduleError
+
+KINDS = ("file", "hook")
+SHAPES = 'write "file docs/**/*.md" for files that change, or "hook /github" for a message over HTTP.'
+HOOK_PATH = re.compile(r"(?:/[A-Za-z0-9_][A-Za-z0-9_.\-]*)+")
+LONGEST_PATH = 200
+
+
+@dataclass(frozen=True, slots=True)
+class FileTrigger:
+    """Files that are added, changed or removed; the pattern is relative to the folder that is served."""
+
+    pattern: str
+
+
+@dataclass(frozen=True, slots=True)
+class HookTrigger:
+    """A message that comes over HTTP; the path begins with a slash."""
+
+    path: str
+
+
+def parse_trigger(words: str) -> FileTrigger | HookTrigger:
+    """Read the words of an event. Raises ScheduleError."""
+    kind, _, rest = words.strip().partition(" ")
+    rest = rest.strip()
+    match kind.lower():
+        case "file":
+            return FileTrigger(_check_pattern(rest))
+        case "hook":
+            return HookTrigger(_check_path(rest))
+    near = nearest(kind, KINDS)
+    message = f"`{kind}` is no event" if kind else "the event is empty"
+    raise ScheduleError(message, f"did you mean `{near}`?" if near else SHAPES)
+
+
+def _check_pattern(pattern: str) -> str:
+    parts = pattern.split("/")
+    if not pattern:
+        raise ScheduleError("`file` says no files", 'write which, as in "file docs/**/*.md".')
+    if pattern.startswith(("/", "~")) or ".." in parts or "\\" in pattern:
+        help = "write it relative to the folder, with `/` and without `..`, as in `docs/**/*.md`."
+        raise ScheduleError(f"`{pattern}` leads out of the folder", help)
+    if any("**" in part and part != "**" for part in parts):
+        raise ScheduleError(f"`{pattern}` is no pattern of files", "`**` stands alone between slashes.")
+    return "/".join(part for part in parts if part not in ("", "."))
+
+
+def _check_path(path: str) -> str:
+    if not path:
+        raise ScheduleError("`hook` says no path", 'write the path that it is sent to, as in "hook /github".')
+    if not HOOK_PATH.fullmatch(path) or len(path) > LONGEST_PATH:
+        near = "/" + re.sub(r"[^A-Za-z0-9_.\-/]+", "-", path).strip("/.-")
+        help = f"did you mean `{near}`?" if HOOK_PATH.fullmatch(near) else "write letters and digits, as in `/github`."
+        raise ScheduleError(f"`{path}` is no path of a hook", help)
+    return path
