@@ -167,6 +167,14 @@ def seconds(option: str, text: str) -> float:
     return duration_s
 
 
+def age_s(option: str, text: str) -> float:
+    """A time with its unit: 30 would be seconds, and is likely to be meant as days. Raises UsageError."""
+    given_s = seconds(option, text)
+    if text.strip()[-1].isdigit():
+        raise UsageError(f"`{option} {text}` has no unit", help=f"Write `{option} {text.strip()}d` for days.")
+    return given_s
+
+
 def allow_rules(given: Sequence[str]) -> tuple[str, ...]:
     """The rules of `--allow`. Raises UsageError for one that allows nothing."""
     for rule in given:

@@ -15,7 +15,8 @@ from typing import Any
 import click
 
 from koi_lang.cli.completing.values import complete_run
-from koi_lang.cli.options import seconds
+from koi_lang.cli.options import age_s
+from koi_lang.cli.tables.costs import costs
 from koi_lang.cli.ui import journal_tree
 from koi_lang.cli.ui.output import writing
 from koi_lang.cli.ui.text import cost_text, count_text
@@ -40,12 +41,15 @@ MOST_NAMED = 20
 @click.group(invoke_without_command=True)
 @click.pass_context
 def command(ctx: click.Context) -> None:
-    """List, show, follow, export, repair or delete recorded runs; ID may be the beginning of an id, or `last`.
+    """List, show, follow, export, repair or delete recorded runs, or tell what they cost.
 
-    Without ID, `show`, `tree` and `tail` take the last run.
+    ID may be the beginning of an id, or `last`. Without ID, `show`, `tree` and `tail` take the last run.
     """
     if ctx.invoked_subcommand is None:
         ctx.invoke(list_)
+
+
+command.add_command(costs)
 
 
 @command.command("list")
@@ -54,7 +58,7 @@ def list_(as_json: bool) -> None:
     """List the runs that were recorded in this folder, the latest last."""
     runs = sorted(_summaries(), key=lambda run: (run[1].header.started, run[0].name))
     if as_json:
-        click.echo(json.dumps([_data(path, summary) for path, summary in runs], indent=2))
+        click.echo(json.dumps([summary.as_data(path.stem) for path, summary in runs], indent=2))
         return
     if not runs:
         click.echo("no run was recorded in this folder; `koi run FILE` records one", err=True)
@@ -75,22 +79,6 @@ def _summaries() -> Iterator[tuple[Path, RunSummary]]:
             yield path, summarise(path)
         except JournalError as error:
             click.echo(clean(f"warning: {error.message}"), err=True)
-
-
-def _data(path: Path, summary: RunSummary) -> Mapping[str, Any]:
-    parent, entry = summary.header.parent or (None, None)
-    return {
-        "run": path.stem,
-        "started": summary.header.started,
-        "program": summary.header.program,
-        "state": summary.state,
-        "seconds": round(summary.seconds, 3),
-        "requests": summary.totals.requests,
-        "tokens": summary.totals.tokens,
-        "usd": None if summary.totals.unpriced else summary.totals.usd,
-        "parent": parent,
-        "entry": entry,
-    }
 
 
 def _origin(header: Header) -> str:
@@ -222,7 +210,7 @@ def delete(run: str | None, older: str | None, yes: bool) -> None:
     if (run is None) == (older is None):
         raise UsageError("name one run, or say how old journals must be", help="Write `koi runs delete --older 30d`.")
     if older is not None:
-        _delete_older(_age_s(older), yes=yes)
+        _delete_older(age_s("--older", older), yes=yes)
     elif run is not None:
         path = store.find(Path.cwd(), run)
         if not yes:
@@ -230,14 +218,6 @@ def delete(run: str | None, older: str | None, yes: bool) -> None:
         store.delete(path)
         sweep_snapshots(Path.cwd())
         click.echo(f"removed {path.stem}")
-
-
-def _age_s(text: str) -> float:
-    """A time with its unit: 30 would be seconds, and is likely to be meant as days. Raises UsageError."""
-    age_s = seconds("--older", text)
-    if text.strip()[-1].isdigit():
-        raise UsageError(f"`--older {text}` has no unit", help=f"Write `--older {text.strip()}d` for days.")
-    return age_s
 
 
 def _delete_older(age_s: float, *, yes: bool) -> None:

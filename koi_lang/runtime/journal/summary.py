@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import Any, BinaryIO, Literal
 
 from koi_lang.events import PAID, RunEnded, RunStarted
 from koi_lang.runtime.journal.checksums import is_changed
@@ -47,6 +47,26 @@ class RunSummary:
     state: State = "interrupted"
     seconds: float = 0.0
     totals: UsageTotals = field(default_factory=UsageTotals)
+
+    def as_data(self, run: str) -> dict[str, Any]:
+        """The JSON form; `usd` is null where prices are not known.
+
+        Args:
+            run: the id, by which its journal is called.
+        """
+        parent, entry = self.header.parent or (None, None)
+        return {
+            "run": run,
+            "started": self.header.started,
+            "program": self.header.program,
+            "state": self.state,
+            "seconds": round(self.seconds, 3),
+            "requests": self.totals.requests,
+            "tokens": self.totals.tokens,
+            "usd": None if self.totals.unpriced else self.totals.usd,
+            "parent": parent,
+            "entry": entry,
+        }
 
     def add(self, entry: JournalEntry) -> None:
         """Count an entry."""

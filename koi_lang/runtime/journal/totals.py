@@ -61,14 +61,15 @@ class UsageTotals:
     def add(self, event: Event) -> None:
         """Count what an event tells."""
         if event.type in PAID and not event.recalled:
-            self._count(event.fields)
+            self.count(event.fields)
 
     def add_entry(self, entry: JournalEntry) -> None:
         """Count what an entry tells, by the same rule."""
         if entry.kind in PAID and not entry.data.get("recalled"):
-            self._count(entry.data)
+            self.count(entry.data)
 
-    def _count(self, paid: Mapping[str, Any]) -> None:
+    def count(self, paid: Mapping[str, Any]) -> None:
+        """Count something paid by its `model`, `tokens` and `usd`, unless it was `replayed`."""
         if paid.get("replayed"):
             return
         self.requests += 1

@@ -1,0 +1,1 @@
+"""What was recorded, as tables: for people, for other programs, and for spreadsheets."""
