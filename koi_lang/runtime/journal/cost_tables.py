@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from koi_lang.runtime.budget.limits import UNPAID
-from koi_lang.runtime.journal.run_costs import Payment, RunCosts
+from koi_lang.runtime.journal.run_costs import PaidItem, RunCosts
 from koi_lang.runtime.journal.totals import UsageTotals
 
 By = Literal["day", "model", "program", "agent", "user"]
 GROUPINGS: tuple[By, ...] = get_args(By)
-Naming = Callable[[Payment], str]
+Naming = Callable[[PaidItem], str]
 
 
 @dataclass(slots=True)
@@ -104,7 +104,7 @@ def list_costs(
             yield {"day": day, "run": run.run, **user, "program": program, "agent": agent, "model": model, **data}
 
 
-def payments_since(run: RunCosts, since: float | None) -> Sequence[Payment]:
+def payments_since(run: RunCosts, since: float | None) -> Sequence[PaidItem]:
     """What was paid for a run since some second."""
     return run.payments if since is None else [payment for payment in run.payments if payment.ts >= since]
 

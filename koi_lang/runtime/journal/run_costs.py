@@ -22,7 +22,7 @@ PIECE = 1 << 22
 
 
 @dataclass(frozen=True, slots=True)
-class Payment:
+class PaidItem:
     """One thing that was paid for.
 
     Attributes:
@@ -56,7 +56,7 @@ class RunCosts:
     header: Header
     inode: int
     read: int
-    payments: list[Payment] = field(default_factory=list)
+    payments: list[PaidItem] = field(default_factory=list)
 
     @property
     def run(self) -> str:
@@ -108,7 +108,7 @@ def _paid_lines(text: bytes) -> Iterator[bytes]:
             yield text[start : text.find(b"\n", mark.end()) + 1]
 
 
-def _payment_of(entry: JournalEntry) -> Payment | None:
+def _payment_of(entry: JournalEntry) -> PaidItem | None:
     """What was paid here and now; None for what an earlier part of the run or its parent has paid."""
     data = entry.data
     if entry.kind not in PAID or data.get("recalled") or data.get("replayed"):
@@ -116,6 +116,6 @@ def _payment_of(entry: JournalEntry) -> Payment | None:
     usd, counted = data.get("usd"), data.get("tokens")
     tokens = counted if isinstance(counted, dict) else {}
     kept = {name: number for name, number in tokens.items() if isinstance(number, int)}
-    return Payment(
+    return PaidItem(
         entry.ts, entry.agent, str(data.get("model", "")), kept, usd if isinstance(usd, int | float) else None
     )
