@@ -24,7 +24,7 @@ GROUPS: Mapping[str, str] = {
     **dict.fromkeys("TYPE ROLE TEAM MCP PROMPT RUN TEST EVAL AGENT SKILL".split(), "declarations"),
     **dict.fromkeys("USES EXPOSE AFFORDANCE LLM AMNESIA ON STATE PLAYBOOK RESILIENCE BUDGET".split(), "members"),
     **dict.fromkeys("CAN NEEDS FUNCTION_NEEDS OVERRIDE PRIVATE ACCESSOR SKILLS INSTRUCTIONS".split(), "modifiers"),
-    **dict.fromkeys("USE COMPOSE FRAGMENTS TEMPLATE MODEL OVER TIMES PASS".split(), "clauses"),
+    **dict.fromkeys("USE COMPOSE FRAGMENTS TEMPLATE MODEL OVER TIMES PASS EVERY WHEN".split(), "clauses"),
     **dict.fromkeys("GIVEN EXPECT FAILS SCORE".split(), "testing"),
     **dict.fromkeys("VARIABLE FUNCTION ASYNC".split(), "storage"),
     **dict.fromkeys("IF ELSE FOR WHILE DO SWITCH CASE CASE_DEFAULT DEFAULT TRY CATCH FINALLY THROW".split(), "control"),

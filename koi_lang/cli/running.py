@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -69,7 +70,10 @@ def run_program(
         if not (case or (going is not None and is_of_python(going.words))) and not hasattr(ready.module, "main"):
             help = "Add a line like `run Agent.handler({})` at its end."
             help = f"Its evals are carried out by `koi eval {file}`." if hasattr(ready.module, "koi_evals") else help
+            help = f"Its jobs are started by `koi serve http {file}`." if hasattr(ready.module, "koi_jobs") else help
             raise UsageError(f"`{file}` runs nothing", help=help)
+        if not (options.quiet or case) and is_new:
+            _tell_jobs(file, ready.module, host)
         if is_new and options.answers is not None:
             scripted.read_answers(Path(options.answers))  # what is wrong with them is told before anything happens
         if is_new:
@@ -82,6 +86,14 @@ def run_program(
         command = (going or Continuation()).command
         click.echo(f"`{command} {journals[0].stem}` goes on", err=True)
     return code
+
+
+def _tell_jobs(file: str, module: ModuleType, host: Terminal) -> None:
+    """Say in one line that a service starts what a run passes over."""
+    jobs = declarations.jobs_of(module)
+    if jobs:
+        them, are = (f"{len(jobs)} jobs", "are") if len(jobs) > 1 else (f"the job `{jobs[0].name}`", "is")
+        host.note(f"{them} {are} left to `koi serve http {file}`")
 
 
 async def _within(scope: CancelScope, work: Coroutine[Any, Any, None]) -> None:

@@ -16,6 +16,7 @@ from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.agents.declarations import Mcp, Role, Team, by_name
 from koi_lang.runtime.mcp.remote import RemoteAgent
 from koi_lang.runtime.prompts import Prompt
+from koi_lang.schedules.job import Job
 
 if TYPE_CHECKING:
     from koi_lang.runtime.mcp import configured
@@ -32,6 +33,11 @@ def agents_of(module: ModuleType) -> list[type[Agent]]:
     """The agents a program declares, in the same order."""
     classes = [value for value in _declared_values(module) if isinstance(value, type)]
     return [value for value in classes if issubclass(value, Agent) and value is not Agent]
+
+
+def jobs_of(module: ModuleType) -> list[Job]:
+    """The jobs that a file declares, in their order."""
+    return module.koi_jobs() if hasattr(module, "koi_jobs") else []
 
 
 def playbook_agents_of(module: ModuleType) -> list[type[Agent]]:

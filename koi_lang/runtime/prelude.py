@@ -97,6 +97,7 @@ from koi_lang.runtime.prompts import Composed, Prompt, fill
 from koi_lang.runtime.test_blocks.context import given, output
 from koi_lang.runtime.test_blocks.evals import EvalBlock, current_case, give_score, note_misses
 from koi_lang.runtime.test_blocks.expect import compare, expect, expect_failure
+from koi_lang.schedules.job import Job
 
 if TYPE_CHECKING:
     from koi_lang.runtime.registry import KeptRegistry
@@ -135,7 +136,7 @@ async def playbook(agent: Agent, event: str, args: Any, parts: Any) -> Any:
 
 __all__ = [
     "Accessor", "AccessorObject", "Agent", "Any", "AsyncDelegate", "AsyncItems", "Box", "Composed", "EvalBlock",
-    "GeneratorLeftError", "Literal", "Mcp", "NotRequired", "Prompt", "ResultType", "Role", "Team", "TypedDict",
+    "GeneratorLeftError", "Job", "Literal", "Mcp", "NotRequired", "Prompt", "ResultType", "Role", "Team", "TypedDict",
     "add", "and_bits", "apply", "apply_member", "apply_to", "async_generator", "both", "call", "caught", "coalesce",
     "compare", "current_case", "decrement", "delegate", "divide", "either", "end_walk", "equal", "expect",
     "expect_failure", "export", "fail_walk", "fill", "generator", "get", "give_score", "given", "greater",

@@ -9,7 +9,7 @@ from lark import Token
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.build.helpers import BuildError, Children, cover, name_of, names_of, only, span_between, span_of
 from koi_lang.compiler.build.statements import Statements
-from koi_lang.compiler.literals import number
+from koi_lang.compiler.literals import duration_s, number
 
 ENTRIES = ("fragments", "template", "model")
 ONE_PERMISSION = "keep one, and write others on the lines of the `export`s that they are meant for."
@@ -140,7 +140,20 @@ class Builder(Statements):
         if not isinstance(callee, n.Member) or not isinstance(callee.object, n.Name):
             raise BuildError(target.span, "`run` calls a handler of an agent", shape, "E0176")
         handler = n.Name(callee.name_span, callee.name)
-        return n.Run(cover(children), callee.object, handler, target.arguments)
+        return n.Run(cover(children), callee.object, handler, target.arguments, children[2])
+
+    def job(self, children: Children) -> n.Job:
+        """`every "words" { … }` or `when "words" { … }`."""
+        trigger, words, *_ = children
+        return n.Job(cover(children), str(trigger), words, only(children, tuple))
+
+    def job_option(self, children: Children) -> tuple[n.Name, n.Text | n.Literal]:
+        """`name: "text"`, `name: number` or a duration, which becomes seconds."""
+        name, _, value = children
+        if isinstance(value, n.Text):
+            return name_of(name), value
+        given = duration_s(value) if value.type == "DURATION" else number(value)
+        return name_of(name), n.Literal(span_of(value), given)
 
     def test(self, children: Children) -> n.Test:
         """`test "name" { … }`."""

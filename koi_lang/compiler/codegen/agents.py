@@ -97,7 +97,7 @@ def _keywords(node: n.Agent, file: Analysis, names: ModuleNames, at: py.At) -> d
 
 def _limits(node: n.Budget, at: py.At) -> ast.expr:
     """A budget as a dictionary of its limits."""
-    return _literal({name.name: value for name, value in node.limits}, at)
+    return plain_data({name.name: value for name, value in node.limits}, at)
 
 
 def _emit_uses(node: n.Agent, kind: str, names: ModuleNames, at: py.At) -> list[ast.expr]:
@@ -193,7 +193,7 @@ def _declare_result(node: n.Handler, agent: str, file: Analysis, names: ModuleNa
         return ""
     at = place(node.returns.span, file)
     name = names.fresh(f"{agent}_{node.name.name}_result")
-    told = [py.constant(f"{agent}.{node.name.name}", at), _literal(declared, at)]
+    told = [py.constant(f"{agent}.{node.name.name}", at), plain_data(declared, at)]
     names.definitions.append(py.assign(name, py.helper("ResultType", told, at), at))
     return name
 
@@ -217,7 +217,7 @@ def _on(node: n.Handler, told: n.Playbook | None, file: Analysis, result_type: s
         [py.constant(node.name.name, at)],
         at,
         affordance=None if description is None else py.constant(description.value, at),
-        schema=_literal(declared, at) if declared else None,
+        schema=plain_data(declared, at) if declared else None,
         result=py.load(result_type, at) if result_type else None,
         private=py.constant(True, at) if node.private else None,
         background=py.constant(True, at) if node.is_async else None,
@@ -226,14 +226,14 @@ def _on(node: n.Handler, told: n.Playbook | None, file: Analysis, result_type: s
     )
 
 
-def _literal(value: Any, at: py.At) -> ast.expr:
+def plain_data(value: Any, at: py.At) -> ast.expr:
     """Plain data as Python syntax."""
     match value:
         case dict():
             keys: list[ast.expr | None] = [py.constant(key, at) for key in value]
-            return ast.Dict(keys, [_literal(item, at) for item in value.values()], **at)
+            return ast.Dict(keys, [plain_data(item, at) for item in value.values()], **at)
         case list():
-            return ast.List([_literal(item, at) for item in value], py.LOAD, **at)
+            return ast.List([plain_data(item, at) for item in value], py.LOAD, **at)
     return py.constant(value, at)
 
 
@@ -326,7 +326,7 @@ def _describe_types(node: n.Function, e: Emitter) -> list[ast.expr]:
         return []
     declared = {name: type for each in (*told.values(), result) for name, type in each.pop("$defs", {}).items()}
     fields = {"parameters": told, "result": result, "declared": declared}
-    keywords = {name: _literal(field, at) if field else None for name, field in fields.items()}
+    keywords = {name: plain_data(field, at) if field else None for name, field in fields.items()}
     return [py.call(py.koi("with_types", at), [], at, **keywords)]
 
 

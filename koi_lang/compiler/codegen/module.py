@@ -11,6 +11,7 @@ from koi_lang.compiler.codegen import agents, compositions, prompts, types
 from koi_lang.compiler.codegen import py_ast as py
 from koi_lang.compiler.codegen import switches as switches  # enters its emitter
 from koi_lang.compiler.codegen.expressions import no_payload
+from koi_lang.compiler.codegen.jobs import jobs
 from koi_lang.compiler.codegen.module_names import ModuleNames
 from koi_lang.compiler.codegen.tests import evals, tests
 from koi_lang.compiler.imports import Imported
@@ -35,7 +36,7 @@ class _Module:
 
     def build(self) -> ast.Module:
         declared = self.declarations()
-        main = [*self.main(), *tests(self.file, self.names), *evals(self.file, self.names)]
+        main = [*self.main(), *jobs(self.file), *tests(self.file, self.names), *evals(self.file, self.names)]
         title = f"Compiled from {posixpath.basename(self.unit.path)}."
         head = [py.evaluate(py.constant(title, START), START), *self.imports()]
         return ast.Module([*head, *declared, *main], [])
@@ -150,8 +151,8 @@ class _Module:
     # ------------------------------------------------------------ run
 
     def main(self) -> list[ast.stmt]:
-        """`async def main()`: the `run` statements in order; importing the module does not call it."""
-        runs = [node for node in self.unit.program.declarations if isinstance(node, n.Run)]
+        """`async def main()`: the `run` statements in order, but for jobs; importing the module does not call it."""
+        runs = [node for node in self.unit.program.declarations if isinstance(node, n.Run) and node.job is None]
         if not runs:
             return []
         at = agents.place(runs[0].span, self.file)

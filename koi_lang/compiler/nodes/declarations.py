@@ -121,12 +121,22 @@ class Prompt(Declaration):
 
 
 @node
+class Job(Node):
+    """`every "15m" { jitter: 30s }` or `when "hook /github"` behind a `run`; durations are seconds."""
+
+    trigger: str
+    words: Text
+    options: tuple[tuple[Name, Text | Literal], ...]
+
+
+@node
 class Run(Declaration):
-    """`run Agent.handler(argument)`."""
+    """`run Agent.handler(argument)`; one with a job is carried out by a service, again and again."""
 
     agent: Name
     handler: Name
     arguments: tuple[Expression, ...]
+    job: Job | None = None
 
 
 @node

@@ -86,9 +86,13 @@ def _given_payloads(file: Analysis, program: AnalysedProgram) -> Iterator[GivenP
     for run, _ in file.index.of(n.Run):
         symbol = file.table.find("agent", run.agent.name)
         if symbol is not None and isinstance(symbol.node, n.Agent):
+            if run.job is not None and run.job.trigger == "when":
+                continue  # the event gives the payload
             value = run.arguments[0] if run.arguments else None
             found = _to(symbol.node, run.handler.name, value, run.handler.span, Enclosing())
-            yield from (replace(given, place=replace(given.place, is_whole=False)) for given in found)
+            # Nobody adds fields to the payload of a job, as the command line does to others.
+            is_whole = run.job is not None
+            yield from (replace(given, place=replace(given.place, is_whole=is_whole)) for given in found)
     around_of, attempts = dict(file.index.of(n.Call)), attempts_of(file)
     for call, name, symbol in handler_calls(file):
         if any(attempt.start <= call.span.start < attempt.end for attempt in attempts):

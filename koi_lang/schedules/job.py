@@ -1,0 +1,51 @@
+"""Jobs: what a program wants started by a service, when, and how often at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Trigger = Literal["every", "when"]
+Missed = Literal["once", "never"]
+Overlap = Literal["skip", "wait", "together"]
+
+MISSED: tuple[Missed, ...] = ("once", "never")
+OVERLAPS: tuple[Overlap, ...] = ("skip", "wait", "together")
+# The options of either trigger, in the order in which they are told.
+OPTIONS: Mapping[Trigger, tuple[str, ...]] = {
+    "every": ("name", "missed", "overlap", "jitter"),
+    "when": ("name", "overlap"),
+}
+LONGEST_JITTER_S = 24 * 3600
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A `run` with `every` or `when`.
+
+    Attributes:
+        agent: its name; `handler` is one of its events.
+        payload: data of JSON; what an event brings is added to it.
+        words: when it is due, or what event starts it.
+        name: what tells it from the other jobs of its program.
+        missed: whether what fell due while nothing ran is made up for, once for all of it.
+        jitter_s: the most seconds by which a start is put off.
+        line: where it stands in its file, from 1.
+    """
+
+    agent: str
+    handler: str
+    payload: Any
+    trigger: Trigger
+    words: str
+    name: str
+    missed: Missed = "once"
+    overlap: Overlap | None = None
+    jitter_s: float = 0.0
+    line: int = field(default=0, compare=False)
+
+    @property
+    def when_busy(self) -> Overlap:
+        """What happens to a start while the one before still works; events wait unless it is said, times do not."""
+        return self.overlap or ("skip" if self.trigger == "every" else "wait")
