@@ -18,6 +18,7 @@ from koi_lang.compiler.rules import (
     duplicates,
     evals,
     flow,
+    jobs,
     limits,
     lists,
     models,
@@ -55,7 +56,7 @@ __all__ = ["check", "explanation", "explanations"]
 MODULES = (
     names, actions, access, duplicates, variables, sends, skills, unused, flow, promises, prompts, templates, agents,
     models, spelling, tests, evals, types, state, roles, objects, payloads, results, limits, lists, placeholders,
-    servers, needs, prose,
+    servers, needs, jobs, prose,
 )  # fmt: skip
 
 

@@ -21,6 +21,7 @@ from koi_lang.compiler.syntax_errors import (
     fallback,
     files,
     foreign_keywords,
+    jobs,
     missing,
     permissions,
     strings,
@@ -32,6 +33,7 @@ from koi_lang.diagnostics import Diagnostic, LabeledSpan, replacement
 from koi_lang.source import Source, Span
 
 ORDER = (
+    *jobs.HINTS,
     *strings.HINTS,
     *characters.HINTS,
     *brackets.HINTS,
