@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import json
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -52,7 +55,7 @@ class Client:
     def __init__(self, send: Send, answer_s: float = ANSWER_S) -> None:
         self._send, self._answer_s = send, answer_s
         self._open: dict[str, Open] = {}
-        self._asked = 0
+        self._asked: Counter[str] = Counter()
 
     @property
     def requests(self) -> list[Message]:
@@ -70,8 +73,7 @@ class Client:
         request.answer.set_result(ClientAnswer(answer, reason))
 
     async def _request(self, type: str, **fields: Any) -> ClientAnswer:
-        self._asked += 1
-        id = f"request-{self._asked}"
+        id = self._name_request(type, fields)
         answer: asyncio.Future[ClientAnswer] = asyncio.get_running_loop().create_future()
         about = {"path": list(current_path()), "timeout_s": self._answer_s}
         request = Open({"type": type, "id": id, **fields, **about}, answer)
@@ -90,6 +92,14 @@ class Client:
             if reason:
                 self._send({"type": CLOSED, "id": id, "reason": reason})
         return given
+
+    def _name_request(self, type: str, fields: Mapping[str, Any]) -> str:
+        """An id that follows from what is asked and where: it is the same when the session goes on in another process,
+        and an answer that comes late never answers something else."""
+        about = json.dumps([type, current_path(), fields], default=str)
+        key = hashlib.sha256(about.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        self._asked[key] += 1
+        return f"request-{key}" if self._asked[key] == 1 else f"request-{key}-{self._asked[key]}"
 
     # ------------------------------------------------------------ as a host
 

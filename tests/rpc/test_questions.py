@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from koi_lang.extensions import additions
+from koi_lang.sessions.client_host import Client as ClientHost
 from tests.playbook.playing import act, done
 from tests.rpc.talking import Talk, Talker
 
@@ -113,3 +114,21 @@ def test_a_change_is_shown_to_the_client(talk: Talker) -> None:
 
     source = 'import "std/code"\n' + program(1)
     talk(source, test, added=additions(talk.player.load(source), use_installed=False))
+
+
+def test_a_request_has_the_same_id_in_another_process() -> None:
+    """What is asked at a place is called the same when a session goes on, and like nothing else that is asked."""
+
+    async def ids(*questions: str) -> list[str]:
+        seen: list[str] = []
+        client = ClientHost(lambda message: seen.append(str(message["id"])) if message["type"] == "question" else None)
+        for question in questions:
+            asking = asyncio.create_task(client.ask(question))
+            await asyncio.sleep(0)
+            client.settle(seen[-1], "question", "yes")
+            await asking
+        return seen
+
+    first, second = asyncio.run(ids("one?", "two?", "two?")), asyncio.run(ids("two?", "one?"))
+
+    assert (first[1], first[0], 3) == (second[0], second[1], len(set(first)))
