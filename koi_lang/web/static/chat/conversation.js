@@ -1,0 +1,366 @@
+// What a run has told, as a conversation: messages to items on the page. Pure: the same messages give the same items.
+
+import { planIn } from "./plans.js";
+import { Cast, deed } from "./words.js";
+
+const IMAGES = "images";
+const RETURNED = new Set(["return", "call_llm"]);
+
+/** The text that a call was given, and its images; without a text what it was called with. */
+export function saidIn(args) {
+  const known = args !== null && typeof args === "object" && !Array.isArray(args) ? args : { message: args };
+  const values = Object.entries(known).filter(([name]) => name !== IMAGES).map(([, value]) => value);
+  const images = Array.isArray(known[IMAGES]) ? known[IMAGES].filter((each) => each && each.data) : [];
+  const text = values.length === 1 && typeof values[0] === "string" ? values[0] : "";
+  return { text, images, fields: text || !values.some((value) => value !== undefined && value !== null) ? null : known };
+}
+
+/** The text that a call has given, alone or as the only field; null where it gave something else. */
+export function textIn(result) {
+  const isObject = result !== null && typeof result === "object" && !Array.isArray(result);
+  const values = isObject ? Object.values(result) : [result];
+  return values.length === 1 && typeof values[0] === "string" ? values[0] : null;
+}
+
+const isBelow = (path, above) => above.length <= path.length && above.every((part, at) => part === path[at]);
+const keyOf = (path) => path.join("/");
+
+/**
+ * A conversation that grows.
+ *
+ * `items`: what stands on the page, in order; each has a `key`, and a `version` that grows when it changes.
+ * `requests`: questions and approvals that are open. `waiting`: messages that will be heard later.
+ */
+export class Conversation {
+  constructor(cast = new Cast()) {
+    Object.assign(this, { cast, items: [], requests: [], waiting: [], growing: new Map(), open: new Map() });
+    Object.assign(this, { busy: false, state: "", last: 0, model: "", thinking: false, name: "", ended: false, made: 0 });
+    Object.assign(this, { hasPrinted: false, askedAt: new Map(), writer: "", restarted: false, proposed: [] });
+  }
+
+  /** Take a message in. */
+  take(message) {
+    if (message.type === "event") {
+      if (message.n !== undefined && message.n <= this.last) return;
+      if (message.n !== undefined) this.last = message.n;
+      this.happened(message.event, message.so_far === true || message.event.so_far === true);
+    } else if (message.type === "rpc_ready") this.ready(message.state || {});
+    else if (message.type === "question" || message.type === "approval_request") this.ask(message);
+    else if (message.type === "request_closed") this.close(message.id, message.reason);
+    else if (message.type === "state") this.become(message.state);
+    else if (message.type === "session_failed") this.fail(message.error, message.help);
+  }
+
+  // ---------------------------------------------------------- what the session says of itself
+
+  ready(state) {
+    const wasBusy = this.busy;
+    this.busy = Boolean(state.busy);
+    this.name = state.session_name || this.name;
+    this.requests = [];
+    this.waiting = state.queued || [];
+    for (const request of state.requests || []) this.ask(request);
+    if (!this.busy && wasBusy) this.restarted = true;
+    if (!this.busy) this.settle();
+  }
+
+  become(state) {
+    this.state = state;
+    if (state === "working" || state === "waiting") this.busy = true;
+    if (["idle", "asleep", "ok", "failed", "cancelled", "interrupted"].includes(state)) {
+      this.busy = false;
+      this.settle();
+    }
+  }
+
+  ask(request) {
+    const known = this.requests.findIndex((each) => each.id === request.id);
+    const seconds = this.askedAt.get(request.question ?? request.what);
+    const made = { ...request, plan: request.type === "question" ? planIn(request, this.proposed) : null, since: seconds ?? Date.now() / 1000 };
+    if (known < 0) this.requests = [...this.requests, made];
+    else this.requests = this.requests.map((each, at) => (at === known ? made : each));
+  }
+
+  close(id, reason) {
+    const closed = this.requests.find((each) => each.id === id);
+    this.requests = this.requests.filter((each) => each.id !== id);
+    if (closed && reason === "timeout") this.note("Nobody answered in time, so nothing was allowed.");
+  }
+
+  // ---------------------------------------------------------- what has happened
+
+  happened(event, isSoFar) {
+    const { type, path = [] } = event;
+    const handle = this[`on_${type}`];
+    if (handle) handle.call(this, event, path, isSoFar);
+  }
+
+  on_call_started(event, path) {
+    this.busy = true;
+    this.hasPrinted = false;
+    this.work = null;
+    this.restarted = false;
+    const [agent, name] = String(event.name || "").split(".");
+    const said = saidIn(event.args);
+    this.add("person", { ...said, about: this.cast.doing(agent, name), ts: event.ts });
+    this.writer = agent;
+    this.thinking = true;
+    this.began = event.ts;
+  }
+
+  on_run_started() {
+    this.settle();
+  }
+
+  on_call_ended(event) {
+    this.busy = false;
+    const text = event.ok ? textIn(event.result) : null;
+    const kept = [...this.growing.values()].find((item) => RETURNED.has(item.action));
+    if (event.ok && !this.hasPrinted && text) this.finish(kept, text);
+    this.settle(text && !this.hasPrinted ? kept : undefined);
+    const isThing = event.result !== null && typeof event.result === "object" && Object.keys(event.result).length > 0;
+    if (event.ok && !this.hasPrinted && text === null && isThing) this.add("result", { value: event.result });
+    if (event.aborted) this.add("note", { text: "Stopped." });
+    else if (!event.ok) this.fail(event.error || "It did not work.", event.help);
+    this.requests = [];
+  }
+
+  on_handler_started(event, path) {
+    if (path.length > 1) this.begin(path, { one: this.cast.doing(event.agent, event.event), agent: event.agent }, event.ts);
+    else if (path.length) this.writer = event.agent;
+  }
+
+  on_handler_ended(event, path) {
+    this.drop((item) => isBelow(item.path, path) && !(path.length === 1 && RETURNED.has(item.action)));
+    this.end(path, true, event.ts);
+  }
+
+  on_handler_failed(event, path) {
+    this.drop((item) => isBelow(item.path, path));
+    this.end(path, false, event.ts);
+  }
+
+  on_action_started(event, path) {
+    if (event.intent === "propose_plan") this.proposed = event.fields?.steps || [];
+    const done = deed(event.intent, event.fields || {});
+    if (done) this.begin(path, done, event.ts);
+  }
+
+  on_action_ended(event, path) {
+    this.end(path, true, event.ts);
+  }
+
+  on_action_failed(event, path) {
+    this.end(path, false, event.ts);
+  }
+
+  on_effect_started(event, path) {
+    this.on_action_started(event, path);
+  }
+
+  on_effect_ended(event, path) {
+    this.end(path, true, event.ts);
+  }
+
+  on_effect_failed(event, path) {
+    this.end(path, false, event.ts);
+  }
+
+  on_mcp_progress(event, path) {
+    const step = this.open.get(keyOf(path));
+    if (!step) return;
+    step.share = event.total ? Math.min(1, event.progress / event.total) : null;
+    if (event.message) step.about = event.message;
+    this.touch(step.item);
+  }
+
+  on_model_asked(event, path) {
+    this.drop((item) => keyOf(item.path.slice(0, -1)) === keyOf(path.slice(0, -1)));
+    this.thinking = true;
+    this.slow = "";
+  }
+
+  on_answer_discarded(event, path) {
+    this.on_model_asked(event, path);
+  }
+
+  on_model_answered(event, path) {
+    this.thinking = false;
+    this.slow = "";
+    for (const item of this.growing.values()) {
+      if (keyOf(item.path) !== keyOf(path)) continue;
+      item.isGrowing = false;
+      this.touch(item);
+    }
+  }
+
+  on_retry_started(event) {
+    this.slow = "There was no answer, so it is tried again.";
+  }
+
+  on_output_delta(event, path, isSoFar) {
+    const isForAnother = path.length > 2 && RETURNED.has(event.action);
+    if (event.action === "prompt_user" || isForAnother || (event.action === "return" && this.hasPrinted)) return;
+    const key = `${keyOf(path)}#${event.number}`;
+    let item = this.growing.get(key);
+    if (!item) {
+      item = this.add("answer", { text: "", agent: event.agent, isGrowing: true, path, action: event.action });
+      this.growing.set(key, item);
+    }
+    item.isGrowing = true;
+    item.text = isSoFar ? event.text : item.text + event.text;
+    this.thinking = false;
+    this.touch(item);
+  }
+
+  on_printed(event, path) {
+    this.hasPrinted = true;
+    const item = this.grownFor(path);
+    const who = path.length > 1 ? path.filter((part) => /^[A-Z][^:]*\.\w+#/.test(part)).pop() : path[0];
+    this.finish(item, event.message, (who || "").split(".")[0]);
+  }
+
+  on_asked(event, path) {
+    this.askedAt.set(event.question, event.ts);
+    this.drop((item) => item === this.grownFor(path));
+    if (!planIn(event)) this.add("asked", { text: event.question, answer: null, ts: event.ts });
+  }
+
+  on_answered(event) {
+    this.requests = this.requests.filter((each) => each.question !== event.question);
+    const item = this.items.findLast((each) => each.kind === "asked" && each.answer === null && each.text === event.question);
+    if (!item) return;
+    item.answer = event.answer;
+    this.touch(item);
+  }
+
+  on_approval_requested(event) {
+    this.askedAt.set(event.what, event.ts);
+  }
+
+  on_approval_given(event) {
+    const open = this.requests.find((each) => each.type === "approval_request" && each.what === event.what);
+    if (open) this.requests = this.requests.filter((each) => each !== open);
+    this.work = null;
+    this.add("allowed", { what: event.what, answer: event.answer, reason: event.reason || "" });
+  }
+
+  on_steered(event) {
+    this.waiting = this.waiting.filter((each) => each.id !== event.id);
+    if (event.from && event.from !== "person") return;
+    this.work = null;
+    this.add("person", { text: event.text, images: event.images || [], fields: null, wasHeard: true, ts: event.ts });
+  }
+
+  on_queue_update(event) {
+    this.waiting = [...(event.steering || []), ...(event.follow_up || [])];
+  }
+
+  on_plan_decided(event) {
+    this.work = null;
+    this.add("plan", { answer: event.answer, steps: event.steps || [], done: 0, words: event.words || "" });
+  }
+
+  on_plan_step_finished(event) {
+    const plan = this.items.findLast((item) => item.kind === "plan");
+    if (!plan) return;
+    plan.done = Math.max(plan.done, event.step);
+    this.touch(plan);
+  }
+
+  on_session_named(event) {
+    this.name = event.name;
+  }
+
+  on_paused() {
+    this.isPaused = true;
+  }
+
+  on_continued() {
+    this.isPaused = false;
+  }
+
+  on_run_ended(event) {
+    this.busy = false;
+    this.settle();
+  }
+
+  // ---------------------------------------------------------- items
+
+  add(kind, about) {
+    const item = { kind, key: `${kind}-${++this.made}`, version: 0, ...about };
+    if (kind !== "work") this.work = null;
+    this.items.push(item);
+    return item;
+  }
+
+  touch(item) {
+    item.version += 1;
+  }
+
+  note(text) {
+    this.add("note", { text });
+  }
+
+  fail(error, help) {
+    this.add("failure", { text: String(error || ""), help: help || "" });
+  }
+
+  /** The text that a model was writing at a place and that has now been said. */
+  grownFor(path) {
+    return [...this.growing.values()].find((item) => isBelow(path, item.path.slice(0, -1)));
+  }
+
+  finish(item, text, agent = "") {
+    if (!item) {
+      this.add("answer", { text, agent: agent || this.writer, isGrowing: false });
+      return;
+    }
+    Object.assign(item, { text, isGrowing: false });
+    this.growing.forEach((each, key) => each === item && this.growing.delete(key));
+    this.touch(item);
+  }
+
+  /** Take texts away that will not be said. */
+  drop(isGone) {
+    for (const [key, item] of [...this.growing]) {
+      if (!isGone(item)) continue;
+      this.growing.delete(key);
+      this.items = this.items.filter((each) => each !== item);
+    }
+  }
+
+  /** Nothing goes on any more. */
+  settle(kept) {
+    this.drop((item) => item !== kept);
+    for (const step of this.open.values()) this.finishStep(step, step.state === "running" ? "left" : step.state);
+    this.open.clear();
+    this.thinking = false;
+    this.slow = "";
+  }
+
+  // ---------------------------------------------------------- steps of the work
+
+  begin(path, done, ts) {
+    if (!this.work) this.work = this.add("work", { steps: [], began: ts, ended: null });
+    const step = { several: (n) => `${done.one} (${n} times)`, ...done, state: "running", began: ts, ended: null, item: this.work };
+    this.work.steps.push(step);
+    this.work.ended = null;
+    this.open.set(keyOf(path), step);
+    this.touch(this.work);
+  }
+
+  end(path, isOk, ts) {
+    const step = this.open.get(keyOf(path));
+    if (!step) return;
+    this.open.delete(keyOf(path));
+    step.ended = ts;
+    this.finishStep(step, isOk ? "done" : "failed");
+  }
+
+  finishStep(step, state) {
+    step.state = state;
+    if (step.item.steps.every((each) => each.state !== "running")) step.item.ended = step.ended ?? step.began;
+    this.touch(step.item);
+  }
+}

@@ -1,0 +1,119 @@
+// The page for people who use a program.
+
+import { mustSignIn, signIn } from "../api.js";
+import { html, render, useEffect, useRef, useState } from "../vendor/preact.js";
+import { Composer, Files } from "./composer.js";
+import { History } from "./history.js";
+import { Icon } from "./icons.js";
+import { Requests } from "./requests.js";
+import { Start } from "./start.js";
+import { connection, conversation, follow, load, loadRuns, place, problem, runs, say, user, version } from "./store.js";
+import { Thread } from "./thread.js";
+
+function App() {
+  const [isOpen, setOpen] = useState(false);
+  const menu = useRef(null);
+  const close = () => setOpen(false);
+  useEffect(() => {
+    const onKey = (event) => event.key === "Escape" && isOpen && (close(), menu.current?.focus());
+    addEventListener("keydown", onKey);
+    return () => removeEventListener("keydown", onKey);
+  }, [isOpen]);
+  useTitle();
+  if (mustSignIn.value) return html`<${SignIn} />`;
+  if (!user.value) return html`<main class="waiting-page"><${Problem} /></main>`;
+  return html`
+    <a class="skip" href="#message" onClick=${(event) => (event.preventDefault(), document.getElementById("message")?.focus())}>To the input</a>
+    <header class="bar">
+      <button type="button" class="button plain icon" ref=${menu} aria-label="Conversations" aria-expanded=${isOpen} aria-controls="side" onClick=${() => setOpen(!isOpen)}><${Icon} name=${isOpen ? "close" : "menu"} /></button>
+      <span class="where">${titleNow()}</span>
+    </header>
+    <nav id="side" class=${`side ${isOpen ? "open" : ""}`} aria-label="Conversations"><${History} onChosen=${close} /></nav>
+    ${isOpen && html`<div class="shade" onClick=${close}></div>`}
+    <main class=${place.value.run ? "talk" : "begin"}>
+      <${Banner} />
+      ${place.value.run ? html`<${Talk} key=${place.value.run} />` : html`<${Problem} /><${Start} />`}
+    </main>`;
+}
+
+function Talk() {
+  version.value;
+  const held = conversation.value;
+  return html`
+    <h1 class="only-heard">${titleNow()}</h1>
+    <${Thread} />
+    <div class="dock">
+      ${held.restarted && !held.busy && html`<p class="restarted small">The service was started anew. <button type="button" class="button small" onClick=${() => say("Please go on.").catch((error) => (problem.value = error))}>Go on</button></p>`}
+      <${Problem} />
+      <${Requests} />
+      <${Files} />
+      <${Composer} hint="Write a message" />
+    </div>`;
+}
+
+const titleNow = () => conversation.value?.name || runs.value.find((run) => run.id === place.value.run)?.title || (place.value.run ? "Conversation" : "New conversation");
+
+function useTitle() {
+  version.value;
+  const waits = conversation.value?.requests.length ? "(asks you) " : "";
+  document.title = `${waits}${titleNow()}`.slice(0, 80);
+}
+
+/** That the connection is lost, and that it is there again. */
+function Banner() {
+  const [wasLost, setLost] = useState(false);
+  const state = connection.value;
+  useEffect(() => {
+    if (state === "lost") {
+      const timer = setTimeout(() => setLost(true), 600);
+      return () => clearTimeout(timer);
+    }
+    if (!wasLost) return undefined;
+    const timer = setTimeout(() => setLost(false), 2500);
+    return () => clearTimeout(timer);
+  }, [state, wasLost]);
+  const text = !wasLost ? "" : state === "lost" ? "The connection is lost. It goes on as soon as it is there again." : "The connection is there again.";
+  return html`<div role="status" class=${text ? `banner ${state}` : "only-heard"}>${text}</div>`;
+}
+
+function Problem() {
+  const error = problem.value;
+  return html`<div role="alert" class=${error ? "problem" : "only-heard"}>${error && html`
+    <p>${error.message}${error.help && html` <span class="quiet">${error.help}</span>`}</p>
+    <button type="button" class="button plain icon" aria-label="Close" onClick=${() => (problem.value = null)}><${Icon} name="close" /></button>`}</div>`;
+}
+
+function SignIn() {
+  const [isWrong, setWrong] = useState(false);
+  const enter = async (event) => {
+    event.preventDefault();
+    setWrong(false);
+    await signIn(new FormData(event.target).get("token").trim()).then(begin, () => setWrong(true));
+  };
+  return html`
+    <main class="sign-in">
+      <h1>Who is there?</h1>
+      <p class="quiet">Open the link that you were given, or enter the key from it.</p>
+      <form onSubmit=${enter}>
+        <label for="token">Key</label>
+        <input id="token" name="token" class="field" type="password" autocomplete="current-password" required />
+        <button class="button main">Enter</button>
+        <p role="alert" class="wrong">${isWrong ? "This key is not known here." : ""}</p>
+      </form>
+    </main>`;
+}
+
+async function begin() {
+  try {
+    await load();
+    problem.value = null;
+    follow();
+  } catch (error) {
+    if (!mustSignIn.value) problem.value = error;
+  }
+}
+
+addEventListener("hashchange", () => user.value && (/(?:^#|&)token=/.test(location.hash) ? signIn().then(begin, () => {}) : follow()));
+addEventListener("focus", () => user.value && loadRuns().catch(() => {}));
+render(html`<${App} />`, document.getElementById("page"));
+signIn().catch(() => {}).then(begin);

@@ -1,0 +1,209 @@
+// What the page knows: who is signed in, the programs, the runs of the person, and the conversation that is open.
+
+import { command, get, listen, of, post, put, remove, ServiceError } from "../api.js";
+import { batch, signal } from "../vendor/preact.js";
+import { Conversation } from "./conversation.js";
+import { Cast } from "./words.js";
+
+export const user = signal(null);
+export const programs = signal([]);
+export const runs = signal([]);
+export const nextRuns = signal(null);
+// What the address says: `{run}`, or `{program, handler}` of a conversation that has not begun.
+export const place = signal({});
+export const conversation = signal(null);
+// Grows with every change of the conversation, at most once a frame.
+export const version = signal(0);
+export const connection = signal("open");
+export const problem = signal(null);
+export const files = signal([]);
+
+let cast = new Cast(), stream = null, frame = 0;
+
+/** Whom messages can be given to: `{program, agent, event, handler, title, about, examples}`. */
+export const targets = () =>
+  programs.value.flatMap((program) => (program.chat || []).map((each) => ({ ...each, program: program.name, handler: `${each.agent}.${each.event}` })));
+
+/** Learn who this is and what there is. */
+export async function load() {
+  const [status, program] = await Promise.all([get("api/status"), get("api/program")]);
+  cast = new Cast(program.programs);
+  batch(() => {
+    user.value = status;
+    programs.value = program.programs;
+  });
+  await loadRuns();
+}
+
+/** The runs of the person, the newest first; with `more` the next page of them. */
+export async function loadRuns(more = false) {
+  const query = new URLSearchParams({ limit: "30" });
+  if (user.value?.user) query.set("user", user.value.user);
+  if (more && nextRuns.value) query.set("before", nextRuns.value);
+  const found = await get(`api/runs?${query}`);
+  batch(() => {
+    runs.value = more ? [...runs.value, ...found.runs] : found.runs;
+    nextRuns.value = found.next || null;
+  });
+}
+
+/** Follow the address: open its conversation, or leave the one that is open. */
+export function follow() {
+  const words = location.hash.replace(/^#\/?/, "").split("/").map(decodeURIComponent);
+  const to = words[0] === "run" ? { run: words[1] } : words[0] === "new" ? { program: words[1], handler: words[2] } : {};
+  if (to.run && to.run === place.value.run) return;
+  stream?.close();
+  stream = null;
+  batch(() => {
+    place.value = to;
+    conversation.value = to.run ? new Conversation(cast) : null;
+    connection.value = "open";
+    problem.value = null;
+    files.value = [];
+  });
+  if (to.run) open(to.run);
+}
+
+export const go = (...words) => (location.hash = `#/${words.map(encodeURIComponent).join("/")}`);
+
+function open(run) {
+  const held = conversation.value;
+  const onMessage = (message) => {
+    if (held !== conversation.value) return;
+    const wasBusy = held.busy;
+    held.take(message);
+    if (message.type === "question") continuePlan(held, message.id);
+    if (wasBusy !== held.busy) becameBusy(run, held);
+    show();
+  };
+  const onState = (state, error) => {
+    if (held !== conversation.value) return;
+    connection.value = state;
+    if (error) problem.value = error.status === 404 ? new Error("This conversation is not there any more.") : error;
+  };
+  stream = listen(run, onMessage, onState);
+  loadFiles();
+}
+
+let reloading = 0;
+
+function becameBusy(run, held) {
+  clearTimeout(reloading);
+  reloading = setTimeout(() => {
+    loadRuns().catch(() => {});
+    loadFiles();
+  }, 300);
+  if (!held.busy && held.waiting.some((each) => mine.has(each.id))) command(run, "continue").catch(() => {});
+}
+
+/** Have the page drawn anew with the next frame, or soon where it has none because nobody looks at it. */
+export function show() {
+  if (frame) return;
+  const draw = () => {
+    cancelAnimationFrame(frame);
+    clearTimeout(later);
+    frame = 0;
+    version.value += 1;
+  };
+  frame = requestAnimationFrame(draw);
+  const later = setTimeout(draw, 250);
+}
+
+// Messages that were queued here: if they come too late to be heard, they are the next ones.
+const mine = new Set();
+
+/**
+ * Give a message to the conversation that is open, or begin one.
+ * @param {File[]} added files that come along; pictures are shown to the model, others are put into the session's folder.
+ */
+export async function say(text, added = []) {
+  const pictures = added.filter(isPicture), others = added.filter((file) => !isPicture(file));
+  const { run, program, handler } = place.value;
+  const id = run || (await post("api/runs", { ...(program ? { program } : {}) })).id;
+  for (const file of others) await put(of(id, "files", file.name), file);
+  const images = await Promise.all(pictures.map(imageOf));
+  const named = others.length ? `\n\nFiles: ${others.map((file) => `\`${file.name}\``).join(", ")}` : "";
+  const fields = { message: (text + named).trim() || "Look at this.", ...(images.length ? { images } : {}) };
+  const isSteered = Boolean(conversation.value?.busy);
+  const known = conversation.value?.lastHandler || handler;
+  const begin = { ...(run ? {} : known ? { name: known } : {}), streaming_behavior: "steer" };
+  const given = await command(id, "prompt", { ...fields, ...begin });
+  if (isSteered && given?.note) mine.add(given.note);
+  if (!run) {
+    go("run", id);
+    loadRuns().catch(() => {});
+  } else if (others.length) loadFiles();
+}
+
+export const isPicture = (file) => /^image\/(png|jpeg|gif|webp)$/.test(file.type);
+
+async function imageOf(file) {
+  const address = await dataAddress(file);
+  return { media_type: file.type, data: address.slice(address.indexOf(",") + 1) };
+}
+
+/** A file as `data:…`. */
+export const dataAddress = (file) =>
+  new Promise((resolve, reject) => {
+    const reader = new FileReader();
+    reader.onload = () => resolve(reader.result);
+    reader.onerror = () => reject(new ServiceError(0, { message: `\`${file.name}\` cannot be read.` }));
+    reader.readAsDataURL(file);
+  });
+
+/** End what goes on; the conversation stays. */
+export const stop = () => command(place.value.run, "abort");
+export const answer = (request, text) => command(place.value.run, "answer", { request: request.id, answer: text });
+
+// Answers to a plan that are still to be given, each to the question that the one before leads to.
+let plan = null;
+
+/** Accept a plan with changes: one answer after the other, each only to the question about this very plan. */
+export async function decidePlan(request, answers) {
+  const [first, ...rest] = answers;
+  plan = rest.length ? { path: keyOf(request.path), answers: rest } : null;
+  await answer(request, first);
+}
+
+function continuePlan(held, id) {
+  const request = held.requests.find((each) => each.id === id);
+  if (!plan || !request?.plan || keyOf(request.path) !== plan.path) return;
+  const next = plan.answers.shift();
+  if (!plan.answers.length) plan = null;
+  held.requests = held.requests.map((each) => (each === request ? { ...each, isBeingAnswered: true } : each));
+  answer(request, next).catch((error) => {
+    plan = null;
+    problem.value = error;
+  });
+}
+
+// Every question about a plan has a place of its own within that of the plan.
+const keyOf = (path = []) => JSON.stringify(path.slice(0, -1));
+
+export const approve = (request, decision, reason = "") =>
+  command(place.value.run, "approve", { request: request.id, decision, ...(reason ? { reason } : {}) });
+
+/** The files of the session. */
+export async function loadFiles() {
+  const { run } = place.value;
+  if (!run) return;
+  const found = await get(of(run, "files")).catch(() => null);
+  if (found && run === place.value.run) files.value = found.files || [];
+}
+
+export async function addFiles(list) {
+  for (const file of list) await put(of(place.value.run, "files", file.name), file);
+  await loadFiles();
+}
+
+export async function removeFile(path) {
+  await remove(of(place.value.run, "files", path));
+  await loadFiles();
+}
+
+/** Delete a conversation with its files. */
+export async function forget(run) {
+  await remove(of(run));
+  if (place.value.run === run) go();
+  await loadRuns();
+}

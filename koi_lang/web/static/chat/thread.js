@@ -1,0 +1,150 @@
+// The conversation as it stands on the page.
+
+import { Component, html, useEffect, useRef, useState } from "../vendor/preact.js";
+import { Icon } from "./icons.js";
+import { Markdown } from "./markdown.js";
+import { Words } from "./requests.js";
+import { conversation, version } from "./store.js";
+import { duration, spoken, summary } from "./words.js";
+
+// So many of the last items are on the page; more on request.
+const MOST_SHOWN = 150;
+const NEAR_PX = 120;
+
+/** All items, the newest below; stays at the end unless the person has scrolled away from it. */
+export function Thread() {
+  const held = conversation.value;
+  const [most, setMost] = useState(MOST_SHOWN);
+  const end = useRef(null), isNear = useRef(true);
+  version.value;
+  useEffect(() => {
+    const look = () => (isNear.current = innerHeight + scrollY > document.documentElement.scrollHeight - NEAR_PX);
+    addEventListener("scroll", look, { passive: true });
+    return () => removeEventListener("scroll", look);
+  }, []);
+  useEffect(() => {
+    if (isNear.current) scrollTo({ top: document.documentElement.scrollHeight });
+  });
+  const shown = held.items.slice(-most), hidden = held.items.length - shown.length;
+  return html`
+    <div class="thread">
+      ${hidden > 0 && html`<button type="button" class="button plain small" onClick=${() => setMost(most + MOST_SHOWN)}>Show what was before</button>`}
+      ${shown.map((item) => html`<${Item} key=${item.key} item=${item} version=${item.version} />`)}
+      ${held.waiting.map((each) => html`<div key=${`waiting-${each.id}`} class="item person waiting"><div class="bubble">${each.text}</div><p class="quiet small">Will be heard in a moment</p></div>`)}
+      <${Now} held=${held} />
+      <div ref=${end} />
+    </div>
+    <${Heard} held=${held} />`;
+}
+
+/** An item, drawn again only when it has changed. */
+class Item extends Component {
+  shouldComponentUpdate(next) {
+    return next.item !== this.props.item || next.version !== this.props.version;
+  }
+
+  render({ item }) {
+    return html`<${VIEWS[item.kind]} item=${item} version=${item.version} />`;
+  }
+}
+
+const VIEWS = {
+  person: ({ item }) => html`
+    <div class="item person">
+      ${item.images.length > 0 && html`<div class="pictures">${item.images.map((image) => html`<img src=${pictureOf(image)} alt="picture that was sent" />`)}</div>`}
+      ${item.text ? html`<div class="bubble"><span class="only-heard">You: </span>${item.text}</div>` : html`<div class="bubble"><span class="quiet">${item.about}</span>${item.fields && html`<${Value} value=${item.fields} />`}</div>`}
+      ${item.wasHeard && html`<p class="quiet small">Heard while working</p>`}
+    </div>`,
+  answer: ({ item }) => html`<div class=${`item answer ${item.isGrowing ? "growing" : ""}`}><span class="only-heard">${spoken(item.agent)}: </span><${Markdown} text=${item.text} /></div>`,
+  work: ({ item }) => html`<${Work} item=${item} />`,
+  asked: ({ item }) => item.answer === null ? null : html`<div class="item decided"><${Icon} name="ask" /><div><${Markdown} text=${item.text} /><p class="given">${item.answer || "(nothing)"}</p></div></div>`,
+  allowed: ({ item }) => html`<div class=${`item decided ${item.answer === "no" ? "refused" : ""}`}><${Icon} name="hand" /><div><p>${item.answer === "no" ? "You did not allow" : item.answer === "always" ? "You always allow" : "You allowed"} to <${Words} text=${item.what} /></p>${item.reason && html`<p class="quiet">${item.reason}</p>`}</div></div>`,
+  plan: ({ item }) => html`
+    <div class="item decided"><${Icon} name="list" /><div>
+      <p>${item.answer === "accepted" ? "Plan accepted" : item.answer === "refused" ? "Plan refused" : "Proposed plan"}${item.words && html`: ${item.words}`}</p>
+      <ol class="plan-steps">${item.steps.map((step, at) => html`<li class=${at < item.done ? "done" : ""}>${step}${at < item.done && html` <span class="only-heard">done</span>`}</li>`)}</ol>
+    </div></div>`,
+  result: ({ item }) => html`<div class="item answer"><${Value} value=${item.value} /></div>`,
+  note: ({ item }) => html`<p class="item note quiet small">${item.text}</p>`,
+  failure: ({ item }) => html`<div class="item failure"><p><strong>That did not work.</strong> ${item.text}</p>${item.help && html`<p class="quiet">${item.help}</p>`}</div>`,
+};
+
+const pictureOf = (image) => `data:${/^image\/(png|jpeg|gif|webp)$/.test(image.mimeType || image.media_type) ? image.mimeType || image.media_type : "image/png"};base64,${image.data}`;
+
+/** What was done, on one line; the steps on request. */
+function Work({ item }) {
+  const isRunning = item.steps.some((step) => step.state === "running");
+  const others = item.steps.filter((step) => step.agent && step.state === "running");
+  const seconds = (item.ended ?? 0) - item.began;
+  return html`
+    <details class=${`item work ${isRunning ? "running" : ""}`}>
+      <summary><span class="mark" aria-hidden="true"></span><span>${summary(item.steps)}${!isRunning && seconds >= 1 ? ` · ${duration(seconds)}` : ""}${isRunning && html`<${Clock} since=${item.began} />`}</span></summary>
+      <ul>${item.steps.map((step) => html`<li class=${step.state}><span>${step.one}</span>${step.about && html` <code>${step.about}</code>`}${step.share !== undefined && step.share !== null && step.state === "running" && html` <progress value=${step.share} aria-label="how far it is" />`}<span class="quiet"> ${STATES[step.state]}</span></li>`)}</ul>
+    </details>
+    ${others.length > 1 && html`<p class="pills" aria-hidden="true">${others.map((step) => html`<span class="pill">${spoken(step.agent)}</span>`)}</p>`}`;
+}
+
+const STATES = { running: "", done: "", failed: "did not work", left: "was left" };
+
+function Clock({ since }) {
+  const [, tick] = useState(0);
+  useEffect(() => {
+    const timer = setInterval(() => tick((n) => n + 1), 1000);
+    return () => clearInterval(timer);
+  }, []);
+  const seconds = Date.now() / 1000 - since;
+  return seconds >= 2 && seconds < 86_400 ? ` · ${duration(seconds)}` : "";
+}
+
+/** That somebody thinks, where nothing else shows that something goes on. */
+function Now({ held }) {
+  if (!held.busy || held.requests.length || held.growing.size) return null;
+  const text = held.isPaused ? "Paused" : held.slow || (held.thinking ? "Thinking" : held.open.size ? "" : "Working");
+  return text && html`<p class="item now quiet"><span class="dots" aria-hidden="true"><i></i><i></i><i></i></span>${text}</p>`;
+}
+
+const MOST_ROWS = 200;
+
+/** Data for people: a table of an object or of several, else words. */
+export function Value({ value }) {
+  if (value === null || value === undefined) return html`<span class="quiet">nothing</span>`;
+  if (typeof value !== "object") return html`<span class="text">${typeof value === "boolean" ? (value ? "yes" : "no") : String(value)}</span>`;
+  if (Array.isArray(value)) {
+    const rows = value.slice(0, MOST_ROWS), rest = value.length - rows.length;
+    return html`<ul class="values">${rows.map((each) => html`<li><${Value} value=${each} /></li>`)}${rest > 0 && html`<li class="quiet">and ${rest} more</li>`}</ul>`;
+  }
+  return html`<dl class="values">${Object.entries(value).slice(0, MOST_ROWS).map(([name, each]) => html`<div><dt>${spoken(name)}</dt><dd><${Value} value=${each} /></dd></div>`)}</dl>`;
+}
+
+const SENTENCE = /[.!?…:](?=\s)|\n/g;
+
+/** For screen readers: sentences once they are finished, and nothing of those that are being written. */
+function Heard({ held }) {
+  const region = useRef(null), told = useRef(null), rest = useRef(0);
+  if (told.current?.held !== held) told.current = { held, lengths: new Map(), isFirst: true };
+  useEffect(() => {
+    const { lengths, isFirst } = told.current;
+    const news = [];
+    for (const item of held.items.slice(-20)) {
+      if (item.kind !== "answer" && item.kind !== "failure" && item.kind !== "note") continue;
+      const known = lengths.get(item.key) || 0;
+      const finished = item.isGrowing ? lastSentence(item.text) : item.text.length;
+      if (finished > known) news.push(item.text.slice(known, finished).trim());
+      lengths.set(item.key, Math.max(known, finished));
+    }
+    told.current.isFirst = false;
+    if (isFirst || !news.length) return;
+    const line = document.createElement("p");
+    line.textContent = news.join(" ");
+    region.current.append(line);
+    clearTimeout(rest.current);
+    rest.current = setTimeout(() => region.current?.replaceChildren(), 10_000);
+  });
+  return html`<div ref=${region} class="only-heard" role="log" aria-live="polite" aria-label="What is said"></div>`;
+}
+
+function lastSentence(text) {
+  let end = 0;
+  for (const found of text.matchAll(SENTENCE)) end = found.index + 1;
+  return end;
+}

@@ -1,0 +1,93 @@
+// What goes on, in words for people: from what a program says of its agents, never from names of its parts.
+
+/** `WeatherDesk` and `weather_desk` as people write them: `Weather desk`. */
+export function spoken(name) {
+  const words = String(name || "").replace(/([a-z0-9])([A-Z])/g, "$1 $2").replace(/[_\-.:]+/g, " ").trim().toLowerCase();
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+/** A sentence of a program as a part of one: no full stop, and small at its beginning unless it is a name or acronym. */
+export function clause(text) {
+  const plain = String(text || "").trim().replace(/[.\s]+$/, "");
+  return /^[A-Z][a-z]+\b/.test(plain) ? plain.charAt(0).toLowerCase() + plain.slice(1) : plain;
+}
+
+/** What agents and their handlers are for, by name: made of `GET api/program`. */
+export class Cast {
+  constructor(programs = []) {
+    this.agents = new Map(programs.flatMap((program) => (program.agents || []).map((agent) => [agent.name, agent])));
+  }
+
+  /** What an agent does when it is asked for something: `researcher: look up facts`. */
+  doing(agent, event) {
+    const known = this.agents.get(agent);
+    const handler = (known?.handlers || []).find((each) => each.name === event);
+    const purpose = clause(handler?.affordance || known?.affordance || "");
+    return purpose ? `${spoken(agent)}: ${purpose}` : `${spoken(agent)} works on it`;
+  }
+}
+
+// Of an action: what is said of one, of several, and the field that tells which. The first that fits its name counts.
+const DEEDS = [
+  [/shell|command|execute|run_tests/, "runs a command", (n) => `runs ${n} commands`, "command"],
+  [/grep|search|find|outline|symbol|glob|ripgrep/, "searches", (n) => `searches ${n} times`, ""],
+  [/read|open_file|list|look|view|cat\b/, "reads", (n) => `reads ${n} times`, "path"],
+  [/write|edit|change|save|create|append|delete|move|replace/, "changes a file", (n) => `changes files ${n} times`, "path"],
+  [/http|fetch|web|url|download|browse/, "looks on the web", (n) => `looks on the web ${n} times`, "url"],
+];
+const NOTES = /^registry_|^update_state$/;
+// What is seen anyway, or is only how a model arranges its work.
+const UNTOLD = /^(print|return|prompt_user|prompt_form|format|if|while|repeat|propose_plan|finish_step|action_history|ask_parent|plan_question|read_output|call_llm)$/;
+
+/** The deed that an action or effect is: `{one, several, about}`; null where there is nothing to tell. */
+export function deed(intent, fields = {}) {
+  const name = String(intent || "");
+  if (UNTOLD.test(name) || name.includes("::")) return null;
+  if (NOTES.test(name)) return { one: "looks into its notes", several: () => "looks into its notes", about: "" };
+  const inner = name === "call_mcp" || name === "call_skill" ? `${fields.tool || fields.name || ""}` : name;
+  for (const [form, one, several, field] of DEEDS) {
+    if (form.test(inner.toLowerCase())) return { one, several, about: short(fields[field] ?? fields.data?.[field]) };
+  }
+  return { one: "uses a tool", several: (n) => `uses tools ${n} times`, about: "" };
+}
+
+function short(value) {
+  const text = typeof value === "string" ? value.replace(/\s+/g, " ").trim() : "";
+  return text.length > 80 ? `${text.slice(0, 79)}…` : text;
+}
+
+/** Deeds in a row as one line: `reads 3 times · Researcher: look up facts`. */
+export function summary(steps) {
+  const counts = new Map();
+  for (const step of steps) {
+    const known = counts.get(step.one);
+    counts.set(step.one, { step, n: (known?.n || 0) + 1 });
+  }
+  const parts = [...counts.values()].map(({ step, n }) => (n === 1 ? step.one : step.several(n)));
+  const shown = parts.slice(0, 4);
+  const line = [...shown, ...(parts.length > shown.length ? [`${parts.length - shown.length} more`] : [])].join(" · ");
+  return line.charAt(0).toUpperCase() + line.slice(1);
+}
+
+/** `3 s`, `2 min 5 s`. */
+export function duration(seconds) {
+  const whole = Math.max(0, Math.round(seconds));
+  return whole < 60 ? `${whole} s` : `${Math.floor(whole / 60)} min${whole % 60 ? ` ${whole % 60} s` : ""}`;
+}
+
+/** `1.4 kB`. */
+export function size(bytes) {
+  if (bytes < 1000) return `${bytes} B`;
+  const [value, unit] = bytes < 1e6 ? [bytes / 1e3, "kB"] : [bytes / 1e6, "MB"];
+  return `${value.toFixed(value < 10 ? 1 : 0)} ${unit}`;
+}
+
+/** When something was, as people say it today. */
+export function when(seconds, now = Date.now()) {
+  const moment = new Date(typeof seconds === "number" ? seconds * 1000 : seconds);
+  if (Number.isNaN(moment.getTime())) return "";
+  const days = Math.round((new Date(now).setHours(0, 0, 0, 0) - new Date(moment).setHours(0, 0, 0, 0)) / 86_400_000);
+  if (days === 0) return moment.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+  if (days === 1) return "yesterday";
+  return days < 7 ? moment.toLocaleDateString([], { weekday: "long" }) : moment.toLocaleDateString();
+}

@@ -1,0 +1,30 @@
+// What the page makes of messages: a line of JSON for each line that comes in.
+import { createInterface } from "node:readline";
+import { parser } from "../../koi_lang/web/static/api.js";
+import { Conversation } from "../../koi_lang/web/static/chat/conversation.js";
+import { editsFor, planIn } from "../../koi_lang/web/static/chat/plans.js";
+import { Cast, clause, deed, size, spoken, summary } from "../../koi_lang/web/static/chat/words.js";
+
+function reduce({ messages, programs = [] }) {
+  const held = new Conversation(new Cast(programs));
+  for (const message of messages) held.take(message);
+  const { items, requests, waiting, busy, last } = held;
+  return { items: items.map(({ version, item, path, ...rest }) => ({ ...rest, steps: rest.kind === "work" ? rest.steps.map(({ one, state, about }) => [one, state, about || ""]) : rest.steps })), requests, waiting, busy, last };
+}
+
+const asked = {
+  reduce,
+  plan: ({ question, proposed }) => planIn({ question }, proposed),
+  edits: ({ steps, wanted }) => editsFor(steps, wanted),
+  words: ({ names }) => names.map(spoken),
+  clauses: ({ texts }) => texts.map(clause),
+  deeds: ({ actions }) => actions.map(([intent, fields]) => { const made = deed(intent, fields); return made && [made.one, made.about]; }),
+  summary: ({ actions }) => summary(actions.map((intent) => deed(intent))),
+  sizes: ({ bytes }) => bytes.map(size),
+  stream: ({ pieces }) => { const told = []; const take = parser((id, data) => told.push([id, data])); pieces.forEach(take); return told; },
+};
+
+for await (const line of createInterface({ input: process.stdin })) {
+  const { what, ...given } = JSON.parse(line);
+  process.stdout.write(`${JSON.stringify(asked[what](given))}\n`);
+}

@@ -1,0 +1,193 @@
+"""What the page for people makes of the messages of a run: the same code that the browser runs, in Node."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="there is no node")
+Ask = Callable[..., Any]
+TOP, INNER = ["Writer.chat#1"], ["Writer.chat#1", "researcher::research#1", "Researcher.research#1"]
+PROGRAMS = [
+    {
+        "name": "desk",
+        "agents": [
+            {"name": "Researcher", "affordance": "Finds facts.", "handlers": [{"name": "research", "affordance": ""}]},
+            {"name": "Writer", "affordance": "Writes", "handlers": [{"name": "chat", "affordance": "Write a note."}]},
+        ],
+    }
+]
+PLAN = (
+    "`Planner` proposes a plan. It is full.\n1. List (notes)\n2. Move\n"
+    "Accept it, edit it, or say what is wrong with it."
+)
+
+
+@pytest.fixture(scope="module")
+def ask() -> Iterator[Ask]:
+    """Asks the code of the page."""
+    script = str(Path(__file__).with_name("reduce.mjs"))
+    with subprocess.Popen(["node", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+
+        def answer(what: str, **given: Any) -> Any:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            process.stdin.write(json.dumps({"what": what, **given}) + "\n")
+            process.stdin.flush()
+            return json.loads(process.stdout.readline())
+
+        yield answer
+        process.stdin.close()
+
+
+def event(type: str, path: list[str], agent: str = "", **fields: Any) -> dict[str, Any]:
+    """A message about something that passes."""
+    return {"type": "event", "event": {"type": type, "path": path, "agent": agent, **fields}}
+
+
+def numbered(*events: dict[str, Any]) -> list[dict[str, Any]]:
+    """The same as entries of a journal; what passes has no number."""
+    made, n = [], 0
+    for each in events:
+        passes = each["event"]["type"].endswith("_delta")
+        n += not passes
+        made.append(each if passes else {**each, "n": n, "event": {**each["event"], "ts": float(n)}})
+    return made
+
+
+def written(text: str, path: list[str] = TOP, action: str = "print", number: int = 1, **more: Any) -> dict[str, Any]:
+    """A piece of a text that a model writes."""
+    model = [*path, "model#1"]
+    return {**event("output_delta", model, action=action, field="message", number=number, text=text), **more}
+
+
+CALLED = event("call_started", ["call#1"], name="Writer.chat", args={"message": "tea?"})
+ENDED = event("call_ended", ["call#1"], name="Writer.chat", ok=True, result={"done": True})
+
+
+def told(ask: Ask, *events: dict[str, Any]) -> list[tuple[str, Any]]:
+    """The kinds and texts of what stands on the page."""
+    items = ask("reduce", messages=numbered(*events), programs=PROGRAMS)["items"]
+    return [(item["kind"], item.get("text", item.get("steps"))) for item in items]
+
+
+def test_a_text_grows_and_is_then_the_one_that_was_said(ask: Ask) -> None:
+    """What is printed takes the place of what was written, also where it came out differently."""
+    said = event("printed", [*TOP, "print#1", "printed#1"], message="Tea is one plant.")
+
+    assert [("person", "tea?"), ("answer", "Tea is")] == told(ask, CALLED, written("Tea"), written(" is"))
+    assert [("person", "tea?"), ("answer", "Tea is one plant.")] == told(ask, CALLED, written("Tea i"), said, ENDED)
+
+
+def test_missed_pieces_come_as_the_text_so_far(ask: Ask) -> None:
+    """After a break a text is not told twice."""
+    assert ("answer", "Tea is one") == told(ask, CALLED, written("Tea"), written("Tea is one", so_far=True))[-1]
+
+
+def test_an_attempt_that_came_to_nothing_is_not_shown(ask: Ask) -> None:
+    """A text that will not be said goes away."""
+    assert [("person", "tea?")] == told(ask, CALLED, written("Te"), event("answer_discarded", [*TOP, "model#2"]))
+
+
+def test_what_a_delegate_returns_is_not_for_people(ask: Ask) -> None:
+    """An agent's answer to another one is no message; that it works is told by what it is for."""
+    started = event("handler_started", INNER, "Researcher", event="research")
+    shown = told(ask, CALLED, started, written("a", INNER, "return"), event("handler_ended", INNER, "Researcher"))
+
+    assert [("person", "tea?"), ("work", [["Researcher: finds facts", "done", ""]])] == shown
+
+
+def test_who_prints_nothing_has_answered_with_its_result(ask: Ask) -> None:
+    """A text, alone or as the only field, is a message, data is a table; after something printed neither is."""
+    text = event("call_ended", ["call#1"], ok=True, result={"answer": "four"})
+    said = event("printed", [*TOP, "print#1", "printed#1"], message="x")
+
+    assert ("answer", "four") == told(ask, CALLED, written("fo", action="return"), text)[-1]
+    assert "result" == told(ask, CALLED, ENDED)[-1][0]
+    assert ("answer", "x") == told(ask, CALLED, said, ENDED)[-1]
+
+
+def test_entries_that_were_seen_are_passed_over(ask: Ask) -> None:
+    """The same entries twice give the same page as once."""
+    messages = numbered(CALLED, event("printed", [*TOP, "printed#1"], message="x"), ENDED)
+    once, twice = (ask("reduce", messages=messages * times) for times in (1, 2))
+
+    assert (once, 3, False) == (twice, once["last"], once["busy"])
+
+
+def test_stopped_and_failed_calls_say_so(ask: Ask) -> None:
+    """What the person ended is no failure, and what failed is told with what helps."""
+    stopped = event("call_ended", ["call#1"], ok=False, aborted=True)
+    failed = event("call_ended", ["call#1"], ok=False, error="no budget", help="Raise it.")
+
+    assert ("note", "Stopped.") == told(ask, CALLED, written("x"), stopped)[-1]
+    assert ("failure", "no budget") == told(ask, CALLED, failed)[-1]
+
+
+def test_requests_are_open_until_somebody_answers(ask: Ask) -> None:
+    """A question that another tab has answered is gone, and stands in the conversation with its answer."""
+    asked = event("asked", [*TOP, "ask#1"], question="Publish?", options=["yes"])
+    request = {"type": "question", "id": "r1", "question": "Publish?", "options": ["yes"], "path": TOP}
+    answered = event("answered", [*TOP, "ask#1"], question="Publish?", answer="yes")
+    messages = [*numbered(CALLED, asked), request]
+    open_, closed = (ask("reduce", messages=[*messages, *more]) for more in ([], numbered(CALLED, asked, answered)[2:]))
+
+    assert (["r1"], []) == ([each["id"] for each in open_["requests"]], closed["requests"])
+    assert ("asked", "Publish?", "yes") == tuple(closed["items"][-1][name] for name in ("kind", "text", "answer"))
+
+
+def test_a_session_says_what_is_open(ask: Ask) -> None:
+    """On connecting anew, requests are those that the service tells, and nothing goes on where nothing does."""
+    request = {"type": "approval_request", "id": "r1", "what": "run `ls`", "agent": "Writer"}
+    state = {"busy": True, "requests": [request], "queued": [{"id": 1, "text": "shorter"}]}
+    held = ask("reduce", messages=[*numbered(CALLED), request, {"type": "rpc_ready", "state": state}])
+    idle = ask("reduce", messages=[*numbered(CALLED), request, {"type": "rpc_ready", "state": {"busy": False}}])
+
+    assert (1, True, "shorter") == (len(held["requests"]), held["busy"], held["waiting"][0]["text"])
+    assert ([], False) == (idle["requests"], idle["busy"])
+
+
+def test_plans_are_read_and_changed(ask: Ask) -> None:
+    """Steps with what they touch; what was changed in them becomes the answers that say so, in an order that holds."""
+    plan = ask("plan", question=PLAN, proposed=[{"text": "List", "touches": ["notes"]}, {"text": "Move"}])
+    wanted = [{"from": 1, "text": "Move the old"}, {"from": None, "text": "Tell me"}, {"from": None, "text": " "}]
+
+    assert ("`Planner` proposes a plan. It is full.", [("List", ["notes"]), ("Move", [])]) == (
+        plan["head"],
+        [(step["text"], step["touches"]) for step in plan["steps"]],
+    )
+    assert ["2: Move the old", "+ Tell me", "-1", "accept"] == ask("edits", steps=plan["steps"], wanted=wanted)
+    assert ask("plan", question="1. a\n2. b\nWhich?", proposed=[]) is None
+
+
+def test_no_word_of_the_language_is_shown(ask: Ask) -> None:
+    """Actions are told in words for people; what arranges a model's work is not told at all."""
+    known = [["shell", {"command": "ls"}], ["readFile", {"path": "a.md"}], ["registry_get", {}], ["zap_mcp", {}]]
+    silent = [[name, {}] for name in ("print", "return", "prompt_user", "call_llm", "researcher::research")]
+
+    assert [["runs a command", "ls"], ["reads", "a.md"], ["looks into its notes", ""], ["uses a tool", ""]] == ask(
+        "deeds", actions=known
+    )
+    assert [None] * 5 == ask("deeds", actions=silent)
+    assert "Reads 2 times · runs a command" == ask("summary", actions=["read_file", "shell", "read_file"])
+    assert ["Weather desk", "Weather desk", ""] == ask("words", names=["WeatherDesk", "weather_desk", ""])
+    assert ["finds facts", "SQL for people"] == ask("clauses", texts=["Finds facts.", "SQL for people."])
+    assert ["999 B", "1.5 kB", "4.2 MB"] == ask("sizes", bytes=[999, 1500, 4_200_000])
+
+
+def test_a_stream_may_be_cut_anywhere(ask: Ask) -> None:
+    """Events come out whole, with their ids, whatever the pieces are; comments are nothing."""
+    text = 'id: 7\ndata: {"a":\ndata: 1}\n\n: ping\n\r\nid: 7.1\r\ndata: x\r\n\r\ndata: y\n\nid: 8\ndata: unfinished'
+    expected = [["7", '{"a":\n1}'], ["7.1", "x"], ["", "y"]]
+
+    assert [expected] * 3 == [
+        ask("stream", pieces=[text[at : at + size] for at in range(0, len(text), size)]) for size in (1, 7, 1000)
+    ]
