@@ -40,8 +40,10 @@ LAYERS = (
     {"std"},
     {"extensions", "health"},
     {"testing"},
-    {"sessions"},
-    {"rpc", "mcp_server", "lsp", "web", "evaluation", "dap"},
+    {"sessions", "http_server"},
+    {"rpc", "mcp_server", "lsp", "evaluation", "dap"},
+    {"service"},
+    {"web", "client"},
     {"cli"},
     # For `koi_lang.run`, which asks at the terminal as `koi run` does.
     {"api"},

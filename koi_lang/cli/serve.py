@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -20,18 +21,21 @@ from koi_lang.cli.ui.messages import exit_code_of, show_warnings
 from koi_lang.cli.ui.reporters import as_lines
 from koi_lang.cli.ui.terminal import Terminal
 from koi_lang.errors import UsageError
+from koi_lang.http_server.address import Address, is_loopback
 from koi_lang.lazy import lazy_module
-from koi_lang.mcp_server.address import Address, is_loopback
 from koi_lang.program import cache, loader
 from koi_lang.sessions.options import RunOptions
 from koi_lang.sessions.prepared import prepare_program
 
 if TYPE_CHECKING:
     from koi_lang.mcp_server import service as mcp_service
+    from koi_lang.web import server as web_service
 else:
     mcp_service = lazy_module("koi_lang.mcp_server.service")
+    web_service = lazy_module("koi_lang.web.server")
 
 ADDRESS = "127.0.0.1:8420"
+PAGES_ADDRESS = "127.0.0.1:8421"
 TOKEN = "KOI_SERVE_TOKEN"
 WHERE = re.compile(r"(?:(?P<host>[^\s:/\[\]]+)|\[(?P<six>[0-9a-fA-F:.]+)\])?:(?P<port>\d{1,5})")
 
@@ -89,6 +93,41 @@ def mcp(file: str | None, strict: bool, no_cache: bool, **given: Any) -> None:
     if not options.quiet:
         show_warnings(entry.warnings)
     sys.exit(_serve(file, entry, options, address))
+
+
+@command.command("http")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...", shell_complete=complete_program)
+@click.option(
+    "--http", "address", default=PAGES_ADDRESS, show_default=True, metavar="HOST:PORT", help="Where to listen."
+)  # fmt: skip
+@click.option("--token", help=f"What clients must show as bearer token; better set {TOKEN}.")
+@click.option("--no-token", is_flag=True, help="Let everybody on this machine in.")
+@click.option("--name", "names", multiple=True, metavar="HOST", help="A further name clients use for this machine.")
+@click.option("--record-dir", type=click.Path(path_type=Path), help="The folder of journals; by default this one.")
+@running_options("a session", "of a call")
+def http(files: Sequence[str], strict: bool, no_cache: bool, record_dir: Path | None, **given: Any) -> None:
+    """Serve each FILE to people in a browser and to programs: many sessions in one process, which outlive it.
+
+    Nothing that a FILE runs is carried out before somebody asks for it.
+    """
+    reach = Reach(*(given.pop(name) for name in ("address", "token", "no_token", "names")))
+    options = replace(options_from(given), record=True)
+    if record_dir is not None:
+        options = replace(options, folder=record_dir.resolve())
+    address = _address(reach)
+    assert address is not None, "one is always given"
+    sys.exit(_serve_pages(files, options, address))
+
+
+def _serve_pages(files: Sequence[str], options: RunOptions, address: Address) -> int:
+    """Serve to the end and give the exit code; whatever goes wrong is told once."""
+
+    def work() -> None:
+        with redirect_stdout(sys.stderr):
+            log = Terminal(silent=True).log
+            serve_until_ended(web_service.serve(files, options, address, log), log)
+
+    return exit_code_of(work, debug=options.debug, redact=options.key_lookup().redactor())
 
 
 def _address(reach: Reach) -> Address | None:

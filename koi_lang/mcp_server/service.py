@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
 
-from koi_lang.mcp_server.address import Address
+from koi_lang.http_server.address import Address
 from koi_lang.mcp_server.documents import documents, made_prompts
 from koi_lang.mcp_server.http import serve_http
 from koi_lang.mcp_server.prompts_and_resources import by_name, sources

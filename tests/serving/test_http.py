@@ -14,7 +14,7 @@ import pytest
 from mcp import Client
 
 from koi_lang.cli import main
-from koi_lang.mcp_server.address import Address
+from koi_lang.http_server.address import Address
 from tests.serving.conftest import AUTHORIZED, INITIALIZE, LIMIT_S, PROGRAM, TOKEN, Listening, Place, listening, posted
 
 

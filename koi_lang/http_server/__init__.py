@@ -1,0 +1,1 @@
+"""What all servers over HTTP share: where they listen, who may reach them, and until when they run."""

@@ -1,0 +1,93 @@
+"""Who may reach a server: requests that call it by its name, come from no foreign page, and show a token."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from starlette.datastructures import Headers
+from starlette.responses import PlainTextResponse
+
+from koi_lang.http_server.address import Address
+from koi_lang.http_server.listening import in_url
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+ANY_PORT = ":*"
+
+
+@dataclass(frozen=True, slots=True)
+class ServerNames:
+    """The names by which a request may call a server, and the pages it may come from: pages of these names only.
+
+    A page of somebody else, opened in a browser on this machine, can have its own name lead here; what it sends
+    carries that name and is refused.
+
+    Attributes:
+        hosts: values of `Host`; `:*` at the end stands for any port.
+        origins: values of `Origin`, in the same form.
+    """
+
+    hosts: tuple[str, ...]
+    origins: tuple[str, ...]
+
+    @classmethod
+    def of(cls, address: Address) -> ServerNames:
+        """Those of a server at an address."""
+        names = {*LOOPBACK, in_url(address.host), *map(in_url, address.known_as)}
+        hosts = [form for name in sorted(names) for form in (name, name + ANY_PORT)]
+        return cls(tuple(hosts), tuple(f"{scheme}://{host}" for host in hosts for scheme in ("http", "https")))
+
+    def is_own_host(self, host: str | None) -> bool:
+        """Whether a request calls the server by one of its names."""
+        return host is not None and any(_matches(host, known) for known in self.hosts)
+
+    def is_own_origin(self, origin: str | None) -> bool:
+        """Whether a request comes from a page of the server, or from no page."""
+        return origin is None or any(_matches(origin, known) for known in self.origins)
+
+
+def _matches(given: str, known: str) -> bool:
+    if not known.endswith(ANY_PORT):
+        return given == known
+    name, _, port = given.rpartition(":")
+    return name == known.removesuffix(ANY_PORT) and port.isdecimal()
+
+
+class TokenGuard:
+    """Lets requests through that show the token."""
+
+    def __init__(self, app: ASGIApp, token: str | None) -> None:
+        self._app, self._token = app, token
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or self._token is None or self._shows_token(Headers(scope=scope)):
+            await self._app(scope, receive, send)
+            return
+        refused = PlainTextResponse(
+            "a bearer token is needed: the one that the server has shown when it was started",
+            401,
+            {"WWW-Authenticate": 'Bearer realm="koi"'},
+        )
+        await refused(scope, receive, send)
+
+    def _shows_token(self, headers: Headers) -> bool:
+        assert self._token is not None, "nobody asks for a token"
+        return any(is_same(given, self._token) for given in bearers(headers.getlist("authorization")))
+
+
+def bearers(values: Iterable[str]) -> Iterator[str]:
+    """The tokens in values of `Authorization`."""
+    for value in values:
+        scheme, _, token = value.partition(" ")
+        if scheme.lower() == "bearer":
+            yield token.strip()
+
+
+def is_same(given: str, token: str) -> bool:
+    """Whether two texts are the same; how long it takes does not tell where they differ."""
+    return hmac.compare_digest(given.encode(), token.encode())
