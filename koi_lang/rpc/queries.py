@@ -54,15 +54,16 @@ async def get_available_models(session: Session, refresh: bool = False) -> Any:
 
 
 def _agent(session: Session, agent: Any) -> dict[str, Any]:
-    about = agent.about
     working = {work.agent for work in session.run.steering.at_work}
+    return {**agent_fields(agent), "working": agent.about.name in working}
+
+
+def agent_fields(agent: Any) -> dict[str, Any]:
+    """What a client is told of an agent."""
+    about = agent.about
     teams = [team.name for team in about.teams()]
     told = {"name": about.name, "affordance": about.affordance, "role": about.role().name, "teams": teams}
-    return {
-        **told,
-        "working": about.name in working,
-        "handlers": [_handler_fields(handler) for handler in about.handlers.values()],
-    }
+    return {**told, "handlers": [_handler_fields(handler) for handler in about.handlers.values()]}
 
 
 def _handler_fields(handler: Any) -> dict[str, Any]:

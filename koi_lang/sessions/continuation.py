@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from koi_lang.runtime.concurrency.cancellation import CancelScope
 from koi_lang.runtime.events import Consumer
+from koi_lang.runtime.journal.writer import Follow
 
 if TYPE_CHECKING:
     from koi_lang.runtime.journal.history import History
@@ -20,7 +21,7 @@ class Continuation:
 
     Attributes:
         history: what is known of it.
-        run: id of the run that goes on; empty for a new one, such as a branch.
+        run: id of the run that goes on, or of a new one; empty where a new one makes its own.
         seed: what its random numbers follow from.
         today: date and place that its models were told.
         end: of its journal; None for a run with a new one.
@@ -30,6 +31,7 @@ class Continuation:
         model: that it was begun with, as `-m` named it; empty where another one counts.
         effort: that its models were asked for, as `-e` named it; empty where another one counts.
         consumers: are told every event.
+        follow: is told every entry that is written to the journal.
         case: what the header of a new journal says of the case of an evaluation.
         scope: has the run end when it is cancelled from outside.
         command: with the id of the run behind it, goes on where that was interrupted.
@@ -46,6 +48,7 @@ class Continuation:
     model: str = ""
     effort: str = ""
     consumers: Sequence[Consumer] = ()
+    follow: Follow | None = None
     case: Mapping[str, Any] = field(default_factory=dict)
     scope: CancelScope | None = None
     command: str = "koi resume"

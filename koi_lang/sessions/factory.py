@@ -19,6 +19,7 @@ from koi_lang.program.error_report import explain
 from koi_lang.runtime.budget.limits import Budget
 from koi_lang.runtime.events import Consumer
 from koi_lang.runtime.host import Host
+from koi_lang.runtime.journal.writer import Follow
 from koi_lang.sessions.config import OpenRun, PreparedRun, SessionConfig
 from koi_lang.sessions.continuation import Continuation
 from koi_lang.sessions.earlier_session import continuation
@@ -35,10 +36,22 @@ class SessionFactory:
 
     Args:
         note: is told about models, a line each.
+        run: id of a new run; empty where it makes its own.
+        files: where its files are; None where they are in the folder of the program.
+        follow: is told every entry that is written to a journal.
     """
 
-    def __init__(self, ready: Prepared, note: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        ready: Prepared,
+        note: Callable[[str], None],
+        *,
+        run: str = "",
+        files: Path | None = None,
+        follow: Follow | None = None,
+    ) -> None:
         self._ready, self._note = ready, note
+        self._run, self._files, self._follow = run, files, follow
         self._choice = ModelSelection(ready.wanted, ready.folder, is_stood_in=ready.has_stand_in)
 
     def served_config(self) -> SessionConfig:
@@ -47,7 +60,7 @@ class SessionFactory:
         return SessionConfig(
             module=ready.module,
             agents=declarations.agents_of(ready.module),
-            open_run=partial(self._open_run, Continuation()),
+            open_run=partial(self._open_run, Continuation(run=self._run)),
             choice=self._choice,
             explain=lambda error: redact(explain(error, folder)),
             limit=Budget(time_s=ready.options.call_time_s),
@@ -75,11 +88,13 @@ class SessionFactory:
         options = ready.options
         found = collect_extensions([*(() if options.no_extensions else find_installed()), *of_program(ready.module)])
         self._choice.providers = found.added.providers
-        own = {"limits": options.session_limits, "detailed": True, "added": found.added}
+        own: dict[str, Any] = {"limits": options.session_limits, "detailed": True, "added": found.added}
+        if self._files is not None:
+            own["folder"] = self._files
         if going.history is not None:
             own["today"] = going.today
         run = ready.run(host, consumers, self._note, history=going.history, id=going.run, seed=going.seed, **own)
-        with recording(run, ready, going) as journal:
+        with recording(run, ready, replace(going, follow=self._follow)) as journal:
             yield PreparedRun(run, journal, found.rpc)
 
     def _go_on_with(self, model: str) -> None:

@@ -53,7 +53,8 @@ def record_run(run: Run, ready: Prepared, going: Continuation) -> Iterator[Path 
 
 
 def _writer(run: Run, ready: Prepared, going: Continuation) -> Writer:
-    options, runs = ready.options, FolderRuns(ready.folder, ready.redactor(), run.stop, _signer(run, ready))
+    options = ready.options
+    runs = FolderRuns(ready.folder, ready.redactor(), run.stop, _signer(run, ready), going.follow)
     if going.end is not None:
         writer = runs.open(going.end)
         changed = {"words": list(going.more), "limits": options.limits_here} if going.more else {}

@@ -15,7 +15,8 @@ from koi_lang.runtime.journal.entries import Header, JournalEntry
 from koi_lang.runtime.journal.history import in_doubt, is_cut
 
 # Commands whose runs are sessions.
-SESSIONS = ("chat", "rpc")
+SERVE = "serve"
+SESSIONS = ("chat", "rpc", SERVE)
 # The place of a call that goes on beside others, and how the call of the `run` statements is named.
 CALL, MAIN = "call", "run"
 # The command whose runs are cases of an evaluation.
@@ -51,7 +52,10 @@ def require_run(header: Header) -> None:
         raise JournalError(f"`{header.run}` is an evaluation, whose cases are runs of their own", help=help)
     if is_session(header):
         command = header.words[0]
-        help = f"Go on with it: `koi {command} {Path(header.program).name} --resume {header.run}`."
+        name = Path(header.program).name
+        help = f"Go on with it: `koi {command} {name} --resume {header.run}`."
+        if command == SERVE:
+            help = f"Go on with it in a browser: `koi serve http {name}`."
         raise JournalError(
             f"`{header.run}` is a session of `koi {command}`, which no `run` statement repeats", help=help
         )

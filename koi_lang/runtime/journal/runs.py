@@ -11,7 +11,7 @@ from koi_lang.runtime.journal.entries import Header, Redact
 from koi_lang.runtime.journal.reader import End, Journal, read
 from koi_lang.runtime.journal.signatures import Signer
 from koi_lang.runtime.journal.store import path_of
-from koi_lang.runtime.journal.writer import Writer
+from koi_lang.runtime.journal.writer import Follow, Writer
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,20 +22,22 @@ class FolderRuns:
         redact: takes secrets out of a text before it is kept.
         on_failure: is told once when a journal cannot be written any more, so that its run is ended.
         signer: what lines are signed with, if they are.
+        follow: is told every entry that was written.
     """
 
     folder: Path
     redact: Redact
     on_failure: Callable[[JournalError], None]
     signer: Signer | None = None
+    follow: Follow | None = None
 
     def create(self, header: Header) -> Writer:
         """Begin the journal of a new run. Raises JournalError."""
-        return Writer(path_of(self.folder, header.run), header, self.redact, self.on_failure, self.signer)
+        return Writer(path_of(self.folder, header.run), header, self.redact, self.on_failure, self.signer, self.follow)
 
     def open(self, end: End) -> Writer:
         """Go on with a journal from where it was read. Raises JournalError."""
-        return Writer(path_of(self.folder, end.run), end, self.redact, self.on_failure, self.signer)
+        return Writer(path_of(self.folder, end.run), end, self.redact, self.on_failure, self.signer, self.follow)
 
     def read(self, run: str) -> Journal:
         """What was kept of a run. Raises JournalError."""

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from koi_lang.events import Event
 
 
+Follow = Callable[[JournalEntry], None]
 # How many entries there are at most between two that hold totals.
 EVERY = 100
 # Between two attempts to lock a file. A command that a killed run had just started holds the lock until it is executed.
@@ -42,6 +43,7 @@ class Writer:
         redact: takes secrets out of a text.
         on_failure: is told once when the file cannot be written any more, so that the run is ended.
         signer: what its lines are signed with, if they are.
+        follow: is told every entry behind the moment at which it was handed to the system.
 
     Raises:
         JournalError: the file cannot be written, or another process writes it.
@@ -54,9 +56,10 @@ class Writer:
         redact: Redact,
         on_failure: Callable[[JournalError], None],
         signer: Signer | None = None,
+        follow: Follow | None = None,
     ) -> None:
         self.path = path
-        self._redact, self._on_failure = redact, on_failure
+        self._redact, self._on_failure, self._follow = redact, on_failure, follow
         self._has_failed = self._has_ended = False
         end = begin if isinstance(begin, End) else End(begin.run)
         self._run, self._count, self._totals = end.run, end.count, replace(end.totals, by_kind=dict(end.totals.by_kind))
@@ -113,6 +116,8 @@ class Writer:
                 self._require_file()
         except (OSError, JournalError) as error:
             self._fail(error, size)
+        else:
+            self._tell(entry)
 
     def _fail(self, error: OSError | JournalError, size: int) -> None:
         """Have the run ended, once; the file ends as it did before."""
@@ -140,12 +145,18 @@ class Writer:
 
     def note(self, kind: str, **data: Any) -> None:
         """Write an entry about the journal itself. Raises JournalError, and gives the file free, when that fails."""
+        entry = JournalEntry(self._count + 1, time.time(), kind, data=data)
         try:
-            self._add(JournalEntry(self._count + 1, time.time(), kind, data=data))
+            self._add(entry)
             self._count += 1
         except OSError as error:
             self.close()
             raise _unwritable(self.path, error) from error
+        self._tell(entry)
+
+    def _tell(self, entry: JournalEntry) -> None:
+        if self._follow is not None:
+            self._follow(entry)
 
     def close(self) -> None:
         """Give the file free."""

@@ -1,0 +1,44 @@
+"""The entries of a journal as the events they were made of, for those who follow a run by its journal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from koi_lang.events import (
+    VERSION,
+    ActionEnded,
+    ActionFailed,
+    ActionStarted,
+    EffectEnded,
+    EffectFailed,
+    EffectStarted,
+    EventData,
+)
+from koi_lang.runtime.journal.entries import REDACTED, JournalEntry
+from koi_lang.runtime.journal.totals import TOTALS
+
+# What only journals hold.
+OF_JOURNALS = frozenset({TOTALS, REDACTED})
+# Kinds that actions and effects share.
+ACTIONS: Mapping[str, type[EventData]] = {
+    type.journal_kind: type for type in (ActionStarted, ActionEnded, ActionFailed)
+}
+EFFECTS: Mapping[str, type[EventData]] = {
+    type.journal_kind: type for type in (EffectStarted, EffectEnded, EffectFailed)
+}
+
+
+def event_data(entry: JournalEntry, run: str) -> dict[str, Any]:
+    """The event that an entry was made of, in its JSON form; its number is that of the entry."""
+    data = {name: value for name, value in entry.data.items() if name not in OF_JOURNALS}
+    envelope = {"v": VERSION, "seq": entry.n, "ts": entry.ts, "run": run, "path": list(entry.path)}
+    return {**envelope, "agent": entry.agent, "type": _type_of(entry), **data}
+
+
+def _type_of(entry: JournalEntry) -> str:
+    """The type of the event. Actions have an id when they begin; effects tell what they were given, always."""
+    if entry.kind not in ACTIONS:
+        return entry.kind
+    is_action = "id" in entry.data if entry.kind == ActionStarted.journal_kind else "fields" not in entry.data
+    return (ACTIONS if is_action else EFFECTS)[entry.kind].type
