@@ -1,1 +1,1 @@
-"""Programs in the browser: many runs over HTTP, and the pages that show them."""
+"""A service over HTTP: its API, what is told live, and its pages."""

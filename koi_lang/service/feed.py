@@ -1,0 +1,201 @@
+"""What is told of one run, to any number of readers: its journal, numbered, and what no journal keeps."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from koi_lang.errors import JournalError
+from koi_lang.events import AnswerDelta, AnswerDiscarded, ModelAnswered, OutputDelta
+from koi_lang.rpc.framing import line_of
+from koi_lang.runtime.journal.entries import JournalEntry, Redact
+from koi_lang.runtime.journal.entry_events import event_data
+from koi_lang.runtime.journal.history import RESUMED
+from koi_lang.runtime.journal.reader import lines
+from koi_lang.sessions.client_host import APPROVAL, CLOSED, QUESTION, Message
+
+# Bytes that a reader may leave unread.
+MOST_UNREAD = 8 << 20
+UNREAD = f"more than {MOST_UNREAD >> 20} MB were left unread"
+# Entries of the past that are read at once.
+PAGE = 500
+EVENT = "event"
+# What a client is told, without its line break, and the number of the entry that it is; None for what has none.
+Numbered = tuple[int | None, bytes]
+TextKey = tuple[tuple[str, ...], int, str]
+
+
+class Feed:
+    """The messages of a run.
+
+    Args:
+        run: its id.
+        journal: its file, whether or not it is written yet.
+        redact: takes secrets out of a text.
+        is_told: is called behind each message.
+    """
+
+    def __init__(self, run: str, journal: Path, redact: Redact, is_told: Callable[[Message], None]) -> None:
+        self.run, self.journal, self._redact, self._is_told = run, journal, redact, is_told
+        self._readers: set[Subscription] = set()
+        # What had been said before the run went on is said once more by those who say it, and was told.
+        self._repeats = False
+        # Texts that models are writing, and requests that are open.
+        self._texts: dict[TextKey, dict[str, Any]] = {}
+        self._open: dict[str, Message] = {}
+
+    # ------------------------------------------------------------ telling
+
+    def follow(self, entry: JournalEntry) -> None:
+        """Tell an entry that was written to the journal."""
+        self._repeats = entry.kind == RESUMED
+        self._end_texts(entry.kind, entry.agent)
+        self._hand_out(entry.n, entry_message(entry, self.run))
+
+    def _end_texts(self, type: str, agent: str) -> None:
+        """Forget what a model was writing, where an event tells that it is complete."""
+        if type in (ModelAnswered.type, AnswerDiscarded.type):
+            self._texts = {key: text for key, text in self._texts.items() if text["agent"] != agent}
+
+    def tell(self, message: Message) -> None:
+        """Tell what a session says beside its journal; events that are entries are told when they are written."""
+        type = message["type"]
+        if type == EVENT:
+            event = message["event"]
+            self._end_texts(event["type"], event["agent"])
+            if "seq" in event or event["type"] == AnswerDelta.type or self._repeats:
+                return
+            self._collect(event)
+        elif type in (QUESTION, APPROVAL):
+            self._open[message["id"]] = message
+        elif type == CLOSED:
+            self._open.pop(message["id"], None)
+        self._hand_out(None, message)
+
+    def _collect(self, event: Mapping[str, Any]) -> None:
+        """Add a piece to the text that it is of."""
+        if event["type"] != OutputDelta.type:
+            return
+        key = (tuple(event["path"]), event["number"], event["field"])
+        known = self._texts.setdefault(key, {**event, "text": "", "so_far": True})
+        known["text"] += event["text"]
+
+    def _hand_out(self, number: int | None, message: Message) -> None:
+        if self._readers:
+            told = (number, self._encode(message))
+            for reader in list(self._readers):
+                reader.add(told)
+        self._is_told(message)
+
+    def _encode(self, message: Message) -> bytes:
+        return line_of(message, self._redact).rstrip(b"\n")
+
+    def settle(self, request: str) -> None:
+        """Forget a request that somebody has answered, and tell the others."""
+        if request in self._open:
+            self.tell({"type": CLOSED, "id": request, "reason": "answered"})
+
+    @property
+    def requests(self) -> list[Message]:
+        """The questions and approvals that are open, the oldest first."""
+        return list(self._open.values())
+
+    # ------------------------------------------------------------ reading
+
+    def subscribe(self, since: int) -> Subscription:
+        """All that was told behind an entry, then what is told from now on."""
+        reader = Subscription(self, since)
+        self._readers.add(reader)
+        return reader
+
+    def leave(self, reader: Subscription) -> None:
+        """Tell a reader nothing any more."""
+        self._readers.discard(reader)
+
+    def current(self) -> Iterator[bytes]:
+        """What a reader who comes now has to know: the texts that are being written, and what is open."""
+        for event in self._texts.values():
+            yield self._encode({"type": EVENT, "event": event})
+        for request in self._open.values():
+            yield self._encode(request)
+
+    def past(self, since: int) -> Iterator[tuple[int, bytes]]:
+        """The entries behind one that the journal holds by now."""
+        try:
+            for line in lines(self.journal):
+                if line.entry is not None and line.entry.n > since:
+                    yield line.entry.n, self._encode(entry_message(line.entry, self.run))
+        except JournalError:
+            return
+
+
+def entry_message(entry: JournalEntry, run: str) -> dict[str, Any]:
+    """The message of an entry."""
+    return {"type": EVENT, "n": entry.n, "event": event_data(entry, run)}
+
+
+class Subscription:
+    """The messages for one reader, who takes them one after the other.
+
+    Attributes:
+        is_cut_off: whether the reader was too slow, and is told nothing any more.
+    """
+
+    def __init__(self, feed: Feed, since: int) -> None:
+        self._feed, self._last = feed, since
+        # Entries up to now are read from the journal while others wait here; what both hold is told once.
+        self._waiting: deque[Numbered] = deque((None, message) for message in feed.current())
+        self._size = sum(len(message) for _, message in self._waiting)
+        self._news = asyncio.Event()
+        self.is_cut_off = self._is_closed = False
+
+    def add(self, told: Numbered) -> None:
+        """Have the reader get a message."""
+        self._waiting.append(told)
+        self._size += len(told[1])
+        if self._size > MOST_UNREAD:
+            self.is_cut_off = True
+            self.close()
+        self._news.set()
+
+    def close(self) -> None:
+        """End it; what waits is not told."""
+        self._is_closed = True
+        self._waiting.clear()
+        self._feed.leave(self)
+        self._news.set()
+
+    async def listen(self, silence_s: float) -> AsyncIterator[Numbered | None]:
+        """The messages, and None where there was none for some seconds."""
+        async for number, message in self._past():
+            self._last = number
+            yield number, message
+        while not self._is_closed:
+            while self._waiting:
+                of_entry, message = self._waiting.popleft()
+                self._size -= len(message)
+                if of_entry is None or of_entry > self._last:
+                    self._last = of_entry or self._last
+                    yield of_entry, message
+            self._news.clear()
+            if not self._waiting and not self._is_closed and not await self._wait_for_news(silence_s):
+                yield None
+
+    async def _wait_for_news(self, most_s: float) -> bool:
+        try:
+            async with asyncio.timeout(most_s):
+                return await self._news.wait()
+        except TimeoutError:
+            return False
+
+    async def _past(self) -> AsyncIterator[tuple[int, bytes]]:
+        """The entries that were written before the reader came, a page at a time: others go on meanwhile."""
+        source = self._feed.past(self._last)
+        while page := await asyncio.to_thread(lambda: [told for _, told in zip(range(PAGE), source, strict=False)]):
+            for told in page:
+                if self._is_closed:
+                    return
+                yield told

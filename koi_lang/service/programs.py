@@ -1,0 +1,94 @@
+"""The programs that a service serves, each loaded and ready for sessions, or with the reason why it is not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from koi_lang.diagnostics import suggestion
+from koi_lang.errors import KoiError, UsageError
+from koi_lang.outcome import error_of
+from koi_lang.program import declarations, loader
+from koi_lang.runtime.agents.agent import Agent
+from koi_lang.runtime.journal.writer import Follow
+from koi_lang.service.errors import ServiceError
+from koi_lang.sessions.factory import SessionFactory
+from koi_lang.sessions.message_targets import MessageTarget, targets
+from koi_lang.sessions.options import RunOptions
+from koi_lang.sessions.prepared import Prepared, prepare_program
+
+
+@dataclass(slots=True)
+class ServedProgram:
+    """A program of the service.
+
+    Attributes:
+        name: of its file, without the ending.
+        ready: the loaded program; None where it has errors.
+        error: why it is not served.
+    """
+
+    name: str
+    file: str
+    options: RunOptions
+    ready: Prepared | None = None
+    error: KoiError | None = None
+
+    def load(self) -> None:
+        """Load it; what was served before stays where that fails. Raises KoiError."""
+        entry = loader.load_compiled(self.file)
+        ready = prepare_program(self.file, entry, self.options)
+        declarations.require_servers(ready.module, self.options.folder)
+        self.ready, self.error = ready, None
+
+    def require_ready(self) -> Prepared:
+        """The loaded program. Raises ServiceError."""
+        if self.ready is None:
+            told = "it has not been loaded" if self.error is None else self.error.message
+            raise ServiceError("program_broken", f"`{self.name}` is not served: {told}")
+        return self.ready
+
+    def agents(self) -> Sequence[type[Agent]]:
+        """Its agents. Raises ServiceError."""
+        return declarations.agents_of(self.require_ready().module)
+
+    def chat_targets(self) -> list[MessageTarget]:
+        """The handlers that messages of people may be for."""
+        try:
+            return targets(self.agents())
+        except UsageError:
+            return []
+
+    def factory(self, note: Callable[[str], None], run: str, files: Path, follow: Follow) -> SessionFactory:
+        """What makes a session of it. Raises ServiceError."""
+        return SessionFactory(self.require_ready(), note, run=run, files=files, follow=follow)
+
+
+class Programs:
+    """All programs of the service, by name."""
+
+    def __init__(self, files: Sequence[str], options: RunOptions) -> None:
+        self._programs = {Path(file).stem: ServedProgram(Path(file).stem, file, options) for file in files}
+        if len(self._programs) < len(files):
+            raise UsageError("two programs have one name", help="Rename one of the files.")
+        for program in self:
+            error = error_of(program.load)
+            if error is not None and not isinstance(error, KoiError):
+                raise error
+            program.error = error
+
+    def __iter__(self) -> Iterator[ServedProgram]:
+        return iter(self._programs.values())
+
+    def find(self, name: str = "") -> ServedProgram:
+        """The program of a name; without one the only one. Raises ServiceError."""
+        if not name:
+            if len(self._programs) == 1:
+                return next(iter(self))
+            known = ", ".join(f"`{each}`" for each in self._programs)
+            raise ServiceError("unknown_program", "several programs are served", help=f"Name one: {known}.")
+        if name not in self._programs:
+            help = suggestion(name, list(self._programs), "program")
+            raise ServiceError("unknown_program", f"there is no program `{name}`", help=help)
+        return self._programs[name]

@@ -1,0 +1,99 @@
+"""What a service remembers beside the journals: one SQLite file in the project's folder."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from koi_lang.errors import SettingsError, reason
+
+NAME = "service.sqlite"
+
+
+class Database:
+    """The file; each table is a class of its own, which makes it where it is missing."""
+
+    def __init__(self, path: Path) -> None:
+        self._connection = sqlite3.connect(path, isolation_level=None)
+        self._connection.execute("pragma journal_mode = wal")
+        self._connection.execute("pragma synchronous = full")
+
+    @classmethod
+    def connect(cls, folder: Path) -> Database:
+        """That of a project's folder. Raises SettingsError."""
+        path = folder / ".koi" / NAME
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch(0o600)
+            return cls(path)
+        except (OSError, sqlite3.Error) as error:
+            told = reason(error) if isinstance(error, OSError) else str(error)
+            raise SettingsError(f"`{path}` cannot be used: {told}") from error
+
+    def execute(self, statement: str, values: Sequence[Any] | dict[str, Any] = ()) -> list[tuple[Any, ...]]:
+        """The rows that a statement gives; what it changes is on the disk when this returns."""
+        return self._connection.execute(statement, values).fetchall()
+
+    def close(self) -> None:
+        """Give the file free."""
+        self._connection.close()
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRow:
+    """What is kept of a session.
+
+    Attributes:
+        run: id of its run.
+        owner: name of the user whose it is.
+        program: name of the program.
+        title: what it was begun with, for people.
+        created: seconds since the epoch.
+        parent: id of the run that it is a branch of; empty for none.
+    """
+
+    run: str
+    owner: str
+    program: str
+    title: str
+    created: float
+    parent: str = ""
+
+
+COLUMNS = ", ".join(field.name for field in fields(SessionRow))
+
+
+class SessionTable:
+    """Whose sessions there are."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        database.execute(
+            "create table if not exists sessions (run text primary key, owner text not null, program text not null,"
+            " title text not null, created real not null, parent text not null)"
+        )
+
+    def add(self, row: SessionRow) -> None:
+        """Keep a session."""
+        places = ", ".join(f":{field.name}" for field in fields(SessionRow))
+        self._database.execute(f"insert or replace into sessions ({COLUMNS}) values ({places})", asdict(row))
+
+    def find(self, run: str) -> SessionRow | None:
+        """The session of a run."""
+        rows = self._database.execute(f"select {COLUMNS} from sessions where run = ?", (run,))
+        return SessionRow(*rows[0]) if rows else None
+
+    def all(self, owner: str | None = None) -> list[SessionRow]:
+        """The sessions of a user, or of everybody, newest first."""
+        where, values = ("", ()) if owner is None else (" where owner = ?", (owner,))
+        order = " order by created desc, run"
+        return [
+            SessionRow(*row) for row in self._database.execute(f"select {COLUMNS} from sessions{where}{order}", values)
+        ]
+
+    def remove(self, run: str) -> None:
+        """Forget a session."""
+        self._database.execute("delete from sessions where run = ?", (run,))

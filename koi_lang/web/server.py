@@ -1,0 +1,42 @@
+"""Serving programs over HTTP from the start to the end of the process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from koi_lang.errors import UsageError
+from koi_lang.http_server.address import Address
+from koi_lang.http_server.listening import serve_app
+from koi_lang.service.host import hosting
+from koi_lang.service.programs import Programs
+from koi_lang.service.users import Users
+from koi_lang.sessions.options import RunOptions
+from koi_lang.web.app import make_app
+
+
+async def serve(files: Sequence[str], options: RunOptions, address: Address, log: Callable[[str], None]) -> None:
+    """Serve until this is cancelled.
+
+    Args:
+        log: takes lines for whoever started it.
+
+    Raises:
+        UsageError: the address cannot be used, or no program can be served.
+    """
+    programs = Programs(files, options)
+    for program in programs:
+        if program.error is not None:
+            log(f"error: `{program.file}` is not served: {program.error.message}")
+    if all(program.ready is None for program in programs):
+        raise UsageError("there is no program to serve", help="Mend what is told above; `koi check` shows all of it.")
+    async with hosting(programs, options.folder) as host:
+        app = make_app(host, address, Users(address.token))
+        await serve_app(app, address, lambda url: _announce(url, address, log))
+
+
+def _announce(url: str, address: Address, log: Callable[[str], None]) -> None:
+    """Tell where the pages are; the token stands where no request carries it."""
+    shown = f"#token={address.token}" if address.is_new else ""
+    log(f"serving at {url}/{shown}")
+    if address.advice:
+        log(address.advice.rstrip("\n"))

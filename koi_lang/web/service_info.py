@@ -1,0 +1,73 @@
+"""What the service is and serves, over HTTP."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from koi_lang.rpc.queries import agent_fields
+from koi_lang.service.programs import ServedProgram
+from koi_lang.version import __version__
+from koi_lang.web.answers import HttpError, body_of
+from koi_lang.web.gate import COOKIE
+from koi_lang.web.runs import host_of, user_of
+
+
+async def tell_health(request: Request) -> Response:
+    """Whether the service answers."""
+    return JSONResponse({"ok": True, "version": __version__})
+
+
+async def tell_status(request: Request) -> Response:
+    """Who asks, and what there is."""
+    host, user = host_of(request), user_of(request)
+    states = Counter(session.state for session in host.all(user))
+    programs = [program.name for program in host.programs]
+    told = {"version": __version__, "user": user.name, "admin": user.is_admin}
+    return JSONResponse({**told, "sessions": dict(states), "programs": programs})
+
+
+async def tell_programs(request: Request) -> Response:
+    """The programs, with their agents and what these take."""
+    return JSONResponse({"programs": [_program_fields(program) for program in host_of(request).programs]})
+
+
+def _program_fields(program: ServedProgram) -> dict[str, Any]:
+    if program.ready is None:
+        told = "" if program.error is None else program.error.message
+        return {"name": program.name, "path": program.file, "ok": False, "error": told, "agents": [], "chat": []}
+    agents = program.agents()
+    by_name = {agent.about.name: agent.about for agent in agents}
+    chat: list[dict[str, Any]] = []
+    for target in program.chat_targets():
+        about = by_name[target.agent]
+        handler = about.handlers[target.event]
+        title = handler.affordance or about.affordance or target.agent
+        chat.append(
+            {"agent": target.agent, "event": target.event, "field": target.field, "title": title,
+             "examples": []}
+        )  # fmt: skip
+    return {
+        "name": program.name,
+        "path": program.ready.path,
+        "ok": True,
+        "agents": [agent_fields(agent) for agent in agents],
+        "chat": chat,
+    }
+
+
+async def log_in(request: Request) -> Response:
+    """Have a browser show the token from now on; no page can read it."""
+    users, token = request.app.state.users, (await body_of(request)).get("token")
+    token = token if isinstance(token, str) else ""
+    user = users.of_token(token)
+    if user is None and not users.is_open:
+        raise HttpError(401, "no_token", "nobody is known by this token", help="Take the one of the start.")
+    answer = JSONResponse({"user": "" if user is None else user.name})
+    if user is not None:
+        path = request.scope.get("root_path", "") or "/"
+        answer.set_cookie(COOKIE, token, httponly=True, samesite="strict", path=path, max_age=365 * 86400)
+    return answer

@@ -1,0 +1,1 @@
+"""The service: many sessions in one process, over HTTP."""

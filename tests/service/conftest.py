@@ -1,0 +1,48 @@
+"""Services for tests: one that all of them share, and such of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.service.serving_process import ROOT, ServiceProcess
+
+DESK = ("examples/desk.koi", "examples/desk.answers.json")
+
+
+def desk_in(folder: Path) -> tuple[str, ...]:
+    """The words that serve a copy of the desk in a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in DESK:
+        (folder / Path(name).name).write_bytes((ROOT / name).read_bytes())
+    return ("desk.koi", "--answers", "desk.answers.json")
+
+
+@pytest.fixture(scope="session")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceProcess]:
+    """A service of the desk; tests begin runs of their own in it and end nothing else."""
+    folder = tmp_path_factory.mktemp("service")
+    shared = ServiceProcess(folder, desk_in(folder))
+    shared.start()
+    yield shared
+    shared.end()
+
+
+@pytest.fixture
+def start_service(tmp_path: Path) -> Iterator[Callable[..., ServiceProcess]]:
+    """Starts services of programs, by their text, or of the desk; they end with the test."""
+    begun: list[ServiceProcess] = []
+
+    def start(*words: str, **programs: str) -> ServiceProcess:
+        for name, text in programs.items():
+            (tmp_path / f"{name}.koi").write_text(text)
+        given = (*(f"{name}.koi" for name in programs), *words) if programs else (*desk_in(tmp_path), *words)
+        begun.append(ServiceProcess(tmp_path, given))
+        begun[-1].start()
+        return begun[-1]
+
+    yield start
+    for each in begun:
+        each.end()

@@ -1,0 +1,107 @@
+"""Runs of a service: begun, followed, answered, asleep, gone on with after the end of the process."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from typing import Any
+
+from tests.service.serving_process import ServiceProcess, is_event
+
+START: dict[str, Any] = {"handler": "Editor.start", "payload": {"topic": "tea"}}
+
+
+def is_question(message: dict[str, Any]) -> bool:
+    """Whether a message asks the person."""
+    return message["type"] == "question"
+
+
+def numbers(messages: list[tuple[str, dict[str, Any]]]) -> list[int]:
+    """The numbers of the entries among messages."""
+    return [message["n"] for _, message in messages if "n" in message]
+
+
+def test_a_run_is_followed_and_answered(service: ServiceProcess) -> None:
+    """A run asks its question over the stream, goes on with the answer, and the others hear that it was given."""
+    run = service.begin(**START)
+    asked = service.follow_until(run, is_question)
+    assert "rpc_ready" == asked[0][1]["type"]
+    assert "waiting" == service.get(f"api/runs/{run}")["state"]
+
+    answered = service.command(run, "answer", request=asked[-1][1]["id"], answer="yes")
+    rest = service.follow_until(run, is_event("call_ended"), since=asked[-1][0])
+
+    assert answered["success"]
+    assert list(range(1, rest[-1][1]["n"] + 1)) == numbers(asked) + numbers(rest)
+    assert rest[-1][1]["event"]["result"] == {
+        "brief": "Tea reached Europe on Dutch ships, and all of it is one plant.",
+        "published": True,
+    }
+    assert service.wait_for_state(run, "idle")["open"] == []
+
+
+def test_other_readers_hear_that_a_question_was_answered(service: ServiceProcess) -> None:
+    """A request that one client has answered is closed for all of them."""
+    run = service.begin(**START)
+    other = service.follow(run)
+    question = next(message for _, message in other if is_question(message))
+
+    service.command(run, "answer", request=question["id"], answer="no")
+
+    closed = next(message for _, message in other if message["type"] == "request_closed")
+    assert closed == {"type": "request_closed", "id": question["id"], "reason": "answered"}
+
+
+def test_a_killed_process_loses_nothing(start_service: Callable[..., ServiceProcess]) -> None:
+    """Ten sessions that wait for an answer go on after SIGKILL, and no model is asked again for what is known."""
+    service = start_service()
+    runs = [service.begin(**START) for _ in range(10)]
+    before = [service.follow_until(run, is_question) for run in runs]
+
+    assert -signal.SIGKILL == service.end(signal.SIGKILL)
+    service.start()
+    assert {"asleep"} == {service.get(f"api/runs/{run}")["state"] for run in runs}
+    for run, told in zip(runs, before, strict=True):
+        service.command(run, "get_state")
+        again = service.follow_until(run, is_question, since=told[-1][0])
+        assert {"resumed"} == {message["event"]["type"] for _, message in again if "n" in message}
+        assert service.command(run, "answer", request=again[-1][1]["id"], answer="yes")["success"]
+        rest = service.follow_until(run, is_event("call_ended"), since=again[-1][0])
+        whole = service.follow_until(run, is_event("call_ended"))
+
+        assert rest[-1][1]["event"]["ok"] is True
+        assert list(range(1, whole[-1][1]["n"] + 1)) == numbers(whole)
+        assert 4 == sum(is_event("model_answered")(message) for _, message in whole)
+
+
+def test_what_cannot_be_begun_leaves_nothing(service: ServiceProcess) -> None:
+    """A payload of another type is refused with the sentence of the command line, and no run is left of it."""
+    known = {run["id"] for run in service.get("api/runs")["runs"]}
+
+    answer = service.request("POST", "api/runs", {"handler": "Editor.start", "payload": {"topic": 3}})
+
+    assert (400, "invalid_request") == (answer.status_code, answer.json()["code"])
+    assert "`Editor.start`" in answer.json()["message"]
+    assert known == {run["id"] for run in service.get("api/runs")["runs"]}
+
+
+def test_a_deleted_run_is_gone(service: ServiceProcess) -> None:
+    """One that is at work is not deleted; afterwards neither journal nor files are left."""
+    run = service.begin(**START)
+    service.follow_until(run, is_question)
+    assert 409 == service.request("DELETE", f"api/runs/{run}").status_code
+
+    service.command(run, "abort")
+    assert 204 == service.request("DELETE", f"api/runs/{run}").status_code
+    assert 404 == service.request("GET", f"api/runs/{run}").status_code
+    assert [] == [path for path in (service.folder / ".koi").rglob("*") if run in path.name]
+
+
+def test_a_session_keeps_its_run(service: ServiceProcess) -> None:
+    """Commands that put another run in the place of that of a session are refused."""
+    run = service.begin()
+
+    refused = service.command(run, "new_session")
+
+    assert not refused["success"]
+    assert "idle" == service.get(f"api/runs/{run}")["state"]
