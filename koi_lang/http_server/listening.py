@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 # How long connections that are still open get when the server ends.
 LEAVE_S = 2
+# By the package `websockets`, which uvicorn loads by this name.
+SOCKETS = "websockets-sansio"
 
 
 async def serve_app(app: ASGIApp, address: Address, ready: Callable[[str], None], **config: Any) -> None:
@@ -32,8 +34,8 @@ async def serve_app(app: ASGIApp, address: Address, ready: Callable[[str], None]
     """
     with _listening(address) as listener:
         port = listener.getsockname()[1]
-        own = {"log_config": None, "lifespan": "on", "timeout_graceful_shutdown": LEAVE_S, "server_header": False}
-        server = _Server(uvicorn.Config(app, **{**own, **config}))
+        own = {"lifespan": "on", "timeout_graceful_shutdown": LEAVE_S, "server_header": False, "ws": SOCKETS}
+        server = _Server(uvicorn.Config(app, log_config=None, **{**own, **config}))
         ready(f"http://{in_url(address.host)}:{port}")
         await _serve(server, listener)
 

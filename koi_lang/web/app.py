@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import Route, WebSocketRoute
 
 from koi_lang.errors import KoiError
 from koi_lang.http_server.address import Address
@@ -17,8 +17,10 @@ from koi_lang.service.users import Users
 from koi_lang.web.answers import HttpError, error_answer
 from koi_lang.web.gate import Gate
 from koi_lang.web.live import follow_run
+from koi_lang.web.pages import PageFiles
 from koi_lang.web.runs import begin_run, delete_run, list_runs, send_command, show_run
 from koi_lang.web.service_info import log_in, tell_health, tell_programs, tell_status
+from koi_lang.web.web_socket import talk_with_run
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -33,13 +35,16 @@ ROUTES = (
     Route("/api/runs/{id}", show_run),
     Route("/api/runs/{id}", delete_run, methods=["DELETE"]),
     Route("/api/runs/{id}/events", follow_run),
+    WebSocketRoute("/api/runs/{id}/ws", talk_with_run),
     Route("/api/command", send_command, methods=["POST"]),
 )
 
 
 def make_app(host: SessionHost, address: Address, users: Users) -> ASGIApp:
     """The app of a service."""
-    app = Starlette(routes=list(ROUTES), exception_handlers={KoiError: _tell_error, 404: _tell_missing})
+    app = Starlette(
+        routes=[*ROUTES, *PageFiles().routes], exception_handlers={KoiError: _tell_error, 404: _tell_missing}
+    )
     app.state.host, app.state.users = host, users
     return Gate(app, ServerNames.of(address), users)
 

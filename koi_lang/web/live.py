@@ -7,7 +7,7 @@ import re
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
-from starlette.requests import Request
+from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response, StreamingResponse
 
 from koi_lang.service.feed import UNREAD
@@ -30,7 +30,7 @@ async def follow_run(request: Request) -> Response:
     return StreamingResponse(_events(session, since), media_type="text/event-stream", headers=HEADERS)
 
 
-def position_of(request: Request) -> int:
+def position_of(request: HTTPConnection) -> int:
     """The number of the entry that the reader has; 0 for none. Raises HttpError."""
     given = request.headers.get("last-event-id") or request.query_params.get("since") or "0"
     found = ID.fullmatch(given)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from starlette.requests import Request
+from starlette.requests import HTTPConnection, Request
 from starlette.responses import JSONResponse, Response
 
 from koi_lang.service.host import SessionHost
@@ -16,19 +16,19 @@ from koi_lang.web.answers import HttpError, body_of, refused_answer
 BEGUN = ("program", "handler", "payload", "message", "images")
 
 
-def host_of(request: Request) -> SessionHost:
+def host_of(request: HTTPConnection) -> SessionHost:
     """The host of the service."""
     host: SessionHost = request.app.state.host
     return host
 
 
-def user_of(request: Request) -> User:
+def user_of(request: HTTPConnection) -> User:
     """Who asks."""
     user: User = request.state.user
     return user
 
 
-def session_of(request: Request) -> HostedSession:
+def session_of(request: HTTPConnection) -> HostedSession:
     """The session that the path names. Raises ServiceError."""
     return host_of(request).find(request.path_params["id"], user_of(request))
 

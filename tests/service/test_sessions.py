@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import signal
 from collections.abc import Callable
+from itertools import takewhile
 from typing import Any
 
-from tests.service.serving_process import ServiceProcess, is_event
+import pytest
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
+
+from tests.service.serving_process import LIMIT_S, TOKEN, ServiceProcess, is_event
 
 START: dict[str, Any] = {"handler": "Editor.start", "payload": {"topic": "tea"}}
 
@@ -105,3 +111,32 @@ def test_a_session_keeps_its_run(service: ServiceProcess) -> None:
 
     assert not refused["success"]
     assert "idle" == service.get(f"api/runs/{run}")["state"]
+
+
+def test_a_socket_follows_and_answers(service: ServiceProcess) -> None:
+    """Over a WebSocket messages come down, commands go up, and what is no command is refused without an end."""
+    run = service.begin(**START)
+    headers = {"Authorization": f"Bearer {service.token}"}
+    address = f"{service.url.replace('http', 'ws', 1)}/api/runs/{run}/ws?since=0"
+
+    with connect(address, additional_headers=headers) as socket:
+        received = iter(lambda: json.loads(socket.recv(timeout=LIMIT_S)), None)
+        question = next(message for message in received if is_question(message))
+        socket.send("no JSON")
+        refused = next(message for message in received if message["type"] == "response")
+        assert "parse_error" == refused["error_code"]
+        socket.send(json.dumps({"id": 7, "type": "answer", "request": question["id"], "answer": "yes"}))
+        rest = list(takewhile(lambda message: not is_event("call_ended")(message), received))
+
+    assert {"type": "response", "command": "answer", "id": 7, "success": True} in rest
+
+
+@pytest.mark.parametrize("headers", [{}, {"Authorization": f"Bearer {TOKEN}", "Origin": "http://evil.example"}])
+def test_a_socket_needs_the_token_and_an_own_page(service: ServiceProcess, headers: dict[str, str]) -> None:
+    """Without the token, or from a page of another host, there is no connection."""
+    address = f"{service.url.replace('http', 'ws', 1)}/api/runs/{service.begin()}/ws"
+
+    with pytest.raises(InvalidStatus) as refused, connect(address, additional_headers=headers):
+        pass
+
+    assert 403 == refused.value.response.status_code

@@ -1,0 +1,66 @@
+"""A run over a WebSocket: its messages down, the commands of `koi rpc` up, each answered by its response."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from koi_lang.errors import KoiError
+from koi_lang.rpc.dispatcher import refusal
+from koi_lang.rpc.framing import message_in
+from koi_lang.runtime.concurrency.tasks import together
+from koi_lang.service.feed import UNREAD, Subscription
+from koi_lang.service.hosted import HostedSession
+from koi_lang.sessions.errors import SessionError
+from koi_lang.web.live import PING_S, encode, position_of
+from koi_lang.web.runs import session_of
+
+# Codes with which a connection is closed: https://www.rfc-editor.org/rfc/rfc6455#section-7.4
+GOING_AWAY, TRY_LATER, REFUSED = 1001, 1013, 4004
+
+
+async def talk_with_run(socket: WebSocket) -> None:
+    """Follow a run and carry out what comes, until the client leaves."""
+    await socket.accept()
+    try:
+        session, since = session_of(socket), position_of(socket)
+    except KoiError as error:
+        await socket.close(REFUSED, error.message[:120])
+        return
+    await _send(socket, session.greeting())
+    reader = session.feed.subscribe(since)
+    try:
+        async with together() as group:
+            telling = group.create_task(_tell(socket, reader))
+            with suppress(WebSocketDisconnect):
+                while True:
+                    group.create_task(_answer(socket, session, await socket.receive_text()))
+            telling.cancel()
+    finally:
+        reader.close()
+
+
+async def _tell(socket: WebSocket, reader: Subscription) -> None:
+    async for told in reader.listen(PING_S):
+        if told is not None:
+            await socket.send_text(told[1].decode())
+    if reader.is_cut_off:
+        await _send(socket, {"type": "cut_off", "reason": UNREAD})
+    await socket.close(TRY_LATER if reader.is_cut_off else GOING_AWAY)
+
+
+async def _answer(socket: WebSocket, session: HostedSession, text: str) -> None:
+    try:
+        message = message_in(text.encode())
+    except SessionError as error:
+        response = refusal(error)
+    else:
+        response = dict(await session.handle(message))
+    await _send(socket, response)
+
+
+async def _send(socket: WebSocket, message: Mapping[str, object]) -> None:
+    with suppress(WebSocketDisconnect, RuntimeError):  # the client has left meanwhile
+        await socket.send_text(encode(message).decode())
