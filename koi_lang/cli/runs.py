@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -22,6 +22,7 @@ from koi_lang.cli.ui.output import writing
 from koi_lang.cli.ui.text import cost_text, count_text
 from koi_lang.errors import JournalError, UsageError
 from koi_lang.events import RunEnded
+from koi_lang.lazy import lazy_module
 from koi_lang.runtime.journal import store
 from koi_lang.runtime.journal.entries import Header, JournalEntry, entry_in
 from koi_lang.runtime.journal.reader import Journal, program_of, read_header
@@ -30,7 +31,13 @@ from koi_lang.runtime.journal.summary import UNFINISHED, RunSummary, summarise
 from koi_lang.runtime.journal.totals import TOTALS
 from koi_lang.runtime.model_calls.images import replace_images
 from koi_lang.runtime.snapshots.store import sweep_snapshots
+from koi_lang.setup.keys.lookup import Keys
 from koi_lang.text_width import clean
+
+if TYPE_CHECKING:
+    from koi_lang.web import page_file
+else:
+    page_file = lazy_module("koi_lang.web.page_file")
 
 COLUMNS = ("id", "started", "program", "state", "time", "requests", "tokens", "cost")
 NARROWEST = 60
@@ -185,13 +192,37 @@ def _growing(path: Path) -> Iterator[bytes]:
 
 @command.command()
 @click.argument("run", metavar="ID", shell_complete=complete_run)
-@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="A file that does not exist yet.")
-def export(run: str, output: Path) -> None:
-    """Copy the readable lines of a journal to a file; its program is then named as seen from there."""
+@click.option("--html", is_flag=True, help="Write a page that shows the run, as one file that needs nothing else.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="A file that does not exist yet.")
+def export(run: str, html: bool, output: Path | None) -> None:
+    """Copy the readable lines of a journal to a file; its program is then named as seen from there. With `--html` write
+    a page instead, `ID.html` where no other file is named.
+    """
     path = store.find(Path.cwd(), run)
-    header = read_header(path)
+    if output is None and not html:
+        raise UsageError("`koi runs export` needs a file to write", help=f"Name it: `-o tests/{path.stem}.jsonl`.")
+    output = output or Path(f"{path.stem}.html")
     if output.exists():
         raise UsageError(f"`{output}` exists", help="Choose another name, or remove the file first.")
+    if html:
+        _export_page(path, output)
+    else:
+        _export_journal(path, output)
+
+
+def _export_page(path: Path, output: Path) -> None:
+    """Write the page of a run; what is left out of it is told as for the journal."""
+    text = page_file.run_page(path, Keys(Path.cwd()).redactor())
+    with writing(output):
+        output.parent.mkdir(parents=True, exist_ok=True)
+        with output.open("x", encoding="utf-8") as file:
+            file.write(text)
+    click.echo(f"wrote {output}")
+    _warn(path, read_journal(path))
+
+
+def _export_journal(path: Path, output: Path) -> None:
+    header = read_header(path)
     seen = os.path.relpath(program_of(path, header), output.absolute().parent)
     with writing(output):
         output.parent.mkdir(parents=True, exist_ok=True)
