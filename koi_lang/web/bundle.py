@@ -49,7 +49,7 @@ def _add(path: Path, bundle: _Bundle) -> str:
     text = DECLARED.sub("", text)
     listed = LISTED.search(text)
     if listed is not None:
-        exports |= _listed(listed[1])
+        exports |= _split_exports(listed[1])
         text = text[: listed.start()]
     if LEFT.search(text) and listed is None:
         raise AssertionError(f"the module `{path.name}` imports or exports in a form that is not known")
@@ -66,7 +66,7 @@ def _import(found: re.Match[str], path: Path, bundle: _Bundle) -> str:
     return f"const {re.sub(r' as ', ': ', found[1])} = {source};\n"
 
 
-def _listed(names: str) -> dict[str, str]:
+def _split_exports(names: str) -> dict[str, str]:
     """What a list of exports gives: local names by those that others see."""
     pairs = [part.split(" as ") for part in names.split(",") if part.strip()]
     return {pair[-1].strip(): pair[0].strip() for pair in pairs}

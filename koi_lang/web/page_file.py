@@ -36,14 +36,14 @@ def run_page(path: Path, redact: Redact) -> str:
         "run": {**run_facts(path), "program": Path(journal.header.program).name},
         "header": {**journal.header.as_data(), "program": Path(journal.header.program).name},
         "entries": [entry.as_data() for entry in journal.entries],
-        "source": _known(lambda: run_source(path, redact)),
-        "graph": _known(lambda: run_graph(path)),
+        "source": _ask_or_none(lambda: run_source(path, redact)),
+        "graph": _ask_or_none(lambda: run_graph(path)),
         "tree": {"current": path.stem, "runs": [_only(journal)]},
     }
     return _page(journal.header.run, bundle_modules(STATIC / "dev" / "main.js"), _styles(), held)
 
 
-def _known(ask: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any] | None:
+def _ask_or_none(ask: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any] | None:
     """What can be said of a program; nothing where it is gone, or does not compile any more."""
     try:
         return ask()

@@ -111,10 +111,10 @@ def comparison_data(before: Path, after: Path) -> dict[str, Any]:
 def preview_data(path: Path, at: int) -> dict[str, Any]:
     """What a branch at an entry takes over, and about what it costs. Raises KoiError."""
     journal = read(path)
-    return preview_branch(journal, at, _compiled(program_of(path, journal.header))).as_data()
+    return preview_branch(journal, at, _load_or_none(program_of(path, journal.header))).as_data()
 
 
-def _compiled(file: Path) -> cache.CachedModule | None:
+def _load_or_none(file: Path) -> cache.CachedModule | None:
     try:
         return loader.load_compiled(absolute(str(file)))
     except KoiError:
