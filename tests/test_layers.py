@@ -38,7 +38,7 @@ LAYERS = (
     {"runtime"},
     {"program"},
     {"std"},
-    {"extensions", "health"},
+    {"extensions", "health", "otel"},
     {"testing"},
     {"sessions", "http_server"},
     {"rpc", "mcp_server", "lsp", "evaluation", "dap"},

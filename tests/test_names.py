@@ -38,8 +38,8 @@ DEPENDENCIES = {
 # A participle, with or without an underscore before it; words that only end like one are `NO_PARTICIPLES`.
 PARTICIPLE = re.compile(r"_?(?:[a-z]+(?:ed|en|wn|ld)|said|told|known|found|made|sent|kept|read_on)$")
 NO_PARTICIPLES = set(
-    "build child embed even feed field fold happen hidden hold listen need often open screen seed seen shed speed then "
-    "token when world yield".split()
+    "build child embed even feed field fold happen hidden hold listen need often open screen seed seen shed shutdown "
+    "speed then token when world yield".split()
 )
 # Functions that are called like this all the same, each for a reason. The list only shrinks.
 ALLOWED = {

@@ -26,6 +26,16 @@ PROJECT = tomllib.loads((CHECKOUT / "pyproject.toml").read_text("utf-8"))["proje
 IMPORTED_AS = {
     "ipython": "IPython",
     "markdown_it_py": "markdown_it",
+    **dict.fromkeys(
+        (
+            "opentelemetry_api",
+            "opentelemetry_exporter_otlp_proto_http",
+            "opentelemetry_proto",
+            "opentelemetry_sdk",
+            "opentelemetry_semantic_conventions",
+        ),
+        "opentelemetry",
+    ),
     "python_dotenv": "dotenv",
     "pyyaml": "yaml",
 }

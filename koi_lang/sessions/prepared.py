@@ -13,6 +13,7 @@ from koi_lang import settings
 from koi_lang.errors import SettingsError
 from koi_lang.extensions import additions
 from koi_lang.lazy import lazy_module
+from koi_lang.otel.tracing import trace_run
 from koi_lang.outcome import error_of
 from koi_lang.program import cache, declarations, loader
 from koi_lang.program.files import absolute
@@ -117,6 +118,7 @@ class Prepared:
             "connect_embedder": None if self.has_stand_in else lambda llm: self._connect_embedder(llm, run),
         }
         given = {**usual, **own, "added": own.get("added") or self.additions()}
+        consumers = [*consumers, *trace_run(self.path, self.redactor(), given["note_once"])]
         for line in declarations.explain_unused_rules(self.module, self.options.allow):
             note(line)
         for line in explain_rules(given["allow"], given["restrictions"]):

@@ -1,0 +1,1 @@
+"""Runs as traces of OpenTelemetry; nothing of it is loaded where no variable asks for traces."""

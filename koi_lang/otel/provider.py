@@ -1,0 +1,113 @@
+"""The standard variables of OpenTelemetry to what makes spans and sends them; all runs of the process share it."""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import sys
+from functools import cache
+from importlib import metadata
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from koi_lang import settings
+from koi_lang.errors import SettingsError
+from koi_lang.lazy import lazy_module
+from koi_lang.otel.delivery import CountingExporter, SpanDelivery
+from koi_lang.otel.variables import ENDPOINTS
+from koi_lang.version import __version__
+
+if TYPE_CHECKING:
+    from opentelemetry import trace
+    from opentelemetry.context import Context
+    from opentelemetry.sdk import resources
+    from opentelemetry.sdk import trace as sdk_trace
+    from opentelemetry.sdk.trace import export as exporting
+    from opentelemetry.trace.propagation import tracecontext
+else:
+    exporting = lazy_module("opentelemetry.sdk.trace.export")
+    resources = lazy_module("opentelemetry.sdk.resources")
+    sdk_trace = lazy_module("opentelemetry.sdk.trace")
+    trace = lazy_module("opentelemetry.trace")
+    tracecontext = lazy_module("opentelemetry.trace.propagation.tracecontext")
+
+PROTOCOLS = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
+EXPORTERS = "opentelemetry_traces_exporter"
+USUAL_PROTOCOL = "http/protobuf"
+
+
+def is_installed() -> bool:
+    """Whether there is what makes spans and sends them."""
+    return find_spec("opentelemetry") is not None and find_spec("opentelemetry.sdk") is not None
+
+
+@cache
+def delivery() -> SpanDelivery | None:
+    """What sends the spans of this process; None where the program around Koi has set up its own.
+
+    Raises:
+        SettingsError: a variable names an exporter that is not there.
+    """
+    if not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider):
+        return None
+    _keep_quiet()
+    exporter = CountingExporter(_exporter())
+    provider = sdk_trace.TracerProvider(resource=_resource(), shutdown_on_exit=False)
+    provider.add_span_processor(exporting.BatchSpanProcessor(exporter))  # type: ignore[arg-type]
+    made = SpanDelivery(provider, exporter, _target())
+    atexit.register(made.finish)
+    return made
+
+
+def tracer() -> trace.Tracer:
+    """What makes spans: with the provider of the program around Koi, else with that of the variables."""
+    made = delivery()
+    return trace.get_tracer("koi_lang", __version__, None if made is None else made.provider)
+
+
+def outer_context() -> Context | None:
+    """The span of the process that has started this one, which TRACEPARENT names."""
+    carrier = {name.lower(): settings.variable(name) or "" for name in ("TRACEPARENT", "TRACESTATE")}
+    if not carrier["traceparent"]:
+        return None
+    return tracecontext.TraceContextTextMapPropagator().extract(carrier)
+
+
+def _protocol() -> str:
+    return next(filter(None, map(settings.variable, PROTOCOLS)), USUAL_PROTOCOL)
+
+
+def _target() -> str:
+    named = next(filter(None, map(settings.variable, ENDPOINTS)), None)
+    return f"`{named}`" if named else "the collector"
+
+
+def _exporter() -> exporting.SpanExporter:
+    """The exporter that variables name. Raises SettingsError."""
+    name = settings.variable("OTEL_TRACES_EXPORTER") or "otlp"
+    if name == "console":
+        return exporting.ConsoleSpanExporter(out=sys.stderr)
+    if name == "otlp":
+        name = f"otlp_proto_{_protocol().partition('/')[0]}"
+    found = next(iter(metadata.entry_points(group=EXPORTERS, name=name)), None)
+    if found is None:
+        help = "OTEL_TRACES_EXPORTER may be `otlp`, `console` or `none`, OTEL_EXPORTER_OTLP_PROTOCOL `http/protobuf`."
+        raise SettingsError(f"there is no exporter `{name}` for traces", help=help)
+    made: exporting.SpanExporter = found.load()()
+    return made
+
+
+def _resource() -> resources.Resource:
+    """What the spans are of: `koi`, unless OTEL_SERVICE_NAME or OTEL_RESOURCE_ATTRIBUTES name it."""
+    named = resources.Resource.create()
+    if str(named.attributes.get(resources.SERVICE_NAME, "")).startswith("unknown_service"):
+        named = named.merge(resources.Resource({resources.SERVICE_NAME: "koi"}))
+    return named
+
+
+def _keep_quiet() -> None:
+    """What the library logs of each attempt is for those who set up logging; what was lost is told once, at the end."""
+    log = logging.getLogger("opentelemetry")
+    if not log.handlers:
+        log.addHandler(logging.NullHandler())
+        log.propagate = False
