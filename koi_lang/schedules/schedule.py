@@ -105,3 +105,21 @@ def due_between(schedule: Schedule, after: datetime.datetime, until: datetime.da
     while due is not None and due <= until:
         yield due
         due = schedule.next_after(due)
+
+
+def last_due(schedule: Schedule, first: datetime.datetime, until: datetime.datetime) -> datetime.datetime:
+    """The last due instant up to another one, however many lie between.
+
+    Args:
+        first: a due instant, not behind `until`.
+    """
+    if isinstance(schedule, IntervalSchedule):
+        seconds = until.timestamp() // schedule.seconds * schedule.seconds
+        return datetime.datetime.fromtimestamp(seconds, datetime.UTC)
+    back = datetime.timedelta(minutes=1)
+    while until - back > first:
+        found = list(due_between(schedule, until - back, until))
+        if found:
+            return found[-1]
+        back *= 4
+    return list(due_between(schedule, first - datetime.timedelta(seconds=1), until))[-1]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from koi_lang.schedules.errors import ScheduleError
-from koi_lang.schedules.schedule import due_between
+from koi_lang.schedules.schedule import due_between, last_due
 from koi_lang.schedules.words import parse_schedule
 
 # A Thursday.
@@ -110,3 +110,17 @@ def test_due_instants_lie_in_their_span() -> None:
     due = list(due_between(parse_schedule("20m"), start, end))
 
     assert [20, 40, 0] == [each.minute for each in due]
+
+
+@pytest.mark.parametrize("words", ["15m", "1s", "* * * * *", "weekdays 09:00 Europe/Berlin", "29 February 12:00"])
+def test_the_last_due_instant_is_found(words: str) -> None:
+    """It is the one behind which none is due up to the end, over a minute as over years."""
+    schedule = parse_schedule(words)
+    first = schedule.next_after(NOW)
+    assert first is not None
+
+    for later in (timedelta(0), timedelta(seconds=59), timedelta(hours=5), timedelta(days=3000)):
+        last, after = last_due(schedule, first, first + later), schedule.next_after(first + later)
+
+        assert first <= last <= first + later
+        assert schedule.next_after(last) == after

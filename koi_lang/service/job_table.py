@@ -1,0 +1,122 @@
+"""What a service remembers of its jobs: up to when each was looked at, and what was started."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from typing import Any, Literal, TypeAlias
+
+from koi_lang.service.store import Database
+
+StartState: TypeAlias = Literal["waiting", "starting", "started", "ended", "failed", "skipped"]
+# States in which a start still has something to come.
+OPEN: tuple[StartState, ...] = ("waiting", "starting", "started")
+# Of the starts that are over, so many are kept of each job.
+MOST_KEPT = 200
+
+
+@dataclass(frozen=True, slots=True)
+class JobStart:
+    """One start of a job.
+
+    Attributes:
+        run: id of its run, known before it begins.
+        job: program and name of the job, `desk/Reporter.daily`.
+        key: what it must not be started for twice.
+        due: seconds since the epoch at which it was due.
+        begins: seconds since the epoch before which it does not begin.
+        reason: why it failed or was skipped, for people.
+    """
+
+    run: str
+    job: str
+    key: str
+    due: float
+    begins: float
+    payload: Any
+    state: StartState = "waiting"
+    reason: str = ""
+
+
+COLUMNS = ", ".join(field.name for field in fields(JobStart))
+
+
+class JobTable:
+    """Jobs and their starts. Times are seconds since the epoch."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        database.execute(
+            "create table if not exists jobs (job text primary key, words text not null, handled real not null)"
+        )
+        database.execute(
+            "create table if not exists job_starts (number integer primary key, run text not null, job text not null,"
+            " key text not null unique, due real not null, begins real not null, payload text not null,"
+            " state text not null, reason text not null)"
+        )
+        database.execute("create index if not exists job_starts_by_job on job_starts (job, state)")
+
+    # ------------------------------------------------------------ jobs
+
+    def handled_until(self, job: str, words: str) -> float | None:
+        """Up to when the due times of a job were seen to; None for a new job, or one with other words."""
+        rows = self._database.execute("select handled from jobs where job = ? and words = ?", (job, words))
+        return float(rows[0][0]) if rows else None
+
+    def set_handled(self, job: str, words: str, until: float) -> None:
+        """Note up to when the due times of a job were seen to."""
+        self._database.execute("insert or replace into jobs values (?, ?, ?)", (job, words, until))
+
+    # ------------------------------------------------------------ starts
+
+    def add(self, start: JobStart) -> bool:
+        """Keep a start; whether there was none of its key."""
+        values = (start.run, start.job, start.key, start.due, start.begins, _text(start.payload), start.state)
+        added = self._database.execute(
+            f"insert or ignore into job_starts ({COLUMNS}) values (?, ?, ?, ?, ?, ?, ?, ?) returning number",
+            (*values, start.reason),
+        )
+        return bool(added)
+
+    def set_state(self, run: str, state: StartState, reason: str = "") -> None:
+        """Note what became of a start."""
+        self._database.execute("update job_starts set state = ?, reason = ? where run = ?", (state, reason, run))
+
+    def put_off(self, run: str, until: float) -> None:
+        """Have a start wait once more."""
+        self._database.execute("update job_starts set state = 'waiting', begins = ? where run = ?", (until, run))
+
+    def find(self, key: str) -> JobStart | None:
+        """The start of a key."""
+        return next(iter(self._select("where key = ?", (key,))), None)
+
+    def of_state(self, job: str, *states: StartState) -> list[JobStart]:
+        """The starts of a job in some states, in the order in which they were added."""
+        places = ", ".join("?" for _ in states)
+        return self._select(f"where job = ? and state in ({places}) order by number", (job, *states))
+
+    def last(self, job: str) -> JobStart | None:
+        """The start of a job that was added last."""
+        return next(iter(self._select("where job = ? order by number desc limit 1", (job,))), None)
+
+    def forget_old(self, job: str) -> None:
+        """Remove what is over of a job, but for the newest of it."""
+        self._database.execute(
+            "delete from job_starts where job = :job and state not in ('waiting', 'starting', 'started') and number <="
+            " (select number from job_starts where job = :job order by number desc limit 1 offset :most)",
+            {"job": job, "most": MOST_KEPT},
+        )
+
+    def _select(self, rest: str, values: Iterable[Any]) -> list[JobStart]:
+        rows = self._database.execute(f"select {COLUMNS} from job_starts {rest}", tuple(values))
+        return [_start_of(row) for row in rows]
+
+
+def _start_of(row: tuple[Any, ...]) -> JobStart:
+    values = dict(zip((field.name for field in fields(JobStart)), row, strict=True))
+    return JobStart(**{**values, "payload": json.loads(values["payload"])})
+
+
+def _text(payload: Any) -> str:
+    return json.dumps(payload, ensure_ascii=False, allow_nan=False)

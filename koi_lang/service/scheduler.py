@@ -1,0 +1,273 @@
+"""Jobs to runs: each due time and each event begins one run, once, over kills and changes of the clock.
+
+A start is kept before it begins, under a key that tells what it is for, and with the id of its run. After a kill the
+same run is begun, or found to have begun. The time up to which a job was seen to is kept behind its starts, so that a
+kill between the two finds the key again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Coroutine, Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import Any, Protocol
+
+from koi_lang.errors import KoiError
+from koi_lang.runtime.concurrency.cancellation import detached_context
+from koi_lang.schedules.schedule import Schedule, last_due
+from koi_lang.service.job_table import OPEN, JobStart, JobTable, StartState
+from koi_lang.service.served_jobs import ServedJob
+
+# How late something may be noticed that is still on time.
+GRACE_S = 60.0
+# Clocks that are set back by more are believed: what was due since then is due once more.
+MOST_SET_BACK_S = 3 * 3600.0
+# A clock that is set forward is noticed within that.
+LONGEST_PAUSE_S = 30.0
+MOST_TOGETHER = 20
+# Messages that wait for one job.
+MOST_WAITING = 1000
+RETRY_S = 30.0
+
+
+class Starter(Protocol):
+    """What begins runs for jobs."""
+
+    async def start(self, run: str, program: str, handler: str, payload: Any) -> bool:
+        """Begin a run of that id, unless it has begun; whether there was room for it. Raises KoiError."""
+
+    async def wait_for_end(self, run: str) -> str:
+        """Wait for the end of its call, which goes on where a kill has ended it; empty when it ended well, else why."""
+
+
+class Clock(Protocol):
+    """The time of day, which may be set forward and back."""
+
+    def now(self) -> float:
+        """Seconds since the epoch."""
+
+
+class WallClock:
+    """The clock of this machine."""
+
+    def now(self) -> float:
+        """Seconds since the epoch."""
+        return time.time()
+
+
+def _start_task(group: asyncio.TaskGroup, work: Coroutine[Any, Any, None]) -> None:
+    """Have something done that knows nothing of the request that led to it."""
+    group.create_task(work, context=detached_context())
+
+
+@dataclass(slots=True)
+class _Progress:
+    """Up to when the due times of a job were seen to, and the next one."""
+
+    handled: float
+    next_due: float | None
+
+
+class JobScheduler:
+    """Starts jobs when they are due.
+
+    Args:
+        group: has the runs that are begun.
+        log: takes lines for whoever started the service.
+    """
+
+    def __init__(
+        self,
+        table: JobTable,
+        starter: Starter,
+        group: asyncio.TaskGroup,
+        log: Callable[[str], None],
+        clock: Clock | None = None,
+    ) -> None:
+        self._table, self._starter, self._group, self._log = table, starter, group, log
+        self._clock = clock or WallClock()
+        self._jobs: dict[str, ServedJob] = {}
+        self._progress: dict[str, _Progress] = {}
+        self._news = asyncio.Event()
+
+    @property
+    def jobs(self) -> list[ServedJob]:
+        """What is started, in the order of the programs."""
+        return list(self._jobs.values())
+
+    def serve(self, jobs: Iterable[ServedJob]) -> None:
+        """Start these jobs from now on, and go on with what was begun of them."""
+        known, self._jobs = self._jobs, {job.id: job for job in jobs}
+        for job in self.jobs:
+            if job.schedule is not None:
+                self._progress[job.id] = self._progress_of(job, job.schedule)
+            if job.id not in known:
+                self._resume(job)
+        self._news.set()
+
+    def _progress_of(self, job: ServedJob, schedule: Schedule) -> _Progress:
+        handled, now = self._table.handled_until(job.id, job.job.words), self._clock.now()
+        if handled is None:
+            handled = now
+            self._table.set_handled(job.id, job.job.words, now)
+        return _Progress(handled, _next(schedule, handled))
+
+    def _resume(self, job: ServedJob) -> None:
+        for start in self._table.of_state(job.id, "starting", "started"):
+            work = self._carry_out(job, start) if start.state == "starting" else self._follow(job, start)
+            _start_task(self._group, work)
+
+    async def run(self) -> None:
+        """Start jobs until this is cancelled."""
+        while True:
+            self._news.clear()
+            pause = self.look()
+            try:
+                async with asyncio.timeout(pause):
+                    await self._news.wait()
+            except TimeoutError:
+                continue
+
+    # ------------------------------------------------------------ times
+
+    def look(self) -> float:
+        """Begin all that is due; gives the seconds until something is due, or should be looked at again."""
+        now, pause = self._clock.now(), LONGEST_PAUSE_S
+        for job in self.jobs:
+            if job.schedule is not None:
+                self._note_due(job, job.schedule, now)
+                due = self._progress[job.id].next_due
+                pause = pause if due is None else min(pause, due - now)
+            pause = min(pause, self._begin_waiting(job, now))
+        return max(pause, 0.0)
+
+    def _note_due(self, job: ServedJob, schedule: Schedule, now: float) -> None:
+        """Have the last due time begin a run; those before it that nothing saw to are made up for by it."""
+        progress = self._progress[job.id]
+        if progress.handled - now > MOST_SET_BACK_S:
+            self._log(f"the clock was set back; `{job.id}` goes by it")
+            self._set_handled(job, schedule, now)
+        if progress.next_due is None or progress.next_due > now:
+            return
+        due = last_due(schedule, _instant(progress.next_due), _instant(now)).timestamp()
+        key = f"{job.id}@{_instant(due).isoformat()}"
+        if now - due > GRACE_S and job.job.missed == "never":
+            self._add(job, key, due, job.job.payload, "it fell due while nothing ran")
+        else:
+            self._add(job, key, due, job.job.payload, self._reason_to_skip(job))
+        self._set_handled(job, schedule, due)
+
+    def _set_handled(self, job: ServedJob, schedule: Schedule, until: float) -> None:
+        self._table.set_handled(job.id, job.job.words, until)
+        progress = self._progress[job.id]
+        progress.handled, progress.next_due = until, _next(schedule, until)
+
+    def _reason_to_skip(self, job: ServedJob) -> str:
+        """Why a due time begins nothing; empty where it does."""
+        match job.job.when_busy:
+            case "skip" if self.is_busy(job):
+                return "the start before it still works"
+            case "wait" if self._table.of_state(job.id, "waiting"):
+                return "another start already waits"
+        return ""
+
+    # ------------------------------------------------------------ events
+
+    def is_busy(self, job: ServedJob) -> bool:
+        """Whether a start of a job waits or works."""
+        return bool(self._table.of_state(job.id, *OPEN))
+
+    def take_event(self, job: ServedJob, payload: Any, key: str) -> JobStart | None:
+        """Begin a run for an event; gives the start that it led to, now or when it came before.
+
+        Args:
+            key: tells it from other events of the job.
+
+        Returns:
+            None where nothing begins: too many wait, or the job leaves out what comes while it works.
+        """
+        key = f"{job.id}#{key}"
+        known = self._table.find(key)
+        if known is not None:
+            return None if known.state == "skipped" else known
+        busy = job.job.when_busy == "skip" and self.is_busy(job)
+        if not busy and len(self._table.of_state(job.id, "waiting")) >= MOST_WAITING:
+            return None
+        self._add(job, key, self._clock.now(), payload, "the start before it still works" if busy else "")
+        self._news.set()
+        return None if busy else self._table.find(key)
+
+    # ------------------------------------------------------------ starts
+
+    def _add(self, job: ServedJob, key: str, due: float, payload: Any, skipped: str = "") -> None:
+        digest = sha256(key.encode())
+        delay = job.job.jitter_s * int.from_bytes(digest.digest()[-4:]) / 2**32
+        state: StartState = "skipped" if skipped else "waiting"
+        start = JobStart(digest.hexdigest()[:12], job.id, key, due, due + delay, payload, state, skipped)
+        self._table.add(start)
+
+    def _begin_waiting(self, job: ServedJob, now: float) -> float:
+        """Begin what waits and may begin; gives the seconds until the next may."""
+        waiting = self._table.of_state(job.id, "waiting")
+        if not waiting:
+            return LONGEST_PAUSE_S
+        room = MOST_TOGETHER if job.job.when_busy == "together" else 1
+        room -= len(self._table.of_state(job.id, "starting", "started"))
+        pause = LONGEST_PAUSE_S
+        for start in waiting[: max(room, 0)]:
+            rest = start.begins - now
+            # A delay that is longer than any was given before the clock was set back.
+            if 0 < rest <= max(job.job.jitter_s, RETRY_S):
+                pause = min(pause, rest)
+                continue
+            self._table.set_state(start.run, "starting")
+            _start_task(self._group, self._carry_out(job, start))
+        return pause
+
+    async def _carry_out(self, job: ServedJob, start: JobStart) -> None:
+        try:
+            has_begun = await self._starter.start(start.run, job.program, job.handler, start.payload)
+        except KoiError as error:
+            self._log(f"error: `{job.id}` was not started: {error.message}")
+            self._end(job, start, error.message)
+            return
+        if not has_begun:
+            self._table.put_off(start.run, self._clock.now() + RETRY_S)
+            return
+        self._table.set_state(start.run, "started")
+        await self._follow(job, start)
+
+    async def _follow(self, job: ServedJob, start: JobStart) -> None:
+        try:
+            failure = await self._starter.wait_for_end(start.run)
+        except KoiError as error:
+            failure = error.message
+        self._end(job, start, failure)
+
+    def _end(self, job: ServedJob, start: JobStart, failure: str) -> None:
+        self._table.set_state(start.run, "failed" if failure else "ended", failure)
+        self._table.forget_old(job.id)
+        self._news.set()
+
+    # ------------------------------------------------------------ listing
+
+    def next_start(self, job: ServedJob) -> float | None:
+        """When a job is due next, in seconds since the epoch; None where an event starts it."""
+        progress = self._progress.get(job.id)
+        return None if progress is None else progress.next_due
+
+    def last_start(self, job: ServedJob) -> JobStart | None:
+        """What was started last of a job, or skipped."""
+        return self._table.last(job.id)
+
+
+def _instant(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+def _next(schedule: Schedule, after: float) -> float | None:
+    due = schedule.next_after(_instant(after))
+    return None if due is None else due.timestamp()
