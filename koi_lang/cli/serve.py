@@ -16,6 +16,7 @@ import click
 from koi_lang import settings
 from koi_lang.cli.completing.values import complete_program
 from koi_lang.cli.options import options_from, running_options
+from koi_lang.cli.tables.jobs import jobs
 from koi_lang.cli.ui.interrupts import serve_until_ended
 from koi_lang.cli.ui.messages import exit_code_of, show_warnings
 from koi_lang.cli.ui.reporters import as_lines
@@ -53,6 +54,9 @@ class _Protocols(click.Group):
 @click.group(cls=_Protocols)
 def command() -> None:
     """Serve the exposed agents of a program to other programs."""
+
+
+command.add_command(jobs)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,20 @@ def today(zone: str | None = None, seconds: float | None = None) -> str:
     return f"{DAYS[then.tm_wday]}, {then.tm_year}-{then.tm_mon:02}-{then.tm_mday:02}, {_zone(zone, then)}"
 
 
+def local_zone(zone: str | None = None) -> str:
+    """The name of the time zone of this machine, such as `Europe/Berlin`; `UTC` where it has none.
+
+    Args:
+        zone: as the environment names it; None where it does not.
+    """
+    import zoneinfo
+
+    try:
+        return zoneinfo.ZoneInfo(_zone(zone, time.localtime())).key
+    except (OSError, ValueError, KeyError):
+        return "UTC"
+
+
 def _zone(zone: str | None, then: time.struct_time) -> str:
     """The name of the zone where the system knows it, which tells the place; else what it is short for."""
     try:
