@@ -1,0 +1,114 @@
+"""Files that change to starts of jobs."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import astuple
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from koi_lang.schedules.triggers import FileTrigger
+from koi_lang.service.folder_files import MOST_FILES, Stamp, Stamps, stamp_files
+from koi_lang.service.scheduler import JobScheduler
+from koi_lang.service.served_jobs import ServedJob
+from koi_lang.service.store import Database
+
+LOOK_S = 1.0
+# Files of one start; others begin the next one.
+MOST_CHANGES = 1000
+
+
+class FileEvents:
+    """Looks at the files of jobs, a moment between two looks; what is still being written waits for the next.
+
+    Args:
+        folder: that patterns are relative to.
+    """
+
+    def __init__(self, database: Database, folder: Path, scheduler: JobScheduler, log: Callable[[str], None]) -> None:
+        self._table, self._folder, self._scheduler, self._log = _StampTable(database), folder, scheduler, log
+        self._seen: dict[str, Stamps] = {}
+        self._is_told: set[str] = set()
+
+    async def run(self) -> None:
+        """Look until this is cancelled."""
+        while True:
+            await self.look()
+            await asyncio.sleep(LOOK_S)
+
+    async def look(self) -> None:
+        """Begin what changes of files begin."""
+        for job in self._scheduler.jobs:
+            if isinstance(job.cause, FileTrigger):
+                await self._look_at(job, job.cause.pattern)
+
+    async def _look_at(self, job: ServedJob, pattern: str) -> None:
+        known = self._table.find(job.id, pattern)
+        seen = self._seen.get(job.id)
+        found = await asyncio.to_thread(stamp_files, self._folder, pattern, {**(known or {}), **(seen or {})})
+        self._seen[job.id] = found
+        if len(found) >= MOST_FILES and job.id not in self._is_told:
+            self._is_told.add(job.id)
+            self._log(f"`{job.id}` looks at the first {MOST_FILES:,} files only")
+        if known is None:
+            self._table.keep(job.id, pattern, found)
+        elif found == seen and found != known:
+            self._take(job, pattern, known, found)
+
+    def _take(self, job: ServedJob, pattern: str, known: Stamps, found: Stamps) -> None:
+        """Have changes begin a run, unless one has to end before; then they are found again."""
+        changed = list(_changes(known, found))[:MOST_CHANGES]
+        if job.job.when_busy == "wait" and self._scheduler.is_busy(job):
+            return
+        if changed:
+            payload = {"files": [{"path": path, "change": change} for path, change in changed]}
+            stamps = [[path, _data(known.get(path)), _data(found.get(path))] for path, _ in changed]
+            key = sha256(json.dumps(stamps).encode()).hexdigest()
+            self._scheduler.take_event(job, payload, key)
+        paths = {path for path, _ in changed} if len(changed) == MOST_CHANGES else {*known, *found}
+        now = {path: (found if path in paths else known).get(path) for path in {*known, *found}}
+        self._table.keep(job.id, pattern, {path: stamp for path, stamp in sorted(now.items()) if stamp is not None})
+
+
+def _changes(known: Stamps, found: Stamps) -> Sequence[tuple[str, str]]:
+    """What has become of files, by their paths, sorted; files of the same content have not changed."""
+    changes = []
+    for path in sorted({*known, *found}):
+        before, after = known.get(path), found.get(path)
+        if before is None or after is None:
+            changes.append((path, "added" if before is None else "removed"))
+        elif not before.is_same_content(after):
+            changes.append((path, "changed"))
+    return changes
+
+
+def _data(stamp: Stamp | None) -> Any:
+    return None if stamp is None else astuple(stamp)
+
+
+class _StampTable:
+    """The files of jobs as they were when something was begun for them last."""
+
+    def __init__(self, database: Database) -> None:
+        self._database, self._kept = database, dict[tuple[str, str], Stamps]()
+        database.execute(
+            "create table if not exists job_files (job text primary key, pattern text not null, stamps text not null)"
+        )
+
+    def find(self, job: str, pattern: str) -> Stamps | None:
+        """The files of a job; None for a new one, or one with another pattern."""
+        if (job, pattern) not in self._kept:
+            rows = self._database.execute("select stamps from job_files where job = ? and pattern = ?", (job, pattern))
+            if not rows:
+                return None
+            self._kept[job, pattern] = {path: Stamp(*about) for path, about in json.loads(rows[0][0]).items()}
+        return self._kept[job, pattern]
+
+    def keep(self, job: str, pattern: str, stamps: Stamps) -> None:
+        """Keep the files of a job."""
+        text = json.dumps({path: astuple(stamp) for path, stamp in stamps.items()})
+        self._database.execute("insert or replace into job_files values (?, ?, ?)", (job, pattern, text))
+        self._kept[job, pattern] = stamps
