@@ -16,6 +16,8 @@ from koi_lang.sessions.errors import SessionError
 
 ANSWER_S = 300.0
 QUESTION, APPROVAL, CLOSED = "question", "approval_request", "request_closed"
+# Why a request is closed, where somebody else than the client has answered it.
+ANSWERED = "answered"
 Message = Mapping[str, Any]
 Send = Callable[[Message], None]
 
@@ -49,11 +51,15 @@ class Client:
 
     Args:
         send: takes what the client is told.
-        answer_s: how long a request is open; then nobody has answered, and nothing is allowed.
+        answer_s: how long a request is open; then nobody has answered, and nothing is allowed. None is for ever.
+
+    Attributes:
+        others: takes what is told of requests, also that the client has answered one, for those who may do so, too.
     """
 
-    def __init__(self, send: Send, answer_s: float = ANSWER_S) -> None:
+    def __init__(self, send: Send, answer_s: float | None = ANSWER_S) -> None:
         self._send, self._answer_s = send, answer_s
+        self.others: Send | None = None
         self._open: dict[str, Open] = {}
         self._asked: Counter[str] = Counter()
 
@@ -71,14 +77,28 @@ class Client:
             command = "approve" if type == QUESTION else "answer"
             raise SessionError("unknown_request", f"`{id}` is no {type.replace('_', ' ')}", help=f"Use `{command}`.")
         request.answer.set_result(ClientAnswer(answer, reason))
+        self._tell_others(closed_message(id, ANSWERED))
+
+    def close_request(self, id: str) -> None:
+        """Tell the client that somebody else has answered a request."""
+        self._send(closed_message(id, ANSWERED))
+
+    def _tell(self, message: Message) -> None:
+        self._send(message)
+        self._tell_others(message)
+
+    def _tell_others(self, message: Message) -> None:
+        if self.others is not None:
+            self.others(message)
 
     async def _request(self, type: str, **fields: Any) -> ClientAnswer:
+        """What a client answers; who cancels this with `ANSWERED` says that somebody else has."""
         id = self._name_request(type, fields)
         answer: asyncio.Future[ClientAnswer] = asyncio.get_running_loop().create_future()
         about = {"path": list(current_path()), "timeout_s": self._answer_s}
         request = Open({"type": type, "id": id, **fields, **about}, answer)
         self._open[id] = request
-        self._send(request.message)
+        self._tell(request.message)
         reason = "ended"
         try:
             async with asyncio.timeout(self._answer_s):
@@ -87,10 +107,13 @@ class Client:
         except TimeoutError:
             reason = "timeout"
             return UNANSWERED
+        except asyncio.CancelledError as error:
+            reason = ANSWERED if ANSWERED in error.args else reason
+            raise
         finally:
             del self._open[id]
             if reason:
-                self._send({"type": CLOSED, "id": id, "reason": reason})
+                self._tell(closed_message(id, reason))
         return given
 
     def _name_request(self, type: str, fields: Mapping[str, Any]) -> str:
@@ -130,6 +153,11 @@ class Client:
         if answer is None:
             raise NobodyToAskError(f"nobody can be asked for `{name}`")
         return answer
+
+
+def closed_message(id: str, reason: str) -> Message:
+    """What is told of a request that needs no answer any more."""
+    return {"type": CLOSED, "id": id, "reason": reason}
 
 
 def approval_fields(request: ApprovalRequest) -> dict[str, Any]:
