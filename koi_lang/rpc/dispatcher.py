@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from koi_lang.errors import KoiError
-from koi_lang.outcome import capture
+from koi_lang.outcome import Outcome, capture
 from koi_lang.program.error_report import message as message_of
 from koi_lang.rpc import configure, control, queries, resume, start  # noqa: F401  (they fill the table)
 from koi_lang.rpc.commands import carry_out, command_of, is_aside, waits
@@ -76,12 +76,7 @@ class Dispatcher:
         return response
 
     async def _response(self, message: Mapping[str, Any]) -> Message:
-        ended = await capture(self._carried_out(message))
-        if ended.error is None:
-            return {**_begun(message), "success": True, **({} if ended.value is None else {"data": ended.value})}
-        # A command that breaks must not break the session.
-        error = ended.error if isinstance(ended.error, KoiError) else SessionError("failed", message_of(ended.error))
-        return refusal(error, message)
+        return response_to(message, await capture(self._carried_out(message)))
 
     async def _carried_out(self, message: Mapping[str, Any]) -> Any:
         command = command_of(message)
@@ -99,6 +94,14 @@ class Dispatcher:
         held, self._held = self._held or (), None
         for message in held:
             self._send(message)
+
+
+def response_to(message: Mapping[str, Any], outcome: Outcome[Any]) -> Message:
+    """The response to a message that was carried out, or could not be; one that breaks must not break the session."""
+    if outcome.error is None:
+        return {**_begun(message), "success": True, **({} if outcome.value is None else {"data": outcome.value})}
+    error = outcome.error if isinstance(outcome.error, KoiError) else SessionError("failed", message_of(outcome.error))
+    return refusal(error, message)
 
 
 def refusal(error: KoiError, message: Mapping[str, Any] | None = None) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from koi_lang.errors import JournalError
 from koi_lang.events import AnswerDelta, AnswerDiscarded, ModelAnswered, OutputDelta
@@ -28,6 +28,13 @@ Numbered = tuple[int | None, bytes]
 TextKey = tuple[tuple[str, ...], int, str]
 
 
+class Reader(Protocol):
+    """Whoever is told what happens."""
+
+    def add(self, told: Numbered) -> None:
+        """Be told something."""
+
+
 class Feed:
     """The messages of a run.
 
@@ -40,7 +47,7 @@ class Feed:
 
     def __init__(self, run: str, journal: Path, redact: Redact, is_told: Callable[[Message], None]) -> None:
         self.run, self.journal, self._redact, self._is_told = run, journal, redact, is_told
-        self._readers: set[Subscription] = set()
+        self._readers: set[Reader] = set()
         # What had been said before the run went on is said once more by those who say it, and was told.
         self._repeats = False
         # Texts that models are writing, and requests that are open.
@@ -111,7 +118,7 @@ class Feed:
         self._readers.add(reader)
         return reader
 
-    def leave(self, reader: Subscription) -> None:
+    def leave(self, reader: Reader) -> None:
         """Tell a reader nothing any more."""
         self._readers.discard(reader)
 

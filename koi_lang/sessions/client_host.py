@@ -66,7 +66,7 @@ class Client:
     @property
     def requests(self) -> list[Message]:
         """What is open, the oldest first."""
-        return [request.message for request in self._open.values()]
+        return [request.message for request in list(self._open.values()) if not request.answer.done()]
 
     def settle(self, id: str, type: str, answer: str | None, reason: str = "") -> None:
         """Answer a request of a type. Raises SessionError when no such request is open."""

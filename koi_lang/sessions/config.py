@@ -16,6 +16,7 @@ from koi_lang.runtime.budget.limits import Budget
 from koi_lang.runtime.events import Consumer
 from koi_lang.runtime.host import Host
 from koi_lang.runtime.run import Run
+from koi_lang.sessions.continuation import LivePort
 
 ExtensionCommand = Callable[[Mapping[str, Any]], Any]
 
@@ -46,11 +47,13 @@ class PreparedRun:
     Attributes:
         journal: where it is recorded; None where it is not.
         commands: what its extensions add to the protocol, by name.
+        live: lets other processes follow it; None where none may.
     """
 
     run: Run
     journal: Path | None = None
     commands: Mapping[str, ExtensionCommand] = field(default_factory=dict)
+    live: LivePort | None = None
 
 
 OpenRun = Callable[[Host, Sequence[Consumer]], AbstractContextManager[PreparedRun]]

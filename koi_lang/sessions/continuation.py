@@ -3,16 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
 from koi_lang.runtime.concurrency.cancellation import CancelScope
 from koi_lang.runtime.events import Consumer
+from koi_lang.runtime.journal.entries import JournalEntry
 from koi_lang.runtime.journal.writer import Follow
+from koi_lang.runtime.run import Run
 
 if TYPE_CHECKING:
     from koi_lang.runtime.journal.history import History
     from koi_lang.runtime.journal.reader import End
+
+
+class LivePort(Protocol):
+    """What lets other processes follow a run.
+
+    Attributes:
+        session: whose run it is; None for one that no client began.
+    """
+
+    session: Any
+
+    def follow(self, entry: JournalEntry) -> None:
+        """Be told an entry that was written to the journal."""
+
+    def serve(self, run: Run, journal: Path) -> AbstractContextManager[None]:
+        """A context in which the run can be followed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +52,7 @@ class Continuation:
         effort: that its models were asked for, as `-e` named it; empty where another one counts.
         consumers: are told every event.
         follow: is told every entry that is written to the journal.
+        live: lets other processes follow it; None where none may.
         case: what the header of a new journal says of the case of an evaluation.
         scope: has the run end when it is cancelled from outside.
         command: with the id of the run behind it, goes on where that was interrupted.
@@ -49,6 +70,7 @@ class Continuation:
     effort: str = ""
     consumers: Sequence[Consumer] = ()
     follow: Follow | None = None
+    live: LivePort | None = None
     case: Mapping[str, Any] = field(default_factory=dict)
     scope: CancelScope | None = None
     command: str = "koi resume"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from koi_lang.errors import KoiError
+from koi_lang.errors import EXIT_INTERRUPTED, KoiError
 
 Code = Literal[
     "agent_busy",
@@ -26,6 +26,15 @@ Code = Literal[
     "unknown_handler",
     "unknown_request",
 ]
+
+
+class RunAbortedError(KoiError):
+    """The person has ended the run."""
+
+    exit_code = EXIT_INTERRUPTED
+
+    def __init__(self) -> None:
+        super().__init__("the run was aborted")
 
 
 class SessionError(KoiError):

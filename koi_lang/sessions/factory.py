@@ -20,6 +20,7 @@ from koi_lang.runtime.budget.limits import Budget
 from koi_lang.runtime.events import Consumer
 from koi_lang.runtime.host import Host
 from koi_lang.runtime.journal.writer import Follow
+from koi_lang.sessions.client_host import Client
 from koi_lang.sessions.config import OpenRun, PreparedRun, SessionConfig
 from koi_lang.sessions.continuation import Continuation
 from koi_lang.sessions.earlier_session import continuation
@@ -94,8 +95,9 @@ class SessionFactory:
         if going.history is not None:
             own["today"] = going.today
         run = ready.run(host, consumers, self._note, history=going.history, id=going.run, seed=going.seed, **own)
-        with recording(run, ready, replace(going, follow=self._follow)) as journal:
-            yield PreparedRun(run, journal, found.rpc)
+        live = ready.make_live(ready, host) if ready.make_live is not None and isinstance(host, Client) else None
+        with recording(run, ready, replace(going, follow=self._follow, live=live)) as journal:
+            yield PreparedRun(run, journal, found.rpc, live)
 
     def _go_on_with(self, model: str) -> None:
         """Use the model of an earlier session, unless one has been chosen now."""

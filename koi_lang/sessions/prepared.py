@@ -25,6 +25,8 @@ from koi_lang.runtime.host import Host
 from koi_lang.runtime.journal.store import streams_folder
 from koi_lang.runtime.run import Run
 from koi_lang.sessions.browser import sign_in_with
+from koi_lang.sessions.client_host import Client
+from koi_lang.sessions.continuation import LivePort
 from koi_lang.sessions.one_time_notes import note_once
 from koi_lang.sessions.options import RunOptions
 from koi_lang.settings.lasting_rules import LastingRules
@@ -48,6 +50,7 @@ NEEDS_MODEL = "a model would be needed for: "
 # Programs may recurse some 2,000 calls deep; 8 MB of stack hold twice these frames even where all calls pass through C.
 MOST_FRAMES = 7500
 Note = Callable[[str], None]
+MakeLive = Callable[["Prepared", Client], LivePort]
 
 
 class ModelNeededError(SettingsError):
@@ -64,6 +67,7 @@ class Prepared:
         refused: what models were found not to take of requests, by any run of the program.
         needs_model: whether no rehearsal stands in where no model is configured.
         asks_models: whether its runs may ask models, so that what asks them is imported meanwhile.
+        make_live: makes what lets other processes follow a run of a session; None where none may.
     """
 
     module: ModuleType
@@ -75,6 +79,7 @@ class Prepared:
     refused: Refused = field(default_factory=dict, repr=False)
     needs_model: bool = False
     asks_models: bool = True
+    make_live: MakeLive | None = None
 
     @property
     def path(self) -> str:

@@ -10,11 +10,11 @@ from pathlib import Path
 
 from koi_lang.errors import JournalError, SettingsError
 from koi_lang.program import cache
-from koi_lang.runtime.journal.entries import Header
+from koi_lang.runtime.journal.entries import Header, JournalEntry
 from koi_lang.runtime.journal.history import RESUMED
 from koi_lang.runtime.journal.runs import FolderRuns
 from koi_lang.runtime.journal.signatures import Signer
-from koi_lang.runtime.journal.writer import Writer
+from koi_lang.runtime.journal.writer import Follow, Writer
 from koi_lang.runtime.run import Run
 from koi_lang.sessions.continuation import Continuation
 from koi_lang.sessions.prepared import Prepared
@@ -47,14 +47,15 @@ def record_run(run: Run, ready: Prepared, going: Continuation) -> Iterator[Path 
         run.host.log(f"journal: {writer.path}")
     run.events.subscribe(writer)
     try:
-        yield writer.path
+        with nullcontext() if going.live is None else going.live.serve(run, writer.path):
+            yield writer.path
     finally:
         writer.close()
 
 
 def _writer(run: Run, ready: Prepared, going: Continuation) -> Writer:
     options = ready.options
-    runs = FolderRuns(ready.folder, ready.redactor(), run.stop, _signer(run, ready), going.follow)
+    runs = FolderRuns(ready.folder, ready.redactor(), run.stop, _signer(run, ready), _follower(going))
     if going.end is not None:
         writer = runs.open(going.end)
         changed = {"words": list(going.more), "limits": options.limits_here} if going.more else {}
@@ -64,6 +65,19 @@ def _writer(run: Run, ready: Prepared, going: Continuation) -> Writer:
     identity = (run.id, time.time(), ready.path, hash_of(ready.entry), __version__)
     header = Header(*identity, words, options.payload, options.limits_here, run.seed, going.parent, run.today)
     return runs.create(replace(header, case=going.case))
+
+
+def _follower(going: Continuation) -> Follow | None:
+    """Who is told each entry."""
+    follow, live = going.follow, going.live
+    if follow is None or live is None:
+        return follow if live is None else live.follow
+
+    def tell(entry: JournalEntry) -> None:
+        follow(entry)
+        live.follow(entry)
+
+    return tell
 
 
 def _signer(run: Run, ready: Prepared) -> Signer | None:

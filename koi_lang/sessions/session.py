@@ -120,6 +120,8 @@ class Session:
     def _open(self, open_run: OpenRun, consumers: Sequence[Consumer]) -> Iterator[PreparedRun]:
         with open_run(self.client, [self.statistics, self._tell, *consumers]) as opened:
             opened.run.events.subscribe(self._tell, transient=True)
+            if opened.live is not None:
+                opened.live.session = self
             yield opened
 
     async def _go_over_past(self, run: Run) -> None:

@@ -8,18 +8,12 @@ from contextlib import contextmanager, suppress
 
 from koi_lang.cli.ui.terminal import Terminal
 from koi_lang.cli.ui.text import heard_when
-from koi_lang.errors import EXIT_INTERRUPTED, KoiError
 from koi_lang.events import Event, MessageDelivered
 from koi_lang.runtime.playbook.steering import PERSON, How
 from koi_lang.runtime.run import Run
+from koi_lang.sessions.errors import RunAbortedError
 
 COMMANDS = "/queue TEXT says something at the end, /back takes it back, /pause, /continue, /abort"
-
-
-class AbortedError(KoiError):
-    """The person has ended the run."""
-
-    exit_code = EXIT_INTERRUPTED
 
 
 @contextmanager
@@ -89,4 +83,4 @@ class Typing:
 
     def _abort(self, text: str) -> None:
         with suppress(asyncio.CancelledError):  # for the code of the run, not for whoever ends it
-            self._run.halt(AbortedError("the run was aborted"))
+            self._run.halt(RunAbortedError())

@@ -1,0 +1,150 @@
+"""One process that follows a run: lines that wait for it, in order, and how much of them it may leave unread."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+
+from koi_lang.rpc.framing import LineSplitter
+from koi_lang.service.feed import MOST_UNREAD, Numbered
+
+READ_SIZE = 1 << 16
+# Bytes that are made ready to be written.
+PIECE = 1 << 16
+# Commands that wait to be carried out; more are not read before.
+MOST_COMMANDS = 64
+
+
+class LiveConnection:
+    """A client at a socket. One thread reads and writes it, others may add what it is told.
+
+    Args:
+        wake: has the thread look at it.
+
+    Attributes:
+        may_answer: whether it may answer questions; one that only looks keeps none open.
+        follows: whether it is told what happens.
+        commands: how many of it are being carried out.
+        is_leaving: whether it says nothing any more.
+        is_cut_off: whether it has left too much unread.
+        is_over: whether it is gone, or is to be told nothing any more but what is ready.
+    """
+
+    def __init__(self, connection: socket.socket, wake: Callable[[], None]) -> None:
+        connection.setblocking(False)
+        self.socket, self._wake = connection, wake
+        self.lines = LineSplitter()
+        self.may_answer = self.follows = self.is_cut_off = False
+        self.is_leaving = self.is_over = False
+        self.commands = 0
+        self._lock = threading.Lock()
+        self._waiting: deque[Numbered] = deque()
+        self._held: list[Numbered] | None = None
+        self._size = self._last = 0
+        self._past: Iterator[tuple[int, bytes]] | None = None
+        self._ready = bytearray()
+
+    # ------------------------------------------------------------ any thread
+
+    def add(self, told: Numbered) -> None:
+        """Have it told something, without a line break."""
+        with self._lock:
+            if self._held is None:
+                self._put(told)
+            else:
+                self._held.append(told)
+        self._wake()
+
+    def hold(self) -> None:
+        """Keep what it is told until it gets a reply."""
+        with self._lock:
+            self._held = []
+
+    def reply(self, line: bytes) -> None:
+        """Have it told something before all that was kept."""
+        with self._lock:
+            held, self._held = self._held or (), None
+            self._put((None, line))
+            for told in held:
+                self._put(told)
+        self._wake()
+
+    def _put(self, told: Numbered) -> None:
+        if self.is_over or self.is_cut_off:
+            return
+        self._waiting.append(told)
+        self._size += len(told[1])
+        if self._size > MOST_UNREAD:
+            self.is_cut_off = True
+            self._waiting.clear()
+
+    # ------------------------------------------------------------ the thread of the socket
+
+    def begin(self, line: bytes, since: int, past: Iterator[tuple[int, bytes]]) -> None:
+        """Tell it one thing, then of what was written to the journal what lies behind an entry, then what waits."""
+        self._fill()
+        self._ready += line + b"\n"
+        self._last, self._past = since, past
+
+    def end(self, line: bytes) -> None:
+        """Tell it one thing more, and no other."""
+        with self._lock:
+            self._waiting.clear()
+        self._past, self.is_over = None, True
+        self._ready += line + b"\n"
+
+    @property
+    def has_more(self) -> bool:
+        """Whether anything waits to be written."""
+        return bool(self._ready or self._waiting or self._past is not None)
+
+    def read(self) -> bytes | None:
+        """What it has sent; nothing at the end, None where there is nothing yet."""
+        try:
+            return self.socket.recv(READ_SIZE)
+        except (BlockingIOError, InterruptedError):
+            return None
+        except OSError:
+            return b""
+
+    def write(self) -> bool:
+        """Write as much as it takes; gives whether it is still there."""
+        try:
+            while self._fill():
+                del self._ready[: self.socket.send(memoryview(self._ready)[:PIECE].tobytes())]
+        except (BlockingIOError, InterruptedError):
+            return True
+        except OSError:
+            return False
+        return True
+
+    def _fill(self) -> bool:
+        """Make lines ready, the past first; gives whether there are any."""
+        while len(self._ready) < PIECE and (told := self._next()) is not None:
+            self._ready += told + b"\n"
+        return bool(self._ready)
+
+    def _next(self) -> bytes | None:
+        if self._past is not None:
+            entry = next(self._past, None)
+            if entry is not None:
+                self._last = entry[0]
+                return entry[1]
+            self._past = None
+        with self._lock:
+            while self._waiting:
+                number, line = self._waiting.popleft()
+                self._size -= len(line)
+                if number is None or number > self._last:
+                    self._last = number or self._last
+                    return line
+        return None
+
+    def close(self) -> None:
+        """Be gone."""
+        self.is_over = True
+        with suppress(OSError):
+            self.socket.close()
