@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -25,10 +26,12 @@ from koi_lang.runtime.concurrency.cancellation import CancelScope
 from koi_lang.runtime.events import Consumer
 from koi_lang.runtime.journal.calls import is_of_python
 from koi_lang.runtime.run import Run
+from koi_lang.service.live.live_run import LiveRun
 from koi_lang.sessions.continuation import Continuation
 from koi_lang.sessions.options import RunOptions
 from koi_lang.sessions.prepared import Prepared, prepare_program
 from koi_lang.sessions.recording import recording
+from koi_lang.sessions.shared_host import SharedHost
 
 if TYPE_CHECKING:
     from koi_lang.cli.ui import live_view
@@ -78,8 +81,12 @@ def run_program(
             scripted.read_answers(Path(options.answers))  # what is wrong with them is told before anything happens
         if is_new:
             declarations.require_servers(ready.module, Path.cwd())
-        main = _main(ready, host, going or Continuation(), case, journals.append)
-        carried_out(_within(going.scope, main) if going is not None and going.scope is not None else main, host.log)
+        shared = SharedHost(host, lambda text: None if options.quiet else host.log(f"» {text}"))
+        live = LiveRun(ready, shared.board, shared)
+        begun = replace(going or Continuation(), live=live)
+        main = _within(live.scope, _main(ready, host, shared, begun, case, journals.append))
+        carried_out(_within(begun.scope, main) if begun.scope is not None else main, host.log)
+        live.require_not_aborted()
 
     code = exit_code_of(work, debug=options.debug, redact=redact, code_of=code_of)
     if code > BY_SIGNAL and journals and not options.quiet:
@@ -105,13 +112,14 @@ async def _within(scope: CancelScope, work: Coroutine[Any, Any, None]) -> None:
 async def _main(
     ready: Prepared,
     host: Terminal,
+    shared: SharedHost,
     going: Continuation,
     case: case_run.ReopenedCase | None,
     tell_journal: Callable[[Path], None],
 ) -> None:
     options, bill, redact = ready.options, CostMeter(), ready.redactor()
     run = ready.run(
-        host,
+        shared,
         [bill, DenialNotice(lambda text: host.note(redact(text))), *going.consumers, *_consumers(ready, host, bill)],
         host.note,
         payload=options.payload,

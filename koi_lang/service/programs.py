@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from koi_lang.diagnostics import suggestion
@@ -13,6 +13,7 @@ from koi_lang.program import declarations, loader
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.journal.writer import Follow
 from koi_lang.service.errors import ServiceError
+from koi_lang.service.live.live_run import live_session
 from koi_lang.sessions.factory import SessionFactory
 from koi_lang.sessions.message_targets import MessageTarget, targets
 from koi_lang.sessions.options import RunOptions
@@ -38,7 +39,7 @@ class ServedProgram:
     def load(self) -> None:
         """Load it; what was served before stays where that fails. Raises KoiError."""
         entry = loader.load_compiled(self.file)
-        ready = prepare_program(self.file, entry, self.options)
+        ready = replace(prepare_program(self.file, entry, self.options), make_live=live_session)
         declarations.require_servers(ready.module, self.options.folder)
         self.ready, self.error = ready, None
 

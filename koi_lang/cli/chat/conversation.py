@@ -19,12 +19,13 @@ from koi_lang.rpc.dispatcher import Dispatcher
 from koi_lang.runtime.host import ApprovalDecision
 from koi_lang.runtime.model_calls.images import value_of
 from koi_lang.runtime.playbook.steering import How
-from koi_lang.sessions.client_host import APPROVAL, CLOSED, QUESTION, Message
+from koi_lang.sessions.client_host import ANSWERED, APPROVAL, CLOSED, QUESTION, Message
 from koi_lang.sessions.config import SessionConfig
 from koi_lang.sessions.errors import SessionError
 from koi_lang.sessions.message_targets import IMAGES, MessageTarget, text_of
 from koi_lang.sessions.session import Session
 
+ELSEWHERE = "answered elsewhere"
 # A person may take their time.
 ANSWER_S = 24 * 3600.0
 # What to do in a conversation, where the commands of a session have other names.
@@ -199,6 +200,8 @@ class ChatConversation:
                 if len(self.requests) == 1:
                     self.screen.ask(message)
             case str(type) if type == CLOSED:
+                if message["reason"] == ANSWERED:
+                    self.screen.note(ELSEWHERE)
                 self._finish_request(str(message["id"]))
             case "log":
                 self.screen.note(harmless(str(message["text"])))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from koi_lang.cli.ui.trust import confirm_trust
 from koi_lang.errors import EXIT_FAILED, EXIT_OK
 from koi_lang.lazy import lazy_module
 from koi_lang.program import cache, declarations
+from koi_lang.service.live.live_run import live_session
 from koi_lang.sessions.factory import SessionFactory
 from koi_lang.sessions.message_targets import MessageTarget, SeveralTargetsError, find_target, name_of_target
 from koi_lang.sessions.options import RunOptions
@@ -63,7 +64,7 @@ def _conversation(
     file: str, entry: cache.CachedModule, options: RunOptions, wishes: ChatOptions
 ) -> tuple[ChatConversation, OpenRun | None]:
     """A conversation that has not begun, and what it goes on from. Raises KoiError."""
-    ready = prepare_program(file, entry, options)
+    ready = replace(prepare_program(file, entry, options), make_live=live_session)
     declarations.require_servers(ready.module, Path.cwd())
     target = _target(declarations.agents_of(ready.module), wishes)
     screen = _screen(options)
