@@ -1,0 +1,86 @@
+"""What a client can ask of a service, as requests."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlencode
+
+from koi_lang.client.errors import RefusedError
+from koi_lang.client.exchange import Outgoing, Service, fields_of, file_path, run_path
+from koi_lang.errors import UsageError
+
+DECISIONS: Mapping[bool | str, str] = {True: "yes", False: "no", "yes": "yes", "always": "always", "no": "no"}
+
+
+def start_request(
+    handler: str | None, payload: Any, message: str | None, program: str | None, key: str | None
+) -> Outgoing:
+    """Begin a run: by a handler with its payload, or by a message of a person. Raises UsageError.
+
+    Args:
+        key: the same for the same run, so that it is begun once however often it is asked for; None for a new one.
+    """
+    if handler is not None and message is not None and payload is not None:
+        raise UsageError("both a payload and a message are given", help="A run begins with one of them.")
+    given = {"program": program, "handler": handler, "payload": payload, "message": message}
+    data = {name: value for name, value in given.items() if value is not None}
+    headers = {"Idempotency-Key": key or uuid.uuid4().hex}
+    return Outgoing("POST", "api/runs", data, headers=headers, is_repeatable=True)
+
+
+def look_request(path: str, **query: Any) -> Outgoing:
+    """Look at something, without changing anything."""
+    asked = {name: value for name, value in query.items() if value is not None}
+    return Outgoing("GET", f"{path}?{urlencode(asked)}" if asked else path, is_repeatable=True)
+
+
+def command_request(run: str, type: str, **fields: Any) -> Outgoing:
+    """A command of `koi rpc` to a run."""
+    return Outgoing("POST", "api/command", {"run": run, "type": type, **fields})
+
+
+def answer_request(run: str, request: str, answer: str) -> Outgoing:
+    """Answer a question."""
+    return command_request(run, "answer", request=request, answer=answer)
+
+
+def approve_request(run: str, request: str, decision: bool | str, reason: str) -> Outgoing:
+    """Allow something, or not. Raises UsageError for a decision that is none."""
+    chosen = DECISIONS.get(decision)
+    if chosen is None:
+        raise UsageError(f"`{decision}` is no decision", help="Decide `yes`, `always` or `no`.")
+    why = {"reason": reason} if reason else {}
+    return command_request(run, "approve", request=request, decision=chosen, **why)
+
+
+def cancel_request(run: str) -> Outgoing:
+    """End what is under way."""
+    return Outgoing("POST", run_path(run, "cancel"), {}, is_repeatable=True)
+
+
+def put_file_request(run: str, name: str, content: bytes) -> Outgoing:
+    """Write a file of a run."""
+    headers = {"Content-Type": "application/octet-stream"}
+    return Outgoing("PUT", file_path(run, name), body=content, headers=headers, is_repeatable=True)
+
+
+def delete_request(path: str) -> Outgoing:
+    """Remove a run, or a file of one."""
+    return Outgoing("DELETE", path)
+
+
+def data_of_command(service: Service, response: Any) -> Any:
+    """What a command gave, by the response of `koi rpc`. Raises RefusedError where it was not carried out."""
+    told = fields_of(service, response, "success")
+    if told["success"]:
+        return told.get("data")
+    code, text, help = (told.get(name) for name in ("error_code", "error", "help"))
+    raise RefusedError(str(text), code=str(code), help=help if isinstance(help, str) else None, status=200)
+
+
+def file_list(service: Service, answer: Any) -> list[dict[str, Any]]:
+    """The files in an answer. Raises ForeignServerError where it holds none."""
+    files: list[dict[str, Any]] = fields_of(service, answer, "files")["files"]
+    return files

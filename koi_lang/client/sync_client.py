@@ -1,0 +1,351 @@
+"""A service of Koi for programs of Python without an event loop."""
+
+from __future__ import annotations
+
+import ssl
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeAlias
+
+import httpx2
+
+from koi_lang.client import requests_of_runs as requests
+from koi_lang.client.exchange import (
+    MOST_BYTES,
+    Outgoing,
+    Pause,
+    Service,
+    ServiceAnswer,
+    exchange,
+    fields_of,
+    file_path,
+    json_of,
+    run_path,
+)
+from koi_lang.client.following import APPROVAL, QUESTION, RunFollower, RunMessage
+from koi_lang.client.following import MOST_BYTES as LONGEST_MESSAGE
+
+# What is asked, and the answers to choose from; gives the answer, or None to leave it to others.
+SyncAsk: TypeAlias = Callable[[str, Sequence[str]], "str | None"]
+# What is wanted, with what, and by which agent; gives whether that is allowed, or None to leave it to others.
+SyncApprove: TypeAlias = Callable[[str, str, str], "bool | str | None"]
+
+
+class SyncClient:
+    """A service of Koi, a context; `AsyncClient` is the same for programs with an event loop.
+
+    Args:
+        url: of the service, as `koi serve http` tells it, with the path of a proxy where there is one.
+        token: of the user; None where the service needs none.
+        patience_s: how long the service may be away once it has answered, as when it is restarted, before a request
+            fails.
+        timeout_s: how long it may take for the beginning of an answer.
+        verify: False takes any certificate; an `ssl.SSLContext` says which ones.
+
+    Raises:
+        UsageError: `url` is no address.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        token: str | None = None,
+        *,
+        patience_s: float = 30.0,
+        timeout_s: float = 30.0,
+        verify: ssl.SSLContext | bool = True,
+    ) -> None:
+        self._service = Service.of(url, token, patience_s=patience_s, timeout_s=timeout_s, verify=verify)
+        self._has_answered = False
+        self._http = httpx2.Client(**self._service.client_options())
+
+    def __repr__(self) -> str:
+        return f"<koi service {self._service.address}>"
+
+    def __enter__(self) -> SyncClient:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections; runs go on."""
+        self._http.close()
+
+    # ------------------------------------------------------------ runs
+
+    def start(
+        self,
+        handler: str | None = None,
+        payload: Any = None,
+        *,
+        message: str | None = None,
+        program: str | None = None,
+        key: str | None = None,
+    ) -> RemoteRun:
+        """Begin a run, and give it as soon as the service has taken it.
+
+        Args:
+            handler: such as `Writer.write`; with a message the one that it is for, without both the run waits.
+            payload: what the handler is given, of JSON values.
+            message: what a person says to the program.
+            program: its name, where the service has several.
+            key: begins one run however often it is given; a new one each time by default.
+
+        Raises:
+            RemoteError: the service refuses it, or cannot be asked.
+        """
+        outgoing = requests.start_request(handler, payload, message, program, key)
+        told = fields_of(self._service, self.request(outgoing), "id", "program")
+        return RemoteRun(self, str(told["id"]), str(told["program"]), str(told.get("call") or ""))
+
+    def ask(
+        self,
+        handler: str,
+        payload: Any = None,
+        *,
+        program: str | None = None,
+        ask: SyncAsk | None = None,
+        approve: SyncApprove | None = None,
+    ) -> Any:
+        """Call a handler in a run of its own, wait for its end, and give its result.
+
+        Args:
+            ask: answers its questions; without it they are open for others, until the service closes them.
+            approve: says what it may do; without it others may, until the service denies it.
+
+        Raises:
+            RemoteCallError: the handler has failed.
+            RemoteError: the service refuses the call, or cannot be asked.
+        """
+        return self.start(handler, payload, program=program).result(ask=ask, approve=approve)
+
+    def run(self, id: str, *, call: str = "") -> RemoteRun:
+        """A run by its id, which is not looked up.
+
+        Args:
+            call: the call whose end is waited for; empty for none.
+        """
+        return RemoteRun(self, id, "", call)
+
+    def runs(
+        self, *, program: str | None = None, state: str | None = None, user: str | None = None, limit: int | None = None
+    ) -> Iterator[dict[str, Any]]:
+        """The runs that the user may see, the latest first, each as the service describes it. Raises RemoteError."""
+        before: str | None = None
+        left = limit
+        while left is None or left > 0:
+            page = None if left is None else min(left, 100)
+            asked = requests.look_request(
+                "api/runs", program=program, state=state, user=user, limit=page, before=before
+            )
+            told = fields_of(self._service, self.request(asked), "runs", "next")
+            yield from told["runs"][:left]
+            left = None if left is None else left - len(told["runs"])
+            before = told["next"]
+            if before is None:
+                return
+
+    def status(self) -> dict[str, Any]:
+        """Who asks, and what the service does at the moment. Raises RemoteError."""
+        told: dict[str, Any] = fields_of(self._service, self.request(requests.look_request("api/status")), "user")
+        return told
+
+    def programs(self) -> list[dict[str, Any]]:
+        """The programs that the service has, with their agents and handlers. Raises RemoteError."""
+        told = fields_of(self._service, self.request(requests.look_request("api/program")), "programs")
+        programs: list[dict[str, Any]] = told["programs"]
+        return programs
+
+    def costs(self, by: str = "day") -> dict[str, Any]:
+        """What models took, by `day`, `model`, `user` or `program`. Raises RemoteError."""
+        told: dict[str, Any] = self.request(requests.look_request("api/cost", by=by))
+        return told
+
+    # ------------------------------------------------------------ sending
+
+    def request(self, outgoing: Outgoing) -> Any:
+        """Send a request and give the JSON of its answer. Raises RemoteError."""
+        return json_of(self._service, outgoing, self._exchange(outgoing))
+
+    def request_bytes(self, outgoing: Outgoing) -> bytes:
+        """Send a request and give its answer as it is. Raises RemoteError."""
+        return (self._exchange(outgoing)).body
+
+    def _exchange(self, outgoing: Outgoing) -> ServiceAnswer:
+        """Send a request as often as that makes sense. Raises RemoteError."""
+        flow = exchange(self._service, outgoing, is_known=self._has_answered)
+        try:
+            step = next(flow)
+            while True:
+                step = flow.send(self._take(step))
+        except StopIteration as end:
+            answer: ServiceAnswer = end.value
+            return answer
+
+    def _take(self, step: Outgoing | Pause) -> ServiceAnswer | httpx2.HTTPError | None:
+        if isinstance(step, Pause):
+            time.sleep(step.seconds)
+            return None
+        try:
+            with self._http.stream(**step.as_arguments()) as response:
+                answer = _read(response)
+        except httpx2.HTTPError as error:
+            return error
+        self._has_answered = True
+        return answer
+
+    def follow(self, follower: RunFollower) -> Iterator[RunMessage]:
+        """The messages of a run, over breaks of the connection, until there is nothing more. Raises RemoteError."""
+        follower.has_contact = self._has_answered
+        while not follower.is_over:
+            error = None
+            try:
+                with self._http.stream(**follower.request()) as response:
+                    if follower.must_read(response.status_code):
+                        time.sleep(follower.pause_after_refusal(_read(response)))
+                        continue
+                    for sent in httpx2.EventSource(response, LONGEST_MESSAGE):
+                        yield from follower.take(sent)
+                        if follower.is_over:
+                            return
+            except httpx2.HTTPError as broken:
+                error = broken
+            time.sleep(follower.pause_after_break(error))
+
+    @property
+    def service(self) -> Service:
+        """Where it is, and who asks."""
+        return self._service
+
+
+class RemoteRun:
+    """A run of a service.
+
+    Iterating over it gives its messages, over breaks of the connection, each once, until its call has ended:
+
+        for message in run:
+            if message.event is not None:
+                print(message.event.type)
+
+    Attributes:
+        id: as `koi runs` tells it where the service runs.
+        program: its name; empty where it is not known.
+        call: the call that it was begun with; empty for none.
+    """
+
+    def __init__(self, client: SyncClient, id: str, program: str, call: str) -> None:
+        self._client, self.id, self.program, self.call = client, id, program, call
+        self._follower: RunFollower | None = None
+
+    def __repr__(self) -> str:
+        return f"<koi run {self.id}>"
+
+    def __iter__(self) -> Iterator[RunMessage]:
+        return self.messages()
+
+    def messages(self, since: int = 0) -> Iterator[RunMessage]:
+        """What happens in it, from its beginning, or behind an entry of its journal. Raises RemoteError."""
+        self._follower = RunFollower(self._client.service, self.id, since, self.call)
+        return self._client.follow(self._follower)
+
+    def result(self, *, ask: SyncAsk | None = None, approve: SyncApprove | None = None) -> Any:
+        """Wait for the end of its call, and give what it gave. Raises RemoteCallError, and RemoteError.
+
+        Args:
+            ask, approve: as of `Client.ask`.
+        """
+        follower = self._follower
+        if follower is None or follower.ended is None:
+            messages = self.messages()
+            follower = self._follower
+            assert follower is not None, "it has just been made"
+            for message in messages:
+                self._respond(message, ask, approve)
+        return follower.result()
+
+    def _respond(self, message: RunMessage, ask: SyncAsk | None, approve: SyncApprove | None) -> None:
+        if message.type == QUESTION and ask is not None:
+            data = message.data
+            answer = ask(str(data.get("question", "")), data.get("options", []))
+            if answer is not None:
+                self.answer(message.request, str(answer))
+        elif message.type == APPROVAL and approve is not None:
+            texts = (str(message.data.get(name, "")) for name in ("what", "detail", "agent"))
+            decision = approve(*texts)
+            if decision is not None:
+                self.approve(message.request, decision)
+
+    # ------------------------------------------------------------ commands
+
+    def answer(self, request: str, answer: str) -> None:
+        """Answer a question, which a message has told by its id. Raises RefusedError where it is not open any more."""
+        self._command(requests.answer_request(self.id, request, answer))
+        self._settle(request)
+
+    def approve(self, request: str, decision: bool | str = "yes", reason: str = "") -> None:
+        """Allow what a message asks for, once or `always`, or deny it and say why. Raises RefusedError, UsageError."""
+        self._command(requests.approve_request(self.id, request, decision, reason))
+        self._settle(request)
+
+    def steer(self, message: str) -> None:
+        """Say something to the playbook that is at work. Raises RemoteError."""
+        self._command(requests.command_request(self.id, "steer", message=message))
+
+    def cancel(self) -> None:
+        """End what is under way; its call then fails as cancelled. Raises RemoteError."""
+        self._client.request(requests.cancel_request(self.id))
+
+    def pause(self) -> None:
+        """Have it do nothing more until it is to go on. Raises RemoteError."""
+        self._command(requests.command_request(self.id, "pause"))
+
+    def go_on(self) -> None:
+        """Go on after a pause. Raises RemoteError."""
+        self._command(requests.command_request(self.id, "continue"))
+
+    def describe(self) -> dict[str, Any]:
+        """What the service says of it: `state`, `requests`, `tokens`, `usd` and more. Raises RemoteError."""
+        told: dict[str, Any] = self._client.request(requests.look_request(run_path(self.id)))
+        return told
+
+    def delete(self) -> None:
+        """Remove it, with its files. Raises RemoteError."""
+        self._client.request(requests.delete_request(run_path(self.id)))
+
+    def _command(self, outgoing: Outgoing) -> Any:
+        return requests.data_of_command(self._client.service, self._client.request(outgoing))
+
+    def _settle(self, request: str) -> None:
+        if self._follower is not None:
+            self._follower.settle(request)
+
+    # ------------------------------------------------------------ files
+
+    def files(self) -> list[dict[str, Any]]:
+        """Its files, each with `path` and `size`. Raises RemoteError."""
+        return requests.file_list(
+            self._client.service, self._client.request(requests.look_request(run_path(self.id, "files")))
+        )
+
+    def read_file(self, name: str) -> bytes:
+        """What is in a file. Raises RemoteError."""
+        return self._client.request_bytes(requests.look_request(file_path(self.id, name)))
+
+    def write_file(self, name: str, content: bytes) -> None:
+        """Give it a file. Raises RemoteError."""
+        self._client.request_bytes(requests.put_file_request(self.id, name, content))
+
+    def delete_file(self, name: str) -> None:
+        """Remove a file. Raises RemoteError."""
+        self._client.request_bytes(requests.delete_request(file_path(self.id, name)))
+
+
+def _read(response: httpx2.Response) -> ServiceAnswer:
+    """An answer as a whole, unless it is longer than any of a service. Raises HTTPError."""
+    body = bytearray()
+    for piece in response.iter_bytes():
+        body += piece
+        if len(body) > MOST_BYTES:
+            raise httpx2.DecodingError("its answer has no end", request=response.request)
+    return ServiceAnswer(response.status_code, response.headers, bytes(body))
