@@ -30,6 +30,7 @@ COMMANDS = {
     "resume": "Go on with an interrupted run, or from an entry of a recorded one.",
     "undo": "Put back the files that a run has changed.",
     "debug": "Let an editor debug a program, or go back and forth in a recorded run.",
+    "ask": "Have a service carry out a handler.",
     "replay": "Run a program against a recorded run and show what is different.",
     "connect": "Keep the key of a provider, or show which are kept.",
     "disconnect": "Remove the key of a provider.",

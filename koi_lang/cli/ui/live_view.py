@@ -91,8 +91,14 @@ class LiveView(LineReporter):
 
     @contextmanager
     def show_run(self, run: Run) -> Iterator[None]:
-        """A context in which the terminal is followed when its size changes; it is clean afterwards."""
+        """A context in which events of a run are shown, transient ones, too."""
         run.events.subscribe(self, transient=True)
+        with self.on_screen():
+            yield
+
+    @contextmanager
+    def on_screen(self) -> Iterator[None]:
+        """A context in which the terminal is followed when its size changes; it is clean afterwards."""
         add_signal_handler("SIGWINCH", self._block.change, 0.0)
         try:
             yield
@@ -112,7 +118,8 @@ class LiveView(LineReporter):
             return
         if isinstance(event.data, OutputDelta):
             self._written.take(event, event.data)
-            return  # it is part of a piece of the answer, which is told as well
+            self._block.change()
+            return
         outcome = self._work.follow(event)
         self._written.forget(event)
         if isinstance(event.data, RunEnded):

@@ -31,6 +31,10 @@ class Status:
         """A context around the run."""
         return nullcontext()
 
+    def on_screen(self) -> AbstractContextManager[None]:
+        """A context around events that come from elsewhere."""
+        return nullcontext()
+
     def __call__(self, event: Event) -> None:
         """Follow an event."""
 

@@ -1,0 +1,98 @@
+"""`koi ask`."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from koi_lang.cli.completing.values import complete_file
+from koi_lang.cli.options import fields_of
+from koi_lang.cli.remote.tokens import token_for, warning_of
+from koi_lang.cli.ui.colours import colour_option
+from koi_lang.cli.ui.interrupts import leave
+from koi_lang.cli.ui.messages import exit_code_of
+from koi_lang.errors import UsageError
+from koi_lang.lazy import lazy_module
+from koi_lang.text_width import clean
+
+if TYPE_CHECKING:
+    from koi_lang import client
+    from koi_lang.cli.remote import terminal_call
+else:
+    client = lazy_module("koi_lang.client")
+    terminal_call = lazy_module("koi_lang.cli.remote.terminal_call")
+
+FILE = click.Path(path_type=Path)
+
+
+@click.command()
+@click.argument("url")
+@click.argument("handler", metavar="AGENT.HANDLER")
+@click.argument("payload", metavar="[JSON]", required=False)
+@click.option("--arg", "pairs", multiple=True, metavar="NAME=VALUE", help="Set a field of the payload.")
+@click.option("--program", metavar="NAME", help="The program, where the service has several.")
+@click.option("--token-file", type=FILE, shell_complete=complete_file, help="A file with the token.")
+@click.option("--json", "as_json", is_flag=True, help="Write only the result to stdout, as JSON on one line.")
+@click.option("--plain", is_flag=True, help="Show progress as finished lines only; KOI_PLAIN=1 does, too.")
+@click.option("--verbose", is_flag=True, help="Show every event on stderr.")
+@click.option("--quiet", is_flag=True, help="Say nothing on stderr but errors and questions.")
+@colour_option
+@click.option("--debug", is_flag=True, help="Show Python tracebacks.")
+def command(
+    url: str,
+    handler: str,
+    payload: str | None,
+    pairs: tuple[str, ...],
+    program: str | None,
+    token_file: Path | None,
+    as_json: bool,
+    plain: bool,
+    verbose: bool,
+    quiet: bool,
+    debug: bool,
+) -> None:
+    """Have the service at URL carry out a handler, and write what it prints and gives.
+
+    The token is that of KOI_SERVE_TOKEN, unless a file is named. Questions and permissions are asked for at the
+    terminal, or left to whoever has the pages of the service open. Ctrl-C asks whether the run is to be cancelled or
+    left.
+    """
+
+    def work() -> None:
+        token = token_for(token_file)
+        given = {"handler": handler, "payload": _payload(payload, pairs), "program": program}
+        warning = warning_of(url, token)
+        if warning is not None:
+            click.echo(clean(f"warning: {warning}"), err=True)
+        view = terminal_call.CallView(as_json=as_json, plain=plain, verbose=verbose, quiet=quiet)
+        result = asyncio.run(_call(url, token, given, view))
+        text = terminal_call.result_text(result, as_json=as_json)
+        if text is not None:
+            click.echo(text if as_json else clean(text))
+
+    leave(exit_code_of(work, debug=debug))
+
+
+async def _call(url: str, token: str | None, given: dict[str, Any], view: terminal_call.CallView) -> Any:
+    async with client.AsyncClient(url, token) as service:
+        run = await service.start(**given)
+        return await terminal_call.TerminalCall(run, view, url).carry_out()
+
+
+def _payload(text: str | None, pairs: tuple[str, ...]) -> Any:
+    """What the handler is given. Raises UsageError."""
+    if text is None:
+        return fields_of(pairs)
+    try:
+        given = json.loads(text)
+    except (ValueError, RecursionError):
+        raise UsageError("the payload is no JSON", help="""Write it as in '{"name": "Ada"}'.""") from None
+    if not pairs:
+        return given
+    if not isinstance(given, dict):
+        raise UsageError("`--arg` sets fields, and the payload has none", help="Write a JSON object.")
+    return {**given, **fields_of(pairs)}

@@ -1,0 +1,1 @@
+"""Runs of a service at a terminal."""

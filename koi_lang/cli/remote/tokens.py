@@ -1,0 +1,36 @@
+"""The token that a person has for a service."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from koi_lang import settings
+from koi_lang.errors import UsageError, reason
+
+VARIABLE = "KOI_SERVE_TOKEN"
+# By what a machine calls itself, so that what is sent there does not leave it.
+LOOPBACK = ("localhost", "::1")
+
+
+def token_for(file: Path | None) -> str | None:
+    """The token in a file, else that of the environment; None where there is none. Raises UsageError."""
+    if file is None:
+        return settings.variable(VARIABLE)
+    try:
+        token = file.read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        why = reason(error) if isinstance(error, OSError) else "it is no text"
+        raise UsageError(f"`{file}` cannot be read: {why}", help="It holds the token and nothing else.") from error
+    if not token or len(token.split()) != 1 or not token.isascii():
+        raise UsageError(f"`{file}` holds no token", help="It holds the token and nothing else, on one line.")
+    return token
+
+
+def warning_of(url: str, token: str | None) -> str | None:
+    """What is to be said of an address to which a token is sent; None where that is safe."""
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    if token is None or parts.scheme != "http" or host in LOOPBACK or host.startswith("127."):
+        return None
+    return f"the token is sent to `{host}` without encryption, and can be read on the way; use https"
