@@ -40,20 +40,27 @@ class SessionHost:
     # ------------------------------------------------------------ beginning
 
     async def start(
-        self, user: User, program: str = "", begun_by: Mapping[str, Any] | None = None, title: str = ""
+        self,
+        user: User,
+        program: str = "",
+        begun_by: Mapping[str, Any] | None = None,
+        title: str = "",
+        *,
+        run: str = "",
     ) -> tuple[HostedSession, Message]:
         """Begin a session, and give the response to the command that it is begun by.
 
         Args:
             program: its name; empty where there is only one.
             begun_by: a command of `koi rpc`, such as `run_playbook`; None where the session waits for one.
+            run: its id, which no other has; empty for a new one.
 
         Raises:
             KoiError: it cannot be begun; nothing of it is left.
         """
         served = self.programs.find(program)
         served.require_ready()
-        row = SessionRow(os.urandom(6).hex(), user.name, served.name, title[:LONGEST_TITLE], time.time())
+        row = SessionRow(run or os.urandom(6).hex(), user.name, served.name, title[:LONGEST_TITLE], time.time())
         self._table.add(row)
         session = self._hosted[row.run] = HostedSession(row, served, self._group)
         response: Message = {"success": True}

@@ -13,6 +13,7 @@ from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
+from secrets import token_hex
 from typing import Any, Protocol
 
 from koi_lang.errors import KoiError
@@ -31,6 +32,7 @@ MOST_TOGETHER = 20
 # Messages that wait for one job.
 MOST_WAITING = 1000
 RETRY_S = 30.0
+BUSY = "the start before it still works"
 
 
 class Starter(Protocol):
@@ -58,9 +60,9 @@ class WallClock:
         return time.time()
 
 
-def _start_task(group: asyncio.TaskGroup, work: Coroutine[Any, Any, None]) -> None:
+def _start_task(group: asyncio.TaskGroup, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
     """Have something done that knows nothing of the request that led to it."""
-    group.create_task(work, context=detached_context())
+    return group.create_task(work, context=detached_context())
 
 
 @dataclass(slots=True)
@@ -92,6 +94,7 @@ class JobScheduler:
         self._jobs: dict[str, ServedJob] = {}
         self._progress: dict[str, _Progress] = {}
         self._news = asyncio.Event()
+        self._tasks: set[asyncio.Task[None]] = set()
 
     @property
     def jobs(self) -> list[ServedJob]:
@@ -118,7 +121,7 @@ class JobScheduler:
     def _resume(self, job: ServedJob) -> None:
         for start in self._table.of_state(job.id, "starting", "started"):
             work = self._carry_out(job, start) if start.state == "starting" else self._follow(job, start)
-            _start_task(self._group, work)
+            self._begin(work)
 
     async def run(self) -> None:
         """Start jobs until this is cancelled."""
@@ -169,7 +172,7 @@ class JobScheduler:
         """Why a due time begins nothing; empty where it does."""
         match job.job.when_busy:
             case "skip" if self.is_busy(job):
-                return "the start before it still works"
+                return BUSY
             case "wait" if self._table.of_state(job.id, "waiting"):
                 return "another start already waits"
         return ""
@@ -180,25 +183,25 @@ class JobScheduler:
         """Whether a start of a job waits or works."""
         return bool(self._table.of_state(job.id, *OPEN))
 
-    def take_event(self, job: ServedJob, payload: Any, key: str) -> JobStart | None:
-        """Begin a run for an event; gives the start that it led to, now or when it came before.
+    def take_event(self, job: ServedJob, payload: Any, id: str | None) -> JobStart | None:
+        """Begin a run for an event, or leave it out where the job does so while it works; gives what was kept of it.
 
         Args:
-            key: tells it from other events of the job.
+            id: tells it from other events of the job; None for one that is never the same as another.
 
         Returns:
-            None where nothing begins: too many wait, or the job leaves out what comes while it works.
+            What was kept of an event of that id, now or before; None where too many wait.
         """
-        key = f"{job.id}#{key}"
+        key = f"{job.id}#{token_hex(16) if id is None else id}"
         known = self._table.find(key)
         if known is not None:
-            return None if known.state == "skipped" else known
-        busy = job.job.when_busy == "skip" and self.is_busy(job)
-        if not busy and len(self._table.of_state(job.id, "waiting")) >= MOST_WAITING:
+            return known
+        reason = BUSY if job.job.when_busy == "skip" and self.is_busy(job) else ""
+        if not reason and len(self._table.of_state(job.id, "waiting")) >= MOST_WAITING:
             return None
-        self._add(job, key, self._clock.now(), payload, "the start before it still works" if busy else "")
+        self._add(job, key, self._clock.now(), payload, reason)
         self._news.set()
-        return None if busy else self._table.find(key)
+        return self._table.find(key)
 
     # ------------------------------------------------------------ starts
 
@@ -224,7 +227,7 @@ class JobScheduler:
                 pause = min(pause, rest)
                 continue
             self._table.set_state(start.run, "starting")
-            _start_task(self._group, self._carry_out(job, start))
+            self._begin(self._carry_out(job, start))
         return pause
 
     async def _carry_out(self, job: ServedJob, start: JobStart) -> None:
@@ -251,6 +254,16 @@ class JobScheduler:
         self._table.set_state(start.run, "failed" if failure else "ended", failure)
         self._table.forget_old(job.id)
         self._news.set()
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+        task = _start_task(self._group, work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def stop(self) -> None:
+        """Wait for no run any more; those that work are known to who serves the jobs next."""
+        for task in self._tasks:
+            task.cancel()
 
     # ------------------------------------------------------------ listing
 

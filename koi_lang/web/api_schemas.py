@@ -7,6 +7,7 @@ from typing import Any
 
 Schema = Mapping[str, Any]
 STATES = ("working", "waiting", "paused", "idle", "asleep", "ok", "failed", "cancelled", "interrupted")
+START_STATES = ("waiting", "starting", "started", "ended", "failed", "skipped")
 TEXT: Schema = {"type": "string"}
 YES_OR_NO: Schema = {"type": "boolean"}
 COUNT: Schema = {"type": "integer", "minimum": 0}
@@ -71,6 +72,14 @@ _PROGRAM = object_of({"name": TEXT, "path": TEXT, "ok": YES_OR_NO, "agents": lis
 _ENTRY = object_of({"n": COUNT, "ts": SECONDS, "kind": TEXT, "path": list_of(TEXT), "agent": TEXT})
 _USAGE: Mapping[str, Schema] = {"requests": COUNT, "tokens": COUNT, "usd": or_null({"type": "number"})}
 _SESSIONS = object_of({"working": COUNT, "idle": COUNT, "asleep": COUNT})
+_LAST = object_of({"run": TEXT, "due": TEXT, "state": {"enum": list(START_STATES)}, "reason": TEXT})
+_JOB = object_of(
+    {"id": TEXT, "program": TEXT, "name": TEXT, "handler": TEXT, "payload": ANYTHING, "words": TEXT, "line": COUNT,
+     "trigger": {"enum": ["every", "when"]}, "missed": {"enum": ["once", "never"]},
+     "overlap": {"enum": ["skip", "wait", "together"]}, "jitter": {"type": "number", "minimum": 0},
+     "zone": or_null(TEXT), "next": or_null({**TEXT, "format": "date-time"})},
+    last=_LAST,
+)  # fmt: skip
 
 SCHEMAS: Mapping[str, Schema] = {
     "Error": object_of({"code": TEXT, "message": TEXT}, help=or_null(TEXT)),
@@ -93,5 +102,6 @@ SCHEMAS: Mapping[str, Schema] = {
     "Files": object_of({"files": list_of(reference("File"))}),
     "Response": object_of({"type": {"const": "response"}, "command": TEXT, "success": YES_OR_NO}),
     "Models": object_of({"models": list_of(object_of({"model": TEXT}))}),
+    "Jobs": object_of({"jobs": list_of(_JOB)}),
     "Audit": object_of({"programs": list_of(ANY_OBJECT)}),
 }

@@ -13,9 +13,11 @@ from koi_lang.errors import KoiError
 from koi_lang.http_server.address import Address
 from koi_lang.http_server.guard import ServerNames
 from koi_lang.service.host import SessionHost
+from koi_lang.service.job_service import JobService
 from koi_lang.service.users import Users
 from koi_lang.web.answers import HttpError, error_answer
 from koi_lang.web.gate import Gate
+from koi_lang.web.jobs import list_jobs, take_message
 from koi_lang.web.live import follow_run
 from koi_lang.web.pages import PageFiles
 from koi_lang.web.runs import begin_run, delete_run, list_runs, send_command, show_run
@@ -37,15 +39,17 @@ ROUTES = (
     Route("/api/runs/{id}/events", follow_run),
     WebSocketRoute("/api/runs/{id}/ws", talk_with_run),
     Route("/api/command", send_command, methods=["POST"]),
+    Route("/api/jobs", list_jobs),
+    Route("/hooks/{path:path}", take_message, methods=["POST"]),
 )
 
 
-def make_app(host: SessionHost, address: Address, users: Users) -> ASGIApp:
+def make_app(host: SessionHost, jobs: JobService, address: Address, users: Users) -> ASGIApp:
     """The app of a service."""
     app = Starlette(
         routes=[*ROUTES, *PageFiles().routes], exception_handlers={KoiError: _tell_error, 404: _tell_missing}
     )
-    app.state.host, app.state.users = host, users
+    app.state.host, app.state.jobs, app.state.users = host, jobs, users
     return Gate(app, ServerNames.of(address), users)
 
 

@@ -107,6 +107,7 @@ OPERATIONS: tuple[ApiOperation, ...] = (
     ApiOperation("events", "GET", "/runs/{id}/events", "What happens, live, as server-sent events", TEXT, None,
                  (_SINCE, QueryField("Last-Event-ID", "`id` of the last event that is known", TEXT)), media=STREAM),
     ApiOperation("command", "POST", "/command", "A command of `koi rpc`, for a run", "Response", _COMMAND),
+    ApiOperation("listJobs", "GET", "/jobs", "What is started by itself, when next and how it went last", "Jobs"),
     ApiOperation("listCosts", "GET", "/cost", "What models took, put together", "Costs", None, (_BY,)),
     ApiOperation("listModels", "GET", "/models", "The models of the connected providers", "Models"),
     ApiOperation("getAudit", "GET", "/audit", "What the programs may do", "Audit"),

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from koi_lang import settings
 from koi_lang.errors import UsageError
 from koi_lang.http_server.address import Address
 from koi_lang.http_server.listening import serve_app
 from koi_lang.service.host import hosting
+from koi_lang.service.job_service import serving_jobs
 from koi_lang.service.programs import Programs
 from koi_lang.service.users import Users
 from koi_lang.sessions.options import RunOptions
+from koi_lang.settings.project import service_settings
+from koi_lang.system.date_and_place import local_zone
 from koi_lang.web.app import make_app
 
 
@@ -29,8 +33,9 @@ async def serve(files: Sequence[str], options: RunOptions, address: Address, log
             log(f"error: `{program.file}` is not served: {program.error.message}")
     if all(program.ready is None for program in programs):
         raise UsageError("there is no program to serve", help="Mend what is told above; `koi check` shows all of it.")
-    async with hosting(programs, options.folder) as host:
-        app = make_app(host, address, Users(address.token))
+    secrets, zone = service_settings(options.folder).hook_secrets, local_zone(settings.variable("TZ"))
+    async with hosting(programs, options.folder) as host, serving_jobs(host, secrets, zone, log) as jobs:
+        app = make_app(host, jobs, address, Users(address.token))
         await serve_app(app, address, lambda url: _announce(url, address, log))
 
 

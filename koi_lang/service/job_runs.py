@@ -1,0 +1,74 @@
+"""Runs of jobs: sessions of the service that nobody talks to, begun under ids that are known before."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from koi_lang.errors import JournalError, KoiError
+from koi_lang.events import CallEnded, CallStarted
+from koi_lang.runtime.journal.reader import lines
+from koi_lang.service.errors import ServiceError
+from koi_lang.service.host import SessionHost
+from koi_lang.service.hosted import HostedSession
+from koi_lang.service.users import EVERYBODY
+
+CUT = "it was ended from outside"
+
+
+class JobRuns:
+    """Begins the runs of jobs in a host, and waits for their ends. They belong to whoever started the service."""
+
+    def __init__(self, host: SessionHost) -> None:
+        self._host = host
+
+    async def start(self, run: str, program: str, handler: str, payload: Any) -> bool:
+        """Begin a run of that id, unless it has begun; whether there was room for it. Raises KoiError."""
+        session = self._find(run)
+        if session is not None:
+            if await asyncio.to_thread(_has_begun, session.feed.journal):
+                return True
+            # A kill came between the run and its call.
+            await self._host.delete(run, EVERYBODY)
+        command = {"type": "run_playbook", "name": handler, "args": payload}
+        _, response = await self._host.start(EVERYBODY, program, command, handler, run=run)
+        if not response["success"]:
+            raise KoiError(response["error"], help=response.get("help"))
+        return True
+
+    async def wait_for_end(self, run: str) -> str:
+        """Wait for the end of its call, which goes on where a kill has ended it; empty when it ended well, else why."""
+        session = self._host.find(run, EVERYBODY)
+        if await asyncio.to_thread(_failure, session.feed.journal) is None:
+            dispatcher = await session.wake()
+            call = dispatcher.session.call
+            if call is not None:
+                await asyncio.wait([call.task])
+        await session.sleep()
+        return await asyncio.to_thread(_failure, session.feed.journal) or ""
+
+    def _find(self, run: str) -> HostedSession | None:
+        try:
+            return self._host.find(run, EVERYBODY)
+        except ServiceError as error:
+            if error.code == "unknown_run":
+                return None
+            raise
+
+
+def _has_begun(journal: Path) -> bool:
+    """Whether a run has recorded that a call began."""
+    try:
+        return any(line.entry is not None and line.entry.kind == CallStarted.type for line in lines(journal))
+    except JournalError:
+        return False
+
+
+def _failure(journal: Path) -> str | None:
+    """Why the first call of a run failed, empty where it did not; None where its end is not recorded."""
+    for line in lines(journal):
+        if line.entry is not None and line.entry.kind == CallEnded.type:
+            ended = line.entry.data
+            return "" if ended.get("ok") else str(ended.get("error") or CUT)
+    return None

@@ -1,0 +1,102 @@
+"""The jobs of a service from its start to its end: times, files and messages."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+from koi_lang.errors import KoiError
+from koi_lang.program import declarations
+from koi_lang.runtime.schema import problems
+from koi_lang.service.file_events import FileEvents
+from koi_lang.service.host import SessionHost
+from koi_lang.service.job_listing import job_data
+from koi_lang.service.job_runs import JobRuns
+from koi_lang.service.job_table import JobTable
+from koi_lang.service.programs import Programs
+from koi_lang.service.scheduler import JobScheduler
+from koi_lang.service.served_jobs import ServedJob, clashes, serve_jobs
+
+Log = Callable[[str], None]
+
+
+class JobService:
+    """The jobs of all programs.
+
+    Args:
+        secrets: what messages are signed with, by the paths that they are sent to.
+    """
+
+    def __init__(self, programs: Programs, scheduler: JobScheduler, secrets: Mapping[str, str]) -> None:
+        self._programs, self.scheduler, self._secrets = programs, scheduler, secrets
+
+    def find_hook(self, path: str) -> ServedJob | None:
+        """The job that messages to a path start."""
+        return next((job for job in self.scheduler.jobs if job.hook == path), None)
+
+    def secret_of(self, job: ServedJob) -> str | None:
+        """What messages for a job are signed with; None where nobody may send any."""
+        return self._secrets.get(job.hook) or None
+
+    def payload_problems(self, job: ServedJob, payload: Any) -> list[str]:
+        """Why the handler of a job does not take a payload; empty where it does. Raises ServiceError."""
+        agents = {agent.about.name: agent.about for agent in self._programs.find(job.program).agents()}
+        schema = agents[job.job.agent].handlers[job.job.handler].schema
+        return list(problems(payload, schema)) if schema else []
+
+    def list_jobs(self) -> list[dict[str, Any]]:
+        """All jobs as JSON, with when each is due next and what was started of it last."""
+        return [self._data(job) for job in self.scheduler.jobs]
+
+    def _data(self, job: ServedJob) -> dict[str, Any]:
+        due, last = self.scheduler.next_start(job), self.scheduler.last_start(job)
+        return job_data(job, None if due is None else datetime.fromtimestamp(due, UTC), last)
+
+
+def jobs_of(programs: Programs, zone: str, log: Log) -> list[ServedJob]:
+    """The jobs of all programs that are served; what cannot be started is told.
+
+    Args:
+        zone: the time zone of schedules that name none.
+    """
+    found: list[ServedJob] = []
+    for program in programs:
+        if program.ready is not None:
+            try:
+                found += serve_jobs(program.name, declarations.jobs_of(program.ready.module), zone)
+            except KoiError as error:
+                log(f"error: the jobs of `{program.file}` are not started: {error.message}")
+    for job, owner in clashes(found):
+        log(f"error: `{job.id}` gets no messages: those to `{job.hook}` are for `{owner.id}`")
+        found.remove(job)
+    return found
+
+
+@asynccontextmanager
+async def serving_jobs(host: SessionHost, secrets: Mapping[str, str], zone: str, log: Log) -> AsyncIterator[JobService]:
+    """A context in which the jobs of the programs are started; runs that work at its end go on with the next one.
+
+    Args:
+        secrets: as `JobService` takes them.
+        zone: the time zone of schedules that name none.
+    """
+    async with asyncio.TaskGroup() as group:
+        scheduler = JobScheduler(JobTable(host.database), JobRuns(host), group, log)
+        jobs = jobs_of(host.programs, zone, log)
+        service = JobService(host.programs, scheduler, secrets)
+        for job in jobs:
+            if job.hook and service.secret_of(job) is None:
+                log(f"warning: nobody can start `{job.id}`: `[serve.hook_secrets]` has no `{job.hook}`")
+        scheduler.serve(jobs)
+        work = [group.create_task(scheduler.run())]
+        if any(job.job.trigger == "when" and not job.hook for job in jobs):
+            work.append(group.create_task(FileEvents(host.database, host.folder, scheduler, log).run()))
+        try:
+            yield service
+        finally:
+            scheduler.stop()
+            for task in work:
+                task.cancel()
