@@ -111,7 +111,7 @@ class Run:
         self.permissions = Permissions(
             rules, lambda rule: self.events.emit(RuleAllowed(rule)), services.restrictions, services.kept_rules
         )
-        self.ledger = Ledger(services.limits, self.clock, self.recorded)
+        self.ledger = Ledger(services.limits, self.clock, self.recorded, services.payer)
         self.spending = self.ledger.spending
         self.patience = GuardLimits.of(services.limits)
         self.steering = Steering(self.events, self.recorded)

@@ -18,6 +18,7 @@ from koi_lang.runtime.host import Host, SilentHost
 if TYPE_CHECKING:
     from koi_lang.runtime import command_sandbox, registry
     from koi_lang.runtime.actions import lookup
+    from koi_lang.runtime.budget.limits import BudgetAccount
     from koi_lang.runtime.guidance import service
     from koi_lang.runtime.hooks import runner
     from koi_lang.runtime.journal.history import History
@@ -81,6 +82,7 @@ class Services:
         sign_in: how to sign in to MCP servers; None where that is not possible.
         plan: whether the run begins in plan mode.
         debugger: stops before actions of playbooks; None in ordinary runs.
+        payer: who pays for the run beside itself, perhaps for several runs; None for nobody.
     """
 
     connect: Connect
@@ -111,6 +113,7 @@ class Services:
     sign_in: SignIn | None = None
     plan: bool = False
     debugger: DebuggerPort | None = None
+    payer: BudgetAccount | None = None
 
 
 def make_models(run: RunPort, services: Services) -> gateway.ModelGateway:

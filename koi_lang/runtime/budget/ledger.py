@@ -39,18 +39,25 @@ class Ledger:
     Args:
         limits: as in `Services`.
         clock: seconds that only grow.
-        recorded: what an earlier part of the run came to.
+        recorded: what an earlier part of the run came to, for which `payer` has paid already.
+        payer: who pays for the run beside itself; None for nobody.
 
     Attributes:
         spending: what everything together spends.
     """
 
-    def __init__(self, limits: Mapping[str, Any], clock: Callable[[], float], recorded: RecordedRun) -> None:
+    def __init__(
+        self,
+        limits: Mapping[str, Any],
+        clock: Callable[[], float],
+        recorded: RecordedRun,
+        payer: BudgetAccount | None = None,
+    ) -> None:
         self._limits, self._clock = limits, clock
         self._recorded = recorded
         self._overspent: list[LimitReachedError] = []
         self._is_told = False
-        self.spending = self._with_paid(BudgetAccount(replace(Budget.of(limits), turns=None), RUN, clock), ())
+        self.spending = self._with_paid(BudgetAccount(replace(Budget.of(limits), turns=None), RUN, clock, payer), ())
 
     @cached_property
     def reservations(self) -> Reservations:

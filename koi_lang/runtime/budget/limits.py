@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields, replace
+from itertools import count
 from math import inf
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -36,10 +37,12 @@ class LimitReachedError(PlaybookError):
         last: what the model was told last that was wrong; empty where nothing was.
         broken: why the answer before broke off, which was to be asked for again; None where it did not.
         has_report: whether a model was asked what it has done.
+        is_beyond_run: whether the limit is that of somebody who pays for several runs.
     """
 
     last = ""
     has_report = False
+    is_beyond_run = False
     broken: ProviderError | None = None
 
     def __init__(self, limit: str, what: str, message: str, help: str) -> None:
@@ -47,9 +50,9 @@ class LimitReachedError(PlaybookError):
         self.limit, self.what = limit, what
 
     def is_final(self) -> bool:
-        """Whether the limit is that of the run, or of a call that the current code belongs to."""
+        """Whether the limit is that of the run, of who pays for it, or of a call that the current code belongs to."""
         spending = current_spending()
-        return self.what == RUN or (spending is not None and self.what in spending.names())
+        return self.is_beyond_run or self.what == RUN or (spending is not None and self.what in spending.names())
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,10 +117,11 @@ class BudgetAccount:
         budget: the limits.
         what: how messages name the call.
         clock: seconds, for `time_s`.
-        outer: the spending of whoever called; it counts everything, too.
+        outer: the spending of whoever called, of a run that of who pays for it; it counts everything, too.
         requests: to models, with those of everything it delegates; `own_requests` without.
         open: what is reserved.
         waiting: requests that wait for room here, see `Reservations`.
+        arrivals: numbers the requests that wait, where nobody is further out.
     """
 
     budget: Budget
@@ -132,6 +136,7 @@ class BudgetAccount:
     started: float = 0.0
     open: set[Reservation] = field(default_factory=set)
     waiting: list[Any] = field(default_factory=list)
+    arrivals: Iterator[int] = field(default_factory=count)
 
     def __post_init__(self) -> None:
         self.started = self.clock()
@@ -152,7 +157,7 @@ class BudgetAccount:
         limits = self.budget
         if limits.turns is not None and self.turns > limits.turns:
             turns = "1 turn" if limits.turns == 1 else f"{limits.turns} turns"
-            raise self._limit_error("turns", f"did not return within {turns}", "turns: N")
+            raise self.limit_error("turns", f"did not return within {turns}", "turns: N")
         for spending in self._all():
             if spending.left_s() == 0:
                 raise spending.too_late()
@@ -190,20 +195,18 @@ class BudgetAccount:
         """Raise LimitReachedError if its own budget does not allow a request, whatever becomes of others."""
         limits, least = self.budget, need.least_answer_tokens
         if limits.requests is not None and self.requests >= limits.requests:
-            raise self._limit_error(
-                "requests", f"has made {_requests(limits.requests)}, all that it may", "requests: N"
-            )
+            raise self.limit_error("requests", f"has made {_requests(limits.requests)}, all that it may", "requests: N")
         if self.answer_room(need, beside_open=False) >= least:
             return
         answer = f" and at least {least} more for its answer" if least else ""
         if limits.tokens is not None and self.tokens + need.input_tokens + least > limits.tokens:
             spent = f"has used {self.tokens} of its {limits.tokens} tokens"
-            raise self._limit_error(
+            raise self.limit_error(
                 "tokens", f"{spent}, and the next request takes about {need.input_tokens}{answer}", "tokens: N"
             )
         spent = f"has spent {_dollars(self.usd)} of its ${limits.usd:g}"
         cost = _dollars(need.usd_with(least))
-        raise self._limit_error("usd", f"{spent}, and the next request costs about {cost} at the least", "usd: N")
+        raise self.limit_error("usd", f"{spent}, and the next request costs about {cost} at the least", "usd: N")
 
     def require_turn_for_request(self) -> None:
         """Raise LimitReachedError if a playbook has made very many requests for the turns it has."""
@@ -225,35 +228,49 @@ class BudgetAccount:
         """The error for an answer that would have needed more than its own budget left."""
         limits, few = self.budget, f"and the {answer_tokens} tokens that were left for an answer were too few"
         if limits.usd is None:
-            return self._limit_error(
+            return self.limit_error(
                 "tokens", f"has used {self.tokens} of its {limits.tokens} tokens, {few}", "tokens: N"
             )
-        return self._limit_error("usd", f"has spent {_dollars(self.usd)} of its ${limits.usd:g}, {few}", "usd: N")
+        return self.limit_error("usd", f"has spent {_dollars(self.usd)} of its ${limits.usd:g}, {few}", "usd: N")
 
     def overspent(self) -> LimitReachedError | None:
         """The error for a call that has taken more than its budget; None for one that has not."""
         limits, why = self.budget, "because a model took more than was to be expected"
         if limits.tokens is not None and self.tokens > limits.tokens:
             told = f"has used {self.tokens} tokens, more than its budget of {limits.tokens}, {why}"
-            return self._limit_error("tokens", told, "tokens: N")
+            return self.limit_error("tokens", told, "tokens: N")
         if limits.usd is not None and self.usd > limits.usd + SMALLEST_USD:
             told = f"has spent {_dollars(self.usd)}, more than its budget of ${limits.usd:g}, {why}"
-            return self._limit_error("usd", told, "usd: N")
+            return self.limit_error("usd", told, "usd: N")
         return None
 
     def too_late(self) -> LimitReachedError:
         """The error for a call whose time is up."""
-        return self._limit_error("time", f"took longer than its budget of {self.budget.time_s:g} s", "time: 2m")
+        return self.limit_error("time", f"took longer than its budget of {self.budget.time_s:g} s", "time: 2m")
 
-    def _limit_error(self, limit: str, message: str, option: str) -> LimitReachedError:
-        help = f"Raise `--max-{limit}`" if self.outer is None else f"Raise `budget {{ {option} }}` or `--max-{limit}`"
+    def limit_error(self, limit: str, message: str, option: str) -> LimitReachedError:
+        """The error for a limit of its own, which an option or a budget could raise."""
+        help = f"Raise `--max-{limit}`" if self.what == RUN else f"Raise `budget {{ {option} }}` or `--max-{limit}`"
         return LimitReachedError(limit, self.what, message, f"{help} if this is expected.")
 
     def spend(self, tokens: int, usd: float | None) -> None:
-        """Count what an answer has really taken."""
+        """Count what was taken and not reserved, with everybody who pays."""
         for spending in self._all():
-            spending.tokens += tokens
-            spending.usd += usd or 0.0
+            spending.count(tokens, usd or 0.0)
+
+    def count(self, tokens: int, usd: float) -> None:
+        """Count what was taken, here alone."""
+        self.tokens += tokens
+        self.usd += usd
+
+    def keep_free(self, reservation: Reservation) -> None:
+        """Keep room free here."""
+        self.open.add(reservation)
+
+    def settle(self, reservation: Reservation, tokens: int, usd: float) -> None:
+        """Count what a request has taken, and keep its room free no longer, here alone."""
+        self.open.discard(reservation)
+        self.count(tokens, usd)
 
     def left_s(self) -> float | None:
         """Seconds until its own time limit, not less than 0; None without one."""

@@ -3,6 +3,8 @@
 A request reserves with everybody who pays for it. Where it fits nowhere it is refused; where only open reservations of
 others are in its way it waits for them, behind whoever waits for the same room. Nobody waits in a circle, because a
 reservation is settled when its answer has been written, and nothing that an answer causes keeps it from being written.
+
+Several runs may have a payer in common, in one event loop; then their requests wait for its room in one queue.
 """
 
 from __future__ import annotations
@@ -10,14 +12,15 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
-from itertools import count
 from typing import TypeAlias
 
+from koi_lang.errors import KoiError
 from koi_lang.llm.calibration import Calibration
 from koi_lang.llm.usage import Estimate
-from koi_lang.runtime.budget.limits import BudgetAccount, LimitReachedError, Reservation
+from koi_lang.runtime.budget.limits import BudgetAccount, Reservation
 
 CONCURRENCY = 32
 NOTHING = Estimate(0, 0, 0)
@@ -25,9 +28,10 @@ NOTHING = Estimate(0, 0, 0)
 
 @dataclass(slots=True)
 class _Waiter:
-    """A request that waits; `number` tells who came first."""
+    """A request that waits; `number` tells who came first, `home` keeps the reservations of its run."""
 
     number: int
+    home: Reservations
     payers: tuple[BudgetAccount, ...]
     need: Estimate
     reservation: asyncio.Future[Reservation] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
@@ -50,7 +54,6 @@ class Reservations:
     def __init__(self, calibration: Calibration, concurrency: int = CONCURRENCY) -> None:
         self._calibration = calibration
         self._concurrency, self._open = concurrency, 0
-        self._numbers = count()
         # Those that wait for others to be answered; those that wait for room stand with whose budget it is.
         self._waiting: _Queue = []
 
@@ -67,7 +70,7 @@ class Reservations:
         queue = self._busy(payers) or self._short(payers, need)
         if queue is None:
             return self._open_reservation(payers, need)
-        waiter = _Waiter(next(self._numbers), payers, need)
+        waiter = _Waiter(next(payers[0].arrivals), self, payers, need)
         heappush(queue, waiter)
         try:
             return await waiter.reservation
@@ -77,10 +80,9 @@ class Reservations:
 
     def settle(self, reservation: Reservation, tokens: int = 0, usd: float | None = 0.0) -> None:
         """Count what a request has really taken, and let others have the rest of its room; once for each."""
-        reservation.payers[-1].spend(tokens, usd)
         self._open -= 1
         for payer in reservation.payers:
-            payer.open.remove(reservation)
+            payer.settle(reservation, tokens, usd or 0.0)
         self._serve(reservation.payers)
 
     def release(self, reservation: Reservation) -> None:
@@ -113,7 +115,12 @@ class Reservations:
         return next((payer.waiting for payer in short), None)
 
     def _open_reservation(self, payers: tuple[BudgetAccount, ...], need: Estimate) -> Reservation:
-        """Let a request go that nobody is in the way of. Raises LimitReachedError."""
+        """Let a request go that nobody is in the way of.
+
+        Raises:
+            LimitReachedError: it does not fit, whatever becomes of others.
+            KoiError: somebody who pays cannot keep account of it; then nobody keeps room for it.
+        """
         need = self._calibration.adjust(need)
         for payer in payers:
             payer.require_room(need)
@@ -122,10 +129,13 @@ class Reservations:
         limited = (each for each in payers if each.answer_room(need, beside_open=False) < need.answer_tokens)
         tokens, usd = need.input_tokens + answer, need.usd_with(answer)
         reservation = Reservation(payers, tokens, usd, answer, next(limited, None))
+        with ExitStack() as undo:
+            for payer in payers:
+                payer.keep_free(reservation)
+                undo.callback(payer.settle, reservation, 0, 0.0)
+            undo.pop_all()
         payers[-1].count_request()
         self._open += 1
-        for payer in payers:
-            payer.open.add(reservation)
         return reservation
 
     def _serve(self, payers: tuple[BudgetAccount, ...]) -> None:
@@ -142,12 +152,13 @@ class Reservations:
         if waiter.reservation.done():
             heappop(queue)
             return (queue,)
-        short, among = self._short(waiter.payers, waiter.need), self._queues(waiter.payers)
+        home = waiter.home
+        short, among = home._short(waiter.payers, waiter.need), home._queues(waiter.payers)
         if short is queue:
             return ()
         heappop(queue)
         if short is None:
-            self._admit(waiter)
+            home._admit(waiter)
             return among
         heappush(short, waiter)
         # Whoever waits here for the same outer budget waits behind it; an inner one is not everybody's.
@@ -157,7 +168,7 @@ class Reservations:
     def _admit(self, waiter: _Waiter) -> None:
         try:
             waiter.reservation.set_result(self._open_reservation(waiter.payers, waiter.need))
-        except LimitReachedError as error:
+        except KoiError as error:
             waiter.reservation.set_exception(error)
 
     def _give_up(self, waiter: _Waiter) -> None:
