@@ -254,8 +254,8 @@ class BudgetAccount:
         return LimitReachedError(limit, self.what, message, f"{help} if this is expected.")
 
     def spend(self, tokens: int, usd: float | None) -> None:
-        """Count what was taken and not reserved, with everybody who pays."""
-        for spending in self._all():
+        """Count what was taken and not reserved, with everybody who pays, from the outside in."""
+        for spending in self.payers():
             spending.count(tokens, usd or 0.0)
 
     def count(self, tokens: int, usd: float) -> None:

@@ -1,0 +1,122 @@
+"""What was taken of models, by day, user and run, and what is reserved: kept so that a killed process forgets nothing.
+
+A request is written down before it leaves, with the most that it can take, and again with what it has taken when it is
+answered. What a process that was killed has left open counts in full until its run goes on and knows more.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from koi_lang.errors import KoiError
+from koi_lang.service.store import Database
+
+SUMS = "coalesce(sum(tokens), 0), coalesce(sum(usd), 0.0)"
+ADD = (
+    "insert into spending (day, owner, run, tokens, usd) values (?, ?, ?, ?, ?) on conflict (day, owner, run)"
+    " do update set tokens = tokens + excluded.tokens, usd = usd + excluded.usd"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """Tokens, and US dollars."""
+
+    tokens: int = 0
+    usd: float = 0.0
+
+
+class SpendingTable:
+    """The accounts of a service; a connection of its own, since a power cut may cost it the last second.
+
+    What earlier processes left open is told apart from what this one opens.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._database, execute = Database.connect(folder), self._execute
+        execute("pragma synchronous = normal")
+        execute(
+            "create table if not exists spending (day text not null, owner text not null, run text not null,"
+            " tokens integer not null, usd real not null, primary key (day, owner, run)) without rowid"
+        )
+        execute(
+            "create table if not exists reservations (id integer primary key, day text not null, owner text not null,"
+            " run text not null, tokens integer not null, usd real not null, is_left integer not null)"
+        )
+        execute("update reservations set is_left = 1")
+
+    def close(self) -> None:
+        """Give the file free."""
+        self._database.close()
+
+    # ------------------------------------------------------------ sums
+
+    def of_day(self, day: str, owner: str = "") -> Taken:
+        """What a user has taken on a day, without one everybody, with what was left open then."""
+        return self._sum("day = ?" + (" and owner = ?" if owner else ""), day, *([owner] if owner else []))
+
+    def of_run(self, run: str) -> Taken:
+        """What a run has taken on all days, with what was left open."""
+        return self._sum("run = ?", run)
+
+    def _sum(self, where: str, *values: str) -> Taken:
+        ((tokens, usd),) = self._execute(
+            f"select {SUMS} from (select tokens, usd from spending where {where}"
+            f" union all select tokens, usd from reservations where is_left and {where})",
+            (*values, *values),
+        )
+        return Taken(tokens, usd)
+
+    # ------------------------------------------------------------ requests
+
+    def reserve(self, day: str, owner: str, run: str, most: Taken) -> int:
+        """Write down a request that is to leave; gives its number."""
+        rows = self._execute(
+            "insert into reservations (day, owner, run, tokens, usd, is_left) values (?, ?, ?, ?, ?, 0) returning id",
+            (day, owner, run, most.tokens, most.usd),
+        )
+        return int(rows[0][0])
+
+    def settle(self, number: int, day: str, owner: str, run: str, taken: Taken) -> None:
+        """Write down what a request has taken, in place of the most that it could."""
+        with self._transaction():
+            self._execute("delete from reservations where id = ?", (number,))
+            if taken != Taken():
+                self._execute(ADD, (day, owner, run, taken.tokens, taken.usd))
+
+    def count(self, day: str, owner: str, run: str, taken: Taken) -> bool:
+        """Write down what nobody has reserved; what its run has left open longest is known by that.
+
+        Returns:
+            Whether there was such a thing, so that sums have to be read again.
+        """
+        with self._transaction():
+            left: list[Any] = self._execute(
+                "delete from reservations where id = (select min(id) from reservations where is_left and run = ?)"
+                " returning id",
+                (run,),
+            )
+            self._execute(ADD, (day, owner, run, taken.tokens, taken.usd))
+        return bool(left)
+
+    def _execute(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        try:
+            return self._database.execute(statement, values)
+        except sqlite3.Error as error:
+            help = "Look whether the disk is full."
+            raise KoiError(f"the accounts of the service cannot be kept: {error}", help=help) from error
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """All of the block is written, or none of it."""
+        self._execute("begin immediate")
+        with ExitStack() as undo:
+            undo.callback(self._execute, "rollback")
+            yield
+            undo.pop_all()
+        self._execute("commit")
