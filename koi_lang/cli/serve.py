@@ -30,14 +30,23 @@ from koi_lang.sessions.prepared import prepare_program
 
 if TYPE_CHECKING:
     from koi_lang.mcp_server import service as mcp_service
+    from koi_lang.service import users as service_users
+    from koi_lang.settings import project
+    from koi_lang.settings import service as service_settings
+    from koi_lang.settings.service import ServiceSettings
     from koi_lang.web import server as web_service
 else:
     mcp_service = lazy_module("koi_lang.mcp_server.service")
+    project = lazy_module("koi_lang.settings.project")
+    service_settings = lazy_module("koi_lang.settings.service")
+    service_users = lazy_module("koi_lang.service.users")
     web_service = lazy_module("koi_lang.web.server")
 
 ADDRESS = "127.0.0.1:8420"
 PAGES_ADDRESS = "127.0.0.1:8421"
 TOKEN = "KOI_SERVE_TOKEN"
+CODER = "std/coder"
+BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 WHERE = re.compile(r"(?:(?P<host>[^\s:/\[\]]+)|\[(?P<six>[0-9a-fA-F:.]+)\])?:(?P<port>\d{1,5})")
 
 
@@ -100,10 +109,8 @@ def mcp(file: str | None, strict: bool, no_cache: bool, **given: Any) -> None:
 
 
 @command.command("http")
-@click.argument("files", nargs=-1, required=True, metavar="FILE...", shell_complete=complete_program)
-@click.option(
-    "--http", "address", default=PAGES_ADDRESS, show_default=True, metavar="HOST:PORT", help="Where to listen."
-)  # fmt: skip
+@click.argument("files", nargs=-1, metavar="[FILE...]", shell_complete=complete_program)
+@click.option("--http", "address", metavar="HOST:PORT", help=f"Where to listen; by default {PAGES_ADDRESS}.")
 @click.option("--token", help=f"What clients must show as bearer token; better set {TOKEN}.")
 @click.option("--no-token", is_flag=True, help="Let everybody on this machine in.")
 @click.option("--name", "names", multiple=True, metavar="HOST", help="A further name clients use for this machine.")
@@ -112,24 +119,50 @@ def mcp(file: str | None, strict: bool, no_cache: bool, **given: Any) -> None:
 def http(files: Sequence[str], strict: bool, no_cache: bool, record_dir: Path | None, **given: Any) -> None:
     """Serve each FILE to people in a browser and to programs: many sessions in one process, which outlive it.
 
-    Nothing that a FILE runs is carried out before somebody asks for it.
+    Nothing that a FILE runs is carried out before somebody asks for it. What is not said here says `[serve]` in
+    `koi.toml`; without any FILE there it is std/coder.
     """
-    reach = Reach(*(given.pop(name) for name in ("address", "token", "no_token", "names")))
-    options = replace(options_from(given), record=True)
-    if record_dir is not None:
-        options = replace(options, folder=record_dir.resolve())
-    address = _address(reach)
+    about = _settings()
+    place, token, no_token, names = (given.pop(name) for name in ("address", "token", "no_token", "names"))
+    if no_token and about.users:
+        raise UsageError("with `[serve.users]` everybody shows a token", help="Leave out --no-token.")
+    address = _address(Reach(place or about.http or PAGES_ADDRESS, token, no_token, (*about.names, *names)))
     assert address is not None, "one is always given"
-    sys.exit(_serve_pages(files, options, address))
+    options, folder = replace(options_from(given), record=True), record_dir or about.record_dir
+    if folder is not None:
+        options = replace(options, folder=Path(folder).resolve())
+    sys.exit(_serve_pages(files or about.programs or (CODER,), options, address, about))
 
 
-def _serve_pages(files: Sequence[str], options: RunOptions, address: Address) -> int:
+def _settings() -> ServiceSettings:
+    """`[serve]` of the folder in which the service is started. Raises SettingsError."""
+    if settings.has_project_file(Path.cwd()):
+        return project.service_settings(Path.cwd())
+    return service_settings.ServiceSettings()
+
+
+@command.command("token")
+@click.argument("name")
+@click.option("--admin", is_flag=True, help="Have the user see and steer the runs of everybody.")
+def token(name: str, admin: bool) -> None:
+    """Make a token for the user NAME of a service, and show it once; `koi.toml` keeps its hash alone."""
+    service_settings.require_user_name(name)
+    made = service_users.new_token()
+    key = name if BARE_KEY.fullmatch(name) else f'"{name}"'
+    value = f'"{service_users.hash_of(made)}"'
+    click.echo(f"# the token of `{name}`, which is shown this once:\n# {made}\n\n[serve.users]")
+    click.echo(f"{key} = {{ token = {value}, admin = true }}" if admin else f"{key} = {value}")
+    if name in _settings().users:
+        click.echo(f"`{name}` has a token in koi.toml; with this line in its place that one counts no more", err=True)
+
+
+def _serve_pages(files: Sequence[str], options: RunOptions, address: Address, about: ServiceSettings) -> int:
     """Serve to the end and give the exit code; whatever goes wrong is told once."""
 
     def work() -> None:
         with redirect_stdout(sys.stderr):
             log = Terminal(silent=True).log
-            serve_until_ended(web_service.serve(files, options, address, log), log)
+            serve_until_ended(web_service.serve(files, options, address, log, about), log)
 
     return exit_code_of(work, debug=options.debug, redact=options.key_lookup().redactor())
 

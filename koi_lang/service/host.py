@@ -6,7 +6,7 @@ import asyncio
 import os
 import shutil
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -14,15 +14,25 @@ from typing import Any
 from koi_lang.errors import JournalError
 from koi_lang.runtime.journal import store as journals
 from koi_lang.runtime.journal.summary import summarise
+from koi_lang.service.accounts import Accounts
 from koi_lang.service.errors import ServiceError
 from koi_lang.service.hosted import HostedSession, session_folder
+from koi_lang.service.limits import HostLimits
 from koi_lang.service.programs import Programs
+from koi_lang.service.slots import SessionSlots
+from koi_lang.service.spending import SpendingTable
 from koi_lang.service.store import Database, SessionRow, SessionTable
 from koi_lang.service.users import User
 from koi_lang.sessions.client_host import Message
+from koi_lang.settings.service import ServiceSettings
 
+Note = Callable[[str], None]
 # Characters of a title.
 LONGEST_TITLE = 80
+
+
+def ignore_line(text: str) -> None:
+    """Take a line that nobody wants."""
 
 
 class SessionHost:
@@ -30,10 +40,24 @@ class SessionHost:
 
     Args:
         folder: of the project, where journals and settings are.
+
+    Attributes:
+        settings: `[serve]` of `koi.toml`.
+        accounts: who pays for what.
     """
 
-    def __init__(self, programs: Programs, folder: Path, database: Database, group: asyncio.TaskGroup) -> None:
+    def __init__(
+        self,
+        programs: Programs,
+        folder: Path,
+        database: Database,
+        group: asyncio.TaskGroup,
+        settings: ServiceSettings,
+        accounts: Accounts,
+    ) -> None:
         self.programs, self.folder, self.database = programs, folder, database
+        self.settings, self.accounts = settings, accounts
+        self._limits = HostLimits(accounts, SessionSlots(settings.limits, settings.users))
         self._group, self._table = group, SessionTable(database)
         self._hosted: dict[str, HostedSession] = {}
 
@@ -62,7 +86,7 @@ class SessionHost:
         served.require_ready()
         row = SessionRow(run or os.urandom(6).hex(), user.name, served.name, title[:LONGEST_TITLE], time.time())
         self._table.add(row)
-        session = self._hosted[row.run] = HostedSession(row, served, self._group)
+        session = self._hosted[row.run] = HostedSession(row, served, self._group, self._limits)
         response: Message = {"success": True}
         try:
             await session.begin()
@@ -92,7 +116,7 @@ class SessionHost:
         if row is None or not (user.is_admin or row.owner == user.name):
             raise ServiceError("unknown_run", f"there is no run `{run}`")
         if run not in self._hosted:
-            self._hosted[run] = HostedSession(row, self.programs.find(row.program), self._group)
+            self._hosted[run] = HostedSession(row, self.programs.find(row.program), self._group, self._limits)
         return self._hosted[run]
 
     def all(self, user: User) -> list[HostedSession]:
@@ -130,15 +154,25 @@ class SessionHost:
 
 
 @asynccontextmanager
-async def hosting(programs: Programs, folder: Path) -> AsyncIterator[SessionHost]:
-    """A context in which sessions can be begun; leaving it puts all to sleep. Raises SettingsError."""
-    database = Database.connect(folder)
+async def hosting(
+    programs: Programs, folder: Path, settings: ServiceSettings | None = None, note: Note = ignore_line
+) -> AsyncIterator[SessionHost]:
+    """A context in which sessions can be begun; leaving it puts all to sleep. Raises SettingsError.
+
+    Args:
+        settings: `[serve]` of `koi.toml`; None for what counts without it.
+        note: takes lines about what goes wrong.
+    """
+    about = settings or ServiceSettings()
+    database, table = Database.connect(folder), SpendingTable(folder)
     try:
         async with asyncio.TaskGroup() as group:
-            host = SessionHost(programs, folder, database, group)
+            accounts = Accounts(table, about, note=note)
+            host = SessionHost(programs, folder, database, group, about, accounts)
             try:
                 yield host
             finally:
                 await host.close()
     finally:
+        table.close()
         database.close()

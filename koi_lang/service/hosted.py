@@ -15,6 +15,7 @@ from koi_lang.runtime.concurrency.cancellation import detached_context
 from koi_lang.runtime.journal.store import path_of
 from koi_lang.service.errors import ServiceError
 from koi_lang.service.feed import Feed
+from koi_lang.service.limits import HostLimits
 from koi_lang.service.programs import ServedProgram
 from koi_lang.service.store import SessionRow
 from koi_lang.sessions.client_host import Message
@@ -48,8 +49,8 @@ class HostedSession:
         used: when it was used last, in seconds of the loop's clock.
     """
 
-    def __init__(self, row: SessionRow, program: ServedProgram, group: asyncio.TaskGroup) -> None:
-        self.row, self.program, self._group = row, program, group
+    def __init__(self, row: SessionRow, program: ServedProgram, group: asyncio.TaskGroup, limits: HostLimits) -> None:
+        self.row, self.program, self._group, self._limits = row, program, group, limits
         self._folder = program.options.folder
         redact = program.options.key_lookup().redactor()
         self.feed = Feed(row.run, path_of(self._folder, row.run), redact, self._note_state)
@@ -137,6 +138,7 @@ class HostedSession:
         return self._dispatcher
 
     async def _open(self, *, is_new: bool) -> None:
+        await self._limits.slots.take(self)
         self.files.mkdir(parents=True, exist_ok=True)
         self._over = asyncio.Event()
         ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -147,12 +149,15 @@ class HostedSession:
         """Keep its run until it is to sleep; what breaks it breaks nothing else."""
         error = (await capture(self._live(ready, is_new=is_new))).error
         self._dispatcher = None
+        self._limits.slots.free(self)
+        self._limits.accounts.forget(self.id)
         if error is not None and not ready.done():
             ready.set_exception(error if isinstance(error, KoiError) else KoiError(message_of(error)))
         self._note_state({})
 
     async def _live(self, ready: asyncio.Future[None], *, is_new: bool) -> None:
-        factory = self.program.factory(self._note, self.id, self.files, self.feed.follow)
+        payer = self._limits.accounts.of_session(self.id, self.owner)
+        factory = self.program.factory(self._note, self.id, self.files, self.feed.follow, payer)
         dispatcher = Dispatcher(factory.served_config(), self.feed.tell)
         async with dispatcher.session.open(None if is_new else factory.open_recorded(self.id, None, False)):
             self._dispatcher = dispatcher

@@ -10,7 +10,9 @@ from koi_lang.diagnostics import suggestion
 from koi_lang.errors import KoiError, UsageError
 from koi_lang.outcome import error_of
 from koi_lang.program import declarations, loader
+from koi_lang.program.files import DiskFiles
 from koi_lang.runtime.agents.agent import Agent
+from koi_lang.runtime.budget.limits import BudgetAccount
 from koi_lang.runtime.journal.writer import Follow
 from koi_lang.service.errors import ServiceError
 from koi_lang.service.live.live_run import live_session
@@ -38,8 +40,9 @@ class ServedProgram:
 
     def load(self) -> None:
         """Load it; what was served before stays where that fails. Raises KoiError."""
-        entry = loader.load_compiled(self.file)
-        ready = replace(prepare_program(self.file, entry, self.options), make_live=live_session)
+        path = (self.file.startswith("std/") and DiskFiles().package(self.file)) or self.file
+        entry = loader.load_compiled(path)
+        ready = replace(prepare_program(path, entry, self.options), make_live=live_session)
         declarations.require_servers(ready.module, self.options.folder)
         self.ready, self.error = ready, None
 
@@ -61,9 +64,11 @@ class ServedProgram:
         except UsageError:
             return []
 
-    def factory(self, note: Callable[[str], None], run: str, files: Path, follow: Follow) -> SessionFactory:
+    def factory(
+        self, note: Callable[[str], None], run: str, files: Path, follow: Follow, payer: BudgetAccount
+    ) -> SessionFactory:
         """What makes a session of it. Raises ServiceError."""
-        return SessionFactory(self.require_ready(), note, run=run, files=files, follow=follow)
+        return SessionFactory(self.require_ready(), note, run=run, files=files, follow=follow, payer=payer)
 
 
 class Programs:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import hmac
+import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-ADMIN = "admin"
+from koi_lang.settings.service import ADMIN, UserSettings
+
+# Tokens that are made begin so: whoever finds one somewhere knows what it is.
+BEGINNING = "koi_"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,18 +34,33 @@ class Users:
 
     Args:
         token: that of whoever started it; None lets everybody in, as that user.
+        known: users by name, with the hashes of their tokens.
     """
 
-    def __init__(self, token: str | None) -> None:
-        self._token = token
+    def __init__(self, token: str | None, known: Mapping[str, UserSettings] | None = None) -> None:
+        first = [] if token is None else [(hash_of(token), EVERYBODY)]
+        others = [(str(about.token), User(name, about.admin)) for name, about in (known or {}).items()]
+        self._by_hash, self._is_open = [*first, *others], token is None
 
     @property
     def is_open(self) -> bool:
         """Whether no token is needed."""
-        return self._token is None
+        return self._is_open
 
     def of_token(self, token: str) -> User | None:
-        """Who shows a token; None where nobody is known by it."""
-        if self._token is not None and hmac.compare_digest(token.encode(), self._token.encode()):
-            return EVERYBODY
-        return None
+        """Who shows a token; None where nobody is known by it. It takes as long for everybody."""
+        shown, found = hash_of(token), None
+        for known, user in self._by_hash:
+            if hmac.compare_digest(shown, known):
+                found = user
+        return found
+
+
+def new_token() -> str:
+    """A token that nobody has yet."""
+    return f"{BEGINNING}{secrets.token_urlsafe(32)}"
+
+
+def hash_of(token: str) -> str:
+    """What is kept of a token: its SHA-256, which is enough for one that was drawn from 256 bits."""
+    return f"sha256:{hashlib.sha256(token.encode('utf-8', 'surrogateescape')).hexdigest()}"

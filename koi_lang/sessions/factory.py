@@ -16,7 +16,7 @@ from koi_lang.extensions.finding import find_installed, of_program
 from koi_lang.llm.connect import connect
 from koi_lang.program import declarations
 from koi_lang.program.error_report import explain
-from koi_lang.runtime.budget.limits import Budget
+from koi_lang.runtime.budget.limits import Budget, BudgetAccount
 from koi_lang.runtime.events import Consumer
 from koi_lang.runtime.host import Host
 from koi_lang.runtime.journal.writer import Follow
@@ -40,6 +40,7 @@ class SessionFactory:
         run: id of a new run; empty where it makes its own.
         files: where its files are; None where they are in the folder of the program.
         follow: is told every entry that is written to a journal.
+        payer: who pays for its runs beside themselves; None for nobody.
     """
 
     def __init__(
@@ -50,9 +51,11 @@ class SessionFactory:
         run: str = "",
         files: Path | None = None,
         follow: Follow | None = None,
+        payer: BudgetAccount | None = None,
     ) -> None:
         self._ready, self._note = ready, note
         self._run, self._files, self._follow = run, files, follow
+        self._payer = payer
         self._choice = ModelSelection(ready.wanted, ready.folder, is_stood_in=ready.has_stand_in)
 
     def served_config(self) -> SessionConfig:
@@ -89,7 +92,12 @@ class SessionFactory:
         options = ready.options
         found = collect_extensions([*(() if options.no_extensions else find_installed()), *of_program(ready.module)])
         self._choice.providers = found.added.providers
-        own: dict[str, Any] = {"limits": options.session_limits, "detailed": True, "added": found.added}
+        own: dict[str, Any] = {
+            "limits": options.session_limits,
+            "detailed": True,
+            "added": found.added,
+            "payer": self._payer,
+        }
         if self._files is not None:
             own["folder"] = self._files
         if going.history is not None:

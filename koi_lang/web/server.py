@@ -13,15 +13,22 @@ from koi_lang.service.job_service import serving_jobs
 from koi_lang.service.programs import Programs
 from koi_lang.service.users import Users
 from koi_lang.sessions.options import RunOptions
-from koi_lang.settings.project import service_settings
+from koi_lang.settings.service import ServiceSettings
 from koi_lang.system.date_and_place import local_zone
 from koi_lang.web.app import make_app
 
 
-async def serve(files: Sequence[str], options: RunOptions, address: Address, log: Callable[[str], None]) -> None:
+async def serve(
+    files: Sequence[str],
+    options: RunOptions,
+    address: Address,
+    log: Callable[[str], None],
+    about: ServiceSettings | None = None,
+) -> None:
     """Serve until this is cancelled.
 
     Args:
+        about: `[serve]` of `koi.toml`; None for what counts without it.
         log: takes lines for whoever started it.
 
     Raises:
@@ -33,9 +40,12 @@ async def serve(files: Sequence[str], options: RunOptions, address: Address, log
             log(f"error: `{program.file}` is not served: {program.error.message}")
     if all(program.ready is None for program in programs):
         raise UsageError("there is no program to serve", help="Mend what is told above; `koi check` shows all of it.")
-    secrets, zone = service_settings(options.folder).hook_secrets, local_zone(settings.variable("TZ"))
-    async with hosting(programs, options.folder) as host, serving_jobs(host, secrets, zone, log) as jobs:
-        app = make_app(host, jobs, address, Users(address.token))
+    about, zone = about or ServiceSettings(), local_zone(settings.variable("TZ"))
+    async with (
+        hosting(programs, options.folder, about, log) as host,
+        serving_jobs(host, about.hook_secrets, zone, log) as jobs,
+    ):
+        app = make_app(host, jobs, address, Users(address.token, about.users))
         await serve_app(app, address, lambda url: _announce(url, address, log))
 
 
