@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from koi_lang.cli.attaching.attach import attach, is_attachable
 from koi_lang.cli.completing.values import complete_run
 from koi_lang.cli.options import age_s
 from koi_lang.cli.tables.costs import costs
@@ -48,7 +49,7 @@ MOST_NAMED = 20
 @click.group(invoke_without_command=True)
 @click.pass_context
 def command(ctx: click.Context) -> None:
-    """List, show, follow, export, repair or delete recorded runs, or tell what they cost.
+    """List, show, follow, steer, export, repair or delete recorded runs, or tell what they cost.
 
     ID may be the beginning of an id, or `last`. Without ID, `show`, `tree` and `tail` take the last run.
     """
@@ -56,6 +57,7 @@ def command(ctx: click.Context) -> None:
         ctx.invoke(list_)
 
 
+command.add_command(attach)
 command.add_command(costs)
 
 
@@ -65,7 +67,7 @@ def list_(as_json: bool) -> None:
     """List the runs that were recorded in this folder, the latest last."""
     runs = sorted(_summaries(), key=lambda run: (run[1].header.started, run[0].name))
     if as_json:
-        click.echo(json.dumps([summary.as_data(path.stem) for path, summary in runs], indent=2))
+        click.echo(json.dumps([_data(path, summary) for path, summary in runs], indent=2))
         return
     if not runs:
         click.echo("no run was recorded in this folder; `koi run FILE` records one", err=True)
@@ -77,6 +79,17 @@ def list_(as_json: bool) -> None:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         _say("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
+    followed = ", ".join(f"`{path.stem}`" for path, summary in runs if _can_be_followed(path, summary))
+    if followed:
+        click.echo(f"`koi runs attach ID` follows {followed}", err=True)
+
+
+def _can_be_followed(path: Path, summary: RunSummary) -> bool:
+    return summary.state == "running" and is_attachable(path)
+
+
+def _data(path: Path, summary: RunSummary) -> Mapping[str, Any]:
+    return {**summary.as_data(path.stem), "attachable": _can_be_followed(path, summary)}
 
 
 def _summaries() -> Iterator[tuple[Path, RunSummary]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TextIO
 
@@ -14,12 +14,13 @@ from koi_lang.cli.ui.activity_text import describe_round, describe_step, doing_n
 from koi_lang.cli.ui.loop_signals import add_signal_handler, remove_signal_handler
 from koi_lang.cli.ui.reporters import CostMeter, Status
 from koi_lang.cli.ui.status_area import StatusArea
-from koi_lang.cli.ui.text import CYAN, GREEN, RED, WEAK, Theme, duration, fit_text, look_of, width, writable
+from koi_lang.cli.ui.text import CYAN, GREEN, RED, WEAK, Theme, duration, fit_text, harmless, look_of, width, writable
 from koi_lang.cli.ui.written_now import RedactedMarkdown, WrittenNow
 from koi_lang.events import (
     ActionStarted,
     AnswerDelta,
     Event,
+    LinePrinted,
     ModelAsked,
     OutputDelta,
     PlanStepFinished,
@@ -75,6 +76,16 @@ class LineReporter(Status):
         self.clear()
         self._stream.write(writable(text, self._stream) + "\n")
         self._stream.flush()
+
+    def catch_up(self, events: Sequence[Event], most: int) -> None:
+        """Follow what has happened before, and tell the last lines of it, what was printed among them."""
+        self.hold()
+        for event in events:
+            if isinstance(event.data, LinePrinted):
+                self.say(harmless(event.data.message))
+            self(event)
+        self._kept = self._kept[-most:]
+        self.go_on()
 
 
 class LiveView(LineReporter):

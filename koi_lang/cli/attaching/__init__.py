@@ -1,0 +1,1 @@
+"""A terminal at a run of another process."""
