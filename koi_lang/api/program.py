@@ -111,8 +111,8 @@ class Program:
             detailed=options.record is not False,
         )
         run.events.subscribe(self._tell, transient=True)
-        with recording(run, self._ready, Continuation()) as journal:
-            yield PreparedRun(run, journal)
+        with recording(run, self._ready, Continuation()) as writer:
+            yield PreparedRun(run, None if writer is None else writer.path)
 
     def _tell(self, event: Event) -> None:
         for consumer in tuple(self._consumers):

@@ -30,10 +30,11 @@ from koi_lang.runtime.file_changes.run_undo import RunUndo
 from koi_lang.runtime.journal import store
 from koi_lang.runtime.journal.calls import is_evaluation, is_of_python, require_run
 from koi_lang.runtime.journal.entries import JournalEntry
-from koi_lang.runtime.journal.history import History, in_doubt, lasting_entries, until, with_answer
+from koi_lang.runtime.journal.history import History, in_doubt, lasting_entries
 from koi_lang.runtime.journal.reader import Journal
 from koi_lang.runtime.journal.summary import UNFINISHED, summarise
 from koi_lang.runtime.replay.policies import Mode
+from koi_lang.sessions.changed_answers import back_to
 from koi_lang.sessions.continuation import Continuation
 from koi_lang.sessions.file_undo import undo_in_journal
 from koi_lang.sessions.known_history import going_on, is_changed, readable, require_entry, words_since
@@ -50,8 +51,6 @@ else:
     models = lazy_module("koi_lang.cli.models")
 
 MODEL = "-m"
-# Which field of an entry `--answer` replaces.
-FIELDS = {ModelAnswered.type: "text", "done": "result"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +187,7 @@ def _continuation(
     is_branch = _is_branch(path, journal, entry, wishes)
     if wishes.at is not None:
         require_entry(wishes.at, journal)
-        entries = _back_to(wishes.at, wishes.answer, entries)
+        entries = back_to(wishes.at, wishes.answer, entries)
     redact = options.key_lookup().redactor(options.payload)
     wishes.doubts.decide_beforehand(in_doubt(entries))
     lasting = lasting_entries(journal.entries)
@@ -247,23 +246,6 @@ def _put_files_back(journal: Journal, wishes: ResumeOptions, options: RunOptions
     if refused:
         help = "Put them right, or go on without `--files`."
         raise JournalError(f"{refused} of the files cannot be put back as they were at entry {at}", help=help)
-
-
-def _back_to(at: int, answer: str | None, entries: Sequence[JournalEntry]) -> list[JournalEntry]:
-    kept = until(entries, at)
-    if answer is None:
-        return kept
-    chosen = next((entry for entry in entries if entry.n == at), None)
-    field = None if chosen is None else FIELDS.get(chosen.kind)
-    if chosen is None or field is None or (field == "result" and not _is_from_person(chosen)):
-        help = "Choose an entry `model_answered`, or the end of a `prompt_user`."
-        raise UsageError(f"entry {at} is no answer that can be replaced", help=help)
-    return with_answer(kept, at, field, answer if field == "text" else {"answer": answer})
-
-
-def _is_from_person(entry: JournalEntry) -> bool:
-    result = entry.data.get("result")
-    return entry.data.get("intent") == "prompt_user" and isinstance(result, dict)
 
 
 def _tell(options: RunOptions, run: str, entries: Sequence[JournalEntry], *, is_branch: bool) -> None:

@@ -132,9 +132,9 @@ async def _main(
         **({} if going.history is None else {"today": going.today}),
     )
     try:
-        with recording(run, ready, going) as journal, host.status.show_run(run), _typing(host, run):
-            if journal is not None:
-                tell_journal(journal)
+        with recording(run, ready, going) as writer, host.status.show_run(run), _typing(host, run):
+            if writer is not None:
+                tell_journal(writer.path)
             async with run:
                 if is_of_python(going.words):
                     await recorded_calls.repeat_calls(run, ready.module, Budget(time_s=options.call_time_s))

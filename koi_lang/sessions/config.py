@@ -48,12 +48,14 @@ class PreparedRun:
         journal: where it is recorded; None where it is not.
         commands: what its extensions add to the protocol, by name.
         live: lets other processes follow it; None where none may.
+        stop_recording: has its journal end where it is, as if the process had been killed.
     """
 
     run: Run
     journal: Path | None = None
     commands: Mapping[str, ExtensionCommand] = field(default_factory=dict)
     live: LivePort | None = None
+    stop_recording: Callable[[], None] = lambda: None
 
 
 OpenRun = Callable[[Host, Sequence[Consumer]], AbstractContextManager[PreparedRun]]

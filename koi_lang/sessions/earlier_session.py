@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,39 +16,55 @@ from koi_lang.events import EffortChanged, EventData, ModelChanged
 from koi_lang.runtime.journal import store
 from koi_lang.runtime.journal.calls import doubts, is_session, is_session_of
 from koi_lang.runtime.journal.entries import Header, JournalEntry
-from koi_lang.runtime.journal.history import History, lasting_entries, until
+from koi_lang.runtime.journal.history import History, lasting_entries
 from koi_lang.runtime.journal.reader import Journal, read_header
 from koi_lang.runtime.replay.doubts import RETRY, SKIP, Decision, Doubt
 from koi_lang.runtime.replay.policies import Mode
+from koi_lang.sessions.changed_answers import back_to
 from koi_lang.sessions.continuation import Continuation
 from koi_lang.sessions.known_history import going_on, is_changed, own_journal, readable, require_entry
 from koi_lang.sessions.prepared import Prepared
 
 
+@dataclass(frozen=True, slots=True)
+class BranchPoint:
+    """Where a session goes back to.
+
+    Attributes:
+        at: the number of an entry.
+        answer: what the model, or the person, is to have answered there; None for what it was.
+    """
+
+    at: int
+    answer: str | None = None
+
+
 def continuation(
-    ready: Prepared, run: str, at: int | None, note: Callable[[str], None], trust: Callable[[Journal], None]
+    ready: Prepared, run: str, back: BranchPoint | None, note: Callable[[str], None], trust: Callable[[Journal], None]
 ) -> Continuation:
     """What a session goes on from: the end of a recorded one, or an entry of it, then in a journal of its own.
 
     An action that had begun and may not be done twice is not done again; the model is told so.
 
     Args:
+        back: None where all of it counts.
         note: is told what is in doubt, a line each.
         trust: raises JournalError where a journal is not to be gone on with.
 
     Raises:
         JournalError: there is no such session, it goes on, or it is of another program.
-        UsageError: there is no such entry.
+        UsageError: there is no such entry, or no answer that could be another one.
     """
     path = _last(ready) if run == store.LAST else store.find(ready.folder, run)
-    journal = readable(path, ready.folder, note) if at is None else own_journal(path, ready.folder, note)
+    journal = readable(path, ready.folder, note) if back is None else own_journal(path, ready.folder, note)
     header = journal.header
     _require_session(header, ready)
     trust(journal)
+    at = None if back is None else back.at
     if at is not None:
         require_entry(at, journal)
     kept = lasting_entries(journal.entries)
-    entries = kept if at is None else until(kept, at)
+    entries = kept if back is None else back_to(back.at, back.answer, kept)
     for doubt in doubts(entries):
         note(f"`{doubt.data.get('intent')}` had begun and its end is not known; it is not done again")
     is_other = is_changed(header, ready.entry)

@@ -23,7 +23,7 @@ from koi_lang.runtime.journal.writer import Follow
 from koi_lang.sessions.client_host import Client
 from koi_lang.sessions.config import OpenRun, PreparedRun, SessionConfig
 from koi_lang.sessions.continuation import Continuation
-from koi_lang.sessions.earlier_session import continuation
+from koi_lang.sessions.earlier_session import BranchPoint, continuation
 from koi_lang.sessions.prepared import Prepared
 from koi_lang.sessions.recording import recording
 from koi_lang.sessions.trust import Confirm, nobody_confirms, require_trust
@@ -64,7 +64,7 @@ class SessionFactory:
         return SessionConfig(
             module=ready.module,
             agents=declarations.agents_of(ready.module),
-            open_run=partial(self._open_run, Continuation(run=self._run)),
+            open_run=partial(self._open_run, Continuation()),
             choice=self._choice,
             explain=lambda error: redact(explain(error, folder)),
             limit=Budget(time_s=ready.options.call_time_s),
@@ -72,15 +72,25 @@ class SessionFactory:
             reopen=self.open_recorded,
         )
 
-    def open_recorded(self, run: str, at: int | None, trusted: bool, *, confirm: Confirm = nobody_confirms) -> OpenRun:
+    def open_recorded(
+        self,
+        run: str,
+        at: int | None,
+        trusted: bool,
+        *,
+        answer: str | None = None,
+        confirm: Confirm = nobody_confirms,
+    ) -> OpenRun:
         """What opens a run that goes on with a recorded session. Raises KoiError.
 
         Args:
             trusted: whether it may be one that this machine has not signed.
+            answer: what the model, or the person, is to have answered at the entry that it goes back to.
             confirm: asks the person about one.
         """
         trust = partial(require_trust, trusted=trusted, confirm=confirm)
-        return partial(self._open_run, continuation(self._ready, run, at, self._note, trust))
+        back = None if at is None else BranchPoint(at, answer)
+        return partial(self._open_run, continuation(self._ready, run, back, self._note, trust))
 
     @contextmanager
     def _open_run(self, going: Continuation, host: Host, consumers: Sequence[Consumer]) -> Iterator[PreparedRun]:
@@ -102,10 +112,14 @@ class SessionFactory:
             own["folder"] = self._files
         if going.history is not None:
             own["today"] = going.today
-        run = ready.run(host, consumers, self._note, history=going.history, id=going.run, seed=going.seed, **own)
+        own |= {"history": going.history, "id": going.run or self._run, "seed": going.seed}
+        run = ready.run(host, consumers, self._note, **own)
         live = ready.make_live(ready, host) if ready.make_live is not None and isinstance(host, Client) else None
-        with recording(run, ready, replace(going, follow=self._follow, live=live)) as journal:
-            yield PreparedRun(run, journal, found.rpc, live)
+        with recording(run, ready, replace(going, follow=self._follow, live=live)) as writer:
+            if writer is None:
+                yield PreparedRun(run, None, found.rpc, live)
+            else:
+                yield PreparedRun(run, writer.path, found.rpc, live, writer.stop)
 
     def _go_on_with(self, model: str) -> None:
         """Use the model of an earlier session, unless one has been chosen now."""

@@ -293,6 +293,11 @@ class HeldRun:
         await asyncio.wait([self._holder])
         return is_in_time
 
+    async def wait_for_end(self) -> None:
+        """Wait until it has ended."""
+        if self._holder is not None:
+            await asyncio.wait([self._holder])
+
     def interrupt(self) -> None:
         """Have the run end at once, with all that is under way in it."""
         if self._holder is not None:

@@ -6,7 +6,6 @@ import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
-from pathlib import Path
 
 from koi_lang.errors import JournalError, SettingsError
 from koi_lang.program import cache
@@ -22,14 +21,14 @@ from koi_lang.sessions.trust import signer
 from koi_lang.version import __version__
 
 
-def recording(run: Run, ready: Prepared, going: Continuation) -> AbstractContextManager[Path | None]:
-    """A context in which a journal is written, where that is wanted; gives its path. Raises JournalError."""
+def recording(run: Run, ready: Prepared, going: Continuation) -> AbstractContextManager[Writer | None]:
+    """A context in which a journal is written, where that is wanted; gives who writes it. Raises JournalError."""
     return nullcontext() if ready.options.record is False else record_run(run, ready, going)
 
 
 @contextmanager
-def record_run(run: Run, ready: Prepared, going: Continuation) -> Iterator[Path | None]:
-    """Write a journal of a run that has not started yet; gives its path, None where it need not and cannot be written.
+def record_run(run: Run, ready: Prepared, going: Continuation) -> Iterator[Writer | None]:
+    """Write a journal of a run that has not started yet; gives who writes it, None where that need not and cannot be.
 
     Raises:
         JournalError: it must be written and cannot be.
@@ -48,7 +47,7 @@ def record_run(run: Run, ready: Prepared, going: Continuation) -> Iterator[Path 
     run.events.subscribe(writer)
     try:
         with nullcontext() if going.live is None else going.live.serve(run, writer.path):
-            yield writer.path
+            yield writer
     finally:
         writer.close()
 

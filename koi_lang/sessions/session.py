@@ -144,6 +144,17 @@ class Session:
         await self.abort()
         return await held.end(grace_s if in_time else 0) and in_time
 
+    async def suspend(self) -> None:
+        """End the run at once, with what is under way in it, which goes on where the session does.
+
+        Its journal ends here, as if the process had been killed: nobody has ended the calls.
+        """
+        held = self._held
+        if held is not None and held.opened is not None:
+            held.opened.stop_recording()
+            held.interrupt()
+            await held.wait_for_end()
+
     def _tell(self, event: Event) -> None:
         self._send({"type": "event", "event": event.as_data(self.served.detail)})
 

@@ -97,6 +97,11 @@ class Writer:
         if self._has_failed and entry.data.get("unsafe"):
             raise CancelledError
 
+    def stop(self) -> None:
+        """Write nothing any more: the run is to go on from here, as if the process had been killed."""
+        self.settle()
+        self._has_failed = True
+
     def settle(self) -> None:
         """Wait until all that was written is on the disk."""
         try:
