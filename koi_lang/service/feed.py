@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -77,7 +77,10 @@ class Feed:
                 return
             self._collect(event)
         elif type in (QUESTION, APPROVAL):
+            is_known = message["id"] in self._open
             self._open[message["id"]] = message
+            if is_known:  # a session that woke asks again what it had asked
+                return
         elif type == CLOSED:
             self._open.pop(message["id"], None)
         self._hand_out(None, message)
@@ -104,6 +107,10 @@ class Feed:
         """Forget a request that somebody has answered, and tell the others."""
         if request in self._open:
             self.tell({"type": CLOSED, "id": request, "reason": "answered"})
+
+    def restore(self, requests: Iterable[Message]) -> None:
+        """Have questions and approvals be open that a session had asked before it went to sleep."""
+        self._open |= {message["id"]: message for message in requests}
 
     @property
     def requests(self) -> list[Message]:

@@ -8,25 +8,37 @@ import shutil
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from koi_lang.errors import JournalError
+from koi_lang.errors import JournalError, KoiError
+from koi_lang.events import RunEnded
 from koi_lang.runtime.journal import store as journals
+from koi_lang.runtime.journal.history import RESUMED
+from koi_lang.runtime.journal.reader import read
 from koi_lang.runtime.journal.summary import summarise
 from koi_lang.service.accounts import Accounts
 from koi_lang.service.errors import ServiceError
-from koi_lang.service.hosted import HostedSession, session_folder
+from koi_lang.service.hosted import FILES, HostedSession, Opening, session_folder
 from koi_lang.service.limits import HostLimits
 from koi_lang.service.programs import Programs
+from koi_lang.service.sleepers import SleeperTable
 from koi_lang.service.slots import SessionSlots
 from koi_lang.service.spending import SpendingTable
 from koi_lang.service.store import Database, SessionRow, SessionTable
+from koi_lang.service.unfinished import find_unfinished
 from koi_lang.service.users import User
 from koi_lang.sessions.client_host import Message
+from koi_lang.sessions.config import OpenRun
+from koi_lang.sessions.earlier_session import BranchPoint
+from koi_lang.sessions.factory import SessionFactory
 from koi_lang.settings.service import ServiceSettings
 
 Note = Callable[[str], None]
+# After how long without use sessions sleep, and how often that is looked at.
+IDLE_S, LOOK_S = 900.0, 10.0
 # Characters of a title.
 LONGEST_TITLE = 80
 
@@ -60,6 +72,8 @@ class SessionHost:
         self._limits = HostLimits(accounts, SessionSlots(settings.limits, settings.users))
         self._group, self._table = group, SessionTable(database)
         self._hosted: dict[str, HostedSession] = {}
+        self._sleepers = SleeperTable(database)
+        self._waiting = self._sleepers.all()
 
     # ------------------------------------------------------------ beginning
 
@@ -84,12 +98,36 @@ class SessionHost:
         """
         served = self.programs.find(program)
         served.require_ready()
-        row = SessionRow(run or os.urandom(6).hex(), user.name, served.name, title[:LONGEST_TITLE], time.time())
+        row = SessionRow(run or new_run(), user.name, served.name, title[:LONGEST_TITLE], time.time())
+        return await self._begin(row, lambda factory: None, begun_by)
+
+    async def branch(
+        self, session: HostedSession, user: User, back: BranchPoint | None, run: str = ""
+    ) -> HostedSession:
+        """Begin a session that goes on from an entry of another one, by default the last, with a copy of its files.
+
+        Raises:
+            KoiError: there is no such entry, or no answer that could be another one.
+        """
+        row = replace(session.row, run=run or new_run(), owner=user.name, created=time.time(), parent=session.id)
+        point = back or BranchPoint(await asyncio.to_thread(last_entry, session.feed.journal))
+        copied = partial(shutil.copytree, session.files, session_folder(self.folder, row.run) / FILES, symlinks=True)
+        if session.files.is_dir():
+            await asyncio.to_thread(copied)
+
+        def go_on(factory: SessionFactory) -> OpenRun:
+            return factory.open_recorded(session.id, point.at, False, answer=point.answer)
+
+        return (await self._begin(row, go_on, None))[0]
+
+    async def _begin(
+        self, row: SessionRow, opening: Opening, begun_by: Mapping[str, Any] | None
+    ) -> tuple[HostedSession, Message]:
         self._table.add(row)
-        session = self._hosted[row.run] = HostedSession(row, served, self._group, self._limits)
+        session = self._hosted[row.run] = self._make_session(row)
         response: Message = {"success": True}
         try:
-            await session.begin()
+            await session.begin(opening)
             if begun_by is not None:
                 response = await session.handle(begun_by)
         except BaseException:
@@ -104,6 +142,7 @@ class SessionHost:
         await session.sleep()
         del self._hosted[session.id]
         self._table.remove(session.id)
+        self._note_awake(session.id)
         with suppress(JournalError):
             journals.delete(session.feed.journal)
         await asyncio.to_thread(shutil.rmtree, session_folder(self.folder, session.id), ignore_errors=True)
@@ -116,8 +155,12 @@ class SessionHost:
         if row is None or not (user.is_admin or row.owner == user.name):
             raise ServiceError("unknown_run", f"there is no run `{run}`")
         if run not in self._hosted:
-            self._hosted[run] = HostedSession(row, self.programs.find(row.program), self._group, self._limits)
+            self._hosted[run] = self._make_session(row)
+            self._hosted[run].feed.restore(self._waiting.get(run, ()))
         return self._hosted[run]
+
+    def _make_session(self, row: SessionRow) -> HostedSession:
+        return HostedSession(row, self.programs.find(row.program), self._group, self._limits, self._note_awake)
 
     def all(self, user: User) -> list[HostedSession]:
         """The sessions that a user may see, newest first."""
@@ -147,10 +190,73 @@ class SessionHost:
             }
         return {**told, "started": row.created, **usage, "parent": row.parent or None, "hosted": True}
 
+    # ------------------------------------------------------------ sleeping and waking
+
+    def _note_awake(self, run: str) -> None:
+        if self._waiting.pop(run, None) is not None:
+            self._sleepers.remove(run)
+
+    def _note_asleep(self, session: HostedSession) -> None:
+        """Keep what a session waits for, so that it is known without waking it."""
+        requests = [dict(request) for request in session.feed.requests]
+        self._waiting[session.id] = requests
+        self._sleepers.put(session.id, requests)
+
+    async def put_to_sleep(self, idle_s: float) -> int:
+        """Have all sessions sleep that nobody has used for some seconds; gives how many do now."""
+        count = 0
+        for session in [session for session in self._hosted.values() if session.is_awake]:
+            is_waiting = session.state == "waiting"
+            if await session.sleep_if_unused(idle_s):
+                count += 1
+                if is_waiting:
+                    self._note_asleep(session)
+        return count
+
+    async def go_on(self) -> list[str]:
+        """Wake the sessions that were at work when their process ended; gives their runs.
+
+        Those of another process that goes on are left to it.
+        """
+        known = {program.name for program in self.programs if program.ready is not None}
+        rows = {row.run: row for row in self._table.all(None) if row.program in known and row.run not in self._waiting}
+        found = await asyncio.to_thread(find_unfinished, self.folder, list(rows))
+        return [run for run in found if await self._wake(rows[run])]
+
+    async def _wake(self, row: SessionRow) -> bool:
+        session = self._hosted.setdefault(row.run, self._make_session(row))
+        try:
+            await session.wake()
+        except KoiError as error:
+            session.feed.tell({"type": "session_failed", "error": error.message, "report": error.message})
+            return False
+        return True
+
     async def close(self) -> None:
-        """Put all sessions to sleep."""
-        awake = [session for session in self._hosted.values() if session.state != "asleep"]
+        """Put all sessions to sleep; what is under way in them goes on when the service is started again."""
+        awake = [session for session in self._hosted.values() if session.is_awake]
+        for session in awake:
+            if session.state == "paused":  # nobody but a person has it go on
+                self._note_asleep(session)
         await asyncio.gather(*(session.sleep() for session in awake))
+
+
+def new_run() -> str:
+    """An id that no run has."""
+    return os.urandom(6).hex()
+
+
+def last_entry(journal: Path) -> int:
+    """The number of the last entry of a journal that can be gone back to. Raises JournalError."""
+    return max((entry.n for entry in read(journal).entries if entry.kind not in (RunEnded.type, RESUMED)), default=0)
+
+
+async def _look_after(host: SessionHost, idle_s: float) -> None:
+    """Have sessions go on that were at work, and put those to sleep that nobody uses, until this is cancelled."""
+    await host.go_on()
+    while True:
+        await asyncio.sleep(min(idle_s, LOOK_S))
+        await host.put_to_sleep(idle_s)
 
 
 @asynccontextmanager
@@ -169,9 +275,11 @@ async def hosting(
         async with asyncio.TaskGroup() as group:
             accounts = Accounts(table, about, note=note)
             host = SessionHost(programs, folder, database, group, about, accounts)
+            watch = group.create_task(_look_after(host, about.limits.idle or IDLE_S))
             try:
                 yield host
             finally:
+                watch.cancel()
                 await host.close()
     finally:
         table.close()

@@ -3,36 +3,54 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from koi_lang.errors import KoiError
+from koi_lang.events import CallEnded
 from koi_lang.outcome import capture
 from koi_lang.program.error_report import message as message_of
 from koi_lang.rpc.dispatcher import Dispatcher, refusal
 from koi_lang.runtime.concurrency.cancellation import detached_context
 from koi_lang.runtime.journal.store import path_of
 from koi_lang.service.errors import ServiceError
-from koi_lang.service.feed import Feed
+from koi_lang.service.feed import EVENT, Feed
 from koi_lang.service.limits import HostLimits
 from koi_lang.service.programs import ServedProgram
 from koi_lang.service.store import SessionRow
 from koi_lang.sessions.client_host import Message
+from koi_lang.sessions.config import OpenRun
 from koi_lang.sessions.errors import SessionError
+from koi_lang.sessions.factory import SessionFactory
 from koi_lang.sessions.session import GRACE_S
 
 HostedState: TypeAlias = Literal["working", "waiting", "paused", "idle", "asleep", "failed"]
 # Commands that put another run in the place of that of the session.
 OF_OTHER_RUNS = ("new_session", "resume_session", "branch", "quit")
 ANSWERING = ("answer", "approve")
+# How long people have to answer; sessions that wait for them sleep.
+ANSWER_S = 30 * 86400.0
+# How many times as long as others a session that waits for somebody stays awake.
+WAITING = 4
+# How long a session that wakes has to ask again what it has asked before.
+ASK_AGAIN_S = 10.0
 SESSIONS = "sessions"
 FILES = "files"
+
+
+# What the run of a session goes on with; None for a new one.
+Opening: TypeAlias = Callable[[SessionFactory], OpenRun | None]
 
 
 def session_folder(folder: Path, run: str) -> Path:
     """Where a session has what belongs to it alone."""
     return folder / ".koi" / SESSIONS / run
+
+
+def _has(requests: Iterable[Message], id: Any) -> bool:
+    return any(request["id"] == id for request in requests)
 
 
 def _start_task(group: asyncio.TaskGroup, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
@@ -49,8 +67,16 @@ class HostedSession:
         used: when it was used last, in seconds of the loop's clock.
     """
 
-    def __init__(self, row: SessionRow, program: ServedProgram, group: asyncio.TaskGroup, limits: HostLimits) -> None:
-        self.row, self.program, self._group, self._limits = row, program, group, limits
+    def __init__(
+        self,
+        row: SessionRow,
+        program: ServedProgram,
+        group: asyncio.TaskGroup,
+        limits: HostLimits,
+        note_awake: Callable[[str], None],
+    ) -> None:
+        self.row, self.program, self._group = row, program, group
+        self._limits, self._note_awake = limits, note_awake
         self._folder = program.options.folder
         redact = program.options.key_lookup().redactor()
         self.feed = Feed(row.run, path_of(self._folder, row.run), redact, self._note_state)
@@ -59,6 +85,7 @@ class HostedSession:
         self._task: asyncio.Task[None] | None = None
         self._waking = asyncio.Lock()
         self._told_state: HostedState = "asleep"
+        self._handling, self._is_suspended, self._news = 0, False, asyncio.Event()
         self.used = asyncio.get_running_loop().time()
 
     @property
@@ -80,7 +107,7 @@ class HostedSession:
     def state(self) -> HostedState:
         """What goes on."""
         if self._dispatcher is None:
-            return "asleep"
+            return "waiting" if self.feed.requests else "asleep"
         session = self._dispatcher.session
         if not session.is_open:
             return "failed"
@@ -112,42 +139,73 @@ class HostedSession:
             help = "Begin, branch and delete runs by requests of their own."
             told = SessionError("unknown_command", f"`{message['type']}` is no command of a session here", help=help)
             return refusal(told, message)
+        self._handling += 1
         try:
             dispatcher = await self.wake()
+            if message.get("type") in ANSWERING:
+                await self._wait_until_asked(dispatcher, message.get("request"))
+            response = await dispatcher.handle(message, lambda response: None)
         except KoiError as error:
             return refusal(error, message)
-        response = await dispatcher.handle(message, lambda response: None)
+        finally:
+            self._handling -= 1
         if response.get("success") and message["type"] in ANSWERING:
             self.feed.settle(message["request"])
         self._note_state(response)
         return response
 
+    async def _wait_until_asked(self, dispatcher: Dispatcher, request: Any) -> None:
+        """Have a session that woke come to where it asks again what is answered now."""
+        client = dispatcher.session.client
+        with suppress(TimeoutError):
+            async with asyncio.timeout(ASK_AGAIN_S):
+                while _has(self.feed.requests, request) and not _has(client.requests, request):
+                    self._news.clear()
+                    await self._news.wait()
+
+    def _tell(self, message: Message) -> None:
+        """Pass on what the session tells; what ends only because it is to sleep is not over."""
+        if self._is_suspended:
+            return
+        self.used = asyncio.get_running_loop().time()
+        self.feed.tell(message)
+        self._news.set()
+        if message["type"] == EVENT and message["event"]["type"] == CallEnded.type and self._dispatcher is not None:
+            for request in self.feed.requests:
+                if not _has(self._dispatcher.session.client.requests, request["id"]):
+                    self.feed.settle(request["id"])
+
     # ------------------------------------------------------------ waking and sleeping
 
-    async def begin(self) -> None:
-        """Open the run of a new session. Raises KoiError."""
-        await self._open(is_new=True)
+    async def begin(self, opening: Opening = lambda factory: None) -> None:
+        """Open the run of a new session. Raises KoiError.
+
+        Args:
+            opening: for a branch, what it goes on with.
+        """
+        await self._open(opening)
 
     async def wake(self) -> Dispatcher:
         """Have it be where it was when it went to sleep. Raises KoiError."""
         async with self._waking:
             if self._dispatcher is None or not self._dispatcher.session.is_open:
                 await self.sleep()
-                await self._open(is_new=False)
+                await self._open(lambda factory: factory.open_recorded(self.id, None, False))
+                self._note_awake(self.id)
         assert self._dispatcher is not None, "it has been opened"
         return self._dispatcher
 
-    async def _open(self, *, is_new: bool) -> None:
+    async def _open(self, opening: Opening) -> None:
         await self._limits.slots.take(self)
         self.files.mkdir(parents=True, exist_ok=True)
-        self._over = asyncio.Event()
+        self._over, self._is_suspended = asyncio.Event(), False
         ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._task = _start_task(self._group, self._hold(ready, is_new=is_new))
+        self._task = _start_task(self._group, self._hold(ready, opening))
         await ready
 
-    async def _hold(self, ready: asyncio.Future[None], *, is_new: bool) -> None:
+    async def _hold(self, ready: asyncio.Future[None], opening: Opening) -> None:
         """Keep its run until it is to sleep; what breaks it breaks nothing else."""
-        error = (await capture(self._live(ready, is_new=is_new))).error
+        error = (await capture(self._live(ready, opening))).error
         self._dispatcher = None
         self._limits.slots.free(self)
         self._limits.accounts.forget(self.id)
@@ -155,24 +213,46 @@ class HostedSession:
             ready.set_exception(error if isinstance(error, KoiError) else KoiError(message_of(error)))
         self._note_state({})
 
-    async def _live(self, ready: asyncio.Future[None], *, is_new: bool) -> None:
+    async def _live(self, ready: asyncio.Future[None], opening: Opening) -> None:
         payer = self._limits.accounts.of_session(self.id, self.owner)
         factory = self.program.factory(self._note, self.id, self.files, self.feed.follow, payer)
-        dispatcher = Dispatcher(factory.served_config(), self.feed.tell)
-        async with dispatcher.session.open(None if is_new else factory.open_recorded(self.id, None, False)):
+        dispatcher = Dispatcher(factory.served_config(), self._tell, answer_s=ANSWER_S)
+        async with dispatcher.session.open(opening(factory)) as session:
             self._dispatcher = dispatcher
             ready.set_result(None)
             await self._over.wait()
-            await dispatcher.session.close(GRACE_S)
+            # What is under way is not over: it goes on when the session wakes.
+            self._is_suspended = session.call is not None
+            await (session.suspend() if self._is_suspended else session.close(GRACE_S))
 
     def _note(self, text: str) -> None:
         self.feed.tell({"type": "log", "text": text})
 
     async def sleep(self) -> None:
-        """End its run, with what is under way in it; the next command wakes it."""
+        """Close its journal and end its run; what is under way in it goes on when the next command wakes it."""
         self._over.set()
         if self._task is not None:
             await asyncio.wait([self._task])
+
+    async def sleep_if_unused(self, idle_s: float) -> bool:
+        """Have it sleep where nobody has used it for some seconds; gives whether it does now."""
+        async with self._waking:
+            if not self._is_unused(idle_s):
+                return False
+            await self.sleep()
+        return True
+
+    def _is_unused(self, idle_s: float) -> bool:
+        # Something else may go on beside a question, of which nothing is told for long.
+        patience = {"idle": idle_s, "waiting": WAITING * idle_s}.get(self.state)
+        if self._dispatcher is None or self._handling or patience is None:
+            return False
+        return asyncio.get_running_loop().time() - self.used >= patience
+
+    @property
+    def is_awake(self) -> bool:
+        """Whether it has a run in this process."""
+        return self._dispatcher is not None
 
     def require_quiet(self) -> None:
         """Raise ServiceError while it works."""

@@ -1,0 +1,38 @@
+"""The journals of a folder to the sessions that were at work when their process ended, so that they go on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from koi_lang.errors import JournalError
+from koi_lang.events import CallEnded, CallStarted
+from koi_lang.runtime.journal.reader import open_journal
+from koi_lang.runtime.journal.store import path_of
+from koi_lang.runtime.journal.summary import KIND_WITHIN, summarise
+
+# Within texts of an entry the quotes are escaped, so that only names of fields look like this.
+CALLS = re.compile(rb'"kind":"(%b|%b)"' % (CallStarted.type.encode(), CallEnded.type.encode()))
+
+
+def find_unfinished(folder: Path, runs: Iterable[str]) -> list[str]:
+    """The runs that neither go on nor have come to an end, and in which a call is under way."""
+    return [run for run in runs if _is_unfinished(path_of(folder, run))]
+
+
+def _is_unfinished(path: Path) -> bool:
+    try:
+        return summarise(path).state == "interrupted" and has_open_call(path)
+    except JournalError:  # one that cannot be read is looked at by who asks for it
+        return False
+
+
+def has_open_call(path: Path) -> bool:
+    """Whether the call that was begun last has not ended. Raises JournalError."""
+    is_open = False
+    with open_journal(path) as file:
+        for line in file:
+            found = CALLS.search(line, 0, KIND_WITHIN)
+            is_open = found[1] == CallStarted.type.encode() if found else is_open
+    return is_open

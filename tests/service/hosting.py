@@ -1,0 +1,66 @@
+"""A host of sessions in the process of a test, which puts it to sleep, wakes it and looks inside."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from koi_lang.service.host import SessionHost, hosting
+from koi_lang.service.hosted import HostedSession
+from koi_lang.service.programs import Programs
+from koi_lang.service.users import User
+from koi_lang.sessions.options import RunOptions
+
+ADMIN = User("admin", is_admin=True)
+LIMIT_S, WORDS = 30.0, ("serve", "http")
+Scenario = Callable[[SessionHost], Awaitable[Any]]
+
+
+def play(folder: Path, scenario: Scenario, *files: str, **options: Any) -> Any:
+    """What a scenario gives with a host in a folder; a further one with the same folder is a restart."""
+
+    async def run() -> Any:
+        programs = Programs(
+            [str(folder / file) for file in files], RunOptions(folder=folder, record=True, words=WORDS, **options)
+        )
+        async with asyncio.timeout(LIMIT_S), hosting(programs, folder) as host:
+            return await scenario(host)
+
+    return asyncio.run(run())
+
+
+async def begin(host: SessionHost, handler: str = "", **payload: Any) -> HostedSession:
+    """A session, with a call of a handler under way."""
+    command = {"type": "run_playbook", "name": handler, "args": payload} if handler else None
+    session, response = await host.start(ADMIN, "", command)
+    assert response["success"], response
+    return session
+
+
+async def data(session: HostedSession, type: str, **fields: Any) -> Any:
+    """The data of the response to a command that must be carried out."""
+    response = await session.handle({"type": type, **fields})
+    assert response["success"], response
+    return response.get("data")
+
+
+async def until(session: HostedSession, *states: str) -> None:
+    """Wait until a session is in one of some states."""
+    await until_told(session, lambda message: session.state in states)
+
+
+async def until_told(session: HostedSession, is_last: Callable[[bytes], bool]) -> None:
+    """Wait until a session tells something, or has told it; now and then, where it tells nothing, it is empty."""
+    reader = session.feed.subscribe(0)
+    async for told in reader.listen(0.05):
+        if is_last(b"" if told is None else told[1]):
+            break
+    reader.close()
+
+
+async def called(session: HostedSession, handler: str, **payload: Any) -> None:
+    """Have a handler called to its end."""
+    await data(session, "run_playbook", name=handler, args=payload)
+    await until(session, "idle")

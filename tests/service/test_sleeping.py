@@ -1,0 +1,169 @@
+"""Sessions that sleep: they wake as they were, wait asleep for answers, and go on after the end of their process."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from koi_lang.runtime.journal.reader import read
+from koi_lang.service.host import SessionHost
+from koi_lang.service.hosted import HostedSession
+from tests.service.hosting import ADMIN, begin, called, data, play, until, until_told
+
+PROGRAM = '''
+role Worker { can execute }
+agent Main : Worker {
+  state { count: number = 0 }
+  on add(args: { n: number }) { this.state.count += args.n; console.log(this.state.count) }
+  on talk(args: { message: string }) { playbook """Answer the person.""" }
+  on ask(args: Json) { playbook """Ask the person, then print the answer.""" }
+  on wait(args: Json) {
+    this.state.count += 7
+    console.log("begun")
+    await new Promise((done) => setTimeout(done, args.ms))
+    console.log("ended")
+  }
+}
+'''
+ANSWERS = """{
+  "Answer the person": [{"intent": "print", "message": "Hello"}, {"intent": "return", "data": 1}],
+  "Ask the person": [
+    {"id": "asked", "intent": "prompt_user", "question": "Which?", "options": ["red", "blue"]},
+    {"intent": "print", "message": "${asked.output.answer}"}, {"intent": "return", "data": 1}
+  ]
+}"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with the program and the answers of its model."""
+    (tmp_path / "main.koi").write_text(PROGRAM)
+    (tmp_path / "answers.json").write_text(ANSWERS)
+    return tmp_path
+
+
+def restart(folder: Path, scenario: Any) -> Any:
+    """What a scenario gives with a host of the program."""
+    return play(folder, scenario, "main.koi", answers=str(folder / "answers.json"))
+
+
+def printed(session: HostedSession) -> list[str]:
+    """What a session has printed so far, by its journal."""
+    return [str(entry.data["message"]) for entry in read(session.feed.journal).entries if entry.kind == "printed"]
+
+
+def test_a_session_wakes_as_it_was(folder: Path) -> None:
+    """State, what agents remember, plan mode and name are there again; nothing is asked or printed twice."""
+
+    async def scenario(host: SessionHost) -> None:
+        session = await begin(host)
+        await called(session, "Main.add", n=2)
+        await called(session, "Main.talk", message="hi")
+        await data(session, "set_plan_mode", on=True)
+        await data(session, "set_session_name", name="mine")
+        said = await data(session, "get_messages", agent="Main")
+        assert 1 == await host.put_to_sleep(0)
+        assert ("asleep", 0) == (session.state, await host.put_to_sleep(0))
+
+        assert (said, "mine") == (
+            await data(session, "get_messages", agent="Main"),
+            (await data(session, "get_state"))["session_name"],
+        )
+        await data(session, "set_plan_mode", on=False)
+        await called(session, "Main.add", n=3)
+        assert ["2", "Hello", "5"] == printed(session)
+
+    restart(folder, scenario)
+
+
+def test_a_session_that_is_used_stays_awake(folder: Path) -> None:
+    """Only who does nothing, or waits for somebody, is put to sleep, and only after its time."""
+
+    async def scenario(host: SessionHost) -> None:
+        working, idle = await begin(host, "Main.wait", ms=60_000), await begin(host)
+        assert 0 == await host.put_to_sleep(100)
+        assert 1 == await host.put_to_sleep(0)
+        assert ("working", "asleep") == (working.state, idle.state)
+        await data(working, "abort")
+
+    restart(folder, scenario)
+
+
+def test_a_question_waits_while_its_session_sleeps(folder: Path) -> None:
+    """It is listed without waking anybody, over a restart, too; its answer wakes the session, which goes on with it."""
+
+    async def ask(host: SessionHost) -> tuple[str, str]:
+        session = await begin(host, "Main.ask")
+        await until(session, "waiting")
+        assert 1 == await host.put_to_sleep(0)
+        assert (False, "waiting") == (session.is_awake, session.state)
+        return session.id, str(session.feed.requests[0]["id"])
+
+    async def answer(host: SessionHost) -> None:
+        assert [] == await host.go_on()
+        session = host.find(run, ADMIN)
+        assert (False, "Which?") == (session.is_awake, session.feed.requests[0]["question"])
+        wrong = await session.handle({"type": "answer", "request": "request-1", "answer": "red"})
+        assert "unknown_request" == wrong["error_code"]
+        await data(session, "answer", request=request, answer="blue")
+        await until(session, "idle")
+        assert (["blue"], []) == (printed(session), session.feed.requests)
+
+    run, request = restart(folder, ask)
+    restart(folder, answer)
+
+
+def test_what_is_under_way_goes_on_after_a_restart(folder: Path) -> None:
+    """A service that is ended has its sessions go on when it is started again, from where they were."""
+
+    async def scenario(host: SessionHost) -> str:
+        session = await begin(host)
+        await called(session, "Main.add", n=1)
+        await data(session, "run_playbook", name="Main.wait", args={"ms": 700})
+        await until_told(session, lambda message: b'"begun' in message)
+        return session.id
+
+    async def again(host: SessionHost) -> None:
+        session = host.find(run, ADMIN)
+        await until(session, "working", "idle")
+        await until(session, "idle")
+        await called(session, "Main.add", n=1)
+        assert ["1", "begun", "ended", "9"] == printed(session)
+
+    run = restart(folder, scenario)
+    restart(folder, again)
+
+
+def test_two_hosts_of_a_folder_do_not_both_wake_a_session(folder: Path) -> None:
+    """The second one is told that the session goes on elsewhere, and begins nothing."""
+
+    async def scenario(host: SessionHost) -> None:
+        session = await begin(host, "Main.wait", ms=60_000)
+
+        async def other(second: SessionHost) -> None:
+            assert [] == await second.go_on()
+            refused = await second.find(session.id, ADMIN).handle({"type": "get_state"})
+            assert "goes on" in refused["error"]
+
+        await asyncio.to_thread(restart, folder, other)
+        assert "working" == session.state
+        await data(session, "abort")
+
+    restart(folder, scenario)
+
+
+def test_messages_at_once_wake_a_session_once(folder: Path) -> None:
+    """Forty that come while it sleeps are carried out by one run, also where it is about to sleep again."""
+
+    async def scenario(host: SessionHost) -> None:
+        session = await begin(host)
+        await host.put_to_sleep(0)
+        states = [session.handle({"type": "get_state"}) for _ in range(40)]
+        answers = await asyncio.gather(*states, host.put_to_sleep(0), *states[:0])
+        assert [] == [answer for answer in answers[:40] if not answer["success"]]
+        assert 2 == sum(entry.kind in ("run_started", "resumed") for entry in read(session.feed.journal).entries)
+
+    restart(folder, scenario)
