@@ -179,9 +179,14 @@ async def get_entries(session: Session, since: int = 0, limit: int = MOST_ENTRIE
 @command()
 async def get_tree(session: Session) -> Any:
     """The runs that this session goes on from or that go on from it, each with the run and entry it branches off."""
-    headers = _headers(_journal(session))
-    family = sorted(_family(headers, session.run.id), key=lambda run: (headers[run].started, run))
-    return {"current": session.run.id, "runs": [_node(headers[run]) for run in family]}
+    return {"current": session.run.id, "runs": family_of(_journal(session), session.run.id)}
+
+
+def family_of(journal: Path, run: str) -> list[dict[str, Any]]:
+    """The runs that one goes on from or that go on from it, in their order, as `get_tree` gives them."""
+    headers = _headers(journal)
+    family = sorted(_family(headers, run), key=lambda each: (headers[each].started, each))
+    return [_node(headers[each]) for each in family]
 
 
 def _headers(journal: Path) -> dict[str, Header]:

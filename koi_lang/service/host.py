@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
+from weakref import WeakValueDictionary
 
 from koi_lang.errors import JournalError, KoiError
 from koi_lang.events import RunEnded
@@ -23,12 +24,13 @@ from koi_lang.service.accounts import Accounts
 from koi_lang.service.errors import ServiceError
 from koi_lang.service.hosted import FILES, HostedSession, Opening, session_folder
 from koi_lang.service.limits import HostLimits
+from koi_lang.service.idempotency import IdempotencyTable
 from koi_lang.service.programs import Programs
 from koi_lang.service.sleepers import SleeperTable
 from koi_lang.service.slots import SessionSlots
 from koi_lang.service.spending import SpendingTable
 from koi_lang.service.store import Database, SessionRow, SessionTable
-from koi_lang.service.unfinished import find_unfinished
+from koi_lang.service.unfinished import find_unfinished, has_call
 from koi_lang.service.users import User
 from koi_lang.sessions.client_host import Message
 from koi_lang.sessions.config import OpenRun
@@ -74,6 +76,7 @@ class SessionHost:
         self._hosted: dict[str, HostedSession] = {}
         self._sleepers = SleeperTable(database)
         self._waiting = self._sleepers.all()
+        self.keyed, self._locks = IdempotencyTable(database), WeakValueDictionary[tuple[str, str], asyncio.Lock]()
 
     # ------------------------------------------------------------ beginning
 
@@ -102,7 +105,7 @@ class SessionHost:
         return await self._begin(row, lambda factory: None, begun_by)
 
     async def branch(
-        self, session: HostedSession, user: User, back: BranchPoint | None, run: str = ""
+        self, session: HostedSession, user: User, back: BranchPoint | None, *, run: str = ""
     ) -> HostedSession:
         """Begin a session that goes on from an entry of another one, by default the last, with a copy of its files.
 
@@ -131,13 +134,13 @@ class SessionHost:
             if begun_by is not None:
                 response = await session.handle(begun_by)
         except BaseException:
-            await self._discard(session)
+            await self.discard(session)
             raise
         if not response["success"]:
-            await self._discard(session)
+            await self.discard(session)
         return session, response
 
-    async def _discard(self, session: HostedSession) -> None:
+    async def discard(self, session: HostedSession) -> None:
         """End a session and remove all that is kept of it."""
         await session.sleep()
         del self._hosted[session.id]
@@ -162,6 +165,30 @@ class SessionHost:
     def _make_session(self, row: SessionRow) -> HostedSession:
         return HostedSession(row, self.programs.find(row.program), self._group, self._limits, self._note_awake)
 
+    def may_see(self, run: str, user: User) -> bool:
+        """Whether there is such a session, and it is one of the user's."""
+        row = self._table.find(run)
+        return row is not None and (user.is_admin or row.owner == user.name)
+
+    def owners(self, user: User) -> dict[str, str]:
+        """Whose the runs are that a user may see, by their ids."""
+        return {row.run: row.owner for row in self._table.all(None if user.is_admin else user.name)}
+
+    def one_at_a_time(self, key: tuple[str, str]) -> asyncio.Lock:
+        """What keeps requests with the same key from being carried out at once."""
+        return self._locks.setdefault(key, asyncio.Lock())
+
+    async def find_begun(self, run: str, user: User) -> HostedSession | None:
+        """A session of which something was done before its process ended; nothing is left of one that did nothing."""
+        if not self.may_see(run, user):
+            return None
+        session = self.find(run, user)
+        with suppress(JournalError):
+            if session.is_awake or await asyncio.to_thread(has_call, session.feed.journal):
+                return session
+        await self.discard(session)
+        return None
+
     def all(self, user: User) -> list[HostedSession]:
         """The sessions that a user may see, newest first."""
         rows = self._table.all(None if user.is_admin else user.name)
@@ -172,7 +199,7 @@ class SessionHost:
         """Remove a session that does nothing. Raises ServiceError."""
         session = self.find(run, user)
         session.require_quiet()
-        await self._discard(session)
+        await self.discard(session)
 
     def describe(self, session: HostedSession) -> dict[str, Any]:
         """A session as it is listed."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from koi_lang.diagnostics import suggestion
 from koi_lang.errors import KoiError, UsageError
@@ -16,7 +17,7 @@ from koi_lang.runtime.budget.limits import BudgetAccount
 from koi_lang.runtime.journal.writer import Follow
 from koi_lang.service.errors import ServiceError
 from koi_lang.service.live.live_run import live_session
-from koi_lang.sessions.factory import SessionFactory
+from koi_lang.sessions.factory import ModelSelection, SessionFactory
 from koi_lang.sessions.message_targets import MessageTarget, targets
 from koi_lang.sessions.options import RunOptions
 from koi_lang.sessions.prepared import Prepared, prepare_program
@@ -63,6 +64,12 @@ class ServedProgram:
             return targets(self.agents())
         except UsageError:
             return []
+
+    async def models(self) -> list[dict[str, Any]]:
+        """The models of the providers that are connected."""
+        ready = self.require_ready()
+        choice = ModelSelection(ready.wanted, ready.folder, is_stood_in=ready.has_stand_in)
+        return await choice.available(refresh=False)
 
     def factory(
         self, note: Callable[[str], None], run: str, files: Path, follow: Follow, payer: BudgetAccount

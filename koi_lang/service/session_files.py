@@ -6,11 +6,11 @@ import asyncio
 import os
 import secrets
 import stat
-from collections.abc import AsyncIterable, AsyncIterator, Iterator
+from collections.abc import AsyncIterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from koi_lang.errors import AgentError, KoiError, PermissionDeniedError, reason
 from koi_lang.runtime.guards.code_files import as_systems_see
@@ -19,7 +19,6 @@ from koi_lang.system.open_folders import UNFOLLOWED, open_folder, open_inside
 
 # Bytes of one file, and of all files of a session; and how many of them are listed.
 MOST_IN_FILE, MOST_IN_FOLDER, MOST_LISTED = 100 << 20, 1 << 30, 10_000
-PIECE = 1 << 18
 LONGEST_PATH = 1000
 
 
@@ -63,9 +62,9 @@ class SessionFiles:
 
     async def list_all(self) -> list[SessionFile]:
         """The files, sorted by their paths; hidden ones, links and devices are left out."""
-        return await asyncio.to_thread(lambda: sorted(self._found(), key=lambda file: file.path)[:MOST_LISTED])
+        return await asyncio.to_thread(lambda: sorted(self._find_files(), key=lambda file: file.path)[:MOST_LISTED])
 
-    def _found(self) -> Iterator[SessionFile]:
+    def _find_files(self) -> Iterator[SessionFile]:
         if not self.root.is_dir():
             return
         for folder, inner, names, descriptor in os.fwalk(self.root, follow_symlinks=False):
@@ -77,22 +76,19 @@ class SessionFiles:
                         path = Path(folder, name).relative_to(self.root).as_posix()
                         yield SessionFile(path, about.st_size, about.st_mtime)
 
-    @contextmanager
-    def open(self, path: str) -> Iterator[tuple[SessionFile, AsyncIterator[bytes]]]:
-        """A file with its content in pieces, which are read as they are taken.
+    def open(self, path: str) -> tuple[SessionFile, BinaryIO]:
+        """A file with its content, which the caller closes.
 
         Raises:
             FileMissingError: there is none.
             KoiError: the path leads out of the folder, or to something hidden.
         """
-        descriptor = self._open_to_read(path, self._place(path))
-        try:
-            about = os.fstat(descriptor)
-            if not stat.S_ISREG(about.st_mode):
-                raise _missing_error(path)
-            yield SessionFile(path, about.st_size, about.st_mtime), _pieces(descriptor)
-        finally:
-            os.close(descriptor)
+        content = os.fdopen(self._open_to_read(path, self._place(path)), "rb", buffering=0)
+        about = os.fstat(content.fileno())
+        if not stat.S_ISREG(about.st_mode):
+            content.close()
+            raise _missing_error(path)
+        return SessionFile(path, about.st_size, about.st_mtime), content
 
     def _open_to_read(self, path: str, place: Path) -> int:
         try:
@@ -145,7 +141,7 @@ class SessionFiles:
 
     def _room(self) -> int:
         """Bytes that a further file may have."""
-        return max(0, min(self.most_in_file, self._most_in_folder - sum(file.size for file in self._found())))
+        return max(0, min(self.most_in_file, self._most_in_folder - sum(file.size for file in self._find_files())))
 
     def _too_large_error(self, path: str, room: int) -> FileTooLargeError:
         help = f"A file may have {self.most_in_file >> 20} MB, all of a session {self._most_in_folder >> 20} MB."
@@ -173,11 +169,6 @@ class SessionFiles:
         if place == self.root.resolve():
             raise _missing_error(path)
         return place
-
-
-async def _pieces(descriptor: int) -> AsyncIterator[bytes]:
-    while piece := await asyncio.to_thread(os.read, descriptor, PIECE):
-        yield piece
 
 
 def _write_all(file: int, content: bytes) -> None:

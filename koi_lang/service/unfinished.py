@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from koi_lang.errors import JournalError
@@ -30,9 +30,19 @@ def _is_unfinished(path: Path) -> bool:
 
 def has_open_call(path: Path) -> bool:
     """Whether the call that was begun last has not ended. Raises JournalError."""
-    is_open = False
+    kinds = list(_kinds(path))
+    return bool(kinds) and kinds[-1] == CallStarted.type.encode()
+
+
+def has_call(path: Path) -> bool:
+    """Whether a call was begun. Raises JournalError."""
+    return any(_kinds(path))
+
+
+def _kinds(path: Path) -> Iterator[bytes]:
+    """The kinds of the entries that begin and end calls."""
     with open_journal(path) as file:
         for line in file:
             found = CALLS.search(line, 0, KIND_WITHIN)
-            is_open = found[1] == CallStarted.type.encode() if found else is_open
-    return is_open
+            if found is not None:
+                yield found[1]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,14 +12,14 @@ from koi_lang.errors import KoiError
 from koi_lang.service.errors import ServiceError
 from koi_lang.sessions.client_host import Message
 from koi_lang.sessions.errors import SessionError
+from koi_lang.web.json_bodies import BadBodyError, object_in, read_body
 
-# Bytes of a body that is JSON: the images of a message take at most 18 MiB.
-LONGEST_BODY = 20 << 20
+TOO_LARGE = 413
 STATUSES: Mapping[str, int] = {
     **dict.fromkeys(("unknown_run", "unknown_program", "unknown_handler", "unknown_agent", "session_not_found"), 404),
     **dict.fromkeys(("agent_busy", "not_allowed_here", "nothing_to_continue", "unknown_request", "session_over"), 409),
     "limit_reached": 429,
-    **dict.fromkeys(("program_broken", "failed", "model_unavailable"), 503),
+    **dict.fromkeys(("program_broken", "model_unavailable"), 409),
 }
 
 
@@ -41,7 +40,9 @@ def error_answer(error: KoiError) -> JSONResponse:
     """The answer to a request that is not carried out."""
     code = error.code if isinstance(error, HttpError | ServiceError | SessionError) else "failed"
     status = error.status if isinstance(error, HttpError) else STATUSES.get(code, 400)
-    return JSONResponse({"code": code, "message": error.message, "help": error.help}, status)
+    # Whoever goes on sending what is too large is not listened to.
+    headers = {"Connection": "close"} if status == TOO_LARGE else None
+    return JSONResponse({"code": code, "message": error.message, "help": error.help}, status, headers)
 
 
 def refused_answer(response: Message) -> JSONResponse:
@@ -53,29 +54,12 @@ def refused_answer(response: Message) -> JSONResponse:
 
 async def body_of(request: Request) -> dict[str, Any]:
     """The object that a request brings; none is an empty one. Raises HttpError."""
-    body = await _read(request)
-    if not body:
-        return {}
-    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-        raise HttpError(415, "not_json", "the body is not JSON", help="Send Content-Type: application/json.")
     try:
-        content = json.loads(body, parse_constant=_refuse_constant)
-    except (ValueError, RecursionError) as error:
-        raise HttpError(400, "parse_error", "the body is no JSON", help="Send one object, in UTF-8.") from error
-    if not isinstance(content, dict):
-        raise HttpError(400, "parse_error", "the body is JSON, but no object", help="Send one object.")
+        body = await read_body(request.stream(), request.headers.get("content-length"))
+        content = object_in(body)
+    except BadBodyError as error:
+        code = "too_large" if error.status == 413 else "parse_error"
+        raise HttpError(error.status, code, error.message, help=error.help) from error
+    if body and request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        raise HttpError(415, "not_json", "the body is not JSON", help="Send Content-Type: application/json.")
     return content
-
-
-async def _read(request: Request) -> bytes:
-    pieces, size = [], 0
-    async for piece in request.stream():
-        size += len(piece)
-        if size > LONGEST_BODY:
-            raise HttpError(413, "too_large", f"the body is larger than {LONGEST_BODY >> 20} MB")
-        pieces.append(piece)
-    return b"".join(pieces)
-
-
-def _refuse_constant(name: str) -> Any:
-    raise ValueError(name)

@@ -97,7 +97,7 @@ SCHEMAS: Mapping[str, Schema] = {
     "Entries": object_of({"entries": list_of(_ENTRY), "last": COUNT, "more": YES_OR_NO}),
     "Tree": object_of({"current": TEXT, "runs": list_of(object_of({"run": TEXT}))}),
     "RunCost": object_of(_USAGE),
-    "Costs": object_of({"by": TEXT, "rows": list_of(object_of({"key": TEXT, **_USAGE}))}),
+    "Costs": object_of({"by": TEXT, "groups": list_of(object_of(_USAGE)), "total": object_of(_USAGE)}),
     "File": object_of({"path": TEXT, "bytes": COUNT}, changed=SECONDS),
     "Files": object_of({"files": list_of(reference("File"))}),
     "Response": object_of({"type": {"const": "response"}, "command": TEXT, "success": YES_OR_NO}),

@@ -19,7 +19,20 @@ from koi_lang.web.answers import HttpError, error_answer
 from koi_lang.web.gate import Gate
 from koi_lang.web.jobs import list_jobs, take_message
 from koi_lang.web.live import follow_run
+from koi_lang.web.operations import routes_of
 from koi_lang.web.pages import PageFiles
+from koi_lang.web.reports import describe_api, list_costs, list_models, show_audit
+from koi_lang.web.run_controls import (
+    answer_run,
+    approve_run,
+    branch_run,
+    cancel_run,
+    continue_run,
+    pause_run,
+    steer_run,
+)
+from koi_lang.web.run_files import delete_file, get_file, list_files, put_file
+from koi_lang.web.run_history import list_entries, show_cost, show_tree
 from koi_lang.web.runs import begin_run, delete_run, list_runs, send_command, show_run
 from koi_lang.web.service_info import log_in, tell_health, tell_programs, tell_status
 from koi_lang.web.web_socket import talk_with_run
@@ -27,19 +40,41 @@ from koi_lang.web.web_socket import talk_with_run
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
+# What carries out the operations of the table, by their names.
+ENDPOINTS = {
+    "health": tell_health,
+    "login": log_in,
+    "status": tell_status,
+    "program": tell_programs,
+    "startRun": begin_run,
+    "listRuns": list_runs,
+    "getRun": show_run,
+    "deleteRun": delete_run,
+    "cancelRun": cancel_run,
+    "pauseRun": pause_run,
+    "continueRun": continue_run,
+    "steerRun": steer_run,
+    "approveRun": approve_run,
+    "answerRun": answer_run,
+    "branchRun": branch_run,
+    "listEntries": list_entries,
+    "getTree": show_tree,
+    "getRunCost": show_cost,
+    "listFiles": list_files,
+    "getFile": get_file,
+    "putFile": put_file,
+    "deleteFile": delete_file,
+    "events": follow_run,
+    "command": send_command,
+    "listJobs": list_jobs,
+    "listCosts": list_costs,
+    "listModels": list_models,
+    "getAudit": show_audit,
+    "openapi": describe_api,
+}
 ROUTES = (
-    Route("/api/health", tell_health),
-    Route("/api/login", log_in, methods=["POST"]),
-    Route("/api/status", tell_status),
-    Route("/api/program", tell_programs),
-    Route("/api/runs", list_runs),
-    Route("/api/runs", begin_run, methods=["POST"]),
-    Route("/api/runs/{id}", show_run),
-    Route("/api/runs/{id}", delete_run, methods=["DELETE"]),
-    Route("/api/runs/{id}/events", follow_run),
+    *routes_of(ENDPOINTS),
     WebSocketRoute("/api/runs/{id}/ws", talk_with_run),
-    Route("/api/command", send_command, methods=["POST"]),
-    Route("/api/jobs", list_jobs),
     Route("/hooks/{path:path}", take_message, methods=["POST"]),
 )
 

@@ -13,7 +13,7 @@ from starlette.responses import Response, StreamingResponse
 from koi_lang.service.feed import UNREAD
 from koi_lang.service.hosted import HostedSession
 from koi_lang.web.answers import HttpError
-from koi_lang.web.runs import session_of
+from koi_lang.web.request_context import session_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
+
+from starlette.routing import Route
 
 from koi_lang.web.api_schemas import COUNT, TEXT, Schema, closed_object, object_of, reference
-
-if TYPE_CHECKING:
-    from starlette.routing import Route
 
 Method = Literal["GET", "POST", "PUT", "DELETE"]
 # Where the paths of the table begin.
@@ -70,7 +69,7 @@ _LISTED = (
     QueryField("user", "whose; of others for admins only", TEXT),
     QueryField("before", "`next` of the page before", TEXT),
 )
-_BY = QueryField("by", "what costs are put together by", {"enum": ["day", "model", "user", "program"]})
+_BY = QueryField("by", "what costs are put together by", {"enum": ["day", "model", "user", "program", "agent"]})
 _STEERED = closed_object({"message": {**TEXT, "minLength": 1}}, agent=TEXT, images=_IMAGES)
 _APPROVED = closed_object({"request": TEXT, "decision": {"enum": ["yes", "always", "no"]}}, reason=TEXT)
 _ANSWERED = closed_object({"request": TEXT, "answer": TEXT})
@@ -86,7 +85,8 @@ OPERATIONS: tuple[ApiOperation, ...] = (
     ApiOperation("startRun", "POST", "/runs", "Start a run", "Started", START, (_KEY,), 202),
     ApiOperation("listRuns", "GET", "/runs", "The runs, newest first", "Runs", None, (*_LISTED, _LIMIT)),
     ApiOperation("getRun", "GET", "/runs/{id}", "A run", "RunDetails"),
-    ApiOperation("deleteRun", "DELETE", "/runs/{id}", "Remove a run, its journal and its files", "Ok"),
+    ApiOperation("deleteRun", "DELETE", "/runs/{id}", "Remove a run, its journal and its files", None,
+                 status=204),
     ApiOperation("cancelRun", "POST", "/runs/{id}/cancel", "End what is under way, with all it started", "Ok"),
     ApiOperation("pauseRun", "POST", "/runs/{id}/pause", "Have the next request to a model wait", "Ok"),
     ApiOperation("continueRun", "POST", "/runs/{id}/continue", "End a pause", "Ok"),
@@ -103,7 +103,7 @@ OPERATIONS: tuple[ApiOperation, ...] = (
     ApiOperation("getFile", "GET", "/runs/{id}/files/{path}", "A file", {}, media=BYTES),
     ApiOperation("putFile", "PUT", "/runs/{id}/files/{path}", "Write a file", "File", {}, status=201,
                  takes_media=BYTES),
-    ApiOperation("deleteFile", "DELETE", "/runs/{id}/files/{path}", "Remove a file", "Ok"),
+    ApiOperation("deleteFile", "DELETE", "/runs/{id}/files/{path}", "Remove a file", None, status=204),
     ApiOperation("events", "GET", "/runs/{id}/events", "What happens, live, as server-sent events", TEXT, None,
                  (_SINCE, QueryField("Last-Event-ID", "`id` of the last event that is known", TEXT)), media=STREAM),
     ApiOperation("command", "POST", "/command", "A command of `koi rpc`, for a run", "Response", _COMMAND),
@@ -116,11 +116,8 @@ OPERATIONS: tuple[ApiOperation, ...] = (
 
 
 def routes_of(endpoints: Mapping[str, Callable[..., Any]]) -> list[Route]:
-    """The routes of an app whose endpoints are called like the operations; those it does not have are left out."""
-    from starlette.routing import Route
-
+    """The routes of an app whose endpoints are called like the operations; each must have one."""
     return [
         Route(API + each.path.replace("{path}", "{path:path}"), endpoints[each.name], methods=[each.method])
         for each in OPERATIONS
-        if each.name in endpoints
     ]

@@ -4,33 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from starlette.requests import HTTPConnection, Request
+from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from koi_lang.service.host import SessionHost
-from koi_lang.service.hosted import HostedSession
-from koi_lang.service.users import User
 from koi_lang.sessions.errors import SessionError
 from koi_lang.web.answers import HttpError, body_of, refused_answer
+from koi_lang.web.idempotency import answer_once
+from koi_lang.web.request_context import host_of, session_of, started_answer, user_of
 
 BEGUN = ("program", "handler", "payload", "message", "images")
-
-
-def host_of(request: HTTPConnection) -> SessionHost:
-    """The host of the service."""
-    host: SessionHost = request.app.state.host
-    return host
-
-
-def user_of(request: HTTPConnection) -> User:
-    """Who asks."""
-    user: User = request.state.user
-    return user
-
-
-def session_of(request: HTTPConnection) -> HostedSession:
-    """The session that the path names. Raises ServiceError."""
-    return host_of(request).find(request.path_params["id"], user_of(request))
 
 
 async def begin_run(request: Request) -> Response:
@@ -39,13 +21,13 @@ async def begin_run(request: Request) -> Response:
     unknown = next((name for name in body if name not in BEGUN), None)
     if unknown is not None:
         raise HttpError(400, "invalid_request", f"there is no field `{unknown}`", help=f"Send {', '.join(BEGUN)}.")
-    host = host_of(request)
-    session, response = await host.start(user_of(request), body.get("program", ""), _command(body), _title(body))
-    if not response["success"]:
-        return refused_answer(response)
-    told = host.describe(session)
-    call = (response.get("data") or {}).get("call")
-    return JSONResponse({**told, "call": call}, 202)
+    host, user = host_of(request), user_of(request)
+
+    async def begin(run: str) -> Response:
+        session, response = await host.start(user, body.get("program", ""), _command(body), _title(body), run=run)
+        return started_answer(host, session, response) if response["success"] else refused_answer(response)
+
+    return await answer_once(request, body, begin)
 
 
 def _command(body: dict[str, Any]) -> dict[str, Any] | None:

@@ -13,7 +13,7 @@ from koi_lang.service.programs import ServedProgram
 from koi_lang.version import __version__
 from koi_lang.web.answers import HttpError, body_of
 from koi_lang.web.gate import COOKIE
-from koi_lang.web.runs import host_of, user_of
+from koi_lang.web.request_context import host_of, user_of
 
 
 async def tell_health(request: Request) -> Response:
@@ -32,10 +32,11 @@ async def tell_status(request: Request) -> Response:
 
 async def tell_programs(request: Request) -> Response:
     """The programs, with their agents and what these take."""
-    return JSONResponse({"programs": [_program_fields(program) for program in host_of(request).programs]})
+    return JSONResponse({"programs": [program_fields(program) for program in host_of(request).programs]})
 
 
-def _program_fields(program: ServedProgram) -> dict[str, Any]:
+def program_fields(program: ServedProgram) -> dict[str, Any]:
+    """A program as `GET /program` gives it."""
     if program.ready is None:
         told = "" if program.error is None else program.error.message
         return {"name": program.name, "path": program.file, "ok": False, "error": told, "agents": [], "chat": []}

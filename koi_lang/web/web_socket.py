@@ -15,7 +15,7 @@ from koi_lang.service.feed import UNREAD, Subscription
 from koi_lang.service.hosted import HostedSession
 from koi_lang.sessions.errors import SessionError
 from koi_lang.web.live import PING_S, encode, position_of
-from koi_lang.web.runs import session_of
+from koi_lang.web.request_context import session_of
 
 # Codes with which a connection is closed: https://www.rfc-editor.org/rfc/rfc6455#section-7.4
 GOING_AWAY, TRY_LATER, REFUSED = 1001, 1013, 4004

@@ -27,11 +27,8 @@ def write(files: SessionFiles, path: str, *content: bytes, size: int | None = No
 def read(files: SessionFiles, path: str) -> bytes:
     """The content of a file."""
 
-    async def take() -> bytes:
-        with files.open(path) as (_, content):
-            return b"".join([piece async for piece in content])
-
-    return asyncio.run(take())
+    with files.open(path)[1] as content:
+        return content.read()
 
 
 def names(files: SessionFiles) -> list[str]:

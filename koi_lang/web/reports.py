@@ -1,0 +1,77 @@
+"""What a service can tell beyond single runs: costs, models, what programs may do, and its own description."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, get_args
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from koi_lang.runtime.journal.cost_tables import By, CostTable, tabulate_costs
+from koi_lang.runtime.journal.run_costs import RunCosts, open_costs
+from koi_lang.service.programs import ServedProgram
+from koi_lang.service.users import User
+from koi_lang.sessions.audit import audit
+from koi_lang.version import __version__
+from koi_lang.web.answers import HttpError
+from koi_lang.web.openapi import document_of, to_text
+from koi_lang.web.request_context import host_of, user_of
+from koi_lang.web.service_info import program_fields
+
+GROUPINGS: tuple[By, ...] = get_args(By)
+
+
+async def list_costs(request: Request) -> Response:
+    """What models took, in groups: of all runs for an admin, else of one's own."""
+    by = request.query_params.get("by", "day")
+    if by not in GROUPINGS:
+        raise HttpError(400, "invalid_request", "`by` is no such word", help=f"Write one of {', '.join(GROUPINGS)}.")
+    table = await asyncio.to_thread(_tabulate, request, by, host_of(request).owners(user_of(request)))
+    return JSONResponse(table.as_data())
+
+
+def _tabulate(request: Request, by: By, owners: dict[str, str]) -> CostTable:
+    costs = open_costs(host_of(request).folder).look().values()
+    own = [each for each in costs if isinstance(each, RunCosts) and each.run in owners]
+    return tabulate_costs(own, by, owners=owners)
+
+
+async def list_models(request: Request) -> Response:
+    """The models of the providers that are connected."""
+    host, found = host_of(request), dict[str, dict[str, Any]]()
+    for program in host.programs:
+        if program.ready is not None:
+            found |= {model["model"]: model for model in await program.models()}
+    return JSONResponse({"models": list(found.values())})
+
+
+async def show_audit(request: Request) -> Response:
+    """What models may do on behalf of the agents of each program; for admins."""
+    _require_admin(user_of(request))
+    served = [program for program in host_of(request).programs if program.ready is not None]
+    audited = [await asyncio.to_thread(_audit, program) for program in served]
+    return JSONResponse({"programs": audited})
+
+
+def _audit(program: ServedProgram) -> dict[str, Any]:
+    options = program.options
+    agents = audit(
+        program.file,
+        limits=options.limits_here,
+        allow=options.allowed_here,
+        restrictions=options.restrictions_here,
+        use_installed=not options.no_extensions,
+    )
+    return {"name": program.name, "agents": agents}
+
+
+def _require_admin(user: User) -> None:
+    if not user.is_admin:
+        raise HttpError(403, "admins_only", "only an admin is told that")
+
+
+async def describe_api(request: Request) -> Response:
+    """The OpenAPI document of the API."""
+    programs = [program_fields(program) for program in host_of(request).programs]
+    return Response(to_text(document_of(programs, __version__)), media_type="application/json")

@@ -1,0 +1,34 @@
+"""What a request is about: who asks, the host of the service, the session that its path names."""
+
+from __future__ import annotations
+
+from starlette.requests import HTTPConnection
+from starlette.responses import JSONResponse, Response
+
+from koi_lang.service.host import SessionHost
+from koi_lang.service.hosted import HostedSession
+from koi_lang.service.users import User
+from koi_lang.sessions.client_host import Message
+
+
+def host_of(request: HTTPConnection) -> SessionHost:
+    """The host of the service."""
+    host: SessionHost = request.app.state.host
+    return host
+
+
+def user_of(request: HTTPConnection) -> User:
+    """Who asks."""
+    user: User = request.state.user
+    return user
+
+
+def session_of(request: HTTPConnection) -> HostedSession:
+    """The session that the path names. Raises ServiceError."""
+    return host_of(request).find(request.path_params["id"], user_of(request))
+
+
+def started_answer(host: SessionHost, session: HostedSession, response: Message) -> Response:
+    """The answer to a request that has begun a session, given the response to the command that it was begun by."""
+    call = (response.get("data") or {}).get("call")
+    return JSONResponse({**host.describe(session), "call": call}, 202)

@@ -1,0 +1,100 @@
+"""What people do to a run over HTTP: end it, hold it, talk to it, answer it, branch it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from koi_lang.service.hosted import HostedSession
+from koi_lang.sessions.earlier_session import BranchPoint
+from koi_lang.web.answers import HttpError, body_of, refused_answer
+from koi_lang.web.idempotency import answer_once
+from koi_lang.web.request_context import host_of, session_of, started_answer, user_of
+
+MESSAGE, BRANCHED = ("message", "agent", "images"), ("at", "answer", "message")
+
+
+async def cancel_run(request: Request) -> Response:
+    """End what is under way in a run, with all that it started; one that sleeps and waits for nobody stays asleep."""
+    session = session_of(request)
+    await _body_with(request)
+    if not session.is_awake and not session.feed.requests:
+        return JSONResponse({"aborted": False, "queued": []})
+    return await _answer_command(session, "abort")
+
+
+async def pause_run(request: Request) -> Response:
+    """Have the next request of a run to a model wait."""
+    await _body_with(request)
+    return await _answer_command(session_of(request), "pause")
+
+
+async def continue_run(request: Request) -> Response:
+    """End a pause."""
+    await _body_with(request)
+    return await _answer_command(session_of(request), "continue")
+
+
+async def steer_run(request: Request) -> Response:
+    """Say something that is heard before a model is asked next."""
+    return await _answer_command(session_of(request), "steer", await _body_with(request, *MESSAGE))
+
+
+async def approve_run(request: Request) -> Response:
+    """Answer a request for permission."""
+    body = await _body_with(request, "request", "decision", "reason")
+    return await _answer_command(session_of(request), "approve", body)
+
+
+async def answer_run(request: Request) -> Response:
+    """Answer a question."""
+    return await _answer_command(session_of(request), "answer", await _body_with(request, "request", "answer"))
+
+
+async def branch_run(request: Request) -> Response:
+    """Begin a run that goes on from an entry of another one; with an answer, that stands in place of the one there."""
+    session, host, body = session_of(request), host_of(request), await _body_with(request, *BRANCHED)
+    back = _branch_point(body)
+
+    async def begin(run: str) -> Response:
+        branch = await host.branch(session, user_of(request), back, run=run)
+        response: Mapping[str, Any] = {}
+        if "message" in body:
+            response = await branch.handle({"type": "prompt", "message": body["message"]})
+            if not response["success"]:
+                await host.discard(branch)
+                return refused_answer(response)
+        return started_answer(host, branch, response)
+
+    return await answer_once(request, {"branch": session.id, **body}, begin)
+
+
+def _branch_point(body: Mapping[str, Any]) -> BranchPoint | None:
+    """Where a branch begins; None for the last entry. Raises HttpError."""
+    at, answer = body.get("at"), body.get("answer")
+    if at is None and answer is None:
+        return None
+    if type(at) is not int or at < 1:
+        raise HttpError(400, "invalid_request", "`at` is no number of an entry", help="Take `n` of an entry.")
+    if answer is not None and not isinstance(answer, str):
+        raise HttpError(400, "invalid_request", "`answer` is no text")
+    return BranchPoint(at, answer)
+
+
+async def _body_with(request: Request, *fields: str) -> dict[str, Any]:
+    """The object that a request brings. Raises HttpError for a field that is not known."""
+    body = await body_of(request)
+    unknown = next((name for name in body if name not in fields), None)
+    if unknown is not None:
+        help = f"Send {', '.join(fields)}." if fields else "Send none."
+        raise HttpError(400, "invalid_request", f"there is no field `{unknown}`", help=help)
+    return body
+
+
+async def _answer_command(session: HostedSession, type: str, fields: Mapping[str, Any] | None = None) -> Response:
+    """The answer to a request that is a command of `koi rpc`."""
+    response = await session.handle({**(fields or {}), "type": type})
+    return JSONResponse(response.get("data") or {}) if response["success"] else refused_answer(response)

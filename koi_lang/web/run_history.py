@@ -1,0 +1,55 @@
+"""What is recorded of a run over HTTP: its entries, the runs around it, what it took."""
+
+from __future__ import annotations
+
+import asyncio
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from koi_lang.rpc.queries import family_of
+from koi_lang.runtime.journal.reader import lines
+from koi_lang.runtime.journal.summary import summarise
+from koi_lang.web.answers import HttpError
+from koi_lang.web.live import position_of
+from koi_lang.web.request_context import host_of, session_of, user_of
+
+USUAL, MOST = 500, 1000
+
+
+async def list_entries(request: Request) -> Response:
+    """Entries of the journal behind one."""
+    session, since, limit = session_of(request), position_of(request), limit_of(request, USUAL, MOST)
+    entries = await asyncio.to_thread(_entries_behind, session.feed.journal, since, limit + 1)
+    shown = entries[:limit]
+    last = shown[-1]["n"] if shown else since
+    return JSONResponse({"entries": shown, "last": last, "more": len(entries) > limit})
+
+
+def _entries_behind(journal: Path, since: int, count: int) -> list[dict[str, Any]]:
+    found = (line.entry for line in lines(journal) if line.entry is not None and line.entry.n > since)
+    return [entry.as_data() for entry in islice(found, count)]
+
+
+def limit_of(request: Request, usual: int, most: int) -> int:
+    """How many are wanted at most. Raises HttpError."""
+    given = request.query_params.get("limit", str(usual))
+    if not given.isascii() or not given.isdecimal() or len(given) > 9 or not 0 < int(given) <= most:
+        raise HttpError(400, "invalid_request", "`limit` is no such number", help=f"Write one from 1 to {most}.")
+    return int(given)
+
+
+async def show_tree(request: Request) -> Response:
+    """The runs that a run goes on from or that go on from it, as far as the user may see them."""
+    session, host, user = session_of(request), host_of(request), user_of(request)
+    family = await asyncio.to_thread(family_of, session.feed.journal, session.id)
+    return JSONResponse({"current": session.id, "runs": [each for each in family if host.may_see(each["run"], user)]})
+
+
+async def show_cost(request: Request) -> Response:
+    """What the models of a run took."""
+    summary = await asyncio.to_thread(summarise, session_of(request).feed.journal)
+    return JSONResponse(summary.totals.as_data())
