@@ -205,7 +205,7 @@ class SessionHost:
         """A session as it is listed."""
         row = session.row
         told = {"id": row.run, "program": row.program, "owner": row.owner, "state": session.state, "title": row.title}
-        usage: dict[str, Any] = {"updated": row.created, "requests": 0, "tokens": 0, "usd": None}
+        usage: dict[str, Any] = {"updated": row.created, "requests": 0, "tokens": 0, "usd": None, "entries": 0}
         with suppress(JournalError):
             summary = summarise(session.feed.journal)
             totals = summary.totals
@@ -214,6 +214,7 @@ class SessionHost:
                 "requests": totals.requests,
                 "tokens": totals.tokens,
                 "usd": totals.usd,
+                "entries": summary.entries,
             }
         return {**told, "started": row.created, **usage, "parent": row.parent or None, "hosted": True}
 

@@ -254,6 +254,17 @@ class HostedSession:
         """Whether it has a run in this process."""
         return self._dispatcher is not None
 
+    def describe_call(self) -> dict[str, Any]:
+        """The call that is under way, and what was called last with which payload; nothing is known while it sleeps."""
+        session = None if self._dispatcher is None else self._dispatcher.session
+        call = None if session is None else session.call
+        agent, event, payload = (session.last if session is not None else None) or (None, "", None)
+        return {
+            "call": None if call is None else {"call": call.id, "name": call.name},
+            "handler": None if agent is None else f"{agent.about.name}.{event}",
+            "input": payload,
+        }
+
     def require_quiet(self) -> None:
         """Raise ServiceError while it works."""
         if self.state not in ("idle", "asleep", "failed"):

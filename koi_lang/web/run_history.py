@@ -13,8 +13,8 @@ from starlette.responses import JSONResponse, Response
 from koi_lang.rpc.queries import family_of
 from koi_lang.runtime.journal.reader import lines
 from koi_lang.runtime.journal.summary import summarise
-from koi_lang.web.answers import HttpError
 from koi_lang.web.live import position_of
+from koi_lang.web.query import limit_of
 from koi_lang.web.request_context import host_of, session_of, user_of
 
 USUAL, MOST = 500, 1000
@@ -32,14 +32,6 @@ async def list_entries(request: Request) -> Response:
 def _entries_behind(journal: Path, since: int, count: int) -> list[dict[str, Any]]:
     found = (line.entry for line in lines(journal) if line.entry is not None and line.entry.n > since)
     return [entry.as_data() for entry in islice(found, count)]
-
-
-def limit_of(request: Request, usual: int, most: int) -> int:
-    """How many are wanted at most. Raises HttpError."""
-    given = request.query_params.get("limit", str(usual))
-    if not given.isascii() or not given.isdecimal() or len(given) > 9 or not 0 < int(given) <= most:
-        raise HttpError(400, "invalid_request", "`limit` is no such number", help=f"Write one from 1 to {most}.")
-    return int(given)
 
 
 async def show_tree(request: Request) -> Response:

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from itertools import islice
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from koi_lang.service.hosted import HostedSession
 from koi_lang.sessions.errors import SessionError
 from koi_lang.web.answers import HttpError, body_of, refused_answer
 from koi_lang.web.idempotency import answer_once
+from koi_lang.web.query import limit_of
 from koi_lang.web.request_context import host_of, session_of, started_answer, user_of
 
+# Runs on a page, and milliseconds since the epoch that no run is later than.
+USUAL, MOST = 50, 1000
+LATEST = 10**15 - 1
 BEGUN = ("program", "handler", "payload", "message", "images")
 
 
@@ -46,15 +53,32 @@ def _title(body: dict[str, Any]) -> str:
 
 
 async def list_runs(request: Request) -> Response:
-    """The runs that the user may see."""
-    host = host_of(request)
-    return JSONResponse({"runs": [host.describe(each) for each in host.all(user_of(request))], "next": None})
+    """A page of the runs that the user may see, newest first."""
+    host, limit, asked = host_of(request), limit_of(request, USUAL, MOST), request.query_params
+    before = asked.get("before")
+    wanted = (session for session in host.all(user_of(request)) if _is_wanted(session, asked))
+    behind = (session for session in wanted if before is None or _place(session) > before)
+    page = list(islice(behind, limit + 1))
+    further = _place(page[limit - 1]) if len(page) > limit else None
+    return JSONResponse({"runs": [host.describe(each) for each in page[:limit]], "next": further})
+
+
+def _is_wanted(session: HostedSession, asked: Mapping[str, str]) -> bool:
+    known = {"program": session.row.program, "user": session.owner, "state": session.state}
+    return all(asked.get(name, value) == value for name, value in known.items())
+
+
+def _place(session: HostedSession) -> str:
+    """What tells where a session stands in the list; texts in the order of the list."""
+    return f"{LATEST - int(session.row.created * 1000):015}-{session.id}"
 
 
 async def show_run(request: Request) -> Response:
     """One run."""
     session = session_of(request)
-    return JSONResponse({**host_of(request).describe(session), "open": session.feed.requests})
+    return JSONResponse(
+        {**host_of(request).describe(session), "open": session.feed.requests, **session.describe_call()}
+    )
 
 
 async def delete_run(request: Request) -> Response:

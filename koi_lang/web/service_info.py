@@ -15,6 +15,9 @@ from koi_lang.web.answers import HttpError, body_of
 from koi_lang.web.gate import COOKIE
 from koi_lang.web.request_context import host_of, user_of
 
+# States of sessions that are counted also where there are none.
+COUNTED = ("working", "idle", "asleep")
+
 
 async def tell_health(request: Request) -> Response:
     """Whether the service answers."""
@@ -27,7 +30,7 @@ async def tell_status(request: Request) -> Response:
     states = Counter(session.state for session in host.all(user))
     programs = [program.name for program in host.programs]
     told = {"version": __version__, "user": user.name, "admin": user.is_admin}
-    return JSONResponse({**told, "sessions": dict(states), "programs": programs})
+    return JSONResponse({**told, "sessions": {**dict.fromkeys(COUNTED, 0), **states}, "programs": programs})
 
 
 async def tell_programs(request: Request) -> Response:

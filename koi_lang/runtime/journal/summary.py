@@ -41,12 +41,14 @@ class RunSummary:
     Attributes:
         seconds: from its start to its last entry.
         totals: what its models took.
+        entries: number of its last entry.
     """
 
     header: Header
     state: State = "interrupted"
     seconds: float = 0.0
     totals: UsageTotals = field(default_factory=UsageTotals)
+    entries: int = 0
 
     def as_data(self, run: str) -> dict[str, Any]:
         """The JSON form; `usd` is null where prices are not known.
@@ -71,6 +73,7 @@ class RunSummary:
     def add(self, entry: JournalEntry) -> None:
         """Count an entry."""
         self.seconds = max(self.seconds, entry.ts - self.header.started)
+        self.entries = max(self.entries, entry.n)
         totals = UsageTotals.of_data(entry.data.get(TOTALS))
         if totals is None:
             self.totals.add_entry(entry)
