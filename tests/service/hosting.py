@@ -18,17 +18,17 @@ LIMIT_S, WORDS = 30.0, ("serve", "http")
 Scenario = Callable[[SessionHost], Awaitable[Any]]
 
 
-def play(folder: Path, scenario: Scenario, *files: str, **options: Any) -> Any:
+async def hosted_in(folder: Path, scenario: Scenario, *files: str, **options: Any) -> Any:
     """What a scenario gives with a host in a folder; a further one with the same folder is a restart."""
+    own = RunOptions(folder=folder, record=True, words=WORDS, **options)
+    programs = Programs([str(folder / file) for file in files], own)
+    async with asyncio.timeout(LIMIT_S), hosting(programs, folder) as host:
+        return await scenario(host)
 
-    async def run() -> Any:
-        programs = Programs(
-            [str(folder / file) for file in files], RunOptions(folder=folder, record=True, words=WORDS, **options)
-        )
-        async with asyncio.timeout(LIMIT_S), hosting(programs, folder) as host:
-            return await scenario(host)
 
-    return asyncio.run(run())
+def play(folder: Path, scenario: Scenario, *files: str, **options: Any) -> Any:
+    """The same from outside of a loop."""
+    return asyncio.run(hosted_in(folder, scenario, *files, **options))
 
 
 async def begin(host: SessionHost, handler: str = "", **payload: Any) -> HostedSession:
