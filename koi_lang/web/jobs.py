@@ -12,7 +12,7 @@ from koi_lang.service.job_service import JobService
 from koi_lang.service.served_jobs import ServedJob
 from koi_lang.web.answers import HttpError
 from koi_lang.web.json_bodies import BadBodyError, object_in, read_body
-from koi_lang.web.runs import user_of
+from koi_lang.web.request_context import user_of
 
 # Bytes of a message.
 LONGEST_MESSAGE = 5 << 20
