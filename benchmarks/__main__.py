@@ -23,6 +23,7 @@ from benchmarks import (
     registry,
     searching,
     sending,
+    services,
     starting,
     talking,
     workspace,
@@ -47,6 +48,7 @@ SUBJECTS = {
     "editors": editors,
     "searching": searching,
     "debugging": debugging,
+    "services": services,
 }
 COLUMNS = f"{'figure':44} {'target':>16} {'median':>15}   {'spread':<23} verdict"
 

@@ -23,8 +23,8 @@ from koi_lang.runtime.journal.summary import summarise
 from koi_lang.service.accounts import Accounts
 from koi_lang.service.errors import ServiceError
 from koi_lang.service.hosted import FILES, HostedSession, Opening, session_folder
-from koi_lang.service.limits import HostLimits
 from koi_lang.service.idempotency import IdempotencyTable
+from koi_lang.service.limits import HostLimits
 from koi_lang.service.programs import Programs
 from koi_lang.service.sleepers import SleeperTable
 from koi_lang.service.slots import SessionSlots
