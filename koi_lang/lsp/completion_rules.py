@@ -8,14 +8,20 @@ from collections.abc import Callable, Iterable, Iterator
 
 from koi_lang.compiler.imports import STANDARD
 from koi_lang.compiler.rules.actions import FIELDS
+from koi_lang.compiler.rules.jobs import CHOICES
 from koi_lang.compiler.rules.members import MEMBERS, OF_AGENTS
 from koi_lang.compiler.rules.program import handlers
 from koi_lang.compiler.rules.roles import PERMISSIONS
 from koi_lang.compiler.rules.state import fields_of
 from koi_lang.compiler.rules.types import SHOWN
 from koi_lang.lsp.completer import Completer, CompletionCandidate, Rule, names_in_code, signature_of
+from koi_lang.schedules.days import DAY_WORDS
+from koi_lang.schedules.job import OPTIONS, Trigger
+from koi_lang.schedules.triggers import KINDS
 
 MOST_FILES = 200
+# What stands before the words of a job.
+JOB = r"\brun\s+\w+\.\w+\([^\n]*\)\s*(?P<trigger>every|when)\s*"
 RULES: list[tuple[re.Pattern[str], tuple[str, ...], Rule]] = []
 
 
@@ -101,6 +107,28 @@ def _fields_of_action(match: re.Match[str], _: Completer) -> Iterator[Completion
         CompletionCandidate(name, "field", f"{kind}{'' if must else ', may be left out'}")
         for name, (must, kind) in fields.items()
     )
+
+
+@rule(r"\brun\s+\w+\.\w+\((?:[^()]|\([^()]*\))*\)[ \t]+")
+def _triggers(_: re.Match[str], _completer: Completer) -> Iterator[CompletionCandidate]:
+    yield from (CompletionCandidate(word, "keyword") for word in OPTIONS)
+
+
+@rule(rf"{JOB}[\"'](?:[^\"']*[\s,])?")
+def _words_of_job(match: re.Match[str], _: Completer) -> Iterator[CompletionCandidate]:
+    words = DAY_WORDS if match["trigger"] == "every" else KINDS
+    yield from (CompletionCandidate(word, "keyword") for word in words)
+
+
+@rule(rf"{JOB}(?:\"[^\"]*\"|'[^']*')\s*\{{(?:[^{{}}]*,)?\s*")
+def _options_of_job(match: re.Match[str], _: Completer) -> Iterator[CompletionCandidate]:
+    trigger: Trigger = "every" if match["trigger"] == "every" else "when"
+    yield from (CompletionCandidate(name, "field") for name in OPTIONS[trigger])
+
+
+@rule(rf"{JOB}(?:\"[^\"]*\"|'[^']*')\s*\{{[^{{}}]*\b(?P<option>missed|overlap)\s*[:=]\s*[\"']")
+def _values_of_option(match: re.Match[str], _: Completer) -> Iterator[CompletionCandidate]:
+    yield from (CompletionCandidate(value, "keyword") for value in CHOICES[match["option"]])
 
 
 @rule(r"\b(?P<owner>[A-Za-z_]\w*)(?:::)", "prose", "text")

@@ -28,6 +28,8 @@ def code_lenses(file: Analysis, document: OpenDocument, count_actions: CountActi
 
 def _commands(file: Analysis, count_actions: CountActions) -> Iterator[tuple[Span, str, str, str]]:
     for run, _ in file.index.of(n.Run):
+        if run.job is not None:
+            continue  # a service starts it
         target = f"{run.agent.name}.{run.handler.name}"
         yield run.span, "run", "koi.run", target
         yield run.span, "debug", "koi.debug", target

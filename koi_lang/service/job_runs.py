@@ -14,6 +14,10 @@ from koi_lang.service.host import SessionHost
 from koi_lang.service.hosted import HostedSession
 from koi_lang.service.users import EVERYBODY
 
+# Why no session can be begun now, but later.
+NO_ROOM = "limit_reached"
+# Seconds between two looks at a run that sleeps.
+LOOK_S = 5.0
 CUT = "it was ended from outside"
 
 
@@ -32,21 +36,39 @@ class JobRuns:
             # A kill came between the run and its call.
             await self._host.delete(run, EVERYBODY)
         command = {"type": "run_playbook", "name": handler, "args": payload}
-        _, response = await self._host.start(EVERYBODY, program, command, handler, run=run)
+        try:
+            _, response = await self._host.start(EVERYBODY, program, command, handler, run=run)
+        except ServiceError as error:
+            if str(error.code) == NO_ROOM:
+                return False
+            raise
         if not response["success"]:
             raise KoiError(response["error"], help=response.get("help"))
         return True
 
     async def wait_for_end(self, run: str) -> str:
-        """Wait for the end of its call, which goes on where a kill has ended it; empty when it ended well, else why."""
+        """Wait for the end of its call, which goes on where a kill has ended it; empty when it ended well, else why.
+
+        A run that sleeps, since it waits for a person, is woken by nobody else than that person.
+        """
         session = self._host.find(run, EVERYBODY)
-        if await asyncio.to_thread(_failure, session.feed.journal) is None:
-            dispatcher = await session.wake()
-            call = dispatcher.session.call
-            if call is not None:
-                await asyncio.wait([call.task])
+        failure = await asyncio.to_thread(_failure, session.feed.journal)
+        if failure is None:
+            await session.wake()
+        while failure is None:
+            await self._wait_while_awake(session)
+            failure = await asyncio.to_thread(_failure, session.feed.journal)
+        return failure
+
+    async def _wait_while_awake(self, session: HostedSession) -> None:
+        """Wait until the call of a session has ended, or some seconds where it sleeps."""
+        if session.state == "asleep":
+            await asyncio.sleep(LOOK_S)
+            return
+        call = (await session.wake()).session.call
+        if call is not None:
+            await asyncio.wait([call.task])
         await session.sleep()
-        return await asyncio.to_thread(_failure, session.feed.journal) or ""
 
     def _find(self, run: str) -> HostedSession | None:
         try:

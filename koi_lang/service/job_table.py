@@ -39,6 +39,19 @@ class JobStart:
     reason: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class JobProgress:
+    """How far a job is.
+
+    Attributes:
+        handled: up to when its due times were seen to, in seconds since the epoch.
+        era: how often its clock was set back so far that times are due once more.
+    """
+
+    handled: float
+    era: int = 0
+
+
 COLUMNS = ", ".join(field.name for field in fields(JobStart))
 
 
@@ -48,7 +61,8 @@ class JobTable:
     def __init__(self, database: Database) -> None:
         self._database = database
         database.execute(
-            "create table if not exists jobs (job text primary key, words text not null, handled real not null)"
+            "create table if not exists jobs (job text primary key, words text not null, handled real not null,"
+            " era integer not null)"
         )
         database.execute(
             "create table if not exists job_starts (number integer primary key, run text not null, job text not null,"
@@ -59,14 +73,15 @@ class JobTable:
 
     # ------------------------------------------------------------ jobs
 
-    def handled_until(self, job: str, words: str) -> float | None:
-        """Up to when the due times of a job were seen to; None for a new job, or one with other words."""
-        rows = self._database.execute("select handled from jobs where job = ? and words = ?", (job, words))
-        return float(rows[0][0]) if rows else None
+    def progress(self, job: str, words: str) -> JobProgress | None:
+        """How far a job is; None for a new job, or one with other words."""
+        rows = self._database.execute("select handled, era from jobs where job = ? and words = ?", (job, words))
+        return JobProgress(*rows[0]) if rows else None
 
-    def set_handled(self, job: str, words: str, until: float) -> None:
-        """Note up to when the due times of a job were seen to."""
-        self._database.execute("insert or replace into jobs values (?, ?, ?)", (job, words, until))
+    def set_progress(self, job: str, words: str, progress: JobProgress) -> None:
+        """Note how far a job is."""
+        values = (job, words, progress.handled, progress.era)
+        self._database.execute("insert or replace into jobs values (?, ?, ?, ?)", values)
 
     # ------------------------------------------------------------ starts
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Coroutine, Iterable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
 from secrets import token_hex
@@ -19,7 +18,7 @@ from typing import Any, Protocol
 from koi_lang.errors import KoiError
 from koi_lang.runtime.concurrency.cancellation import detached_context
 from koi_lang.schedules.schedule import Schedule, last_due
-from koi_lang.service.job_table import OPEN, JobStart, JobTable, StartState
+from koi_lang.service.job_table import OPEN, JobProgress, JobStart, JobTable, StartState
 from koi_lang.service.served_jobs import ServedJob
 
 # How late something may be noticed that is still on time.
@@ -33,6 +32,7 @@ MOST_TOGETHER = 20
 MOST_WAITING = 1000
 RETRY_S = 30.0
 BUSY = "the start before it still works"
+MISSED = "it fell due while nothing ran"
 
 
 class Starter(Protocol):
@@ -65,14 +65,6 @@ def _start_task(group: asyncio.TaskGroup, work: Coroutine[Any, Any, None]) -> as
     return group.create_task(work, context=detached_context())
 
 
-@dataclass(slots=True)
-class _Progress:
-    """Up to when the due times of a job were seen to, and the next one."""
-
-    handled: float
-    next_due: float | None
-
-
 class JobScheduler:
     """Starts jobs when they are due.
 
@@ -92,7 +84,8 @@ class JobScheduler:
         self._table, self._starter, self._group, self._log = table, starter, group, log
         self._clock = clock or WallClock()
         self._jobs: dict[str, ServedJob] = {}
-        self._progress: dict[str, _Progress] = {}
+        self._progress: dict[str, JobProgress] = {}
+        self._due: dict[str, float | None] = {}
         self._news = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -106,17 +99,11 @@ class JobScheduler:
         known, self._jobs = self._jobs, {job.id: job for job in jobs}
         for job in self.jobs:
             if job.schedule is not None:
-                self._progress[job.id] = self._progress_of(job, job.schedule)
+                known_progress = self._table.progress(job.id, job.job.words)
+                self._set_progress(job, job.schedule, known_progress or JobProgress(self._clock.now()))
             if job.id not in known:
                 self._resume(job)
         self._news.set()
-
-    def _progress_of(self, job: ServedJob, schedule: Schedule) -> _Progress:
-        handled, now = self._table.handled_until(job.id, job.job.words), self._clock.now()
-        if handled is None:
-            handled = now
-            self._table.set_handled(job.id, job.job.words, now)
-        return _Progress(handled, _next(schedule, handled))
 
     def _resume(self, job: ServedJob) -> None:
         for start in self._table.of_state(job.id, "starting", "started"):
@@ -142,7 +129,7 @@ class JobScheduler:
         for job in self.jobs:
             if job.schedule is not None:
                 self._note_due(job, job.schedule, now)
-                due = self._progress[job.id].next_due
+                due = self._due[job.id]
                 pause = pause if due is None else min(pause, due - now)
             pause = min(pause, self._begin_waiting(job, now))
         return max(pause, 0.0)
@@ -152,21 +139,23 @@ class JobScheduler:
         progress = self._progress[job.id]
         if progress.handled - now > MOST_SET_BACK_S:
             self._log(f"the clock was set back; `{job.id}` goes by it")
-            self._set_handled(job, schedule, now)
-        if progress.next_due is None or progress.next_due > now:
+            progress = JobProgress(now, progress.era + 1)
+            self._set_progress(job, schedule, progress)
+        next_due = self._due[job.id]
+        if next_due is None or next_due > now:
             return
-        due = last_due(schedule, _instant(progress.next_due), _instant(now)).timestamp()
-        key = f"{job.id}@{_instant(due).isoformat()}"
-        if now - due > GRACE_S and job.job.missed == "never":
-            self._add(job, key, due, job.job.payload, "it fell due while nothing ran")
-        else:
-            self._add(job, key, due, job.job.payload, self._reason_to_skip(job))
-        self._set_handled(job, schedule, due)
+        due = last_due(schedule, _instant(next_due), _instant(now)).timestamp()
+        key = f"{job.id}@{_instant(due).isoformat()}" + (f"~{progress.era}" if progress.era else "")
+        is_late = now - due > GRACE_S
+        skipped = MISSED if is_late and job.job.missed == "never" else self._reason_to_skip(job)
+        self._add(job, key, due, job.job.payload, skipped)
+        self._set_progress(job, schedule, JobProgress(due, progress.era))
 
-    def _set_handled(self, job: ServedJob, schedule: Schedule, until: float) -> None:
-        self._table.set_handled(job.id, job.job.words, until)
-        progress = self._progress[job.id]
-        progress.handled, progress.next_due = until, _next(schedule, until)
+    def _set_progress(self, job: ServedJob, schedule: Schedule, progress: JobProgress) -> None:
+        self._table.set_progress(job.id, job.job.words, progress)
+        self._progress[job.id] = progress
+        due = schedule.next_after(_instant(progress.handled))
+        self._due[job.id] = None if due is None else due.timestamp()
 
     def _reason_to_skip(self, job: ServedJob) -> str:
         """Why a due time begins nothing; empty where it does."""
@@ -269,8 +258,7 @@ class JobScheduler:
 
     def next_start(self, job: ServedJob) -> float | None:
         """When a job is due next, in seconds since the epoch; None where an event starts it."""
-        progress = self._progress.get(job.id)
-        return None if progress is None else progress.next_due
+        return self._due.get(job.id)
 
     def last_start(self, job: ServedJob) -> JobStart | None:
         """What was started last of a job, or skipped."""
@@ -279,8 +267,3 @@ class JobScheduler:
 
 def _instant(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
-
-
-def _next(schedule: Schedule, after: float) -> float | None:
-    due = schedule.next_after(_instant(after))
-    return None if due is None else due.timestamp()

@@ -40,6 +40,7 @@ def offered(line: str, at: str) -> set[str]:
     return {item.label for item in complete(Completer(snapshot, cursor, programs.files))}
 
 
+AT_END = 'run Boss.start({ name: "Ada" })'
 IN_CODE = "on start(args: { name: string }) {\n"
 
 
@@ -58,6 +59,11 @@ IN_CODE = "on start(args: { name: string }) {\n"
         ("\n tot", IN_CODE, {"total", "Adder", "registry", "return"}),
         ('this.handle("', IN_CODE, {"start"}),
         ("playbook ", IN_CODE, {"Tone"}),
+        ("\nrun Boss.start({ name: f() }) ", AT_END, {"every", "when"}),
+        ('\nrun Boss.start({}) every "w', AT_END, {"weekdays", "mondays", "last"}),
+        ('\nrun Boss.start() when "', AT_END, {"file", "hook"}),
+        ('\nrun Boss.start({}) every "15m" { jitter: 3s, ', AT_END, {"name", "missed", "overlap", "jitter"}),
+        ('\nrun Boss.start({}) every "15m" { missed: "', AT_END, {"once", "never"}),
         ('playbook """\n{"intent": "', IN_CODE, {"print", "add"}),
         ('playbook """\n{"intent": "print", "', IN_CODE, {"message"}),
         ('playbook """\n{{', IN_CODE, {"args.name", "state.count", "agentName"}),

@@ -27,6 +27,10 @@ class SetClock:
         """Show `2026-11-26 09:00`."""
         self._seconds = datetime.fromisoformat(f"{time}+00:00").timestamp()
 
+    def move(self, minutes: int) -> None:
+        """Show a time before or behind this one."""
+        self._seconds += minutes * 60
+
     def now(self) -> float:
         """Seconds since the epoch."""
         return self._seconds
@@ -71,6 +75,7 @@ class Service:
     def __init__(self, folder: Path, clock: SetClock, runs: Runs, group: asyncio.TaskGroup) -> None:
         self.clock, self.runs, self.lines = clock, runs, list[str]()
         self.database = Database.connect(folder)
+        self.database.execute("pragma synchronous = off")  # the disk is not what is tested
         self.table = JobTable(self.database)
         self.scheduler = JobScheduler(self.table, runs, group, self.lines.append, clock)
 

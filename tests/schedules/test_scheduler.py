@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
-from tests.schedules.service import Runs, SetClock, job, serving
+from koi_lang.service.job_table import JobProgress
+from tests.schedules.service import Runs, SetClock, job, serving, settle
 
 
 def test_a_job_begins_when_it_is_due(tmp_path: Path) -> None:
@@ -92,9 +96,9 @@ def test_a_clock_that_is_set_back_repeats_nothing(tmp_path: Path) -> None:
                 seen.append(await service.at(f"2026-11-26 {time}"))
                 await service.runs.end()
             assert [1, 2, 2, 2, 2, 2, 3] == seen
-            assert 3 == await service.at("2025-11-26 07:30")
-            assert 4 == await service.at("2025-11-26 08:00")
+            assert 3 == await service.at("2026-11-26 07:30")
             assert ["the clock was set back; `desk/report` goes by it"] == service.lines
+            assert 4 == await service.at("2026-11-26 11:00")
 
     asyncio.run(play())
 
@@ -143,7 +147,7 @@ def test_a_kill_between_a_start_and_its_note_doubles_nothing(tmp_path: Path) -> 
         async with serving(tmp_path, clock, runs, daily) as service:
             await service.at("2026-11-26 09:00")
             await runs.end()
-            service.table.set_handled(daily.id, daily.job.words, clock.now() - 3600)
+            service.table.set_progress(daily.id, daily.job.words, JobProgress(clock.now() - 3600))
         async with serving(tmp_path, clock, runs, daily) as service:
             assert 1 == await service.at("2026-11-26 09:00")
             assert ["ended"] == service.states(daily)
@@ -217,3 +221,35 @@ def test_old_starts_are_forgotten(tmp_path: Path) -> None:
             assert 200 == len(service.states(often))
 
     asyncio.run(play())
+
+
+HOUR_S, MOST_SET_BACK_S = 3600, 3 * 3600
+# By how many minutes the clock is moved between two looks, in each life of a service.
+LIVES = st.lists(st.lists(st.integers(-300, 600), max_size=5), max_size=5)
+
+
+@settings(deadline=None, max_examples=25)
+@given(LIVES)
+@example([[61, -100, 61], [50], [-200, 30, 30, 600]])
+def test_clocks_and_kills_lose_and_double_nothing(lives: list[list[int]]) -> None:
+    """However the clock is set and the service is killed, the last full hour of each look has begun one run, unless one
+    of that or a later hour had begun before."""
+
+    async def play(folder: Path) -> None:
+        clock, runs, hourly = SetClock("2026-11-26 08:30"), Runs(), job("1h")
+        last, expected = clock.now() // HOUR_S * HOUR_S, 0
+        for life in lives:
+            async with serving(folder, clock, runs, hourly) as service:
+                for minutes in life:
+                    clock.move(minutes)
+                    last = clock.now() if last - clock.now() > MOST_SET_BACK_S else last
+                    hour = clock.now() // HOUR_S * HOUR_S
+                    expected += hour > last
+                    last = max(last, hour)
+                    service.scheduler.look()
+                    await settle()
+                    await runs.end()
+                    assert expected == len(runs.begun)
+
+    with tempfile.TemporaryDirectory() as folder:
+        asyncio.run(play(Path(folder)))

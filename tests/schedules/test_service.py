@@ -49,6 +49,16 @@ agent Slow : Worker {
 }
 run Slow.work({}) every "2s" { missed: "never" }
 """
+ASKS = """
+role Worker { can execute }
+agent Asker : Worker {
+  on ask(args) {
+    const said = await callAction("prompt_user", { question: "Who?" })
+    console.log(said.answer)
+  }
+}
+run Asker.ask({}) every "1s"
+"""
 
 
 def until(find: Callable[[], Any]) -> Any:
@@ -205,3 +215,19 @@ def test_a_kill_in_the_middle_of_a_run(start_service: Callable[..., ServiceProce
     until(lambda: last_of(service, "Slow.work", "started", "ended")["due"] != started["due"])
     runs = [run for run in service.get("api/runs")["runs"] if run["id"] == started["run"]]
     assert 1 == len(runs)
+
+
+def test_a_run_that_asks_a_person(start_service: Callable[..., ServiceProcess], tmp_path: Path) -> None:
+    """It waits as others do, also over a restart, and the job goes on when somebody has answered."""
+    service = start_service(asks=ASKS)
+    run = last_of(service, "Asker.ask", "started")["run"]
+    service.wait_for_state(run, "waiting")
+    service.end(signal.SIGKILL)
+    service.start()
+    service.wait_for_state(run, "waiting")
+    request = service.get(f"api/runs/{run}")["open"][0]["id"]
+
+    assert service.command(run, "answer", request=request, answer="Ann")["success"]
+
+    until(lambda: ["Ann"] == printed(tmp_path, run))
+    until(lambda: last_of(service, "Asker.ask", "started", "ended")["run"] != run)
