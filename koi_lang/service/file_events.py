@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sqlite3
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import astuple
 from hashlib import sha256
 from pathlib import Path
@@ -36,7 +38,8 @@ class FileEvents:
     async def run(self) -> None:
         """Look until this is cancelled."""
         while True:
-            await self.look()
+            with suppress(sqlite3.Error):  # what cannot be written down is found again
+                await self.look()
             await asyncio.sleep(LOOK_S)
 
     async def look(self) -> None:

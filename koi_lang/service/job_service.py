@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+import os
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
-from koi_lang.errors import KoiError
+from koi_lang.errors import KoiError, SettingsError, reason
 from koi_lang.program import declarations
 from koi_lang.runtime.schema import problems
 from koi_lang.service.file_events import FileEvents
@@ -19,8 +21,10 @@ from koi_lang.service.job_table import JobTable
 from koi_lang.service.programs import Programs
 from koi_lang.service.scheduler import JobScheduler
 from koi_lang.service.served_jobs import ServedJob, clashes, serve_jobs
+from koi_lang.system.file_locks import try_lock
 
 Log = Callable[[str], None]
+LOCK = "jobs.lock"
 
 
 class JobService:
@@ -79,24 +83,43 @@ def jobs_of(programs: Programs, zone: str, log: Log) -> list[ServedJob]:
 async def serving_jobs(host: SessionHost, secrets: Mapping[str, str], zone: str, log: Log) -> AsyncIterator[JobService]:
     """A context in which the jobs of the programs are started; runs that work at its end go on with the next one.
 
+    Of the services of one folder the first one starts them.
+
     Args:
         secrets: as `JobService` takes them.
         zone: the time zone of schedules that name none.
     """
-    async with asyncio.TaskGroup() as group:
-        scheduler = JobScheduler(JobTable(host.database), JobRuns(host), group, log)
-        jobs = jobs_of(host.programs, zone, log)
-        service = JobService(host.programs, scheduler, secrets)
-        for job in jobs:
-            if job.hook and service.secret_of(job) is None:
-                log(f"warning: nobody can start `{job.id}`: `[serve.hook_secrets]` has no `{job.hook}`")
-        scheduler.serve(jobs)
-        work = [group.create_task(scheduler.run())]
-        if any(job.job.trigger == "when" and not job.hook for job in jobs):
-            work.append(group.create_task(FileEvents(host.database, host.folder, scheduler, log).run()))
-        try:
-            yield service
-        finally:
-            scheduler.stop()
-            for task in work:
-                task.cancel()
+    jobs = jobs_of(host.programs, zone, log)
+    with _only_one_of(host.folder) as is_first:
+        if jobs and not is_first:
+            log("warning: another service of this folder starts its jobs")
+            jobs = []
+        async with asyncio.TaskGroup() as group:
+            scheduler = JobScheduler(JobTable(host.database), JobRuns(host), group, log)
+            service = JobService(host.programs, scheduler, secrets)
+            for job in jobs:
+                if job.hook and service.secret_of(job) is None:
+                    log(f"warning: nobody can start `{job.id}`: `[serve.hook_secrets]` has no `{job.hook}`")
+            scheduler.serve(jobs)
+            files = FileEvents(host.database, host.folder, scheduler, log)
+            work = [group.create_task(each) for each in (scheduler.run(), files.run())]
+            try:
+                yield service
+            finally:
+                scheduler.stop()
+                for task in work:
+                    task.cancel()
+
+
+@contextmanager
+def _only_one_of(folder: Path) -> Iterator[bool]:
+    """A context that tells whether no other process is in that of the folder. Raises SettingsError."""
+    path = folder / ".koi" / LOCK
+    try:
+        held = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise SettingsError(f"`{path}` cannot be used: {reason(error)}") from error
+    try:
+        yield try_lock(held)
+    finally:
+        os.close(held)

@@ -8,6 +8,7 @@ kill between the two finds the key again.
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 import time
 from collections.abc import Callable, Coroutine, Iterable
 from datetime import UTC, datetime
@@ -15,7 +16,8 @@ from hashlib import sha256
 from secrets import token_hex
 from typing import Any, Protocol
 
-from koi_lang.errors import KoiError
+from koi_lang.outcome import capture, error_of
+from koi_lang.program.error_report import message as message_of
 from koi_lang.runtime.concurrency.cancellation import detached_context
 from koi_lang.schedules.schedule import Schedule, last_due
 from koi_lang.service.job_table import OPEN, JobProgress, JobStart, JobTable, StartState
@@ -88,6 +90,7 @@ class JobScheduler:
         self._due: dict[str, float | None] = {}
         self._news = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._trouble = ""
 
     @property
     def jobs(self) -> list[ServedJob]:
@@ -114,12 +117,27 @@ class JobScheduler:
         """Start jobs until this is cancelled."""
         while True:
             self._news.clear()
-            pause = self.look()
+            pause = self.try_to_look()
             try:
                 async with asyncio.timeout(pause):
                     await self._news.wait()
             except TimeoutError:
                 continue
+
+    def try_to_look(self) -> float:
+        """The same as `look`, which is tried again where nothing can be written down."""
+        try:
+            pause, self._trouble = self.look(), ""
+        except sqlite3.Error as error:
+            self._tell_trouble(error)
+            return LONGEST_PAUSE_S
+        return pause
+
+    def _tell_trouble(self, error: Exception) -> None:
+        """Tell once that nothing can be written down, so that nothing is started."""
+        if self._trouble != str(error):
+            self._trouble = str(error)
+            self._log(f"error: jobs wait, since nothing can be written down: {error}")
 
     # ------------------------------------------------------------ times
 
@@ -220,29 +238,33 @@ class JobScheduler:
         return pause
 
     async def _carry_out(self, job: ServedJob, start: JobStart) -> None:
-        try:
-            has_begun = await self._starter.start(start.run, job.program, job.handler, start.payload)
-        except KoiError as error:
-            self._log(f"error: `{job.id}` was not started: {error.message}")
-            self._end(job, start, error.message)
-            return
-        if not has_begun:
-            self._table.put_off(start.run, self._clock.now() + RETRY_S)
-            return
-        self._table.set_state(start.run, "started")
-        await self._follow(job, start)
+        begun = await capture(self._starter.start(start.run, job.program, job.handler, start.payload))
+        if begun.error is not None:
+            told = message_of(begun.error)
+            self._log(f"error: `{job.id}` was not started: {told}")
+            await self._end(job, start, told)
+        elif not begun.value:
+            await self._write(self._table.put_off, start.run, self._clock.now() + RETRY_S)
+        else:
+            await self._write(self._table.set_state, start.run, "started")
+            await self._follow(job, start)
 
     async def _follow(self, job: ServedJob, start: JobStart) -> None:
-        try:
-            failure = await self._starter.wait_for_end(start.run)
-        except KoiError as error:
-            failure = error.message
-        self._end(job, start, failure)
+        ended = await capture(self._starter.wait_for_end(start.run))
+        await self._end(job, start, (ended.value or "") if ended.error is None else message_of(ended.error))
 
-    def _end(self, job: ServedJob, start: JobStart, failure: str) -> None:
-        self._table.set_state(start.run, "failed" if failure else "ended", failure)
-        self._table.forget_old(job.id)
+    async def _end(self, job: ServedJob, start: JobStart, failure: str) -> None:
+        await self._write(self._table.set_state, start.run, "failed" if failure else "ended", failure)
+        await self._write(self._table.forget_old, job.id)
         self._news.set()
+
+    async def _write(self, write: Callable[..., None], *values: Any) -> None:
+        """Write something down, as soon as that is possible."""
+        while (error := error_of(write, *values)) is not None:
+            if not isinstance(error, sqlite3.Error):
+                raise error
+            self._tell_trouble(error)
+            await asyncio.sleep(RETRY_S)
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> None:
         task = _start_task(self._group, work)

@@ -192,6 +192,40 @@ def test_a_run_that_cannot_begin(tmp_path: Path) -> None:
     asyncio.run(play())
 
 
+def test_a_full_disk_stops_nothing_else(tmp_path: Path) -> None:
+    """Nothing begins that cannot be written down; it is told once, and made up for when there is room again."""
+
+    async def play() -> None:
+        hourly = job("hourly")
+        async with serving(tmp_path, SetClock("2026-11-26 08:50"), Runs(), hourly) as service:
+            service.database.execute("pragma query_only = on")
+            for time in ("09:00", "09:01"):
+                service.clock.set(f"2026-11-26 {time}")
+                assert 30.0 == service.scheduler.try_to_look()
+                await settle()
+            assert {} == service.runs.begun
+            told = "error: jobs wait, since nothing can be written down: attempt to write a readonly database"
+            assert [told] == service.lines
+            service.database.execute("pragma query_only = off")
+            assert 1 == await service.at("2026-11-26 09:02")
+
+    asyncio.run(play())
+
+
+def test_what_breaks_one_job_is_nothing_to_others(tmp_path: Path) -> None:
+    """A mistake of ours in beginning a run is told as its failure."""
+
+    async def play() -> None:
+        hourly = job("hourly")
+        async with serving(tmp_path, SetClock("2026-11-26 08:50"), Runs(), hourly) as service:
+            del service.runs.refusal
+            await service.at("2026-11-26 09:00")
+            assert ["failed"] == service.states(hourly)
+            assert "has no attribute" in service.lines[0]
+
+    asyncio.run(play())
+
+
 def test_messages_wait_for_each_other(tmp_path: Path) -> None:
     """Each begins one run, in their order; one that comes again begins none."""
 
@@ -231,13 +265,14 @@ LIVES = st.lists(st.lists(st.integers(-300, 600), max_size=5), max_size=5)
 @settings(deadline=None, max_examples=25)
 @given(LIVES)
 @example([[61, -100, 61], [50], [-200, 30, 30, 600]])
+@example([[-181, 31]])
 def test_clocks_and_kills_lose_and_double_nothing(lives: list[list[int]]) -> None:
     """However the clock is set and the service is killed, the last full hour of each look has begun one run, unless one
     of that or a later hour had begun before."""
 
     async def play(folder: Path) -> None:
         clock, runs, hourly = SetClock("2026-11-26 08:30"), Runs(), job("1h")
-        last, expected = clock.now() // HOUR_S * HOUR_S, 0
+        last, expected = clock.now(), 0
         for life in lives:
             async with serving(folder, clock, runs, hourly) as service:
                 for minutes in life:

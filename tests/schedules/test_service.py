@@ -7,12 +7,14 @@ import hmac
 import signal
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 
+from koi_lang.errors import JournalError
 from koi_lang.events import LinePrinted
 from koi_lang.runtime.journal.reader import lines
 from koi_lang.runtime.journal.store import path_of
@@ -34,10 +36,11 @@ run Reporter.daily({ top: 3 }) every "1s"
 run Reporter.daily({ top: 9 }) every "1 January 00:00" { name: "yearly" }
 run Reporter.changed() when "file docs/**/*.md"
 run Reporter.issue() when "hook /github"
+run Reporter.issue() when "hook /many" { name: "many", overlap: "together" }
 run Reporter.issue() when "hook /open" { name: "open" }
 """
 SECRET = "a secret for tests"
-SETTINGS = f'[serve.hook_secrets]\n"/github" = "{SECRET}"\n'
+SETTINGS = f'[serve.hook_secrets]\n"/github" = "{SECRET}"\n"/many" = "{SECRET}"\n'
 SLOW = """
 role Worker { can execute }
 agent Slow : Worker {
@@ -82,8 +85,11 @@ def last_of(service: ServiceProcess, name: str, *states: str) -> Any:
 
 
 def printed(folder: Path, run: str) -> list[str]:
-    """What a run has printed."""
-    entries = [line.entry for line in lines(path_of(folder, run))]
+    """What a run has printed; nothing where it has not begun."""
+    try:
+        entries = [line.entry for line in lines(path_of(folder, run))]
+    except JournalError:
+        return []
     return [entry.data["message"] for entry in entries if entry is not None and entry.kind == LinePrinted.type]
 
 
@@ -194,6 +200,30 @@ def test_other_messages_are_refused(
 
     assert (status, code) == (answer.status_code, answer.json()["code"])
     assert SECRET not in answer.text
+
+
+def test_forty_messages_at_once(desk: ServiceProcess) -> None:
+    """Each is taken, and none is lost, whatever works at a time."""
+    bodies = [b'{"action": "n%d"}' % number for number in range(40)]
+
+    with ThreadPoolExecutor(40) as pool:
+        answers = list(pool.map(lambda body: send(desk, "many", body, **sign(body)), bodies))
+
+    assert {202} == {answer.status_code for answer in answers}
+    runs = [answer.json()["run"] for answer in answers]
+    assert 40 == len(set(runs))
+    until(lambda: 40 == sum(printed(desk.folder, run) != [] for run in runs))
+
+
+def test_a_second_service_starts_no_jobs(desk: ServiceProcess) -> None:
+    """Of the services of one folder one does, so that nothing is started twice."""
+    second = ServiceProcess(desk.folder, desk.words)
+    second.start()
+    try:
+        assert [] == second.get("api/jobs")["jobs"]
+        assert 404 == send(second, "github", GOOD, **sign(GOOD)).status_code
+    finally:
+        second.end()
 
 
 def test_jobs_are_for_who_has_the_token(desk: ServiceProcess) -> None:
