@@ -147,12 +147,13 @@ def test_requests_are_open_until_somebody_answers(ask: Ask) -> None:
 def test_a_session_says_what_is_open(ask: Ask) -> None:
     """On connecting anew, requests are those that the service tells, and nothing goes on where nothing does."""
     request = {"type": "approval_request", "id": "r1", "what": "run `ls`", "agent": "Writer"}
-    state = {"busy": True, "requests": [request], "queued": [{"id": 1, "text": "shorter"}]}
-    held = ask("reduce", messages=[*numbered(CALLED), request, {"type": "rpc_ready", "state": state}])
-    idle = ask("reduce", messages=[*numbered(CALLED), request, {"type": "rpc_ready", "state": {"busy": False}}])
+    queued = event("queue_update", [], steering=[{"id": 1, "text": "shorter"}], follow_up=[])
+    before = [*numbered(CALLED, queued), request]
+    held = ask("reduce", messages=[*before, {"type": "rpc_ready", "state": "waiting"}, request])
+    left = ask("reduce", messages=[*before, {"type": "rpc_ready", "state": "asleep"}])
 
     assert (1, True, "shorter") == (len(held["requests"]), held["busy"], held["waiting"][0]["text"])
-    assert ([], False) == (idle["requests"], idle["busy"])
+    assert ([], False, True) == (left["requests"], left["busy"], left["isInterrupted"])
 
 
 def test_plans_are_read_and_changed(ask: Ask) -> None:

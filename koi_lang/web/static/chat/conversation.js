@@ -24,6 +24,7 @@ export function textIn(result) {
 
 const isBelow = (path, above) => above.length <= path.length && above.every((part, at) => part === path[at]);
 const keyOf = (path) => path.join("/");
+const AT_WORK = new Set(["working", "waiting", "paused"]);
 
 /**
  * A conversation that grows.
@@ -34,8 +35,18 @@ const keyOf = (path) => path.join("/");
 export class Conversation {
   constructor(cast = new Cast()) {
     Object.assign(this, { cast, items: [], requests: [], waiting: [], growing: new Map(), open: new Map() });
-    Object.assign(this, { busy: false, state: "", last: 0, model: "", thinking: false, name: "", ended: false, made: 0 });
-    Object.assign(this, { hasPrinted: false, askedAt: new Map(), writer: "", restarted: false, proposed: [] });
+    Object.assign(this, { state: "", isCalled: false, last: 0, thinking: false, slow: "", name: "", made: 0 });
+    Object.assign(this, { hasPrinted: false, askedAt: new Map(), writer: "", proposed: [] });
+  }
+
+  /** Whether something goes on; as the service says it, where it does. */
+  get busy() {
+    return this.state ? AT_WORK.has(this.state) : this.isCalled;
+  }
+
+  /** Whether something had been begun that nobody goes on with, because the service was ended. */
+  get isInterrupted() {
+    return this.isCalled && !this.busy;
   }
 
   /** Take a message in. */
@@ -44,7 +55,7 @@ export class Conversation {
       if (message.n !== undefined && message.n <= this.last) return;
       if (message.n !== undefined) this.last = message.n;
       this.happened(message.event, message.so_far === true || message.event.so_far === true);
-    } else if (message.type === "rpc_ready") this.ready(message.state || {});
+    } else if (message.type === "rpc_ready") this.ready(message);
     else if (message.type === "question" || message.type === "approval_request") this.ask(message);
     else if (message.type === "request_closed") this.close(message.id, message.reason);
     else if (message.type === "state") this.become(message.state);
@@ -53,24 +64,16 @@ export class Conversation {
 
   // ---------------------------------------------------------- what the session says of itself
 
-  ready(state) {
-    const wasBusy = this.busy;
-    this.busy = Boolean(state.busy);
-    this.name = state.session_name || this.name;
+  /** What is open is told anew behind this. */
+  ready({ state, title }) {
+    this.name = this.name || title || "";
     this.requests = [];
-    this.waiting = state.queued || [];
-    for (const request of state.requests || []) this.ask(request);
-    if (!this.busy && wasBusy) this.restarted = true;
-    if (!this.busy) this.settle();
+    if (typeof state === "string") this.state = state;
   }
 
   become(state) {
     this.state = state;
-    if (state === "working" || state === "waiting") this.busy = true;
-    if (["idle", "asleep", "ok", "failed", "cancelled", "interrupted"].includes(state)) {
-      this.busy = false;
-      this.settle();
-    }
+    if (!this.busy) this.settle();
   }
 
   ask(request) {
@@ -96,24 +99,18 @@ export class Conversation {
   }
 
   on_call_started(event, path) {
-    this.busy = true;
+    this.isCalled = true;
     this.hasPrinted = false;
     this.work = null;
-    this.restarted = false;
     const [agent, name] = String(event.name || "").split(".");
     const said = saidIn(event.args);
     this.add("person", { ...said, about: this.cast.doing(agent, name), ts: event.ts });
     this.writer = agent;
     this.thinking = true;
-    this.began = event.ts;
-  }
-
-  on_run_started() {
-    this.settle();
   }
 
   on_call_ended(event) {
-    this.busy = false;
+    this.isCalled = false;
     const text = event.ok ? textIn(event.result) : null;
     const kept = [...this.growing.values()].find((item) => RETURNED.has(item.action));
     if (event.ok && !this.hasPrinted && text) this.finish(kept, text);
@@ -280,8 +277,7 @@ export class Conversation {
     this.isPaused = false;
   }
 
-  on_run_ended(event) {
-    this.busy = false;
+  on_run_ended() {
     this.settle();
   }
 

@@ -7,7 +7,7 @@ import { History } from "./history.js";
 import { Icon } from "./icons.js";
 import { Requests } from "./requests.js";
 import { Start } from "./start.js";
-import { connection, conversation, follow, load, loadRuns, place, problem, runs, say, user, version } from "./store.js";
+import { connection, conversation, follow, goOn, load, loadRuns, place, problem, runs, user, version } from "./store.js";
 import { Thread } from "./thread.js";
 
 function App() {
@@ -43,7 +43,7 @@ function Talk() {
     <h1 class="only-heard">${titleNow()}</h1>
     <${Thread} />
     <div class="dock">
-      ${held.restarted && !held.busy && html`<p class="restarted small">The service was started anew. <button type="button" class="button small" onClick=${() => say("Please go on.").catch((error) => (problem.value = error))}>Go on</button></p>`}
+      ${held.isInterrupted && html`<p class="restarted small">The service was started anew while this was under way. <button type="button" class="button small" onClick=${() => goOn().catch((error) => (problem.value = error))}>Go on</button></p>`}
       <${Problem} />
       <${Requests} />
       <${Files} />

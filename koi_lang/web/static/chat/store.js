@@ -72,6 +72,8 @@ function open(run) {
     if (held !== conversation.value) return;
     const wasBusy = held.busy;
     held.take(message);
+    clearTimeout(settling);
+    if (!held.busy) settling = setTimeout(() => (held.settle(), show()), QUIET_MS);
     if (message.type === "question") continuePlan(held, message.id);
     if (wasBusy !== held.busy) becameBusy(run, held);
     show();
@@ -85,7 +87,12 @@ function open(run) {
   loadFiles();
 }
 
-let reloading = 0;
+let reloading = 0, settling = 0;
+// Where nothing goes on and nothing more is told, what was begun has been left.
+const QUIET_MS = 400;
+
+/** Have a session that was interrupted go on where it was: every command wakes it. */
+export const goOn = () => command(place.value.run, "get_state");
 
 function becameBusy(run, held) {
   clearTimeout(reloading);
@@ -119,20 +126,27 @@ const mine = new Set();
 export async function say(text, added = []) {
   const pictures = added.filter(isPicture), others = added.filter((file) => !isPicture(file));
   const { run, program, handler } = place.value;
-  const id = run || (await post("api/runs", { ...(program ? { program } : {}) })).id;
-  for (const file of others) await put(of(id, "files", file.name), file);
   const images = await Promise.all(pictures.map(imageOf));
   const named = others.length ? `\n\nFiles: ${others.map((file) => `\`${file.name}\``).join(", ")}` : "";
   const fields = { message: (text + named).trim() || "Look at this.", ...(images.length ? { images } : {}) };
-  const isSteered = Boolean(conversation.value?.busy);
-  const known = conversation.value?.lastHandler || handler;
-  const begin = { ...(run ? {} : known ? { name: known } : {}), streaming_behavior: "steer" };
-  const given = await command(id, "prompt", { ...fields, ...begin });
-  if (isSteered && given?.note) mine.add(given.note);
-  if (!run) {
-    go("run", id);
-    loadRuns().catch(() => {});
-  } else if (others.length) loadFiles();
+  if (run) {
+    for (const file of others) await put(of(run, "files", file.name), file);
+    const given = await command(run, "prompt", { ...fields, streaming_behavior: "steer" });
+    if (given?.note) mine.add(given.note);
+    if (others.length) loadFiles();
+    return;
+  }
+  const served = program ? { program } : {};
+  go("run", others.length ? await beginWithFiles(served, handler, fields, others) : (await post("api/runs", { ...served, handler, ...fields })).id);
+  loadRuns().catch(() => {});
+}
+
+/** Begin a conversation whose first message is about files: they are there when it is given. */
+async function beginWithFiles(served, handler, fields, others) {
+  const { id } = await post("api/runs", served);
+  for (const file of others) await put(of(id, "files", file.name), file);
+  await command(id, "prompt", { ...fields, name: handler });
+  return id;
 }
 
 export const isPicture = (file) => /^image\/(png|jpeg|gif|webp)$/.test(file.type);
