@@ -122,7 +122,7 @@ class Visitor:
         """Note what must not happen."""
         self.page.set_default_timeout(10_000)
         self.page.on("pageerror", lambda error: self.wrong.append(str(error)))
-        self.page.on("console", self._note_line)
+        self.page.on("console", lambda line: self._note_line(line))
         self.page.on("request", lambda request: self.asked.append(request.url))
 
     def _note_line(self, line: ConsoleMessage) -> None:
