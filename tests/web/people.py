@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator, Page
 
 AXE = CHECKOUT / "tests" / "data" / "axe" / "axe.min.js"
+LIMIT_MS = 30_000.0
 # What must be mended before anybody is let in.
 GRAVE = ("serious", "critical")
 DESK, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 780}
@@ -120,7 +121,7 @@ class Visitor:
 
     def listen(self) -> None:
         """Note what must not happen."""
-        self.page.set_default_timeout(10_000)
+        self.page.set_default_timeout(LIMIT_MS)
         self.page.on("pageerror", lambda error: self.wrong.append(str(error)))
         self.page.on("console", lambda line: self._note_line(line))
         self.page.on("request", lambda request: self.asked.append(request.url))

@@ -15,7 +15,7 @@ import pytest
 
 from tests.service.serving_process import ServiceProcess
 from tests.web.conftest import open_browser
-from tests.web.people import Visitor, visit, write_desk
+from tests.web.people import DESK, PHONE, Visitor, visit, write_desk
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -123,7 +123,77 @@ def plan(visitor: Visitor) -> None:
     ).all_inner_texts()
 
 
-QUICK: tuple[Callable[[Visitor], None], ...] = (talk, answer, allow, plan)
+def steer(visitor: Visitor) -> None:
+    """What is said while somebody works is heard; *Stop* ends the work, and the conversation goes on."""
+    visitor.enter()
+    visitor.begin("Writer", "a question")
+    visitor.sees("Which tone?")
+    visitor.say("Be short.")
+    visitor.page.locator(".waiting", has_text="Be short.").wait_for()
+    visitor.page.get_by_role("button", name="Stop").click()
+    visitor.sees("Stopped.")
+    visitor.page.get_by_role("button", name="Stop").wait_for(state="detached")
+    visitor.say("thanks")
+    visitor.sees("As you like.")
+
+
+def use_phone(visitor: Visitor) -> None:
+    """Everything has its place on a narrow screen: nothing sticks out, and conversations are behind a button."""
+    page = visitor.page
+    page.set_viewport_size(PHONE)
+    visitor.enter()
+    visitor.begin("Writer", "notes")
+    page.locator(".request .diff").wait_for()
+    visitor.keep("phone-approval")
+
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert page.get_by_role("button", name="Allow once").is_visible()
+    assert not page.get_by_role("navigation").is_visible()
+    page.get_by_role("button", name="Conversations").click()
+    page.get_by_role("navigation").get_by_role("link", name="notes").first.wait_for()
+    page.wait_for_timeout(300)
+    visitor.keep("phone-conversations")
+    assert [] == visitor.grave_findings()
+    page.keyboard.press("Escape")
+    page.get_by_role("navigation").wait_for(state="hidden")
+    visitor.press("Do not allow")
+    page.keyboard.press("Enter")
+    page.locator(".decided.refused").wait_for()
+
+
+def use_keys(visitor: Visitor) -> None:
+    """Choosing, writing, answering and going back need no mouse, and what has the focus is seen."""
+    page = visitor.page
+    visitor.enter()
+    tab_to(visitor, "Writer")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#message:focus")
+    page.keyboard.type("a question")
+    page.keyboard.press("Enter")
+    visitor.sees("Which tone?")
+    tab_to(visitor, "formal", "Shift+Tab")
+    page.wait_for_timeout(500)
+    page.keyboard.press("Enter")
+    visitor.sees("It is formal.")
+    page.wait_for_selector("#message:focus")
+    tab_to(visitor, "New conversation", "Shift+Tab")
+
+    assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") != "none"
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="Who can help?").wait_for()
+
+
+def tab_to(visitor: Visitor, text: str, key: str = "Tab", most: int = 40) -> None:
+    """Go from one control to the next until one with a text has the focus."""
+    for _ in range(most):
+        visitor.page.keyboard.press(key)
+        if text in visitor.page.evaluate("document.activeElement.innerText || ''"):
+            return
+    raise AssertionError(f"`{text}` is not reached with {key}")
+
+
+QUICK: tuple[Callable[[Visitor], None], ...] = (talk, answer, allow, plan, steer, use_keys)
+SLOW: tuple[Callable[[Visitor], None], ...] = (use_phone,)
 
 
 def test_people_use_a_program(place: Place, subtests: pytest.Subtests) -> None:
@@ -133,3 +203,77 @@ def test_people_use_a_program(place: Place, subtests: pytest.Subtests) -> None:
             walk(visitor)
 
             assert ([], []) == (visitor.wrong, visitor.strangers())
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("walk", SLOW, ids=lambda walk: walk.__name__)
+def test_people_use_it_otherwise(place: Place, walk: Callable[[Visitor], None]) -> None:
+    """The same on other screens."""
+    with place.visitor() as visitor:
+        walk(visitor)
+
+        assert ([], []) == (visitor.wrong, visitor.strangers())
+
+
+@pytest.mark.thorough
+def test_two_tabs_show_one_conversation(place: Place) -> None:
+    """A second tab finds the conversation, and shows what happens in the first one; either may answer."""
+    context = place.browser.new_context(viewport=DESK)
+    with place.visitor(within=context) as one, place.visitor(within=context) as other:
+        one.enter()
+        one.begin("Writer", "a question")
+        one.sees("Which tone?")
+        other.enter("")
+        other.page.get_by_role("navigation").get_by_role("link", name="a question").first.click()
+        other.press("plain")
+        one.sees("It is plain.")
+        one.page.locator(".request").wait_for(state="detached")
+        other.sees("It is plain.")
+
+        assert [text.page.locator(".item").all_inner_texts() for text in (one,)] == [
+            text.page.locator(".item").all_inner_texts() for text in (other,)
+        ]
+        other.page.reload()
+        other.sees("It is plain.")
+        assert ([], []) == (one.wrong, other.wrong)
+    context.close()
+
+
+@pytest.mark.thorough
+def test_conversations_are_deleted_where_one_is_sure(place: Place) -> None:
+    """The bin asks first; what was deleted is gone, and the page is where it begins."""
+    with place.visitor() as visitor:
+        visitor.enter()
+        visitor.begin("Writer", "thanks")
+        visitor.sees("As you like.")
+        run, page = visitor.run, visitor.page
+        page.locator(f"a[href='#/run/{run}']").hover()
+        item = page.locator(".history li", has=page.locator(f"a[href='#/run/{run}']"))
+        item.get_by_role("button").click()
+        item.get_by_role("button", name="Keep").click()
+        assert 200 == visitor.service.request("GET", f"api/runs/{run}").status_code
+        item.get_by_role("button").click()
+        item.get_by_role("button", name="Delete").click()
+        page.get_by_role("heading", name="Who can help?").wait_for()
+
+        assert (404, 0) == (visitor.service.request("GET", f"api/runs/{run}").status_code, item.count())
+
+
+@pytest.mark.thorough
+def test_a_wrong_key_is_told(place: Place) -> None:
+    """Who has no key is asked for one, a wrong one is refused, and the right one lets in; no address keeps it."""
+    with place.visitor() as visitor:
+        page = visitor.page
+        page.goto(f"{place.service.url}/#token=wrong")
+        page.get_by_label("Key").fill("wrong, too")
+        page.get_by_role("button", name="Enter").click()
+        page.get_by_text("This key is not known here.").wait_for()
+        visitor.keep("sign-in")
+        assert [] == visitor.grave_findings()
+        page.get_by_label("Key").fill(place.service.token)
+        page.get_by_role("button", name="Enter").click()
+        page.get_by_role("heading", name="Who can help?").wait_for()
+
+        assert place.service.token not in page.url
+        assert "" == page.evaluate("document.cookie")
+        assert place.service.token not in page.evaluate("JSON.stringify([{ ...localStorage }, { ...sessionStorage }])")

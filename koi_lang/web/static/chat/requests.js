@@ -40,6 +40,8 @@ function usePress() {
     setSent(true);
     try {
       await send();
+      // The card goes, and with it what has the focus.
+      if (matchMedia("(pointer: fine)").matches) document.getElementById("message")?.focus({ preventScroll: true });
     } catch (error) {
       setSent(false);
       if (error.code !== "unknown_request") problem.value = error;

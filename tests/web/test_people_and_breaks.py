@@ -1,0 +1,144 @@
+"""Breaks while people use a program: of the connection, of the service, and of their patience."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.service.serving_process import ServiceProcess
+from tests.web.cable import Cable
+from tests.web.conftest import open_browser
+from tests.web.people import Visitor, visit, write_desk
+from tests.web.slow_model import slow_model
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+pytestmark = pytest.mark.thorough
+SENTENCES = [f"This is sentence {number} of a story." for number in range(1, 61)]
+TELLER = """
+role R { can advise }
+agent Teller : R {
+  affordance "Tells long stories"
+  llm default = { provider: "openai", model: "x", base_url: "URL", transport: "text" }
+  on chat(args: { message: string }) { playbook "Tell {{args.message}}" }
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """A browser."""
+    with open_browser() as opened:
+        yield opened
+
+
+@pytest.fixture
+def serve(tmp_path: Path) -> Iterator[Callable[..., ServiceProcess]]:
+    """Starts services, which end with the test."""
+    with ExitStack() as ends:
+
+        def start(service: ServiceProcess) -> ServiceProcess:
+            service.start()
+            ends.callback(service.end)
+            return service
+
+        yield start
+
+
+def write_teller(folder: Path, url: str) -> ServiceProcess:
+    """A service whose agent has a provider of its own."""
+    (folder / "teller.koi").write_text(TELLER.replace("URL", url))
+    (folder / ".env").write_text("OPENAI_API_KEY=sk-mark\n")
+    return ServiceProcess(folder, ("teller.koi",))
+
+
+def story() -> dict[str, Any]:
+    """An answer that takes a while."""
+    return {"intent": "return", "data": {"answer": " ".join(SENTENCES)}}
+
+
+def test_a_cut_connection_goes_on_where_it_was(
+    browser: Browser, serve: Callable[..., ServiceProcess], tmp_path: Path
+) -> None:
+    """In the middle of a text the page says that the connection is lost, and then shows each sentence once."""
+    with slow_model(story(), pause_s=0.02) as (url, _):
+        service = serve(write_teller(tmp_path, url))
+        cable = Cable(service.url)
+        with visit(browser, replace(service, url=cable.url), tmp_path) as visitor:
+            visitor.enter()
+            visitor.say("a story")
+            visitor.sees(SENTENCES[4])
+            cable.cut()
+            visitor.page.get_by_text("The connection is lost.").wait_for()
+            visitor.keep("lost")
+            visitor.page.fill("#message", "still writing")
+            cable.mend()
+            visitor.page.get_by_text("The connection is there again.").wait_for()
+            visitor.sees(SENTENCES[-1])
+            visitor.page.get_by_role("button", name="Stop").wait_for(state="detached")
+
+            assert [" ".join(SENTENCES)] == visitor.page.locator(".answer .markdown").all_inner_texts()
+            assert "still writing" == visitor.page.input_value("#message")
+        cable.remove()
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL])
+def test_a_restarted_service_goes_on(
+    browser: Browser, serve: Callable[..., ServiceProcess], tmp_path: Path, number: signal.Signals
+) -> None:
+    """A question that was open is asked again after the restart, and its answer is taken; nothing is shown twice."""
+    service = serve(write_desk(tmp_path))
+    with visit(browser, service, tmp_path) as visitor:
+        visitor.enter()
+        visitor.begin("Writer", "a question")
+        visitor.sees("Which tone?")
+        service.end(number)
+        visitor.page.get_by_text("The connection is lost.").wait_for()
+        service.start()
+        visitor.page.get_by_text("The connection is lost.").wait_for(state="detached")
+        go_on = visitor.page.get_by_role("button", name="Go on")
+        go_on.or_(visitor.page.get_by_role("button", name="formal")).first.wait_for()
+        visitor.keep("restarted")
+        if go_on.count():
+            go_on.click()
+        visitor.press("formal")
+        visitor.sees("It is formal.")
+
+        assert ["formal"] == visitor.page.locator(".decided .given").all_inner_texts()
+        assert 1 == visitor.page.locator(".item.person").count()
+        visitor.say("thanks")
+        visitor.sees("As you like.")
+
+
+def test_writing_never_waits(browser: Browser, serve: Callable[..., ServiceProcess], tmp_path: Path) -> None:
+    """While some 100 tokens arrive in a second, a key is drawn with the next frames."""
+    with slow_model(story(), pause_s=0.01) as (url, _):
+        service = serve(write_teller(tmp_path, url))
+        with visit(browser, service, tmp_path) as visitor:
+            visitor.enter()
+            visitor.say("a story")
+            visitor.sees(SENTENCES[2])
+            late = type_measured(visitor, "the quick brown fox jumps over the lazy dog")
+
+            assert visitor.page.locator(".growing").count() == 1, "it has ended before it was measured"
+            assert sorted(late)[len(late) // 2] < 50, late
+
+
+def type_measured(visitor: Visitor, text: str) -> list[float]:
+    """How many milliseconds it takes from each key to the frame behind it."""
+    visitor.page.evaluate(
+        """window.late = []; document.getElementById('message').addEventListener('input', (event) => {
+             const at = event.timeStamp;
+             requestAnimationFrame(() => requestAnimationFrame(() => late.push(performance.now() - at))); })"""
+    )
+    for letter in text:
+        visitor.page.keyboard.type(letter)
+    look = f"(done) => {{ const look = () => late.length < {len(text)} ? setTimeout(look, 20) : done(late); look(); }}"
+    return list(visitor.page.evaluate(f"new Promise({look})"))
