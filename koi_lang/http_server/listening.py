@@ -12,6 +12,7 @@ import uvicorn
 
 from koi_lang.errors import UsageError
 from koi_lang.http_server.address import Address
+from koi_lang.http_server.patience import PatientProtocol
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -35,7 +36,7 @@ async def serve_app(app: ASGIApp, address: Address, ready: Callable[[str], None]
     with _listening(address) as listener:
         port = listener.getsockname()[1]
         own = {"lifespan": "on", "timeout_graceful_shutdown": LEAVE_S, "server_header": False, "ws": SOCKETS}
-        server = _Server(uvicorn.Config(app, log_config=None, **{**own, **config}))
+        server = _Server(uvicorn.Config(app, log_config=None, http=PatientProtocol, **{**own, **config}))
         ready(f"http://{in_url(address.host)}:{port}")
         await _serve(server, listener)
 

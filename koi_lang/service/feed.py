@@ -139,7 +139,7 @@ class Feed:
     def past(self, since: int) -> Iterator[tuple[int, bytes]]:
         """The entries behind one that the journal holds by now."""
         try:
-            for line in lines(self.journal):
+            for line in lines(self.journal, since):
                 if line.entry is not None and line.entry.n > since:
                     yield line.entry.n, self._encode(entry_message(line.entry, self.run))
         except JournalError:

@@ -30,7 +30,7 @@ async def list_entries(request: Request) -> Response:
 
 
 def _entries_behind(journal: Path, since: int, count: int) -> list[dict[str, Any]]:
-    found = (line.entry for line in lines(journal) if line.entry is not None and line.entry.n > since)
+    found = (line.entry for line in lines(journal, since) if line.entry is not None and line.entry.n > since)
     return [entry.as_data() for entry in islice(found, count)]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +16,8 @@ from koi_lang.runtime.journal.totals import UsageTotals
 
 # No header is longer; a foreign file may be one endless line.
 LONGEST_HEADER = 1 << 20
+# How the line of an entry begins, and where its number ends at the latest.
+NUMBER, NUMBER_WITHIN = b'{"n":', 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,15 +175,28 @@ def open_journal(path: Path, how: Literal["rb", "r+b"] = "rb") -> Iterator[Binar
         raise JournalError(f"`{path}` cannot be {done}: {reason(error)}") from error
 
 
-def lines(path: Path) -> Iterator[JournalLine]:
-    """The lines behind the header, one at a time. Raises JournalError."""
+def lines(path: Path, behind: int = 0) -> Iterator[JournalLine]:
+    """The lines behind the header, one at a time. Raises JournalError.
+
+    Args:
+        behind: the number of an entry; those up to it are left out, as far as their lines begin with it.
+    """
     with open_journal(path) as file:
         first = file.readline(LONGEST_HEADER)
-        yield from _lines_in(file, header_of(first, path.name), first)
+        header = header_of(first, path.name)
+        yield from _lines_in(file if behind < 1 else _skip_to(file, behind), header, first)
+
+
+def _skip_to(file: BinaryIO, behind: int) -> Iterator[bytes]:
+    """The lines of a file without those that say to be an entry up to one."""
+    for text in file:
+        number = text[len(NUMBER) : text.find(b",", 0, NUMBER_WITHIN)] if text.startswith(NUMBER) else b""
+        if not number.isdigit() or int(number) > behind:
+            yield text
 
 
 def _lines_in(
-    file: BinaryIO, header: Header, first: bytes, take: Callable[[bytes], None] = lambda text: None
+    file: Iterable[bytes], header: Header, first: bytes, take: Callable[[bytes], None] = lambda text: None
 ) -> Iterator[JournalLine]:
     has_checksums = is_sealed(first)
     for number, text in enumerate(file, 2):

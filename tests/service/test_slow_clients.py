@@ -1,0 +1,123 @@
+"""Clients that do not read, or hardly send: they are cut off, and hold up nobody."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+import pytest
+from starlette.applications import Starlette
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
+
+from koi_lang.http_server import patience
+from koi_lang.http_server.address import Address
+from koi_lang.http_server.listening import serve_app
+from tests.service.serving_process import TOKEN, ServiceProcess
+
+LOUD = """
+role Worker { can execute }
+agent Main : Worker {
+  on shout(args: Json) {
+    const text = "x".repeat(100000)
+    for (let n = 0; n < 150; n++) { console.log(text); await new Promise((done) => setTimeout(done, 1)) }
+  }
+}
+"""
+
+
+def connect(service: ServiceProcess, path: str, *headers: str) -> socket.socket:
+    """A connection that has asked for something and takes hardly anything that comes."""
+    host, _, port = service.url.rpartition("/")[2].partition(":")
+    connection = socket.socket()
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    connection.settimeout(30)
+    connection.connect((host, int(port)))
+    lines = (f"GET /{path} HTTP/1.1", f"Host: {host}", f"Authorization: Bearer {TOKEN}", *headers, "", "")
+    connection.sendall("\r\n".join(lines).encode())
+    return connection
+
+
+def rest_of(connection: socket.socket) -> bytes:
+    """All that comes until the other end closes."""
+    content = b""
+    with suppress(ConnectionError, TimeoutError):
+        while piece := connection.recv(1 << 16):
+            content += piece
+    return content
+
+
+UPGRADE = (
+    "Connection: Upgrade",
+    "Upgrade: websocket",
+    "Sec-WebSocket-Version: 13",
+    "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+)
+
+
+@pytest.mark.parametrize(("path", "headers"), [("events", ()), ("ws", UPGRADE)], ids=["events", "socket"])
+def test_who_does_not_read_is_cut_off(
+    start_service: Callable[..., ServiceProcess], path: str, headers: tuple[str, ...]
+) -> None:
+    """The run goes on, others hear all of it, and what is kept for the one who does not read stays bounded."""
+    service = start_service(main=LOUD)
+    run = service.begin()
+    with connect(service, f"api/runs/{run}/{path}", *headers) as deaf:
+        service.command(run, "run_playbook", name="Main.shout", args={})
+        heard = service.follow_until(run, lambda message: message.get("event", {}).get("type") == "call_ended")
+        told = rest_of(deaf)
+
+    assert 150 == sum(message.get("event", {}).get("type") == "printed" for _, message in heard)
+    assert len(told) < 12_000_000
+    assert json.dumps("cut_off").encode() in told[-400:]
+    assert b"8 MB" in told[-400:]
+
+
+def test_who_hardly_sends_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Connections that send nothing, or a head byte by byte, are closed; meanwhile others are answered."""
+    monkeypatch.setattr(patience, "PATIENCE_S", 0.6)
+
+    async def answer(request: object) -> PlainTextResponse:
+        return PlainTextResponse("here")
+
+    async def drip(port: int) -> float:
+        started = time.monotonic()
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        with suppress(ConnectionError):
+            for byte in b"GET / HTTP/1.1\r\nX-Slow: " + b"x" * 400:
+                writer.write(bytes([byte]))
+                await writer.drain()
+                if reader.at_eof():
+                    break
+                await asyncio.sleep(0.02)
+        writer.close()
+        return time.monotonic() - started
+
+    async def ask(port: int) -> bytes:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        content = await reader.read()
+        writer.close()
+        return content
+
+    async def play() -> tuple[list[float], bytes]:
+        ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        app = Starlette(routes=[Route("/", answer)])
+        serving = asyncio.create_task(serve_app(app, Address("127.0.0.1", 0, None), ready.set_result))
+        port = int((await ready).rpartition(":")[2])
+        slow = [asyncio.create_task(drip(port)) for _ in range(40)]
+        await asyncio.sleep(0.2)
+        content = await ask(port)
+        took = list(await asyncio.gather(*slow))
+        serving.cancel()
+        await asyncio.wait([serving])
+        return took, content
+
+    took, content = asyncio.run(play())
+
+    assert content.endswith(b"here")
+    assert max(took) < 6
