@@ -100,6 +100,8 @@ async def serving_jobs(host: SessionHost, secrets: Mapping[str, str], zone: str,
             for job in jobs:
                 if job.hook and service.secret_of(job) is None:
                     log(f"warning: nobody can start `{job.id}`: `[serve.hook_secrets]` has no `{job.hook}`")
+            if jobs:
+                log(f"{len(jobs)} {'job is' if len(jobs) == 1 else 'jobs are'} started by times and events")
             scheduler.serve(jobs)
             files = FileEvents(host.database, host.folder, scheduler, log)
             work = [group.create_task(each) for each in (scheduler.run(), files.run())]

@@ -13,7 +13,7 @@ StartState: TypeAlias = Literal["waiting", "starting", "started", "ended", "fail
 # States in which a start still has something to come.
 OPEN: tuple[StartState, ...] = ("waiting", "starting", "started")
 # Of the starts that are over, so many are kept of each job.
-MOST_KEPT = 200
+MOST_KEPT = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +95,10 @@ class JobTable:
         return bool(added)
 
     def set_state(self, run: str, state: StartState, reason: str = "") -> None:
-        """Note what became of a start."""
-        self._database.execute("update job_starts set state = ?, reason = ? where run = ?", (state, reason, run))
+        """Note what became of a start; the payload of one that is over is forgotten."""
+        kept = "payload" if state in OPEN else "'null'"
+        statement = f"update job_starts set state = ?, reason = ?, payload = {kept} where run = ?"
+        self._database.execute(statement, (state, reason, run))
 
     def put_off(self, run: str, until: float) -> None:
         """Have a start wait once more."""
@@ -106,10 +108,16 @@ class JobTable:
         """The start of a key."""
         return next(iter(self._select("where key = ?", (key,))), None)
 
-    def of_state(self, job: str, *states: StartState) -> list[JobStart]:
-        """The starts of a job in some states, in the order in which they were added."""
+    def of_state(self, job: str, *states: StartState, most: int = -1) -> list[JobStart]:
+        """The starts of a job in some states, in the order in which they were added, all or so many at most."""
         places = ", ".join("?" for _ in states)
-        return self._select(f"where job = ? and state in ({places}) order by number", (job, *states))
+        return self._select(f"where job = ? and state in ({places}) order by number limit ?", (job, *states, most))
+
+    def count(self, job: str, *states: StartState) -> int:
+        """How many starts of a job are in some states."""
+        places = ", ".join("?" for _ in states)
+        statement = f"select count(*) from job_starts where job = ? and state in ({places})"
+        return int(self._database.execute(statement, (job, *states))[0][0])
 
     def last(self, job: str) -> JobStart | None:
         """The start of a job that was added last."""

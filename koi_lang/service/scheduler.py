@@ -180,7 +180,7 @@ class JobScheduler:
         match job.job.when_busy:
             case "skip" if self.is_busy(job):
                 return BUSY
-            case "wait" if self._table.of_state(job.id, "waiting"):
+            case "wait" if self._table.count(job.id, "waiting"):
                 return "another start already waits"
         return ""
 
@@ -188,7 +188,7 @@ class JobScheduler:
 
     def is_busy(self, job: ServedJob) -> bool:
         """Whether a start of a job waits or works."""
-        return bool(self._table.of_state(job.id, *OPEN))
+        return self._table.count(job.id, *OPEN) > 0
 
     def take_event(self, job: ServedJob, payload: Any, id: str | None) -> JobStart | None:
         """Begin a run for an event, or leave it out where the job does so while it works; gives what was kept of it.
@@ -204,7 +204,7 @@ class JobScheduler:
         if known is not None:
             return known
         reason = BUSY if job.job.when_busy == "skip" and self.is_busy(job) else ""
-        if not reason and len(self._table.of_state(job.id, "waiting")) >= MOST_WAITING:
+        if not reason and self._table.count(job.id, "waiting") >= MOST_WAITING:
             return None
         self._add(job, key, self._clock.now(), payload, reason)
         self._news.set()
@@ -216,18 +216,16 @@ class JobScheduler:
         digest = sha256(key.encode())
         delay = job.job.jitter_s * int.from_bytes(digest.digest()[-4:]) / 2**32
         state: StartState = "skipped" if skipped else "waiting"
-        start = JobStart(digest.hexdigest()[:12], job.id, key, due, due + delay, payload, state, skipped)
+        kept = None if skipped else payload
+        start = JobStart(digest.hexdigest()[:12], job.id, key, due, due + delay, kept, state, skipped)
         self._table.add(start)
 
     def _begin_waiting(self, job: ServedJob, now: float) -> float:
         """Begin what waits and may begin; gives the seconds until the next may."""
-        waiting = self._table.of_state(job.id, "waiting")
-        if not waiting:
-            return LONGEST_PAUSE_S
         room = MOST_TOGETHER if job.job.when_busy == "together" else 1
-        room -= len(self._table.of_state(job.id, "starting", "started"))
+        room -= self._table.count(job.id, "starting", "started")
         pause = LONGEST_PAUSE_S
-        for start in waiting[: max(room, 0)]:
+        for start in self._table.of_state(job.id, "waiting", most=max(room, 0)):
             rest = start.begins - now
             # A delay that is longer than any was given before the clock was set back.
             if 0 < rest <= max(job.job.jitter_s, RETRY_S):

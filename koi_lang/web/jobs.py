@@ -38,9 +38,11 @@ async def take_message(request: Request) -> Response:
     job = jobs.find_hook(path)
     if job is None:
         raise HttpError(404, "unknown_hook", f"nothing listens to `{path}`")
+    secret = _secret_of(jobs, job)
     try:
         body = await read_body(request.stream(), request.headers.get("content-length"), LONGEST_MESSAGE)
-        _require_signed(jobs, job, request, body)
+        if not is_signed(request.headers, body, secret, time.time()):
+            raise HttpError(401, "wrong_signature", "the message is not signed as it should be", help=SIGN)
         payload = object_in(body)
     except BadBodyError as error:
         raise HttpError(error.status, "parse_error", error.message, help=error.help) from error
@@ -50,13 +52,13 @@ async def take_message(request: Request) -> Response:
     return _answer(jobs, job, payload, message_id(request.headers))
 
 
-def _require_signed(jobs: JobService, job: ServedJob, request: Request, body: bytes) -> None:
+def _secret_of(jobs: JobService, job: ServedJob) -> str:
+    """What messages for a job are signed with. Raises HttpError."""
     secret = jobs.secret_of(job)
     if secret is None:
         help = f"Write a secret for `{job.hook}` into `[serve.hook_secrets]` of `koi.toml`."
         raise HttpError(403, "no_secret", f"nobody may send to `{job.hook}`", help=help)
-    if not is_signed(request.headers, body, secret, time.time()):
-        raise HttpError(401, "wrong_signature", "the message is not signed as it should be", help=SIGN)
+    return secret
 
 
 def _answer(jobs: JobService, job: ServedJob, payload: object, id: str | None) -> Response:

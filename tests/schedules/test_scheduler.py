@@ -11,6 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from koi_lang.service import job_table
 from koi_lang.service.job_table import JobProgress
 from tests.schedules.service import Runs, SetClock, job, serving, settle
 
@@ -243,16 +244,18 @@ def test_messages_wait_for_each_other(tmp_path: Path) -> None:
     asyncio.run(play())
 
 
-def test_old_starts_are_forgotten(tmp_path: Path) -> None:
-    """The table keeps the newest of each job, and all that is still open."""
+def test_old_starts_are_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The table keeps the newest of each job, without what they were given, and all that is still open."""
+    monkeypatch.setattr(job_table, "MOST_KEPT", 20)
 
     async def play() -> None:
         often = job("1m")
         async with serving(tmp_path, SetClock("2026-11-26 08:59"), Runs(), often) as service:
-            for number in range(250):
-                await service.at(f"2026-11-26 {9 + number // 60:02}:{number % 60:02}")
+            for number in range(30):
+                await service.at(f"2026-11-26 09:{number:02}")
                 await service.runs.end()
-            assert 200 == len(service.states(often))
+            kept = service.table.of_state(often.id, "ended")
+            assert (20, {None}) == (len(kept), {start.payload for start in kept})
 
     asyncio.run(play())
 
