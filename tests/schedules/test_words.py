@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from koi_lang.schedules.errors import ScheduleError
-from koi_lang.schedules.schedule import due_between, last_due
+from koi_lang.schedules.schedule import CronSchedule, IntervalSchedule, due_between, last_due
+from koi_lang.schedules.triggers import parse_trigger
 from koi_lang.schedules.words import parse_schedule
 
 # A Thursday.
@@ -124,3 +128,59 @@ def test_the_last_due_instant_is_found(words: str) -> None:
 
         assert first <= last <= first + later
         assert schedule.next_after(last) == after
+
+
+PIECES = [
+    "daily",
+    "weekdays",
+    "mon",
+    "1st",
+    "31",
+    "february",
+    "last",
+    "day",
+    "09:00",
+    "9",
+    "24:61",
+    "*",
+    "*/0",
+    "1-",
+    "L",
+]
+PIECES += [
+    "15m",
+    "h",
+    ",",
+    "and",
+    "Europe/Berlin",
+    "Europe/",
+    "../x",
+    "UTC",
+    "\0",
+    "é",
+    "１",
+    "#",
+    "/",
+    "file",
+    "hook",
+    "**",
+]
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.one_of(st.text(max_size=40), st.lists(st.sampled_from(PIECES), max_size=7).map(" ".join)))
+def test_any_words_mean_something_or_are_explained(words: str) -> None:
+    """Whatever is written, it is due at some time, or one sentence says what is wrong."""
+    meant = [understand(parse, words) for parse in (parse_schedule, parse_trigger)]
+
+    assert all(each.help.endswith((".", "?")) for each in meant if isinstance(each, ScheduleError))
+    schedules = [each for each in meant if isinstance(each, CronSchedule | IntervalSchedule)]
+    assert None not in [schedule.next_after(NOW) for schedule in schedules]
+
+
+def understand(parse: Callable[[str], object], words: str) -> object:
+    """What words mean, or what is wrong with them."""
+    try:
+        return parse(words)
+    except ScheduleError as error:
+        return error
