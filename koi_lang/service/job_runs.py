@@ -9,13 +9,13 @@ from typing import Any
 from koi_lang.errors import JournalError, KoiError
 from koi_lang.events import CallEnded, CallStarted
 from koi_lang.runtime.journal.reader import lines
-from koi_lang.service.errors import ServiceError
+from koi_lang.service.errors import ServiceError, ServiceErrorCode
 from koi_lang.service.host import SessionHost
 from koi_lang.service.hosted import HostedSession
 from koi_lang.service.users import EVERYBODY
 
 # Why no session can be begun now, but later.
-NO_ROOM = "limit_reached"
+NO_ROOM: ServiceErrorCode = "limit_reached"
 # Seconds between two looks at a run that sleeps.
 LOOK_S = 5.0
 CUT = "it was ended from outside"
@@ -39,7 +39,7 @@ class JobRuns:
         try:
             _, response = await self._host.start(EVERYBODY, program, command, handler, run=run)
         except ServiceError as error:
-            if str(error.code) == NO_ROOM:
+            if error.code == NO_ROOM:
                 return False
             raise
         if not response["success"]:
@@ -53,22 +53,28 @@ class JobRuns:
         """
         session = self._host.find(run, EVERYBODY)
         failure = await asyncio.to_thread(_failure, session.feed.journal)
-        if failure is None:
-            await session.wake()
+        may_wake = True
         while failure is None:
-            await self._wait_while_awake(session)
+            may_wake = not await self._has_stopped(session, may_wake=may_wake) and may_wake
             failure = await asyncio.to_thread(_failure, session.feed.journal)
         return failure
 
-    async def _wait_while_awake(self, session: HostedSession) -> None:
-        """Wait until the call of a session has ended, or some seconds where it sleeps."""
-        if session.state == "asleep":
+    async def _has_stopped(self, session: HostedSession, *, may_wake: bool) -> bool:
+        """Wait until the call of a session goes on no more, or some seconds where it sleeps or there is no room."""
+        if session.state == "asleep" and not may_wake:
             await asyncio.sleep(LOOK_S)
-            return
-        call = (await session.wake()).session.call
+            return False
+        try:
+            call = (await session.wake()).session.call
+        except ServiceError as error:
+            if error.code != NO_ROOM:
+                raise
+            await asyncio.sleep(LOOK_S)
+            return False
         if call is not None:
             await asyncio.wait([call.task])
         await session.sleep()
+        return True
 
     def _find(self, run: str) -> HostedSession | None:
         try:
