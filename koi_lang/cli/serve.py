@@ -119,8 +119,8 @@ def mcp(file: str | None, strict: bool, no_cache: bool, **given: Any) -> None:
 def http(files: Sequence[str], strict: bool, no_cache: bool, record_dir: Path | None, **given: Any) -> None:
     """Serve each FILE to people in a browser and to programs: many sessions in one process, which outlive it.
 
-    Nothing that a FILE runs is carried out before somebody asks for it. What is not said here says `[serve]` in
-    `koi.toml`; without any FILE there it is std/coder.
+    Jobs of a FILE are started when they are due; nothing else that it runs is carried out before somebody asks for it.
+    What is not said here says `[serve]` in `koi.toml`; without any FILE there it is std/coder.
     """
     about = _settings()
     place, token, no_token, names = (given.pop(name) for name in ("address", "token", "no_token", "names"))

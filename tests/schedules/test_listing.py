@@ -56,6 +56,9 @@ def test_jobs_of_programs_are_listed(project: Project) -> None:
     dry = json.loads(project.koi("serve", "jobs", "desk.koi", "--dry-run", "3d", "--json").stdout)["starts"]
 
     assert "desk/Reporter.daily  every daily 09:00" in table.stdout
+    assert "no program is named" in project.koi("serve", "jobs").stderr
+    project.write("koi.toml", '[serve]\nprograms = ["desk.koi"]\n')
+    assert table.stdout == project.koi("serve", "jobs").stdout
     assert ("", "there are no jobs\n") == (plain.stdout, plain.stderr)
     assert ("Reporter.daily", {"top": 3}, 30.0, "skip") == (
         data["handler"], data["payload"], data["jitter"], data["overlap"],

@@ -18,6 +18,7 @@ from koi_lang.errors import UsageError
 from koi_lang.program import declarations, loader
 from koi_lang.service.job_listing import due_starts, job_data, zone_of
 from koi_lang.service.served_jobs import ServedJob, clashes, serve_jobs
+from koi_lang.settings.project import service_settings
 from koi_lang.system.date_and_place import local_zone
 from koi_lang.text_width import clean
 
@@ -27,11 +28,17 @@ HEADING = ("job", "starts", "next")
 
 
 @click.command()
-@click.argument("files", nargs=-1, required=True, metavar="FILE...", shell_complete=complete_program)
+@click.argument("files", nargs=-1, metavar="[FILE...]", shell_complete=complete_program)
 @click.option("--dry-run", "span", metavar="TIME", help="Print when each would be started within a time, such as 7d.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def jobs(files: Sequence[str], span: str | None, as_json: bool) -> None:
-    """List the jobs of each FILE, which `koi serve http` starts, and when they are due; nothing is started."""
+    """List the jobs of each FILE, which `koi serve http` starts, and when they are due; nothing is started.
+
+    Without FILE those of the `programs` in `[serve]` of koi.toml.
+    """
+    files = files or service_settings(Path.cwd()).programs
+    if not files:
+        raise UsageError("no program is named", help="Write koi serve jobs FILE.")
     served = [job for file in files for job in _jobs_of(file)]
     now = datetime.now(UTC)
     for job, owner in clashes(served):
