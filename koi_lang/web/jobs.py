@@ -16,7 +16,7 @@ from koi_lang.web.request_context import user_of
 
 # Bytes of a message.
 LONGEST_MESSAGE = 5 << 20
-SIGN = "Send `X-Hub-Signature-256`, or the headers of Standard Webhooks, made with the secret of this path."
+SIGN = "Send `X-Hub-Signature-256`, or another signature that is known, made with the secret of this path."
 
 
 def jobs_of_app(request: Request) -> JobService:

@@ -105,6 +105,12 @@ def sign_with_time(body: bytes, id: str, seconds: float) -> dict[str, str]:
     return {"Webhook-Id": id, "Webhook-Timestamp": str(int(seconds)), "Webhook-Signature": signature}
 
 
+def sign_as_koi(body: bytes, seconds: float) -> dict[str, str]:
+    """The header of other services of Koi for a body."""
+    made = hmac.digest(SECRET.encode(), f"{int(seconds)}.".encode() + body, "sha256").hex()
+    return {"Koi-Signature": f"t={int(seconds)},v1={made}"}
+
+
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceProcess]:
     """A service with jobs of all kinds."""
@@ -151,9 +157,10 @@ def test_a_message_starts_a_run(desk: ServiceProcess) -> None:
     body = b'{"action": "opened", "more": 1}'
     first = send(desk, "github", body, **sign(body), X_GitHub_Delivery="one")
     again = send(desk, "github", body, **sign(body), X_GitHub_Delivery="one")
+    of_koi = send(desk, "github", body, **sign_as_koi(body, time.time()))
     timed = send(desk, "github", body, **sign_with_time(body, "two", time.time()))
 
-    assert [202, 202, 202] == [answer.status_code for answer in (first, again, timed)]
+    assert [202, 202, 202, 202] == [answer.status_code for answer in (first, again, of_koi, timed)]
     assert first.json() == again.json()
     assert first.json()["run"] != timed.json()["run"]
     until(lambda: last_of(desk, "Reporter.issue", "ended")["run"] == timed.json()["run"])
@@ -181,6 +188,9 @@ GOOD = b'{"action": "opened"}'
         ("github", GOOD, sign(GOOD + b" "), 401, "wrong_signature"),
         ("github", GOOD, {"X-Hub-Signature-256": "sha1=00"}, 401, "wrong_signature"),
         ("github", GOOD, sign_with_time(GOOD, "old", time.time() - 3600), 401, "wrong_signature"),
+        ("github", GOOD, sign_as_koi(GOOD, time.time() + 3600), 401, "wrong_signature"),
+        ("github", GOOD, sign_as_koi(GOOD + b" ", time.time()), 401, "wrong_signature"),
+        ("github", GOOD, {"Koi-Signature": "t=,v1=,,=="}, 401, "wrong_signature"),
         ("github", GOOD, {**sign_with_time(GOOD, "x", time.time()), "Webhook-Id": "y"}, 401, "wrong_signature"),
         ("github", GOOD, {**sign(GOOD), "Webhook-Signature": "v1,AAAA"}, 401, "wrong_signature"),
         ("open", GOOD, sign(GOOD, ""), 403, "no_secret"),
