@@ -6,14 +6,12 @@ answered. What a process that was killed has left open counts in full until its 
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from koi_lang.errors import KoiError
 from koi_lang.service.store import Database
 
 SUMS = "coalesce(sum(tokens), 0), coalesce(sum(usd), 0.0)"
@@ -38,7 +36,8 @@ class SpendingTable:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._database, execute = Database.connect(folder), self._execute
+        self._database = Database.connect(folder)
+        self._execute = execute = self._database.execute
         execute("pragma synchronous = normal")
         execute(
             "create table if not exists spending (day text not null, owner text not null, run text not null,"
@@ -103,13 +102,6 @@ class SpendingTable:
             )
             self._execute(ADD, (day, owner, run, taken.tokens, taken.usd))
         return bool(left)
-
-    def _execute(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        try:
-            return self._database.execute(statement, values)
-        except sqlite3.Error as error:
-            help = "Look whether the disk is full."
-            raise KoiError(f"the accounts of the service cannot be kept: {error}", help=help) from error
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:

@@ -34,8 +34,12 @@ class Database:
             raise SettingsError(f"`{path}` cannot be used: {told}") from error
 
     def execute(self, statement: str, values: Sequence[Any] | dict[str, Any] = ()) -> list[tuple[Any, ...]]:
-        """The rows that a statement gives; what it changes is on the disk when this returns."""
-        return self._connection.execute(statement, values).fetchall()
+        """The rows that a statement gives; what it changes is on the disk when this returns. Raises SettingsError."""
+        try:
+            return self._connection.execute(statement, values).fetchall()
+        except sqlite3.Error as error:
+            help = "Look whether the disk is full."
+            raise SettingsError(f"`{NAME}` cannot be used: {error}", help=help) from error
 
     def close(self) -> None:
         """Give the file free."""

@@ -284,7 +284,7 @@ def test_a_request_that_cannot_be_written_down_does_not_leave(project: Project) 
     errors = asyncio.run(sessions(project.load("a.koi", PROGRAM), model, accounts, 1))
 
     assert (0, 3) == (len(model.usage), len(errors))
-    assert "the accounts of the service cannot be kept" in str(errors[0])
+    assert "`service.sqlite` cannot be used" in str(errors[0])
     assert not accounts.of_user("ada").open
 
 
@@ -293,10 +293,13 @@ def test_a_killed_process_is_one_that_was_killed(project: Project) -> None:
     service = Service(project.folder, {"tokens_per_user": 1000})
     process = os.fork()
     if not process:
-        accounts = service.start()
-        accounts.of_session("2", "ada").spend(50, None)
-        reserve(accounts, 700)
-        os.kill(os.getpid(), signal.SIGKILL)
+        try:
+            accounts = service.start()
+            accounts.of_session("2", "ada").spend(50, None)
+            reserve(accounts, 700)
+            os.kill(os.getpid(), signal.SIGKILL)
+        finally:
+            os._exit(1)
 
     assert -signal.SIGKILL == os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
     assert 250 == reserve(service.start(), 700)

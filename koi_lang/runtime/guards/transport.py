@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import httpx2
 
 from koi_lang.runtime.guards.hosts import Allowed, reachable
+
+if TYPE_CHECKING:
+    from ssl import SSLContext
 
 PORTS = {"http": 80, "https": 443}
 
 
 class Guarded(httpx2.AsyncBaseTransport):
-    """A transport that every request goes through, redirected ones included; proxies are not used."""
+    """A transport that every request goes through, redirected ones included; proxies are not used.
 
-    def __init__(self, allowed: Allowed) -> None:
+    Args:
+        certificates: what those of servers are checked with; to read them takes a while, so that many may share them.
+    """
+
+    def __init__(self, allowed: Allowed, certificates: SSLContext | None = None) -> None:
         self._allowed = allowed
-        self._inner = httpx2.AsyncHTTPTransport(trust_env=False)
+        self._inner = httpx2.AsyncHTTPTransport(trust_env=False, verify=certificates or True)
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Ask the host at a number that was found to be public or allowed. Raises PermissionDeniedError."""

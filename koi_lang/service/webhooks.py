@@ -1,0 +1,162 @@
+"""What happens in a service, told to others over HTTP: written down first, tried for a day, in nobody's way."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from koi_lang.errors import KoiError
+from koi_lang.outcome import capture
+from koi_lang.rpc.framing import line_of
+from koi_lang.runtime.concurrency.cancellation import detached_context
+from koi_lang.runtime.concurrency.tasks import together
+from koi_lang.runtime.journal.entries import Redact
+from koi_lang.service.deliveries import PAUSES_S, Delivery, DeliveryTable, new_id
+from koi_lang.service.store import Database
+from koi_lang.service.webhook_requests import HookSender
+
+# Tries at a time for one address, and in all.
+MOST_AT_ADDRESS, MOST_TRIES = 4, 64
+# Bytes of a body, and of a field where all of them together would make a larger one.
+LONGEST_BODY, LONGEST_FIELD = 256 << 10, 4 << 10
+# Seconds between two looks at the clock, which may be set.
+LOOK_S = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class HookEvent:
+    """Something that happens.
+
+    Attributes:
+        name: such as `run.ended`.
+        about: names this very event; it is told once, however often it is heard of.
+        run: id of the run; empty for none.
+        fields: what is told of it.
+    """
+
+    name: str
+    about: str
+    run: str
+    fields: Mapping[str, Any]
+
+
+class Webhooks:
+    """Tells addresses what happens.
+
+    Args:
+        hooks: addresses by event.
+        redact: takes secrets out of a text.
+        note: is told what goes wrong, without addresses, which may be secret.
+        now: seconds since the epoch.
+
+    Attributes:
+        note: as above.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        hooks: Mapping[str, Sequence[str]],
+        sender: HookSender,
+        redact: Redact,
+        *,
+        note: Callable[[str], None] = lambda text: None,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self._table, self._hooks, self._sender = DeliveryTable(database), hooks, sender
+        self._redact, self.note, self._now = redact, note, now
+        self._news = asyncio.Event()
+        self._open: Counter[str] = Counter()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    # ------------------------------------------------------------ what is told
+
+    def tell(self, event: HookEvent) -> None:
+        """Have all who want to know of an event be told; that is written down when this returns. Raises KoiError."""
+        for address in self._hooks.get(event.name, ()):
+            id, now = new_id(), self._now()
+            delivery = Delivery(id, event.name, address, self._body(event, id), event.run, now, now)
+            self._table.add(delivery, event.about)
+        self._news.set()
+
+    def _body(self, event: HookEvent, id: str) -> str:
+        envelope = {"id": id, "event": event.name, "created": int(self._now()), "run": event.run or None}
+        line = line_of({**envelope, "data": event.fields}, self._redact)
+        if len(line) > LONGEST_BODY:
+            short = {name: value for name, value in event.fields.items() if len(str(value)) < LONGEST_FIELD}
+            line = line_of({**envelope, "data": {**short, "is_cut": True}}, self._redact)
+        return line.rstrip(b"\n").decode()
+
+    def list_deliveries(self, *, undelivered: bool = False) -> list[dict[str, Any]]:
+        """What was to be told, the newest first, without the bodies; perhaps only what has not arrived."""
+        return [delivery.as_data() for delivery in self._table.all(undelivered=undelivered)]
+
+    # ------------------------------------------------------------ sending
+
+    @asynccontextmanager
+    async def sending(self) -> AsyncIterator[None]:
+        """A context in which what was told is sent; what is on its way at its end is sent again in the next one."""
+        self._table.begin(self._now())
+        async with together() as group:
+            task = group.create_task(self._send_all(group), context=detached_context())
+            try:
+                yield
+            finally:
+                for each in (task, *self._tasks):
+                    each.cancel()
+
+    async def _send_all(self, group: asyncio.TaskGroup) -> None:
+        while True:
+            self._news.clear()
+            wait_s = LOOK_S
+            try:
+                wait_s = self._begin_due(group)
+            except KoiError as error:
+                self.note(error.message)
+            try:
+                async with asyncio.timeout(wait_s):
+                    await self._news.wait()
+            except TimeoutError:
+                continue
+
+    def _begin_due(self, group: asyncio.TaskGroup) -> float:
+        """Begin what is due and has not to wait for others; gives the seconds until something else is due."""
+        now = self._now()
+        while self._open.total() < MOST_TRIES:
+            busy = [address for address, number in self._open.items() if number >= MOST_AT_ADDRESS]
+            delivery = self._table.next(now, busy)
+            if delivery is None:
+                break
+            self._table.begin_try(delivery.id)
+            self._open[delivery.address] += 1
+            task = group.create_task(self._try(delivery), context=detached_context())
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        due = self._table.next_due(now)
+        return LOOK_S if due is None else min(LOOK_S, due - now)
+
+    async def _try(self, delivery: Delivery) -> None:
+        """Send a delivery once; whatever goes wrong with it stays with it."""
+        ended = await capture(self._sender.send(delivery, self._now()))
+        problem = ended.value if ended.error is None else f"it cannot be sent: {type(ended.error).__name__}"
+        self._open[delivery.address] -= 1
+        try:
+            self._note_end(delivery, problem or "")
+        except KoiError as error:
+            self.note(error.message)
+        self._news.set()
+
+    def _note_end(self, delivery: Delivery, problem: str) -> None:
+        now = self._now()
+        if not problem:
+            self._table.end_try(delivery.id, "delivered", now)
+        elif delivery.tries < len(PAUSES_S):
+            self._table.end_try(delivery.id, "waiting", now + PAUSES_S[delivery.tries], problem)
+        else:
+            self._table.end_try(delivery.id, "failed", now, problem)
+            self.note(f"the delivery `{delivery.id}` of `{delivery.event}` was given up: {problem}")
