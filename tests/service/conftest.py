@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.service.serving_process import ROOT, ServiceProcess
+from tests.service.user_tokens import SETTINGS
 
 DESK = ("examples/desk.koi", "examples/desk.answers.json")
 
@@ -46,3 +47,15 @@ def start_service(tmp_path: Path) -> Iterator[Callable[..., ServiceProcess]]:
     yield start
     for each in begun:
         each.end()
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceProcess]:
+    """A service with users."""
+    folder = tmp_path_factory.mktemp("users")
+    words = desk_in(folder)
+    (folder / "koi.toml").write_text(SETTINGS)
+    service = ServiceProcess(folder, words)
+    service.start()
+    yield service
+    service.end()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,32 +15,9 @@ from koi_lang.settings.service import UserSettings, read_service
 from tests.projects import Project
 from tests.service.conftest import desk_in
 from tests.service.serving_process import ServiceProcess
+from tests.service.user_tokens import TOKENS, as_user
 
 START: dict[str, Any] = {"handler": "Editor.start", "payload": {"topic": "tea"}}
-TOKENS = {"ada": "koi_ada-0123456789", "bob": "koi_bob-0123456789", "root": "koi_root-0123456789"}
-SETTINGS = f"""
-[serve.users]
-ada = "{hash_of(TOKENS["ada"])}"
-bob = {{ token = "{hash_of(TOKENS["bob"])}", sessions = 2 }}
-root = {{ token = "{hash_of(TOKENS["root"])}", admin = true }}
-"""
-
-
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """A service with users."""
-    folder = tmp_path_factory.mktemp("users")
-    words = desk_in(folder)
-    (folder / "koi.toml").write_text(SETTINGS)
-    service = ServiceProcess(folder, words)
-    service.start()
-    yield service
-    service.end()
-
-
-def as_user(service: ServiceProcess, name: str) -> ServiceProcess:
-    """The service as a user sees it."""
-    return replace(service, token=TOKENS[name])
 
 
 def test_tokens_are_known_by_their_hashes() -> None:
