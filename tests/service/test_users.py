@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import re
+import signal
+import sqlite3
+import time
 import tomllib
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import pytest
-
+from koi_lang.service.days import Days
+from koi_lang.service.spending import SpendingTable
 from koi_lang.service.users import EVERYBODY, User, Users, hash_of, new_token
 from koi_lang.settings.service import UserSettings, read_service
+from tests.playbook.playing import done
 from tests.projects import Project
 from tests.service.conftest import desk_in
 from tests.service.serving_process import ServiceProcess
-from tests.service.user_tokens import TOKENS, as_user
+from tests.service.user_tokens import as_user, post_at_once
 
 START: dict[str, Any] = {"handler": "Editor.start", "payload": {"topic": "tea"}}
 
@@ -41,7 +48,7 @@ def test_a_token_is_made_and_shown_once(project: Project) -> None:
 
 def test_nobody_sees_the_runs_of_others(shared: ServiceProcess) -> None:
     """Lists and counts hold the own runs alone; an admin sees all, and who they are of."""
-    ada, bob, root = (as_user(shared, name) for name in TOKENS)
+    ada, bob, root = (as_user(shared, name) for name in ("ada", "bob", "root"))
     run = ada.begin(**START)
 
     assert ("ada", False) == (ada.get("api/status")["user"], ada.get("api/status")["admin"])
@@ -69,26 +76,50 @@ def test_a_user_has_so_many_sessions_at_work(shared: ServiceProcess) -> None:
     assert "asleep" == bob.get(f"api/runs/{runs[0]}")["state"]
 
 
-@pytest.mark.parametrize(
-    ("limits", "told"),
-    [
-        ("tokens_per_user = 50", "the user `admin` has used 0 of its 50 tokens"),
-        ("tokens_per_session = 50", "the session has used 0 of its 50 tokens"),
-        ("tokens_per_day = 50", "everybody together has used 0 of its 50 tokens"),
-    ],
-)
-def test_a_limit_of_the_service_ends_a_call(
-    start_service: Callable[..., ServiceProcess], tmp_path: Path, limits: str, told: str
-) -> None:
-    """Whose limit it is, what it is and when it ends stands in the end of the call."""
-    (tmp_path / "koi.toml").write_text(f'[serve.limits]\n{limits}\nzone = "Europe/Berlin"\n')
-    service = start_service()
-    run = service.begin(**START)
-    messages = service.follow_until(run, lambda message: message.get("event", {}).get("type") == "call_ended")
-    ended = messages[-1][1]["event"]
+def test_forty_requests_at_once_begin_as_many_as_may_be(shared: ServiceProcess) -> None:
+    """However many come at the same time, no session more than allowed is awake, and the others are told so."""
+    eve = as_user(shared, "eve")
 
-    assert told in ended["error"]
-    assert "00:00 Europe/Berlin" in ended["help"] or "the whole session" in ended["help"]
+    assert {202: 5, 429: 35} == asyncio.run(post_at_once(eve, 40, START))
+    assert 5 == len(eve.get("api/runs")["runs"])
+
+
+ONE = """
+    role Worker { can think }
+    agent Main : Worker { amnesia = true
+      on go(args) { playbook \"\"\"Say something.\"\"\" } }
+    """
+
+
+def wait_for_spending(folder: Path) -> None:
+    """Wait until a service has paid for something."""
+    end = time.monotonic() + 30
+    with closing(sqlite3.connect(folder / ".koi/service.sqlite")) as database:
+        while not database.execute("select 1 from spending").fetchone():
+            assert time.monotonic() < end
+            time.sleep(0.01)
+
+
+def test_forty_runs_at_once_keep_to_a_limit(start_service: Callable[..., ServiceProcess], tmp_path: Path) -> None:
+    """Over HTTP as well: what all of them take is no more than the limit, also where SIGKILL comes between."""
+    (tmp_path / "koi.toml").write_text('[serve.limits]\ntokens_per_user = 9000\nzone = "Europe/Berlin"\n')
+    (tmp_path / "answers.json").write_text(json.dumps({"Say something": [done(ok=True)] * 100}))
+    service = start_service("--answers", "answers.json", one=ONE)
+    begun = asyncio.run(post_at_once(service, 40, {"handler": "Main.go", "payload": {}}))
+    wait_for_spending(tmp_path)
+    service.end(signal.SIGKILL)
+    first = SpendingTable(tmp_path).of_day(Days("Europe/Berlin").today())
+    service.start()
+    asyncio.run(post_at_once(service, 20, {"handler": "Main.go", "payload": {}}))
+    runs = [service.begin(handler="Main.go", payload={}) for _ in range(2)]
+    told = service.follow_until(runs[-1], lambda message: message.get("event", {}).get("type") == "call_ended")
+    taken = SpendingTable(tmp_path).of_day(Days("Europe/Berlin").today())
+
+    assert {202: 40} == begun
+    assert 0 < first.tokens <= taken.tokens <= 9000
+    ended = told[-1][1]["event"]
+    assert re.search(r"the user `admin` has used \d+ of its 9000 tokens", ended["error"])
+    assert ended["help"].endswith("00:00 Europe/Berlin.")
 
 
 def test_what_koi_toml_says_is_served(start_service: Callable[..., ServiceProcess], tmp_path: Path) -> None:
