@@ -6,7 +6,7 @@ import re
 import secrets
 import sys
 from collections.abc import Sequence
-from contextlib import redirect_stdout
+from contextlib import closing, redirect_stdout
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,6 +30,9 @@ from koi_lang.sessions.prepared import prepare_program
 
 if TYPE_CHECKING:
     from koi_lang.mcp_server import service as mcp_service
+    from koi_lang.service import deliveries as service_deliveries
+    from koi_lang.service import hook_settings
+    from koi_lang.service import store as service_store
     from koi_lang.service import users as service_users
     from koi_lang.settings import project
     from koi_lang.settings import service as service_settings
@@ -39,6 +42,9 @@ else:
     mcp_service = lazy_module("koi_lang.mcp_server.service")
     project = lazy_module("koi_lang.settings.project")
     service_settings = lazy_module("koi_lang.settings.service")
+    hook_settings = lazy_module("koi_lang.service.hook_settings")
+    service_deliveries = lazy_module("koi_lang.service.deliveries")
+    service_store = lazy_module("koi_lang.service.store")
     service_users = lazy_module("koi_lang.service.users")
     web_service = lazy_module("koi_lang.web.server")
 
@@ -136,9 +142,33 @@ def http(files: Sequence[str], strict: bool, no_cache: bool, record_dir: Path | 
 
 def _settings() -> ServiceSettings:
     """`[serve]` of the folder in which the service is started. Raises SettingsError."""
-    if settings.has_project_file(Path.cwd()):
-        return project.service_settings(Path.cwd())
-    return service_settings.ServiceSettings()
+    folder = Path.cwd()
+    if not settings.has_project_file(folder):
+        return service_settings.ServiceSettings()
+    about = project.service_settings(folder)
+    secrets_by_name = {name: settings.fill_variables(value, folder) for name, value in about.hook_secrets.items()}
+    return replace(about, hook_secrets=secrets_by_name)
+
+
+@command.command("hooks")
+@click.option("--record-dir", type=click.Path(path_type=Path), help="The folder of journals; by default this one.")
+@click.option("--all", "everything", is_flag=True, help="List what has arrived, too.")
+@click.option("--secret", is_flag=True, help="Show the secret that signs messages.")
+def hooks(record_dir: Path | None, everything: bool, secret: bool) -> None:
+    """List what `[serve.hooks]` were to be told, and have not been, or not yet."""
+    about = _settings()
+    folder = Path(record_dir or about.record_dir or ".").resolve()
+    with closing(service_store.Database.connect(folder)) as database:
+        if secret:
+            click.echo(about.hook_secrets.get(service_settings.OUTGOING) or hook_settings.kept_secret(database))
+            return
+        found = service_deliveries.DeliveryTable(database).all(undelivered=not everything)
+    for each in found:
+        about_try = f"{each.tries} of {service_deliveries.TRIES} tries"
+        told = "  ".join((each.state, each.event, each.run or "-", about_try, each.problem))
+        click.echo(f"{each.id}  {told}".rstrip())
+    if not found:
+        click.echo("nothing is waiting, and nothing was given up", err=True)
 
 
 @command.command("token")

@@ -22,10 +22,12 @@ from koi_lang.runtime.journal.reader import read
 from koi_lang.runtime.journal.summary import summarise
 from koi_lang.service.accounts import Accounts
 from koi_lang.service.errors import ServiceError
+from koi_lang.service.hook_settings import webhooks_of
 from koi_lang.service.hosted import FILES, HostedSession, Opening, session_folder
 from koi_lang.service.idempotency import IdempotencyTable
 from koi_lang.service.limits import HostLimits
 from koi_lang.service.programs import Programs
+from koi_lang.service.run_hooks import RunHooks
 from koi_lang.service.sleepers import SleeperTable
 from koi_lang.service.slots import SessionSlots
 from koi_lang.service.spending import SpendingTable
@@ -58,6 +60,7 @@ class SessionHost:
     Attributes:
         settings: `[serve]` of `koi.toml`.
         accounts: who pays for what.
+        webhooks: what tells others.
     """
 
     def __init__(
@@ -67,11 +70,11 @@ class SessionHost:
         database: Database,
         group: asyncio.TaskGroup,
         settings: ServiceSettings,
-        accounts: Accounts,
+        limits: HostLimits,
     ) -> None:
         self.programs, self.folder, self.database = programs, folder, database
-        self.settings, self.accounts = settings, accounts
-        self._limits = HostLimits(accounts, SessionSlots(settings.limits, settings.users))
+        self.settings, self._limits = settings, limits
+        self.accounts, self.webhooks = limits.accounts, limits.hooks.webhooks
         self._group, self._table = group, SessionTable(database)
         self._hosted: dict[str, HostedSession] = {}
         self._sleepers = SleeperTable(database)
@@ -300,9 +303,12 @@ async def hosting(
     about = settings or ServiceSettings()
     database, table = Database.connect(folder), SpendingTable(folder)
     try:
-        async with asyncio.TaskGroup() as group:
-            accounts = Accounts(table, about, note=note)
-            host = SessionHost(programs, folder, database, group, about, accounts)
+        hooks = RunHooks(webhooks_of(database, about, folder, note), database, folder)
+        accounts = Accounts(table, about, tell=hooks.hear_budget, note=note)
+        limits = HostLimits(accounts, SessionSlots(about.limits, about.users), hooks)
+        hooks.catch_up()
+        async with hooks.webhooks.sending(), asyncio.TaskGroup() as group:
+            host = SessionHost(programs, folder, database, group, about, limits)
             watch = group.create_task(_look_after(host, about.limits.idle or IDLE_S))
             try:
                 yield host

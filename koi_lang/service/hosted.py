@@ -79,7 +79,7 @@ class HostedSession:
         self._limits, self._note_awake = limits, note_awake
         self._folder = program.options.folder
         redact = program.options.key_lookup().redactor()
-        self.feed = Feed(row.run, path_of(self._folder, row.run), redact, self._note_state)
+        self.feed = Feed(row.run, path_of(self._folder, row.run), redact, self._hear)
         self._dispatcher: Dispatcher | None = None
         self._over = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -116,6 +116,10 @@ class HostedSession:
         if session.call is None:
             return "idle"
         return "paused" if session.run.steering.is_paused else "working"
+
+    def _hear(self, message: Message) -> None:
+        self._limits.hooks.hear(self.row, message)
+        self._note_state(message)
 
     def _note_state(self, message: Message) -> None:
         """Tell that something else goes on than before, where that is so."""
@@ -197,6 +201,7 @@ class HostedSession:
 
     async def _open(self, opening: Opening) -> None:
         await self._limits.slots.take(self)
+        self._limits.hooks.begin(self.row)
         self.files.mkdir(parents=True, exist_ok=True)
         self._over, self._is_suspended = asyncio.Event(), False
         ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -208,6 +213,7 @@ class HostedSession:
         error = (await capture(self._live(ready, opening))).error
         self._dispatcher = None
         self._limits.slots.free(self)
+        self._limits.hooks.end(self.row)
         self._limits.accounts.forget(self.id)
         if error is not None and not ready.done():
             ready.set_exception(error if isinstance(error, KoiError) else KoiError(message_of(error)))

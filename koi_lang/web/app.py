@@ -16,6 +16,7 @@ from koi_lang.service.host import SessionHost
 from koi_lang.service.job_service import JobService
 from koi_lang.service.users import Users
 from koi_lang.web.answers import HttpError, error_answer
+from koi_lang.web.deliveries import list_deliveries
 from koi_lang.web.gate import Gate
 from koi_lang.web.jobs import list_jobs, take_message
 from koi_lang.web.live import follow_run
@@ -76,6 +77,7 @@ ROUTES = (
     *routes_of(ENDPOINTS),
     WebSocketRoute("/api/runs/{id}/ws", talk_with_run),
     Route("/hooks/{path:path}", take_message, methods=["POST"]),
+    Route("/api/deliveries", list_deliveries),
 )
 
 

@@ -1,0 +1,45 @@
+"""Webhooks as the settings of a folder have them: addresses, the secret that signs, and what may be reached."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+
+from koi_lang.runtime.guards.file_access import PagePermission
+from koi_lang.runtime.guards.hosts import Allowed
+from koi_lang.runtime.guards.permissions import Permissions
+from koi_lang.service.store import Database
+from koi_lang.service.webhook_requests import HookSender
+from koi_lang.service.webhooks import Webhooks
+from koi_lang.sessions.options import RunOptions
+from koi_lang.settings import has_project_file, project
+from koi_lang.settings.service import OUTGOING, ServiceSettings
+
+
+def webhooks_of(database: Database, about: ServiceSettings, folder: Path, note: Callable[[str], None]) -> Webhooks:
+    """What tells others. Raises SettingsError.
+
+    Args:
+        folder: whose `[http]` and `[permissions]` say what may be reached.
+        note: is told what goes wrong.
+    """
+    options = RunOptions(folder=folder)
+    allowed = Allowed.of(project.allowed_hosts(folder) if has_project_file(folder) else ())
+    rules = Permissions(options.allowed_here, restrictions=options.restrictions_here)
+
+    def is_refused(host: str) -> bool:
+        return rules.is_restricted(PagePermission(host))
+
+    secret = about.hook_secrets.get(OUTGOING) or kept_secret(database)
+    sender = HookSender(secret.encode(), allowed, is_refused)
+    return Webhooks(database, about.hooks, sender, options.key_lookup().redactor(), note=note)
+
+
+def kept_secret(database: Database) -> str:
+    """The secret that signs where the settings name none: made once, and kept beside the deliveries."""
+    database.execute("create table if not exists service_secrets (name text primary key, value text not null)")
+    made = f"whsec_{secrets.token_urlsafe(32)}"
+    database.execute("insert into service_secrets values (?, ?) on conflict (name) do nothing", (OUTGOING, made))
+    ((value,),) = database.execute("select value from service_secrets where name = ?", (OUTGOING,))
+    return str(value)
