@@ -65,8 +65,9 @@ async def list_files(request: Request) -> Response:
 
 async def get_file(request: Request) -> Response:
     """The content of a file."""
+    files = _files_of(request)
     try:
-        file, content = _files_of(request).open(request.path_params["path"])
+        file, content = files.open(request.path_params["path"])
     except KoiError as error:
         raise _refusal(error) from error
     return FileContent(content, file.size)
@@ -85,8 +86,9 @@ async def put_file(request: Request) -> Response:
 
 async def delete_file(request: Request) -> Response:
     """Remove a file."""
+    files = _files_of(request)
     try:
-        await _files_of(request).remove(request.path_params["path"])
+        await files.remove(request.path_params["path"])
     except KoiError as error:
         raise _refusal(error) from error
     return Response(status_code=204)

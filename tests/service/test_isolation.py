@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
 from koi_lang.web import app
+from koi_lang.web.operations import API, OPERATIONS
 from tests.service.serving_process import ServiceProcess
 from tests.service.user_tokens import TOKENS, as_user
 
@@ -19,11 +21,16 @@ UNKNOWN = "0123456789ab"
 BODY: dict[str, Any] = {"message": "x", "request": "request-1", "answer": "yes", "decision": "yes"}
 
 
-def paths() -> list[tuple[str, str]]:
-    """Methods and paths of all requests that name a run."""
+def paths() -> list[tuple[str, str, tuple[str, ...]]]:
+    """Methods, paths and fields of the body of all requests that name a run."""
+    bodies = {
+        (str(each.method), API + each.path): tuple(each.takes.get("properties", ()))
+        for each in OPERATIONS
+        if isinstance(each.takes, Mapping)
+    }
     found = [(sorted(route.methods or ()), route.path) for route in app.ROUTES if isinstance(route, Route)]
     return [
-        (method, path.lstrip("/").replace("{path:path}", "x.txt"))
+        (method, path.lstrip("/").replace("{path:path}", "x.txt"), bodies.get((method, path), ()))
         for methods, path in found
         if "{id}" in path
         for method in methods
@@ -46,11 +53,13 @@ def test_the_run_is_there_for_its_owner(shared: ServiceProcess, ada_run: str) ->
         assert ada_run == service.get(f"api/runs/{ada_run}")["id"]
 
 
-@pytest.mark.parametrize(("method", "path"), paths())
-def test_a_run_of_another_is_unknown(shared: ServiceProcess, ada_run: str, method: str, path: str) -> None:
+@pytest.mark.parametrize(("method", "path", "fields"), paths())
+def test_a_run_of_another_is_unknown(
+    shared: ServiceProcess, ada_run: str, method: str, path: str, fields: tuple[str, ...]
+) -> None:
     """Nothing is seen or done, and nothing tells that there is such a run."""
     bob = as_user(shared, "bob")
-    body = None if method in ("GET", "DELETE") else BODY
+    body = None if method in ("GET", "DELETE") else {name: BODY[name] for name in fields if name in BODY}
     theirs, unknown = (bob.request(method, path.replace("{id}", run), body) for run in (ada_run, UNKNOWN))
 
     assert (404, "unknown_run") == (theirs.status_code, theirs.json()["code"])
