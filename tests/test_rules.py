@@ -435,6 +435,7 @@ def test_a_value_of_resilience_that_is_right_or_computed_is_not_criticised(prope
         'affordance "a" affordance "b"',
         "budget { turns: 1 } budget { turns: 2 }",
         "amnesia = true amnesia = false",
+        'examples "a" examples "b"',
         'llm small = { model: "a" } llm small = { model: "b" }',
         'resilience "go" { timeout = 5 } resilience "go" { timeout = 6 }',
         'playbook "go" "a" playbook "go" "b"',

@@ -22,7 +22,9 @@ SPELLING = re.compile(r"(?:(\w+)|\(\?:([\w|]+)\))(?:\\b|(?=\(\?:\\\*))(.*)")
 GROUPS: Mapping[str, str] = {
     **dict.fromkeys("IMPORT PACKAGE FROM EXPORT".split(), "modules"),
     **dict.fromkeys("TYPE ROLE TEAM MCP PROMPT RUN TEST EVAL AGENT SKILL".split(), "declarations"),
-    **dict.fromkeys("USES EXPOSE AFFORDANCE LLM AMNESIA ON STATE PLAYBOOK RESILIENCE BUDGET".split(), "members"),
+    **dict.fromkeys(
+        "USES EXPOSE AFFORDANCE EXAMPLES LLM AMNESIA ON STATE PLAYBOOK RESILIENCE BUDGET".split(), "members"
+    ),
     **dict.fromkeys("CAN NEEDS FUNCTION_NEEDS OVERRIDE PRIVATE ACCESSOR SKILLS INSTRUCTIONS".split(), "modifiers"),
     **dict.fromkeys("USE COMPOSE FRAGMENTS TEMPLATE MODEL OVER TIMES PASS EVERY WHEN".split(), "clauses"),
     **dict.fromkeys("GIVEN EXPECT FAILS SCORE".split(), "testing"),

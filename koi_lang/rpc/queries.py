@@ -63,6 +63,7 @@ def agent_fields(agent: Any) -> dict[str, Any]:
     about = agent.about
     teams = [team.name for team in about.teams()]
     told = {"name": about.name, "affordance": about.affordance, "role": about.role().name, "teams": teams}
+    told["examples"] = list(about.examples)
     return {**told, "handlers": [_handler_fields(handler) for handler in about.handlers.values()]}
 
 

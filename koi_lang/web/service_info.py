@@ -52,7 +52,7 @@ def program_fields(program: ServedProgram) -> dict[str, Any]:
         title = handler.affordance or about.affordance or target.agent
         chat.append(
             {"agent": target.agent, "event": target.event, "field": target.field, "title": title,
-             "examples": []}
+             "examples": list(about.examples)}
         )  # fmt: skip
     return {
         "name": program.name,

@@ -139,3 +139,15 @@ def test_a_socket_needs_the_token_and_an_own_page(service: ServiceProcess, heade
         pass
 
     assert 403 == refused.value.response.status_code
+
+
+def test_examples_are_told(start_service: Callable[..., ServiceProcess]) -> None:
+    """A page learns which messages people may begin with."""
+    agent = (
+        'agent Host : Guide { examples "Where is tea?", "Hello" on chat(args: { message: string }) { return "here" } }'
+    )
+    service = start_service(host=f"role Guide {{ can advise }}\n{agent}")
+
+    (program,) = service.get("api/program")["programs"]
+
+    assert ["Where is tea?", "Hello"] == program["chat"][0]["examples"] == program["agents"][0]["examples"]

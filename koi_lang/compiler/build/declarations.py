@@ -214,6 +214,10 @@ class Builder(Statements):
         """`llm default = { … }`, or for another purpose."""
         return n.Llm(cover(children), str(children[1]), children[3])
 
+    def examples(self, children: Children) -> n.Examples:
+        """`examples "text", "text"`."""
+        return n.Examples(cover(children), only(children, n.Text))
+
     def amnesia(self, children: Children) -> n.Amnesia:
         """`amnesia = true`, in capitals or not."""
         return n.Amnesia(cover(children), children[2].lower() == "true")

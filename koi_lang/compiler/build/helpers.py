@@ -65,5 +65,5 @@ RESERVED = frozenset(
 # What begins or belongs to something in its place, and may be a name everywhere else.
 CONTEXTUAL = frozenset(
     "skill role can team agent uses llm on state playbook resilience mcp prompt of send timeout use run override "
-    "affordance amnesia expose private".split()
+    "affordance examples amnesia expose private".split()
 )

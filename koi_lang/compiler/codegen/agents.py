@@ -80,6 +80,8 @@ def _keywords(node: n.Agent, file: Analysis, names: ModuleNames, at: py.At) -> d
                 result["state"] = _state(item, file, names)
             case n.Amnesia(value=True):
                 result["amnesia"] = py.constant(True, at)
+            case n.Examples(texts=texts):
+                result["examples"] = plain_data([text.value for text in texts], at)
             case n.ExposeMcp(items=exposed):
                 result["exposed"] = py.constant(True, at)
                 for each in exposed:

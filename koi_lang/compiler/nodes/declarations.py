@@ -203,6 +203,13 @@ class Llm(Node):
 
 
 @node
+class Examples(Node):
+    """`examples "…", "…"`: messages that people may begin with."""
+
+    texts: tuple[Text, ...]
+
+
+@node
 class Amnesia(Node):
     """`amnesia = true`."""
 
@@ -260,7 +267,18 @@ class Resilience(Node):
 
 
 AgentItem = (
-    Uses | ExposeMcp | Affordance | Llm | Amnesia | Handler | State | NamedPlaybook | Resilience | Budget | Function
+    Uses
+    | ExposeMcp
+    | Affordance
+    | Examples
+    | Llm
+    | Amnesia
+    | Handler
+    | State
+    | NamedPlaybook
+    | Resilience
+    | Budget
+    | Function
 )
 
 

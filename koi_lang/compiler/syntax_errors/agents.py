@@ -16,6 +16,7 @@ ITEMS = (
     "on",
     "private",
     "affordance",
+    "examples",
     "uses",
     "llm",
     "amnesia",

@@ -23,6 +23,7 @@ ITEMS = frozenset(
         "on",
         "private",
         "affordance",
+        "examples",
         "uses",
         "llm",
         "amnesia",

@@ -147,6 +147,7 @@ class AgentDeclaration:
     """What an agent is declared to be. References are functions, so that declarations may refer to each other.
 
     Attributes:
+        examples: messages that people may begin with.
         guides: the skills in files that the program names for it.
         instructions: whether the instructions of the project stand before its playbooks.
         offers_skills: whether it is offered the skills of the project.
@@ -162,6 +163,7 @@ class AgentDeclaration:
     mcps: Callable[[], Sequence[Mcp]] = tuple
     state: Callable[[], dict[str, Any]] = dict
     amnesia: bool = False
+    examples: Sequence[str] = ()
     exposed: bool = False
     resources: Mapping[str, str] = field(default_factory=dict)
     prompts: Mapping[str, str] = field(default_factory=dict)
