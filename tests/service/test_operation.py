@@ -1,0 +1,127 @@
+"""What the manual says about running a service: behind a proxy, by systemd, as an image."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from websockets.sync.client import connect
+
+from tests.pages import FENCE, ROOT
+from tests.service.serving_process import LIMIT_S, ServiceProcess, is_event
+from tests.service.test_sessions import START, is_question
+
+PAGE = (ROOT / "docs" / "unattended.md").read_text("utf-8")
+NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
+SYSTEMD = shutil.which("systemd-analyze")
+
+
+def block(name: str) -> str:
+    """A file that the page shows."""
+    return next(text for _, file, text in FENCE.findall(PAGE) if file == name)
+
+
+@pytest.fixture
+def proxied(service: ServiceProcess, tmp_path: Path) -> Iterator[ServiceProcess]:
+    """The service as clients of nginx see it, below a path, with the lines of the manual."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    location = block("koi.conf").replace("http://127.0.0.1:8421", service.url)
+    (tmp_path / "nginx.conf").write_text(
+        f"daemon off; pid {tmp_path}/pid; error_log {tmp_path}/error.log; events {{}} http {{ access_log off;"
+        f" client_body_temp_path {tmp_path}/body; proxy_temp_path {tmp_path}/proxy; fastcgi_temp_path {tmp_path}/f;"
+        f" uwsgi_temp_path {tmp_path}/u; scgi_temp_path {tmp_path}/s;"
+        f" server {{ listen 127.0.0.1:{port}; {location} }} }}"
+    )
+    assert NGINX is not None
+    process = subprocess.Popen([NGINX, "-c", tmp_path / "nginx.conf", "-p", tmp_path], stderr=subprocess.DEVNULL)
+    try:
+        wait_for_port(port)
+        yield replace(service, url=f"http://127.0.0.1:{port}/koi")
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def wait_for_port(port: int) -> None:
+    """Wait until somebody listens."""
+    end = time.monotonic() + LIMIT_S
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port), 1).close()
+        except OSError:
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        else:
+            return
+
+
+@pytest.mark.skipif(NGINX is None, reason="nginx is not here")
+def test_a_proxy_passes_everything_on(proxied: ServiceProcess) -> None:
+    """Below a path of a proxy the page opens, its cookie counts there, and what is told live comes at once."""
+    page = proxied.request("GET", "")
+    login = proxied.request("POST", "api/login", {"token": proxied.token})
+    run = proxied.begin(**START)
+    question = proxied.follow_until(run, is_question)[-1][1]
+    with connect(
+        f"{proxied.url.replace('http', 'ws', 1)}/api/runs/{run}/ws",
+        additional_headers={"Authorization": f"Bearer {proxied.token}"},
+    ) as link:
+        link.send(json.dumps({"type": "answer", "request": question["id"], "answer": "yes"}))
+        while not is_event("call_ended")(json.loads(link.recv(timeout=LIMIT_S))):
+            pass
+
+    assert 200 == page.status_code
+    assert [] == re.findall(r'(?:src|href)="/', page.text)
+    assert "path=/koi/" in login.headers["set-cookie"].lower()
+
+
+@pytest.mark.skipif(SYSTEMD is None, reason="systemd-analyze is not here")
+def test_the_unit_is_one(tmp_path: Path) -> None:
+    """systemd finds nothing to say about the unit of the manual."""
+    assert SYSTEMD is not None
+    unit = tmp_path / "koi-desk.service"
+    unit.write_text(block(unit.name).replace("/opt/koi/bin/koi", sys.executable))
+
+    done = subprocess.run([SYSTEMD, "verify", "--man=no", unit], capture_output=True, text=True, timeout=LIMIT_S)
+
+    assert [] == [line for line in done.stderr.splitlines() if unit.name in line]
+
+
+def test_the_unit_serves(start_service: Callable[..., ServiceProcess]) -> None:
+    """The words of the unit and of the image are those of a command line that serves."""
+    unit = re.findall(r"^ExecStart=\S+/koi serve http \S+ (.*)$", block("koi-desk.service"), re.MULTILINE)
+    (image,) = re.findall(r"^CMD (.*)$", block("Containerfile"), re.MULTILINE)
+    for words in (unit[0].split(), json.loads(image)[4:]):
+        kept = [word for name, word in pairwise(words) if name == "--name" for word in (name, word)]
+        service = start_service(*kept)
+
+        assert 200 == service.request("GET", "api/status", Host="koi.example.org").status_code
+
+
+@pytest.mark.thorough
+@pytest.mark.timeout(900)
+def test_the_steps_of_the_image(tmp_path: Path) -> None:
+    """The steps of the image, carried out below an empty folder, end with a command that starts."""
+    steps = re.findall(r"^(COPY|RUN|WORKDIR|CMD) (.*)$", block("Containerfile"), re.MULTILINE)
+    placed = [(name, re.sub(r'(?<=[ "])/(?=\w)', f"{tmp_path}/", f" {words}").strip()) for name, words in steps]
+    clone = ["git", "clone", "-q", ROOT, tmp_path / "src"]
+    subprocess.run(clone, check=True)
+    for name, words in placed:
+        if name == "RUN":
+            subprocess.run(["sh", "-ec", words], check=True, cwd=tmp_path)
+    (command,) = [json.loads(words) for name, words in placed if name == "CMD"]
+
+    done = subprocess.run([*command[:3], "--help"], capture_output=True, text=True, check=True)
+
+    assert "Serve each FILE" in done.stdout
