@@ -6,7 +6,7 @@ import asyncio
 import os
 import shutil
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from functools import partial
@@ -34,6 +34,7 @@ from koi_lang.service.spending import SpendingTable
 from koi_lang.service.store import Database, SessionRow, SessionTable
 from koi_lang.service.unfinished import find_unfinished, has_call
 from koi_lang.service.users import User
+from koi_lang.service.watchdog import Watchdog
 from koi_lang.sessions.client_host import Message
 from koi_lang.sessions.config import OpenRun
 from koi_lang.sessions.earlier_session import BranchPoint
@@ -164,6 +165,10 @@ class SessionHost:
             self._hosted[run] = self._make_session(row)
             self._hosted[run].feed.restore(self._waiting.get(run, ()))
         return self._hosted[run]
+
+    def all_here(self) -> Iterable[HostedSession]:
+        """Those that this process has come to know, awake or asleep."""
+        return self._hosted.values()
 
     def _make_session(self, row: SessionRow) -> HostedSession:
         return HostedSession(row, self.programs.find(row.program), self._group, self._limits, self._note_awake)
@@ -311,7 +316,8 @@ async def hosting(
             host = SessionHost(programs, folder, database, group, about, limits)
             watch = group.create_task(_look_after(host, about.limits.idle or IDLE_S))
             try:
-                yield host
+                async with Watchdog(host.all_here).watching():
+                    yield host
             finally:
                 watch.cancel()
                 await host.close()

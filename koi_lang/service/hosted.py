@@ -24,6 +24,7 @@ from koi_lang.sessions.client_host import Message
 from koi_lang.sessions.config import OpenRun
 from koi_lang.sessions.errors import SessionError
 from koi_lang.sessions.factory import SessionFactory
+from koi_lang.sessions.held_call import HeldCall
 from koi_lang.sessions.session import GRACE_S
 
 HostedState: TypeAlias = Literal["working", "waiting", "paused", "idle", "asleep", "failed"]
@@ -102,6 +103,11 @@ class HostedSession:
     def files(self) -> Path:
         """The folder of its files."""
         return session_folder(self._folder, self.id) / FILES
+
+    @property
+    def call(self) -> HeldCall | None:
+        """What is under way; None where nothing is."""
+        return None if self._dispatcher is None else self._dispatcher.session.call
 
     @property
     def state(self) -> HostedState:
@@ -221,7 +227,7 @@ class HostedSession:
 
     async def _live(self, ready: asyncio.Future[None], opening: Opening) -> None:
         payer = self._limits.accounts.of_session(self.id, self.owner)
-        factory = self.program.factory(self._note, self.id, self.files, self.feed.follow, payer)
+        factory = self.program.factory(self.note, self.id, self.files, self.feed.follow, payer)
         dispatcher = Dispatcher(factory.served_config(), self._tell, answer_s=ANSWER_S)
         async with dispatcher.session.open(opening(factory)) as session:
             self._dispatcher = dispatcher
@@ -231,7 +237,8 @@ class HostedSession:
             self._is_suspended = session.call is not None
             await (session.suspend() if self._is_suspended else session.close(GRACE_S))
 
-    def _note(self, text: str) -> None:
+    def note(self, text: str) -> None:
+        """Tell a line that is no output."""
         self.feed.tell({"type": "log", "text": text})
 
     async def sleep(self) -> None:

@@ -194,6 +194,14 @@ def detached_context() -> Context:
     return context
 
 
+def scopes_at_work(loop: asyncio.AbstractEventLoop) -> tuple[CancelScope, ...]:
+    """The blocks around the task that a loop carries out right now, from the outside in; any thread may ask."""
+    task = asyncio.current_task(loop)
+    if task is None:
+        return ()
+    return _context(task).get(_scopes, ())
+
+
 def must_end() -> bool:
     """Whether the current code is to end because a block around it is."""
     return any(scope.is_due() for scope in _scopes.get())
@@ -239,7 +247,7 @@ def _runs_in(frame: FrameType | None, task: asyncio.Task[object]) -> bool:
 
 
 def _context(task: asyncio.Task[object]) -> Context:
-    """The context of a task of Python 3.11, which does not tell it."""
+    """The context of a task, which Python 3.11 does not tell."""
     return next(held for held in gc.get_referents(task) if isinstance(held, Context))
 
 
