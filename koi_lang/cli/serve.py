@@ -29,6 +29,8 @@ from koi_lang.sessions.options import RunOptions
 from koi_lang.sessions.prepared import prepare_program
 
 if TYPE_CHECKING:
+    import httpx2
+
     from koi_lang.mcp_server import service as mcp_service
     from koi_lang.service import deliveries as service_deliveries
     from koi_lang.service import hook_settings
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from koi_lang.settings.service import ServiceSettings
     from koi_lang.web import server as web_service
 else:
+    httpx2 = lazy_module("httpx2")
     mcp_service = lazy_module("koi_lang.mcp_server.service")
     project = lazy_module("koi_lang.settings.project")
     service_settings = lazy_module("koi_lang.settings.service")
@@ -51,6 +54,7 @@ else:
 ADDRESS = "127.0.0.1:8420"
 PAGES_ADDRESS = "127.0.0.1:8421"
 TOKEN = "KOI_SERVE_TOKEN"
+RELOAD_S = 120.0
 CODER = "std/coder"
 BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 WHERE = re.compile(r"(?:(?P<host>[^\s:/\[\]]+)|\[(?P<six>[0-9a-fA-F:.]+)\])?:(?P<port>\d{1,5})")
@@ -184,6 +188,28 @@ def token(name: str, admin: bool) -> None:
     click.echo(f"{key} = {{ token = {value}, admin = true }}" if admin else f"{key} = {value}")
     if name in _settings().users:
         click.echo(f"`{name}` has a token in koi.toml; with this line in its place that one counts no more", err=True)
+
+
+@command.command("reload")
+@click.argument("url", default=f"http://{PAGES_ADDRESS}")
+def reload_service(url: str) -> None:
+    """Have the service at URL serve its programs as their files are now; sessions stay with what they were begun with.
+
+    The token is taken from KOI_SERVE_TOKEN.
+    """
+    headers = {"Authorization": f"Bearer {token}"} if (token := settings.variable(TOKEN)) else {}
+    try:
+        answer = httpx2.post(f"{url.rstrip('/')}/api/reload", headers=headers, timeout=RELOAD_S)
+        told = answer.json()
+    except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
+        raise UsageError(
+            f"there is no service at `{url}`", help="Name the address that it told at its start."
+        ) from error
+    if answer.status_code != 200:
+        raise UsageError(str(told.get("message", "the service refuses it")), help=told.get("help"))
+    for each in told["programs"]:
+        click.echo(f"{each['name']}: {each['error'] or ('loaded anew' if each['changed'] else 'as it was')}")
+    sys.exit(int(any(each["error"] for each in told["programs"])))
 
 
 def _serve_pages(files: Sequence[str], options: RunOptions, address: Address, about: ServiceSettings) -> int:

@@ -7,7 +7,14 @@ from typing import Literal, TypeAlias
 from koi_lang.errors import KoiError
 
 ServiceErrorCode: TypeAlias = Literal[
-    "unknown_run", "unknown_program", "program_broken", "not_hosted", "not_allowed_here", "limit_reached"
+    "unknown_run",
+    "unknown_program",
+    "program_broken",
+    "program_changed",
+    "not_hosted",
+    "not_allowed_here",
+    "limit_reached",
+    "storage_failed",
 ]
 
 

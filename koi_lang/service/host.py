@@ -16,6 +16,7 @@ from weakref import WeakValueDictionary
 
 from koi_lang.errors import JournalError, KoiError
 from koi_lang.events import RunEnded
+from koi_lang.runtime.concurrency.tasks import together
 from koi_lang.runtime.journal import store as journals
 from koi_lang.runtime.journal.history import RESUMED
 from koi_lang.runtime.journal.reader import read
@@ -312,7 +313,7 @@ async def hosting(
         accounts = Accounts(table, about, tell=hooks.hear_budget, note=note)
         limits = HostLimits(accounts, SessionSlots(about.limits, about.users), hooks)
         hooks.catch_up()
-        async with hooks.webhooks.sending(), asyncio.TaskGroup() as group:
+        async with hooks.webhooks.sending(), together() as group:
             host = SessionHost(programs, folder, database, group, about, limits)
             watch = group.create_task(_look_after(host, about.limits.idle or IDLE_S))
             try:

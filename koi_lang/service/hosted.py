@@ -8,12 +8,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from koi_lang.errors import KoiError
+from koi_lang.errors import JournalError, KoiError
 from koi_lang.events import CallEnded
 from koi_lang.outcome import capture
 from koi_lang.program.error_report import message as message_of
 from koi_lang.rpc.dispatcher import Dispatcher, refusal
 from koi_lang.runtime.concurrency.cancellation import detached_context
+from koi_lang.runtime.journal.entries import Header
+from koi_lang.runtime.journal.reader import read_header
 from koi_lang.runtime.journal.store import path_of
 from koi_lang.service.errors import ServiceError
 from koi_lang.service.feed import EVENT, Feed
@@ -156,7 +158,8 @@ class HostedSession:
                 await self._wait_until_asked(dispatcher, message.get("request"))
             response = await dispatcher.handle(message, lambda response: None)
         except KoiError as error:
-            return refusal(error, message)
+            known = {"error_code": error.code} if isinstance(error, ServiceError) else {}
+            return {**refusal(error, message), **known}
         finally:
             self._handling -= 1
         if response.get("success") and message["type"] in ANSWERING:
@@ -227,7 +230,7 @@ class HostedSession:
 
     async def _live(self, ready: asyncio.Future[None], opening: Opening) -> None:
         payer = self._limits.accounts.of_session(self.id, self.owner)
-        factory = self.program.factory(self.note, self.id, self.files, self.feed.follow, payer)
+        factory = self.program.factory(self.note, self.id, self.files, self.feed.follow, payer, self._header())
         dispatcher = Dispatcher(factory.served_config(), self._tell, answer_s=ANSWER_S)
         async with dispatcher.session.open(opening(factory)) as session:
             self._dispatcher = dispatcher
@@ -236,6 +239,13 @@ class HostedSession:
             # What is under way is not over: it goes on when the session wakes.
             self._is_suspended = session.call is not None
             await (session.suspend() if self._is_suspended else session.close(GRACE_S))
+
+    def _header(self) -> Header | None:
+        """That of its journal; None for one that has not begun, or cannot be read, of which others tell."""
+        try:
+            return read_header(self.feed.journal)
+        except JournalError:
+            return None
 
     def note(self, text: str) -> None:
         """Tell a line that is no output."""

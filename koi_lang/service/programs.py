@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from koi_lang.program import declarations, loader
 from koi_lang.program.files import DiskFiles
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.budget.limits import BudgetAccount
+from koi_lang.runtime.journal.entries import Header
 from koi_lang.runtime.journal.writer import Follow
 from koi_lang.service.errors import ServiceError
 from koi_lang.service.live.live_run import live_session
@@ -21,6 +22,8 @@ from koi_lang.sessions.factory import ModelSelection, SessionFactory
 from koi_lang.sessions.message_targets import MessageTarget, targets
 from koi_lang.sessions.options import RunOptions
 from koi_lang.sessions.prepared import Prepared, prepare_program
+from koi_lang.sessions.recording import hash_of
+from koi_lang.version import __version__
 
 
 @dataclass(slots=True)
@@ -30,7 +33,8 @@ class ServedProgram:
     Attributes:
         name: of its file, without the ending.
         ready: the loaded program; None where it has errors.
-        error: why it is not served.
+        error: why it is not served, or why its last change is not.
+        versions: all that were served by this process, by the hashes of their files: sessions stay with theirs.
     """
 
     name: str
@@ -38,14 +42,40 @@ class ServedProgram:
     options: RunOptions
     ready: Prepared | None = None
     error: KoiError | None = None
+    versions: dict[str, Prepared] = field(default_factory=dict)
 
     def load(self) -> None:
-        """Load it; what was served before stays where that fails. Raises KoiError."""
+        """Load it, unless it is as it was; what was served before stays where that fails. Raises KoiError."""
         path = (self.file.startswith("std/") and DiskFiles().package(self.file)) or self.file
         entry = loader.load_compiled(path)
+        version = hash_of(entry)
+        if self.ready is not None and hash_of(self.ready.entry) == version:
+            return
+        loader.unload_changed(entry)
         ready = replace(prepare_program(path, entry, self.options), make_live=live_session)
         declarations.require_servers(ready.module, self.options.folder)
         self.ready, self.error = ready, None
+        self.versions[version] = ready
+
+    def try_load(self) -> bool:
+        """The same; why it cannot be is kept as its error. Gives whether another version is served now."""
+        before, error = self.ready, error_of(self.load)
+        if error is not None and not isinstance(error, KoiError):
+            raise error
+        self.error = error
+        return self.ready is not before
+
+    def version_of(self, header: Header | None) -> Prepared:
+        """The version that a run was begun with; for one that begins the latest. Raises ServiceError."""
+        if header is None:
+            return self.require_ready()
+        found = self.versions.get(header.hash)
+        if found is None or header.version != __version__:
+            help = "Go on in a branch of it: `POST api/runs/ID/branch`."
+            raise ServiceError(
+                "program_changed", f"`{self.name}` has changed since `{header.run}` was begun", help=help
+            )
+        return found
 
     def require_ready(self) -> Prepared:
         """The loaded program. Raises ServiceError."""
@@ -72,10 +102,16 @@ class ServedProgram:
         return await choice.available(refresh=False)
 
     def factory(
-        self, note: Callable[[str], None], run: str, files: Path, follow: Follow, payer: BudgetAccount
+        self,
+        note: Callable[[str], None],
+        run: str,
+        files: Path,
+        follow: Follow,
+        payer: BudgetAccount,
+        header: Header | None = None,
     ) -> SessionFactory:
-        """What makes a session of it. Raises ServiceError."""
-        return SessionFactory(self.require_ready(), note, run=run, files=files, follow=follow, payer=payer)
+        """What makes a session of it, one that goes on by the header of its journal. Raises ServiceError."""
+        return SessionFactory(self.version_of(header), note, run=run, files=files, follow=follow, payer=payer)
 
 
 class Programs:
@@ -85,14 +121,14 @@ class Programs:
         self._programs = {Path(file).stem: ServedProgram(Path(file).stem, file, options) for file in files}
         if len(self._programs) < len(files):
             raise UsageError("two programs have one name", help="Rename one of the files.")
-        for program in self:
-            error = error_of(program.load)
-            if error is not None and not isinstance(error, KoiError):
-                raise error
-            program.error = error
+        self.reload()
 
     def __iter__(self) -> Iterator[ServedProgram]:
         return iter(self._programs.values())
+
+    def reload(self) -> list[ServedProgram]:
+        """Load those whose files have changed; gives them. One with errors is served as it was, if it was."""
+        return [program for program in self if program.try_load()]
 
     def find(self, name: str = "") -> ServedProgram:
         """The program of a name; without one the only one. Raises ServiceError."""

@@ -103,5 +103,8 @@ SCHEMAS: Mapping[str, Schema] = {
     "Response": object_of({"type": {"const": "response"}, "command": TEXT, "success": YES_OR_NO}),
     "Models": object_of({"models": list_of(object_of({"model": TEXT}))}),
     "Jobs": object_of({"jobs": list_of(_JOB)}),
+    "Reloaded": object_of(
+        {"programs": list_of(object_of({"name": TEXT, "changed": YES_OR_NO, "error": or_null(TEXT)}))}
+    ),
     "Audit": object_of({"programs": list_of(ANY_OBJECT)}),
 }

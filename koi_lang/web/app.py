@@ -22,7 +22,7 @@ from koi_lang.web.jobs import list_jobs, take_message
 from koi_lang.web.live import follow_run
 from koi_lang.web.operations import routes_of
 from koi_lang.web.pages import PageFiles
-from koi_lang.web.reports import describe_api, list_costs, list_models, show_audit
+from koi_lang.web.reports import describe_api, list_costs, list_models, reload_programs, show_audit
 from koi_lang.web.run_controls import (
     answer_run,
     approve_run,
@@ -71,6 +71,7 @@ ENDPOINTS = {
     "listCosts": list_costs,
     "listModels": list_models,
     "getAudit": show_audit,
+    "reload": reload_programs,
     "openapi": describe_api,
 }
 ROUTES = (

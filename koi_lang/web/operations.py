@@ -111,6 +111,7 @@ OPERATIONS: tuple[ApiOperation, ...] = (
     ApiOperation("listCosts", "GET", "/cost", "What models took, put together", "Costs", None, (_BY,)),
     ApiOperation("listModels", "GET", "/models", "The models of the connected providers", "Models"),
     ApiOperation("getAudit", "GET", "/audit", "What the programs may do", "Audit"),
+    ApiOperation("reload", "POST", "/reload", "Serve programs as their files are now", "Reloaded"),
     ApiOperation("openapi", "GET", "/openapi.json", "This document", {"type": "object"}),
 )  # fmt: skip
 

@@ -71,6 +71,18 @@ def _require_admin(user: User) -> None:
         raise HttpError(403, "admins_only", "only an admin is told that")
 
 
+async def reload_programs(request: Request) -> Response:
+    """Serve programs as their files are now; sessions that there are stay with what they were begun with."""
+    _require_admin(user_of(request))
+    programs = host_of(request).programs
+    changed = programs.reload()
+    told = [
+        {"name": each.name, "changed": each in changed, "error": None if each.error is None else each.error.message}
+        for each in programs
+    ]
+    return JSONResponse({"programs": told})
+
+
 async def describe_api(request: Request) -> Response:
     """The OpenAPI document of the API."""
     programs = [program_fields(program) for program in host_of(request).programs]

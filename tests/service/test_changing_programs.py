@@ -1,0 +1,89 @@
+"""Programs with errors, and such that change while sessions run: others are served, and sessions stay with theirs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.service.serving_process import ROOT, TOKEN, ServiceProcess
+
+PROGRAM = """
+role Worker { can execute }
+agent Main : Worker {
+  state { count: number = 0 }
+  on add(args: Json) { this.state.count += 1; console.log("VERSION", this.state.count) }
+}
+"""
+FIRST, SECOND = PROGRAM.replace("VERSION", "one"), PROGRAM.replace("VERSION", "two")
+BROKEN = "agent Main : Nobody { on add() { } }"
+
+
+def reload(service: ServiceProcess) -> subprocess.CompletedProcess[str]:
+    """What `koi serve reload` does."""
+    words = (sys.executable, "-m", "koi_lang", "serve", "reload", service.url)
+    variables = {
+        "PYTHONPATH": str(ROOT),
+        "KOI_SERVE_TOKEN": TOKEN,
+        "PATH": "/usr/bin:/bin",
+        "HOME": str(service.folder),
+    }
+    return subprocess.run(words, capture_output=True, text=True, env=variables, timeout=60)
+
+
+def add(service: ServiceProcess, run: str = "") -> str:
+    """A run, a new one by default, in which something was added."""
+    run = run or service.begin(program="main")
+    response = service.command(run, "run_playbook", name="Main.add", args={})
+    assert response["success"], response
+    service.wait_for_state(run, "idle")
+    return run
+
+
+def printed(service: ServiceProcess, run: str) -> list[str]:
+    """What a run has printed."""
+    entries = service.get(f"api/runs/{run}/entries")["entries"]
+    return [entry["message"] for entry in entries if entry["kind"] == "printed"]
+
+
+def test_sessions_stay_with_what_they_were_begun_with(
+    start_service: Callable[..., ServiceProcess], tmp_path: Path
+) -> None:
+    """New sessions get the new version, old ones the old one, also when they slept; after a restart as branches."""
+    (tmp_path / "koi.toml").write_text("[serve.limits]\nidle = 0.3\n")
+    service = start_service(main=FIRST, other=FIRST)
+    old = add(service)
+    (tmp_path / "main.koi").write_text(SECOND)
+    done = reload(service)
+    assert (0, ["main: loaded anew", "other: as it was"]) == (done.returncode, done.stdout.splitlines()), done.stderr
+    service.wait_for_state(old, "asleep")
+    new = add(service)
+    add(service, old)
+    assert (["one 1", "one 2"], ["two 1"]) == (printed(service, old), printed(service, new))
+
+    service.end()
+    service.start()
+    refused = service.command(old, "get_state")
+    assert ("program_changed", True) == (refused["error_code"], "branch" in refused["help"])
+    branch = service.request("POST", f"api/runs/{old}/branch", {}).json()["id"]
+    add(service, branch)
+    assert "two 3" == printed(service, branch)[-1]
+
+
+def test_a_program_with_errors_does_not_hold_up_others(
+    start_service: Callable[..., ServiceProcess], tmp_path: Path
+) -> None:
+    """At the start and later: it says what is wrong, others are served, and what was served before stays."""
+    service = start_service(main=FIRST, broken=BROKEN)
+    programs = {each["name"]: each for each in service.get("api/program")["programs"]}
+    assert (True, False) == (programs["main"]["ok"], programs["broken"]["ok"])
+    assert "Nobody" in programs["broken"]["error"]
+    refused = service.request("POST", "api/runs", {"program": "broken"})
+    assert (409, "program_broken") == (refused.status_code, refused.json()["code"])
+    (tmp_path / "main.koi").write_text(BROKEN)
+    done = reload(service)
+
+    assert 1 == done.returncode
+    assert "Nobody" in done.stdout
+    assert ["one 1"] == printed(service, add(service))
