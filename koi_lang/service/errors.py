@@ -14,7 +14,6 @@ ServiceErrorCode: TypeAlias = Literal[
     "not_hosted",
     "not_allowed_here",
     "limit_reached",
-    "storage_failed",
 ]
 
 

@@ -19,7 +19,6 @@ STATUSES: Mapping[str, int] = {
     **dict.fromkeys(("unknown_run", "unknown_program", "unknown_handler", "unknown_agent", "session_not_found"), 404),
     **dict.fromkeys(("agent_busy", "not_allowed_here", "nothing_to_continue", "unknown_request", "session_over"), 409),
     "limit_reached": 429,
-    "storage_failed": 507,
     **dict.fromkeys(("program_broken", "program_changed", "model_unavailable"), 409),
 }
 

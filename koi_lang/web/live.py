@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 PING_S = 20.0
 PING = b": ping\n\n"
-ID = re.compile(r"(\d{1,15})(?:\.\d{1,15})?")
+ID = re.compile(r"(\d{1,15})(?:\.\d{1,15})?", re.ASCII)
 HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
 
