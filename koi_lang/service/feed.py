@@ -85,6 +85,14 @@ class Feed:
             self._open.pop(message["id"], None)
         self._hand_out(None, message)
 
+    def pass_on(self, message: Message) -> None:
+        """Tell what another process tells of the run; its entries have their numbers."""
+        if "n" not in message:
+            self.tell(message)
+            return
+        self._end_texts(message["event"]["type"], message["event"]["agent"])
+        self._hand_out(message["n"], message)
+
     def _collect(self, event: Mapping[str, Any]) -> None:
         """Add a piece to the text that it is of."""
         if event["type"] != OutputDelta.type:

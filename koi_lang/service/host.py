@@ -22,6 +22,7 @@ from koi_lang.runtime.journal.history import RESUMED
 from koi_lang.runtime.journal.reader import read
 from koi_lang.runtime.journal.summary import summarise
 from koi_lang.service.accounts import Accounts
+from koi_lang.service.attached import AttachedRuns, RunPort
 from koi_lang.service.errors import ServiceError
 from koi_lang.service.hook_settings import webhooks_of
 from koi_lang.service.hosted import FILES, HostedSession, Opening, session_folder
@@ -78,6 +79,7 @@ class SessionHost:
         self.settings, self._limits = settings, limits
         self.accounts, self.webhooks = limits.accounts, limits.hooks.webhooks
         self._group, self._table = group, SessionTable(database)
+        self.attached = AttachedRuns(folder, group)
         self._hosted: dict[str, HostedSession] = {}
         self._sleepers = SleeperTable(database)
         self._waiting = self._sleepers.all()
@@ -197,6 +199,11 @@ class SessionHost:
                 return session
         await self.discard(session)
         return None
+
+    def find_run(self, run: str, user: User) -> RunPort:
+        """The session of a run, or a run that another process works on, which admins may see. Raises ServiceError."""
+        attached = self.attached.find(run) if user.is_admin and self._table.find(run) is None else None
+        return attached or self.find(run, user)
 
     def all(self, user: User) -> list[HostedSession]:
         """The sessions that a user may see, newest first."""

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response, StreamingResponse
 
+from koi_lang.service.attached import RunPort
 from koi_lang.service.feed import UNREAD
-from koi_lang.service.hosted import HostedSession
 from koi_lang.web.answers import HttpError
-from koi_lang.web.request_context import session_of
+from koi_lang.web.request_context import run_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,7 +26,7 @@ HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
 async def follow_run(request: Request) -> Response:
     """The messages of a run as server-sent events."""
-    session, since = session_of(request), position_of(request)
+    session, since = run_of(request), position_of(request)
     return StreamingResponse(_events(session, since), media_type="text/event-stream", headers=HEADERS)
 
 
@@ -40,7 +40,7 @@ def position_of(request: HTTPConnection) -> int:
     return int(found[1])
 
 
-async def _events(session: HostedSession, since: int) -> AsyncIterator[bytes]:
+async def _events(session: RunPort, since: int) -> AsyncIterator[bytes]:
     yield _event(f"{since}.0", encode(session.greeting()))
     reader = session.feed.subscribe(since)
     last, behind = since, 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from starlette.requests import HTTPConnection
 from starlette.responses import JSONResponse, Response
 
+from koi_lang.service.attached import RunPort
 from koi_lang.service.host import SessionHost
 from koi_lang.service.hosted import HostedSession
 from koi_lang.service.users import User
@@ -26,6 +27,11 @@ def user_of(request: HTTPConnection) -> User:
 def session_of(request: HTTPConnection) -> HostedSession:
     """The session that the path names. Raises ServiceError."""
     return host_of(request).find(request.path_params["id"], user_of(request))
+
+
+def run_of(request: HTTPConnection) -> RunPort:
+    """The run that the path names, also one of another process. Raises ServiceError."""
+    return host_of(request).find_run(request.path_params["id"], user_of(request))
 
 
 def started_answer(host: SessionHost, session: HostedSession, response: Message) -> Response:

@@ -93,4 +93,4 @@ async def send_command(request: Request) -> Response:
     run = body.pop("run", None)
     if not isinstance(run, str):
         raise SessionError("invalid_request", "`run`: the message names no run", help="Send the id of one as `run`.")
-    return JSONResponse(await host_of(request).find(run, user_of(request)).handle(body))
+    return JSONResponse(await host_of(request).find_run(run, user_of(request)).handle(body))

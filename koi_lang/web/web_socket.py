@@ -11,11 +11,11 @@ from koi_lang.errors import KoiError
 from koi_lang.rpc.dispatcher import refusal
 from koi_lang.rpc.framing import message_in
 from koi_lang.runtime.concurrency.tasks import together
+from koi_lang.service.attached import RunPort
 from koi_lang.service.feed import UNREAD, Subscription
-from koi_lang.service.hosted import HostedSession
 from koi_lang.sessions.errors import SessionError
 from koi_lang.web.live import PING_S, encode, position_of
-from koi_lang.web.request_context import session_of
+from koi_lang.web.request_context import run_of
 
 # Codes with which a connection is closed: https://www.rfc-editor.org/rfc/rfc6455#section-7.4
 GOING_AWAY, TRY_LATER, REFUSED = 1001, 1013, 4004
@@ -25,7 +25,7 @@ async def talk_with_run(socket: WebSocket) -> None:
     """Follow a run and carry out what comes, until the client leaves."""
     await socket.accept()
     try:
-        session, since = session_of(socket), position_of(socket)
+        session, since = run_of(socket), position_of(socket)
     except KoiError as error:
         await socket.close(REFUSED, error.message[:120])
         return
@@ -51,7 +51,7 @@ async def _tell(socket: WebSocket, reader: Subscription) -> None:
     await socket.close(TRY_LATER if reader.is_cut_off else GOING_AWAY)
 
 
-async def _answer(socket: WebSocket, session: HostedSession, text: str) -> None:
+async def _answer(socket: WebSocket, session: RunPort, text: str) -> None:
     try:
         message = message_in(text.encode())
     except SessionError as error:
