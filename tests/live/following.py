@@ -140,6 +140,15 @@ class Follower:
             pass
         return self.seen
 
+    def seen_call(self, number: int) -> Mapping[str, Any]:
+        """The beginning of the n-th call, once it was told."""
+        while True:
+            events = [message["event"] for message in self.seen if message["type"] == "event"]
+            found = [event for event in events if event["type"] == "call_started"]
+            if len(found) >= number:
+                return found[number - 1]
+            assert self.next() is not None, "the run has ended"
+
     def entries(self) -> list[int]:
         """The numbers of the entries that were told."""
         return [message["n"] for message in self.seen if "n" in message]
