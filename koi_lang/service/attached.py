@@ -37,8 +37,19 @@ class RunPort(Protocol):
     def feed(self) -> Feed:
         """What is told of it."""
 
+    @property
+    def state(self) -> str:
+        """What goes on."""
+
+    @property
+    def is_awake(self) -> bool:
+        """Whether a process works on it."""
+
     def greeting(self) -> dict[str, Any]:
         """The first message to who follows it."""
+
+    def describe_call(self) -> dict[str, Any]:
+        """The call that is under way, and what was called last."""
 
     async def handle(self, message: Mapping[str, Any]) -> Message:
         """Carry out a command of `koi rpc` and give its response."""
@@ -99,7 +110,7 @@ class AttachedRun:
         return socket_path(self.journal.parents[2], self.id)
 
     @property
-    def is_attachable(self) -> bool:
+    def is_awake(self) -> bool:
         """Whether another process works on it and takes followers."""
         with suppress(JournalError):
             return is_there(self._socket) and is_running(self.journal)
@@ -125,9 +136,12 @@ class AttachedRun:
         header, totals = summary.header, summary.totals
         known = {"id": self.id, "program": Path(header.program).stem, "owner": "", "state": self.state, "title": ""}
         times = {"started": header.started, "updated": header.started + summary.seconds}
-        usage = {"requests": totals.requests, "tokens": totals.tokens, "usd": totals.usd}
-        parent = header.parent[0] if header.parent else None
-        return {**known, **times, **usage, "parent": parent, "hosted": False, "attachable": self.is_attachable}
+        usage = {"requests": totals.requests, "tokens": totals.tokens, "usd": totals.usd, "entries": summary.entries}
+        return {**known, **times, **usage, "parent": header.parent[0] if header.parent else None, "hosted": False}
+
+    def describe_call(self) -> dict[str, Any]:
+        """Nothing is known of its calls but what its journal tells."""
+        return {"call": None, "handler": None, "input": None}
 
     async def handle(self, message: Mapping[str, Any]) -> Message:
         """Have a command carried out where the run is, and give its response."""
@@ -200,7 +214,7 @@ class AttachedRuns:
         """Those that other processes work on now."""
         for path in journal_paths(self._folder):
             found = self.find(path.stem) if is_there(socket_path(self._folder, path.stem)) else None
-            if found is not None and found.is_attachable:
+            if found is not None and found.is_awake:
                 yield found
 
 

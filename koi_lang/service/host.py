@@ -22,7 +22,7 @@ from koi_lang.runtime.journal.history import RESUMED
 from koi_lang.runtime.journal.reader import read
 from koi_lang.runtime.journal.summary import summarise
 from koi_lang.service.accounts import Accounts
-from koi_lang.service.attached import AttachedRuns, RunPort
+from koi_lang.service.attached import AttachedRun, AttachedRuns
 from koi_lang.service.errors import ServiceError
 from koi_lang.service.hook_settings import webhooks_of
 from koi_lang.service.hosted import FILES, HostedSession, Opening, session_folder
@@ -200,7 +200,7 @@ class SessionHost:
         await self.discard(session)
         return None
 
-    def find_run(self, run: str, user: User) -> RunPort:
+    def find_run(self, run: str, user: User) -> HostedSession | AttachedRun:
         """The session of a run, or a run that another process works on, which admins may see. Raises ServiceError."""
         attached = self.attached.find(run) if user.is_admin and self._table.find(run) is None else None
         return attached or self.find(run, user)
@@ -217,8 +217,17 @@ class SessionHost:
         session.require_quiet()
         await self.discard(session)
 
-    def describe(self, session: HostedSession) -> dict[str, Any]:
+    def attached_to(self, user: User) -> list[AttachedRun]:
+        """The runs that other processes work on, which admins may see."""
+        if not user.is_admin:
+            return []
+        own = self.owners(user)
+        return [run for run in self.attached.working() if run.id not in own]
+
+    def describe(self, session: HostedSession | AttachedRun) -> dict[str, Any]:
         """A session as it is listed."""
+        if isinstance(session, AttachedRun):
+            return session.describe()
         row = session.row
         told = {"id": row.run, "program": row.program, "owner": row.owner, "state": session.state, "title": row.title}
         usage: dict[str, Any] = {"updated": row.created, "requests": 0, "tokens": 0, "usd": None, "entries": 0}

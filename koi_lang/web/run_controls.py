@@ -8,18 +8,18 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from koi_lang.service.hosted import HostedSession
+from koi_lang.service.attached import RunPort
 from koi_lang.sessions.earlier_session import BranchPoint
 from koi_lang.web.answers import HttpError, body_of, refused_answer
 from koi_lang.web.idempotency import answer_once
-from koi_lang.web.request_context import host_of, session_of, started_answer, user_of
+from koi_lang.web.request_context import host_of, run_of, session_of, started_answer, user_of
 
 MESSAGE, BRANCHED = ("message", "agent", "images"), ("at", "answer", "message")
 
 
 async def cancel_run(request: Request) -> Response:
     """End what is under way in a run, with all that it started; one that sleeps and waits for nobody stays asleep."""
-    session = session_of(request)
+    session = run_of(request)
     await _body_with(request)
     if not session.is_awake and not session.feed.requests:
         return JSONResponse({"aborted": False, "queued": []})
@@ -29,29 +29,29 @@ async def cancel_run(request: Request) -> Response:
 async def pause_run(request: Request) -> Response:
     """Have the next request of a run to a model wait."""
     await _body_with(request)
-    return await _answer_command(session_of(request), "pause")
+    return await _answer_command(run_of(request), "pause")
 
 
 async def continue_run(request: Request) -> Response:
     """End a pause."""
     await _body_with(request)
-    return await _answer_command(session_of(request), "continue")
+    return await _answer_command(run_of(request), "continue")
 
 
 async def steer_run(request: Request) -> Response:
     """Say something that is heard before a model is asked next."""
-    return await _answer_command(session_of(request), "steer", await _body_with(request, *MESSAGE))
+    return await _answer_command(run_of(request), "steer", await _body_with(request, *MESSAGE))
 
 
 async def approve_run(request: Request) -> Response:
     """Answer a request for permission."""
     body = await _body_with(request, "request", "decision", "reason")
-    return await _answer_command(session_of(request), "approve", body)
+    return await _answer_command(run_of(request), "approve", body)
 
 
 async def answer_run(request: Request) -> Response:
     """Answer a question."""
-    return await _answer_command(session_of(request), "answer", await _body_with(request, "request", "answer"))
+    return await _answer_command(run_of(request), "answer", await _body_with(request, "request", "answer"))
 
 
 async def branch_run(request: Request) -> Response:
@@ -94,7 +94,7 @@ async def _body_with(request: Request, *fields: str) -> dict[str, Any]:
     return body
 
 
-async def _answer_command(session: HostedSession, type: str, fields: Mapping[str, Any] | None = None) -> Response:
+async def _answer_command(session: RunPort, type: str, fields: Mapping[str, Any] | None = None) -> Response:
     """The answer to a request that is a command of `koi rpc`."""
     response = await session.handle({**(fields or {}), "type": type})
     return JSONResponse(response.get("data") or {}) if response["success"] else refused_answer(response)

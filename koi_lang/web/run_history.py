@@ -15,14 +15,14 @@ from koi_lang.runtime.journal.reader import lines
 from koi_lang.runtime.journal.summary import summarise
 from koi_lang.web.live import position_of
 from koi_lang.web.query import limit_of
-from koi_lang.web.request_context import host_of, session_of, user_of
+from koi_lang.web.request_context import host_of, run_of, session_of, user_of
 
 USUAL, MOST = 500, 1000
 
 
 async def list_entries(request: Request) -> Response:
     """Entries of the journal behind one."""
-    session, since, limit = session_of(request), position_of(request), limit_of(request, USUAL, MOST)
+    session, since, limit = run_of(request), position_of(request), limit_of(request, USUAL, MOST)
     entries = await asyncio.to_thread(_entries_behind, session.feed.journal, since, limit + 1)
     shown = entries[:limit]
     last = shown[-1]["n"] if shown else since
@@ -43,5 +43,5 @@ async def show_tree(request: Request) -> Response:
 
 async def show_cost(request: Request) -> Response:
     """What the models of a run took."""
-    summary = await asyncio.to_thread(summarise, session_of(request).feed.journal)
+    summary = await asyncio.to_thread(summarise, run_of(request).feed.journal)
     return JSONResponse(summary.totals.as_data())

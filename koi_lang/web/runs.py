@@ -14,11 +14,13 @@ from koi_lang.sessions.errors import SessionError
 from koi_lang.web.answers import HttpError, body_of, refused_answer
 from koi_lang.web.idempotency import answer_once
 from koi_lang.web.query import limit_of
-from koi_lang.web.request_context import host_of, session_of, started_answer, user_of
+from koi_lang.web.request_context import host_of, run_of, started_answer, user_of
 
 # Runs on a page, and milliseconds since the epoch that no run is later than.
 USUAL, MOST = 50, 1000
 LATEST = 10**15 - 1
+# Fields of a query, and those of a run that they are about.
+FILTERS = {"program": "program", "user": "owner", "state": "state"}
 BEGUN = ("program", "handler", "payload", "message", "images")
 
 
@@ -53,14 +55,16 @@ def _title(body: dict[str, Any]) -> str:
 
 
 async def list_runs(request: Request) -> Response:
-    """A page of the runs that the user may see, newest first."""
+    """A page of the runs that the user may see, newest first; runs of other processes begin the first one."""
     host, limit, asked = host_of(request), limit_of(request, USUAL, MOST), request.query_params
     before = asked.get("before")
     wanted = (session for session in host.all(user_of(request)) if _is_wanted(session, asked))
     behind = (session for session in wanted if before is None or _place(session) > before)
     page = list(islice(behind, limit + 1))
     further = _place(page[limit - 1]) if len(page) > limit else None
-    return JSONResponse({"runs": [host.describe(each) for each in page[:limit]], "next": further})
+    elsewhere = [] if before is not None else [each.describe() for each in host.attached_to(user_of(request))]
+    found = [told for told in elsewhere if all(asked.get(name, told[of]) == told[of] for name, of in FILTERS.items())]
+    return JSONResponse({"runs": [*found, *(host.describe(each) for each in page[:limit])], "next": further})
 
 
 def _is_wanted(session: HostedSession, asked: Mapping[str, str]) -> bool:
@@ -75,7 +79,7 @@ def _place(session: HostedSession) -> str:
 
 async def show_run(request: Request) -> Response:
     """One run."""
-    session = session_of(request)
+    session = run_of(request)
     return JSONResponse(
         {**host_of(request).describe(session), "open": session.feed.requests, **session.describe_call()}
     )

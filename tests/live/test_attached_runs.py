@@ -34,12 +34,15 @@ def test_a_run_of_a_terminal_is_answered_in_a_browser(project: Project, service:
     with at_terminal(project, "run", "a.koi") as terminal:
         terminal.expect_exact("Name?")
         run = socket_of(project).stem
+        (listed,) = service.get("api/runs")["runs"]
         asked = service.follow_until(run, is_question)
-        answered = service.command(run, "answer", request=asked[-1][1]["id"], answer="Zoe")
+        given = {"request": asked[-1][1]["id"], "answer": "Zoe"}
+        answered = service.request("POST", f"api/runs/{run}/answer", given)
         terminal.expect_exact("» answered elsewhere: Zoe\r\nhello Zoe")
         whole = service.follow_until(run, is_event("run_ended"))
 
-    assert answered["success"]
+    assert 200 == answered.status_code
+    assert (run, "a", False, "working") == tuple(listed[name] for name in ("id", "program", "hosted", "state"))
     assert ("rpc_ready", "working") == (asked[0][1]["type"], asked[0][1]["state"])
     assert journal_numbers(project) == [message["n"] for _, message in whole if "n" in message]
 
@@ -67,9 +70,12 @@ def test_a_run_that_is_over_is_read_and_not_commanded(project: Project, service:
     (journal,) = (project.folder / ".koi" / "runs").glob("*.jsonl")
 
     whole = service.follow_until(journal.stem, is_event("run_ended"))
+    told = service.get(f"api/runs/{journal.stem}")
+    entries = service.get(f"api/runs/{journal.stem}/entries")["entries"]
     refused = service.command(journal.stem, "pause")
 
     assert journal_numbers(project) == [message["n"] for _, message in whole if "n" in message]
+    assert (("ok", []), journal_numbers(project)) == ((told["state"], told["open"]), [each["n"] for each in entries])
     assert ("session_over", "no process works on this run") == (refused["error_code"], refused["error"])
     for run in ("..%2Fruns%2F" + journal.stem, "nothing", "%2Fetc%2Fpasswd"):
         assert 404 == service.request("GET", f"api/runs/{run}/events").status_code
