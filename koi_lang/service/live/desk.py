@@ -70,10 +70,8 @@ class LiveFeed(Feed):
             self.tell({"type": EVENT, "event": event.as_data("detailed")})
 
     def join(self, reader: Reader) -> None:
-        """Have somebody told what happens from now on, and before that what is open."""
+        """Have somebody told what happens from now on."""
         with self._lock:
-            for line in self.current():
-                reader.add((None, line))
             self._readers.add(reader)
 
     def leave(self, reader: Reader) -> None:
@@ -86,13 +84,12 @@ class LiveFeed(Feed):
         """The questions and approvals that are open, also from before anybody followed."""
         return self._live.board.requests
 
-    def current(self) -> Iterator[bytes]:
-        """What a reader who comes now has to know."""
-        for event in self._texts.values():
-            yield encode({"type": EVENT, "event": event})
-        for request in self.requests:
-            yield encode(request)
-        yield encode({"type": "state", "state": state_of(self._live)})
+    def tell_current(self, reader: Reader) -> None:
+        """Tell somebody the texts that are being written, what is open and how it stands; in the loop of the run, since
+        secrets are taken out."""
+        messages = [{"type": EVENT, "event": event} for event in self._texts.values()]
+        for message in (*messages, *self.requests, {"type": "state", "state": state_of(self._live)}):
+            reader.add((None, self._encode(message)))
 
     def past(self, since: int) -> Iterator[tuple[int, bytes]]:
         """The entries behind one that the journal holds by now, in which there are no secrets."""
@@ -159,6 +156,7 @@ class LiveDesk:
         told = encode(response_to(message, Outcome({"run": self._live.run.id})))
         connection.begin(told, since, self.feed.past(since))
         self.feed.join(connection)
+        self._in_loop(self.feed.tell_current, connection)
         if may_answer:
             connection.may_answer = True
             self._in_loop(self._count, 1)
