@@ -170,6 +170,10 @@ class AsyncClient:
         """Send a request and give the JSON of its answer. Raises RemoteError."""
         return json_of(self._service, outgoing, await self._exchange(outgoing))
 
+    async def command(self, outgoing: Outgoing) -> Any:
+        """Send a command of `koi rpc` and give what it gives. Raises RemoteError."""
+        return requests.data_of_command(self._service, outgoing, await self._exchange(outgoing))
+
     async def request_bytes(self, outgoing: Outgoing) -> bytes:
         """Send a request and give its answer as it is. Raises RemoteError."""
         return (await self._exchange(outgoing)).body
@@ -210,6 +214,9 @@ class AsyncClient:
                     async for sent in httpx2.EventSource(response, LONGEST_MESSAGE):
                         for message in follower.take(sent):
                             yield message
+                        if follower.must_wake and not follower.is_over:
+                            follower.must_wake = False
+                            await self.command(requests.wake_request(follower.run))
                         if follower.is_over:
                             return
             except httpx2.HTTPError as broken:
@@ -317,7 +324,7 @@ class AsyncRemoteRun:
         await self._client.request(requests.delete_request(run_path(self.id)))
 
     async def _command(self, outgoing: Outgoing) -> Any:
-        return requests.data_of_command(self._client.service, await self._client.request(outgoing))
+        return await self._client.command(outgoing)
 
     def _settle(self, request: str) -> None:
         if self._follower is not None:

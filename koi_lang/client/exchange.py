@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Generator, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from urllib.parse import quote, urlsplit
 
@@ -59,11 +59,16 @@ class Outgoing:
 
 @dataclass(frozen=True, slots=True)
 class ServiceAnswer:
-    """An answer, as far as it was read."""
+    """An answer to a request.
+
+    Attributes:
+        is_again: whether the request was sent before, and may have arrived then.
+    """
 
     status: int
     headers: Mapping[str, str]
     body: bytes
+    is_again: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +165,7 @@ def exchange(service: Service, outgoing: Outgoing, *, is_known: bool) -> Flow[Se
         came = yield outgoing
         if isinstance(came, ServiceAnswer) and not (came.status in AWAY and outgoing.is_repeatable):
             require_success(service, came)
-            return came
+            return replace(came, is_again=bool(waited_s))
         is_over = waited_s + pause_s > _patience_s(service, came, is_known=is_known)
         if isinstance(came, ServiceAnswer) and is_over:
             require_success(service, came)

@@ -29,6 +29,7 @@ LONGEST_SILENCE_S = 50.0
 MOST_BYTES = 64 << 20
 QUESTION, APPROVAL, CLOSED = "question", "approval_request", "request_closed"
 READY, STATE, CUT_OFF, FAILED = "rpc_ready", "state", "cut_off", "session_failed"
+ASLEEP = "asleep"
 # States in which nothing more is going to happen by itself.
 OVER = ("ok", "failed", "cancelled", "interrupted")
 TextKey: TypeAlias = tuple[str, tuple[str, ...], str, int]
@@ -71,12 +72,14 @@ class RunFollower:
     Attributes:
         is_over: whether there is nothing more to follow.
         has_contact: whether the service has answered before, so that it is waited for.
+        must_wake: whether the run sleeps in the middle of its call, as after a restart of the service, so that it has
+            to be woken.
         ended: what was told of the end of the call.
     """
 
     def __init__(self, service: Service, run: str, since: int = 0, call: str = "") -> None:
         self.run, self.call = run, call
-        self.is_over = self.has_contact = False
+        self.is_over = self.has_contact = self.must_wake = False
         self.ended: CallEnded | None = None
         self._service = service
         self._entry, self._since, self._last_id = since, since, ""
@@ -152,6 +155,7 @@ class RunFollower:
             case "rpc_ready":
                 is_new, self._is_greeted, self._pauses = not self._is_greeted, True, pauses_s()
                 self._state = str(state)
+                self.must_wake = bool(self.call) and self._state == ASLEEP
             case "state":
                 is_new, self._state = self._state != state, str(state)
             case "question" | "approval_request":

@@ -8,9 +8,11 @@ from typing import Any
 from urllib.parse import urlencode
 
 from koi_lang.client.errors import RefusedError
-from koi_lang.client.exchange import Outgoing, Service, fields_of, file_path, run_path
+from koi_lang.client.exchange import Outgoing, Service, ServiceAnswer, fields_of, file_path, json_of, run_path
 from koi_lang.errors import UsageError
 
+# A request that was answered is not open any more, and one that is asked anew has another id.
+REPEATABLE = ("answer", "approve", "pause", "get_state")
 DECISIONS: Mapping[bool | str, str] = {True: "yes", False: "no", "yes": "yes", "always": "always", "no": "no"}
 
 
@@ -37,8 +39,14 @@ def look_request(path: str, **query: Any) -> Outgoing:
 
 
 def command_request(run: str, type: str, **fields: Any) -> Outgoing:
-    """A command of `koi rpc` to a run."""
-    return Outgoing("POST", "api/command", {"run": run, "type": type, **fields})
+    """A command of `koi rpc` to a run; those may be sent twice that do nothing the second time."""
+    data = {"run": run, "type": type, **fields}
+    return Outgoing("POST", "api/command", data, is_repeatable=type in REPEATABLE)
+
+
+def wake_request(run: str) -> Outgoing:
+    """Have a run go on that sleeps, and change nothing else."""
+    return command_request(run, "get_state")
 
 
 def answer_request(run: str, request: str, answer: str) -> Outgoing:
@@ -71,12 +79,16 @@ def delete_request(path: str) -> Outgoing:
     return Outgoing("DELETE", path)
 
 
-def data_of_command(service: Service, response: Any) -> Any:
-    """What a command gave, by the response of `koi rpc`. Raises RefusedError where it was not carried out."""
-    told = fields_of(service, response, "success")
-    if told["success"]:
-        return told.get("data")
+def data_of_command(service: Service, outgoing: Outgoing, answer: ServiceAnswer) -> Any:
+    """What a command gave, by the response of `koi rpc`.
+
+    Raises:
+        RefusedError: it was not carried out, neither now nor when it was sent before.
+    """
+    told = fields_of(service, json_of(service, outgoing, answer), "success")
     code, text, help = (told.get(name) for name in ("error_code", "error", "help"))
+    if told["success"] or (code == "unknown_request" and answer.is_again):
+        return told.get("data")
     raise RefusedError(str(text), code=str(code), help=help if isinstance(help, str) else None, status=200)
 
 

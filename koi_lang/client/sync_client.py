@@ -168,6 +168,10 @@ class SyncClient:
         """Send a request and give the JSON of its answer. Raises RemoteError."""
         return json_of(self._service, outgoing, self._exchange(outgoing))
 
+    def command(self, outgoing: Outgoing) -> Any:
+        """Send a command of `koi rpc` and give what it gives. Raises RemoteError."""
+        return requests.data_of_command(self._service, outgoing, self._exchange(outgoing))
+
     def request_bytes(self, outgoing: Outgoing) -> bytes:
         """Send a request and give its answer as it is. Raises RemoteError."""
         return (self._exchange(outgoing)).body
@@ -207,6 +211,9 @@ class SyncClient:
                         continue
                     for sent in httpx2.EventSource(response, LONGEST_MESSAGE):
                         yield from follower.take(sent)
+                        if follower.must_wake and not follower.is_over:
+                            follower.must_wake = False
+                            self.command(requests.wake_request(follower.run))
                         if follower.is_over:
                             return
             except httpx2.HTTPError as broken:
@@ -314,7 +321,7 @@ class RemoteRun:
         self._client.request(requests.delete_request(run_path(self.id)))
 
     def _command(self, outgoing: Outgoing) -> Any:
-        return requests.data_of_command(self._client.service, self._client.request(outgoing))
+        return self._client.command(outgoing)
 
     def _settle(self, request: str) -> None:
         if self._follower is not None:

@@ -8,13 +8,13 @@ from typing import Any, get_args
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from koi_lang.runtime.journal.cost_tables import By, CostTable, tabulate_costs
-from koi_lang.runtime.journal.run_costs import RunCosts, open_costs
+from koi_lang.runtime.journal.cost_tables import By, tabulate_costs
 from koi_lang.service.programs import ServedProgram
 from koi_lang.service.users import User
 from koi_lang.sessions.audit import audit
 from koi_lang.version import __version__
 from koi_lang.web.answers import HttpError
+from koi_lang.web.costs import cost_book_of
 from koi_lang.web.openapi import document_of, to_text
 from koi_lang.web.request_context import host_of, user_of
 from koi_lang.web.service_info import program_fields
@@ -27,14 +27,10 @@ async def list_costs(request: Request) -> Response:
     by = request.query_params.get("by", "day")
     if by not in GROUPINGS:
         raise HttpError(400, "invalid_request", "`by` is no such word", help=f"Write one of {', '.join(GROUPINGS)}.")
-    table = await asyncio.to_thread(_tabulate, request, by, host_of(request).owners(user_of(request)))
+    owners = host_of(request).owners(user_of(request))
+    own = [each for each in await cost_book_of(request).look() if each.run in owners]
+    table = await asyncio.to_thread(tabulate_costs, own, by, owners=owners)
     return JSONResponse(table.as_data())
-
-
-def _tabulate(request: Request, by: By, owners: dict[str, str]) -> CostTable:
-    costs = open_costs(host_of(request).folder).look().values()
-    own = [each for each in costs if isinstance(each, RunCosts) and each.run in owners]
-    return tabulate_costs(own, by, owners=owners)
 
 
 async def list_models(request: Request) -> Response:
