@@ -27,6 +27,7 @@ COMMANDS = {
     "explain-playbook": "Show what is understood of a playbook, sentence by sentence.",
     "runs": "List, show, follow, export, repair or delete recorded runs, or tell what they cost.",
     "export": "Write the recorded runs, or their costs, as JSON or CSV.",
+    "dashboard": "Show what is at work, what is open and what it costs, and answer questions.",
     "resume": "Go on with an interrupted run, or from an entry of a recorded one.",
     "undo": "Put back the files that a run has changed.",
     "debug": "Let an editor debug a program, or go back and forth in a recorded run.",

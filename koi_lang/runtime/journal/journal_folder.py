@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -37,30 +37,49 @@ class JournalFolder(Generic[T]):
             since: a second since the epoch; journals to which nothing was added since then are left out.
         """
         known, self._known = self._known, {}
-        for path, stamp in self._stamps():
-            if stamp[0] < since * 1e9:
-                continue
-            before = known.get(path.stem)
-            is_known = before is not None and before[0] == stamp and self._is_final(before[1])
-            self._known[path.stem] = before if is_known and before is not None else (stamp, self._tell(path, before))
+        for path, stamp in self._stamps(self._names()):
+            if stamp[0] >= since * 1e9:
+                self._known[path.stem] = self._tell(path, stamp, known.get(path.stem))
+        return self._by_run()
+
+    def look_again(self, runs: Collection[str]) -> dict[str, T | JournalError]:
+        """The same where only the journals of some runs are looked at; of the others it is what they told before."""
+        names = [f"{run}{SUFFIX}" for run in sorted(runs)]
+        for path, stamp in self._stamps(names):
+            self._known[path.stem] = self._tell(path, stamp, self._known.get(path.stem))
+        return self._by_run()
+
+    def stamp(self) -> int:
+        """What changes when a journal comes or goes, but not when one grows."""
+        try:
+            return self._runs.stat().st_mtime_ns
+        except OSError:
+            return 0
+
+    def _by_run(self) -> dict[str, T | JournalError]:
         return {run: told for run, (_, told) in self._known.items()}
 
-    def _is_final(self, told: T | JournalError) -> bool:
-        return isinstance(told, JournalError) or self._is_settled(told)
-
-    def _tell(self, path: Path, before: tuple[Stamp, T | JournalError] | None) -> T | JournalError:
-        earlier = None if before is None or isinstance(before[1], JournalError) else before[1]
+    def _tell(
+        self, path: Path, stamp: Stamp, before: tuple[Stamp, T | JournalError] | None
+    ) -> tuple[Stamp, T | JournalError]:
+        """What a journal tells; what it told before where that is still so."""
+        told = None if before is None else before[1]
+        is_known = before is not None and before[0] == stamp
+        if before is not None and is_known and (isinstance(before[1], JournalError) or self._is_settled(before[1])):
+            return before
         try:
-            return self._read(path, earlier)
+            return stamp, self._read(path, None if isinstance(told, JournalError) else told)
         except JournalError as error:
-            return error
+            return stamp, error
 
-    def _stamps(self) -> Iterator[tuple[Path, Stamp]]:
-        """The files, and what of them changes with their content; those that are removed meanwhile are left out."""
+    def _names(self) -> list[str]:
         try:
-            names = sorted(entry.name for entry in os.scandir(self._runs) if entry.name.endswith(SUFFIX))
+            return sorted(entry.name for entry in os.scandir(self._runs) if entry.name.endswith(SUFFIX))
         except OSError:
-            return  # nothing was recorded
+            return []  # nothing was recorded
+
+    def _stamps(self, names: Collection[str]) -> Iterator[tuple[Path, Stamp]]:
+        """The files, and what of them changes with their content; those that are removed meanwhile are left out."""
         for name in names:
             path = self._runs / name
             try:
