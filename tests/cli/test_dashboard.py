@@ -26,6 +26,7 @@ from tests.client.stand_in import Reply, StandIn, refused, serving, told
 from tests.journal.conftest import HEADER
 from tests.journal.test_costs import write
 from tests.journal.test_summaries import bytes_read
+from tests.live.following import at_terminal, let_go, program, question, started, wait_for
 from tests.projects import Project
 
 RUN = {
@@ -217,6 +218,45 @@ def test_a_service_that_goes_away(desk: StandIn, screens: Any) -> None:
     desk.reply("/api/runs", told({"runs": [{**RUN, "title": "Write again"}], "next": None}))
 
     assert "the disk is full" not in screen.until("Write again")
+
+
+ASKING = f"const given = {question('Name?')}; console.log(`hello ${{given.answer}}`)"
+
+
+def test_a_run_of_another_process_is_answered(project: Project) -> None:
+    """Its question is seen as soon as it is asked, is answered here, and the run goes on to its end."""
+    project.write("a.koi", program(f"{wait_for(project)}; {ASKING}"))
+    screen = Shown(project.folder, ["dashboard"], 100, 24)
+    screen.until("none was recorded")
+    with started(project, "run", "a.koi", "--allow", "shell") as run:
+        screen.until("working")
+        let_go(project)
+        screen.until("Name?")
+        assert re.search(r"1 at work  1 open", screen.text())
+        screen.child.send("\r")
+        screen.until("esc back")
+        screen.child.send("Ada\r")
+        screen.until("sent")
+        assert run.stdout is not None
+        assert "hello Ada\n" == run.stdout.readline()
+        assert " ok " in screen.until("0 at work  0 open")
+    screen.child.send("q")
+    screen.end()
+
+    assert 0 == screen.child.exitstatus
+
+
+def test_looking_once_keeps_nothing_waiting(project: Project) -> None:
+    """What a run at a terminal asks is printed with all else; it is that of the terminal as before."""
+    project.write("a.koi", program(ASKING))
+    with at_terminal(project, "run", "a.koi") as terminal:
+        terminal.expect("Name\\?")
+        seen = json.loads(project.koi("dashboard", "--json").stdout)
+        terminal.sendline("Eve")
+        terminal.expect("hello Eve")
+
+    assert [("waiting", "a.koi")] == [(run["state"], run["program"]) for run in seen["at_work"]]
+    assert ["Name?"] == [request["question"] for request in seen["open"]]
 
 
 # ---------------------------------------------------------------- what is drawn, and what is looked at

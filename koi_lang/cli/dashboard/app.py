@@ -44,7 +44,7 @@ class Dashboard:
     def __init__(self, source: DashboardSource, look: Theme, first: DashboardSnapshot) -> None:
         self._source, self._look, self._snapshot = source, look, first
         self._chosen: DashboardPlace | None = None
-        self._is_open = False
+        self._is_open = self._has_chosen = False
         # What was opened stays what it was, whatever else comes and goes.
         self._request: OpenRequest | None = None
         self._scroll, self._note, self._trouble = 0, "", ""
@@ -56,11 +56,13 @@ class Dashboard:
     async def run(self) -> None:
         """Show it until the person leaves. Raises KoiError when the source cannot be looked at any more."""
         async with together() as self._group:
-            await self._source.begin(self._asked.set)
+            await self._source.begin(self._group, self._asked.set)
+            self._asked.set()
             looking = self._group.create_task(self._look_again_and_again())
             try:
                 await self._app.run_async(handle_sigint=False)
             finally:
+                await self._source.close()
                 looking.cancel()
 
     async def _look_again_and_again(self) -> None:
@@ -139,12 +141,16 @@ class Dashboard:
         return next((run for run in self._snapshot.runs if chosen is not None and run.run == chosen.run), None)
 
     def _choose(self, further: int) -> None:
-        """Choose what is some lines further down; without any, what was chosen, as long as it is there."""
+        """Choose what is some lines further down; without any, what was chosen, as long as it is there.
+
+        Until the person has chosen something, that is the first line, where new questions come in.
+        """
         known = places(self._snapshot)
+        self._has_chosen = self._has_chosen or further != 0
         if not known:
             self._chosen = None
-        elif self._chosen not in known:
-            self._chosen = known[0]
+        elif self._chosen not in known or not (self._has_chosen or self._is_open):
+            self._chosen, self._has_chosen = known[0], False
         else:
             self._chosen = known[max(0, min(known.index(self._chosen) + further, len(known) - 1))]
 

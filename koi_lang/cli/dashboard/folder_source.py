@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
-from koi_lang.cli.dashboard.snapshot import COST_DAYS, CostLine, DashboardSnapshot, OpenRequest, RunLine, in_order
+from koi_lang.cli.dashboard.live_requests import LiveRequests
+from koi_lang.cli.dashboard.snapshot import (
+    AT_WORK,
+    COST_DAYS,
+    CostLine,
+    DashboardSnapshot,
+    OpenRequest,
+    RunLine,
+    in_order,
+)
 from koi_lang.errors import JournalError
 from koi_lang.runtime.journal.cost_tables import tabulate_costs
 from koi_lang.runtime.journal.journal_folder import JournalFolder
 from koi_lang.runtime.journal.run_costs import RunCosts, open_costs
 from koi_lang.runtime.journal.summary import RunSummary, summarise
-from koi_lang.sessions.errors import SessionError
 
 MOST_RUNS = 200
 PAUSE_S = 1.0
@@ -39,17 +48,26 @@ class FolderSource:
         self._known: Mapping[str, RunSummary | JournalError] = {}
         self._tables: tuple[tuple[CostLine, ...], tuple[CostLine, ...]] = ((), ())
         self._paid: object = None
+        self._group: asyncio.TaskGroup | None = None
+        self._live = LiveRequests(folder, lambda: None)
 
-    async def begin(self, changed: Callable[[], None]) -> None:
-        """Follow the runs at work."""
+    async def begin(self, group: asyncio.TaskGroup, changed: Callable[[], None]) -> None:
+        """Follow the runs at work, so that what they ask waits for an answer."""
+        self._group, self._live = group, LiveRequests(self._folder, changed)
 
     async def look(self) -> DashboardSnapshot:
         """What there is now."""
         self._look_at_files()
-        runs = [RunLine.of_summary(run, each, each.state) for run, each in _sound(self._known).items()]
+        if self._group is None:
+            await self._live.look(self._at_work())
+        else:
+            self._live.follow(self._at_work(), self._group)
+        runs = [RunLine.of_summary(run, each, self._state_of(run, each)) for run, each in _sound(self._known).items()]
         unread = sum(isinstance(each, JournalError) for each in self._known.values())
         notes = (f"{unread} of the journals cannot be read; `koi runs list` says why",) if unread else ()
-        return DashboardSnapshot(str(self._folder), in_order(runs, MOST_RUNS), (), *self._tables, notes)
+        return DashboardSnapshot(
+            str(self._folder), in_order(runs, MOST_RUNS), self._live.requests, *self._tables, notes
+        )
 
     def _look_at_files(self) -> None:
         stamp, now = self._summaries.stamp(), time.monotonic()
@@ -58,8 +76,7 @@ class FolderSource:
             self._known = self._summaries.look()
             self._tabulate(self._costs.look(time.time() - COST_DAYS * DAY_S))
             return
-        at_work = [run for run, each in _sound(self._known).items() if not _is_settled(each)]
-        if at_work:
+        if at_work := self._at_work():
             self._known = self._summaries.look_again(at_work)
             self._tabulate(self._costs.look_again(at_work))
 
@@ -72,16 +89,26 @@ class FolderSource:
             days, models = (CostLine.of_table(tabulate_costs(found, by, since=since)) for by in ("day", "model"))
             self._tables = (days, models)
 
+    def _at_work(self) -> list[str]:
+        return [run for run, each in _sound(self._known).items() if not _is_settled(each)]
+
+    def _state_of(self, run: str, summary: RunSummary) -> str:
+        """The state of a run; of one at work what it says itself, where it says that something goes on."""
+        live = "" if _is_settled(summary) else self._live.state_of(run)
+        return live if live in AT_WORK else summary.state
+
     async def answer(self, request: OpenRequest, text: str) -> None:
-        """Answer a question. Raises SessionError."""
-        raise SessionError("unknown_request", f"`{request.id}` is not open any more")
+        """Answer a question. Raises KoiError."""
+        await self._live.answer(request, "answer", answer=text)
 
     async def approve(self, request: OpenRequest, decision: str, reason: str) -> None:
-        """Allow something, or not. Raises SessionError."""
-        raise SessionError("unknown_request", f"`{request.id}` is not open any more")
+        """Allow something, or not. Raises KoiError."""
+        why = {"reason": reason} if reason else {}
+        await self._live.answer(request, "approve", decision=decision, **why)
 
     async def close(self) -> None:
         """Follow nothing any more."""
+        self._live.close()
 
 
 def _is_settled(summary: RunSummary) -> bool:

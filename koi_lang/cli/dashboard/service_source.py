@@ -29,7 +29,7 @@ class ServiceSource:
         self._costs: dict[str, tuple[CostLine, ...]] = {}
         self._costs_of: Any = None
 
-    async def begin(self, changed: Callable[[], None]) -> None:
+    async def begin(self, group: asyncio.TaskGroup, changed: Callable[[], None]) -> None:
         """Nothing: what has changed is asked for."""
 
     async def look(self) -> DashboardSnapshot:

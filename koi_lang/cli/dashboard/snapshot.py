@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -185,8 +186,8 @@ class DashboardSource(Protocol):
 
     pause_s: float
 
-    async def begin(self, changed: Callable[[], None]) -> None:
-        """Follow what goes on; `changed` is called when there is something new."""
+    async def begin(self, group: asyncio.TaskGroup, changed: Callable[[], None]) -> None:
+        """Follow what goes on, in tasks of a group; `changed` is called when there is something new."""
 
     async def look(self) -> DashboardSnapshot:
         """What there is now. Raises KoiError."""
