@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import ssl
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 
@@ -80,8 +82,8 @@ def event(type: str, n: int | None = None, **fields: Any) -> dict[str, Any]:
 
 
 @contextmanager
-def serving() -> Iterator[StandIn]:
-    """A context in which a stand-in answers."""
+def serving(certificate: Path | None = None) -> Iterator[StandIn]:
+    """A context in which a stand-in answers, over TLS where it has a certificate, with its key in the same file."""
     stand_in = StandIn()
 
     class Handler(BaseHTTPRequestHandler):
@@ -120,11 +122,18 @@ def serving() -> Iterator[StandIn]:
     class Server(ThreadingHTTPServer):
         request_queue_size = 200
 
+        def handle_error(self, *_: Any) -> None:
+            """Nothing: a client that does not trust the certificate breaks off."""
+
     server = Server(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
+    if certificate is not None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
-    stand_in.url = f"http://127.0.0.1:{server.server_port}"
+    stand_in.url = f"http{'s' if certificate else ''}://127.0.0.1:{server.server_port}"
     try:
         yield stand_in
     finally:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import shutil
+import ssl
 import subprocess
 import sys
 from pathlib import Path
@@ -24,7 +26,7 @@ from koi_lang.client import (
     UnreachableError,
 )
 from koi_lang.errors import UsageError
-from tests.client.stand_in import NO_ANSWER, Reply, StandIn, event, refused, stream, told, types
+from tests.client.stand_in import NO_ANSWER, Reply, StandIn, event, refused, serving, stream, told, types
 
 BEGUN = told({"id": "r1", "program": "desk", "owner": "ann", "state": "working", "call": "call-1"}, 202)
 READY = {"type": "rpc_ready", "state": "working", "program": "desk"}
@@ -294,12 +296,34 @@ def test_nobody_is_there(client: Client, service: StandIn) -> None:
             nobody.status()
 
 
-def test_a_certificate_that_is_not_trusted(tmp_path: Path, service: StandIn) -> None:
-    """A wrong certificate is not asked about again, and a server without one is told as such."""
+def test_a_server_without_a_certificate(service: StandIn) -> None:
+    """A server that speaks no TLS is told as such, and not asked again."""
     with Client(service.url.replace("http:", "https:")) as client, pytest.raises(UnreachableError) as caught:
         client.status()
     assert "tls_failed" == caught.value.code
     assert "write the address with `http://`" in str(caught.value.help)
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="makes the certificate")
+def test_a_certificate_that_is_not_trusted(tmp_path: Path) -> None:
+    """One that nobody has signed is refused before the token is sent, unless the client is told to trust it."""
+    certificate = tmp_path / "a.pem"
+    command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=koi"
+    words = [*command.split(), "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", "a.pem", "-out", "b.pem"]
+    subprocess.run(words, cwd=tmp_path, check=True, capture_output=True)
+    certificate.write_text(certificate.read_text() + (tmp_path / "b.pem").read_text())
+    with serving(certificate) as service:
+        service.reply("/api/status", told({"user": "ann"}))
+        with Client(service.url, "secret") as client, pytest.raises(UnreachableError) as caught:
+            client.status()
+        asked = list(service.asked)
+        trusted = ssl.create_default_context(cafile=str(tmp_path / "b.pem"))
+        with Client(service.url, "secret", verify=trusted) as client:
+            user = client.status()["user"]
+
+    assert ("tls_failed", []) == (caught.value.code, asked)
+    assert "certificate" in caught.value.message
+    assert ("ann", "Bearer secret") == (user, service.asked[0].headers["authorization"])
 
 
 @pytest.mark.parametrize("url", ["", "localhost", "ftp://x", "http://", "http://x:99999", "http://[x", "file:///etc"])
