@@ -46,8 +46,10 @@ def desk() -> Iterator[StandIn]:
         ended = {**RUN, "id": "r2", "state": "failed", "title": "Count", "usd": None}
         stand_in.reply("/api/runs", told({"runs": [RUN, ended], "next": None}))
         stand_in.reply("/api/runs/r1", told({**RUN, "open": [QUESTION, APPROVAL]}))
-        rows = [{"key": time.strftime("%Y-%m-%d"), "requests": 3, "tokens": 1200, "usd": 0.5, "unpriced": True}]
-        stand_in.reply("/api/cost", told({"by": "day", "rows": rows}), told({"by": "model", "rows": rows}))
+        spent = {"requests": 3, "tokens": 1200, "usd": 0.5, "unpriced": True}
+        day, model = ({by: name, **spent} for by, name in (("day", time.strftime("%Y-%m-%d")), ("model", "one")))
+        costs = (told({"by": by, "groups": [group]}) for by, group in (("day", day), ("model", model)))
+        stand_in.reply("/api/cost", *costs)
         stand_in.reply("/api/command", DONE)
         yield stand_in
 

@@ -47,16 +47,16 @@ def test_a_call_of_a_program(service: ServiceProcess) -> None:
     with Client(service.url, service.token) as client:
         result = client.ask("Editor.start", START, ask=lambda question, options: "yes")
         run = next(iter(client.runs(limit=1)))
-        costs = {by: client.costs(by)["rows"] for by in ("day", "model", "user", "program", "agent")}
+        costs = {by: client.costs(by)["groups"] for by in ("day", "model", "user", "program", "agent")}
 
         assert result["published"] is True
         assert (4, 1) == (run["requests"], len(costs["day"]))
-        assert ["scripted"] == [row["key"] for row in costs["model"]]
-        assert (["admin"], ["desk"]) == ([r["key"] for r in costs["user"]], [r["key"] for r in costs["program"]])
+        names = [[group[by] for group in costs[by]] for by in ("model", "user", "program")]
+        assert [["scripted"], ["admin"], ["desk.koi"]] == names
         assert {row["requests"] for by in ("day", "model") for row in costs[by]} == {
             sum(row["requests"] for row in costs["agent"])
         }
-        with pytest.raises(RefusedError, match="costs cannot be told apart by that"):
+        with pytest.raises(RefusedError, match="`by` is no such word"):
             client.costs("moon")
 
 

@@ -86,8 +86,8 @@ class CostLine:
     @staticmethod
     def of_data(told: Any) -> tuple[CostLine, ...]:
         """The groups of a table in its JSON form; what does not look like it is left out."""
-        rows = told.get("rows", []) if isinstance(told, dict) else []
-        return tuple(_cost_line(str(row.get("key", "")), row) for row in rows if isinstance(row, dict))
+        groups, by = (told.get("groups", []), str(told.get("by", ""))) if isinstance(told, dict) else ([], "")
+        return tuple(_cost_line(str(group.get(by, "")), group) for group in groups if isinstance(group, dict))
 
 
 def _cost_line(name: str, group: Mapping[str, Any]) -> CostLine:
