@@ -333,7 +333,7 @@ class AsyncRemoteRun:
     # ------------------------------------------------------------ files
 
     async def files(self) -> list[dict[str, Any]]:
-        """Its files, each with `path` and `size`. Raises RemoteError."""
+        """Its files, each with `path`, `bytes` and `changed`, in seconds since the epoch. Raises RemoteError."""
         return requests.file_list(
             self._client.service, await self._client.request(requests.look_request(run_path(self.id, "files")))
         )

@@ -113,7 +113,7 @@ class RunFollower:
 
     def pause_after_break(self, error: httpx2.HTTPError | None) -> float:
         """The same for a connection that has ended; None where the service has ended it. Raises RemoteError."""
-        if isinstance(error, httpx2.SSEError) and not self._is_greeted:
+        if isinstance(error, httpx2.SSEError):
             raise foreign(self._service, "it does not tell of a run") from error
         if error is not None and (is_unsafe(error) or self._is_patience_over()):
             raise unreachable(self._service, error) from error
@@ -131,6 +131,8 @@ class RunFollower:
         message = self._read(sent.data)
         news = None if message is None else self._news(message)
         if news is not None:
+            if news.type != READY:  # one that only greets and breaks off is asked less and less often
+                self._pauses = pauses_s()
             self._note_end(news)
             yield news
 
@@ -153,7 +155,7 @@ class RunFollower:
         state, is_new = message.data.get("state"), message.type != CUT_OFF
         match message.type:
             case "rpc_ready":
-                is_new, self._is_greeted, self._pauses = not self._is_greeted, True, pauses_s()
+                is_new, self._is_greeted = not self._is_greeted, True
                 self._state = str(state)
                 self.must_wake = bool(self.call) and self._state == ASLEEP
             case "state":

@@ -19,7 +19,15 @@ def service() -> Iterator[StandIn]:
 
 @pytest.fixture
 def client(service: StandIn, monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:
-    """A client of it that does not wait long."""
+    """A client of it that asks again soon."""
     monkeypatch.setattr(exchange, "FIRST_PAUSE_S", 0.01)
-    with Client(service.url, "secret", patience_s=0.3) as client:
+    with Client(service.url, "secret") as client:
+        yield client
+
+
+@pytest.fixture
+def hasty(service: StandIn, monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:
+    """One that does not wait long."""
+    monkeypatch.setattr(exchange, "FIRST_PAUSE_S", 0.01)
+    with Client(service.url, "secret", patience_s=0.1) as client:
         yield client

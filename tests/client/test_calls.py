@@ -135,6 +135,17 @@ def test_after_a_break_nothing_is_told_twice(service: StandIn, client: Client, b
     assert {"words": 9} == run.result()
 
 
+def test_a_reader_that_was_cut_off_goes_on(service: StandIn, client: Client) -> None:
+    """Who was too slow connects again behind what it has, and is not bothered with that."""
+    cut_off = {"type": "cut_off", "reason": "more than 8 MB were left unread"}
+    begin(
+        service, stream(("0.0", READY), ("1", event("printed", 1, message="1")), ("1.1", cut_off)), stream(("9", ENDED))
+    )
+
+    assert ["rpc_ready", "printed", "call_ended"] == types(list(client.start("Ada.go")))
+    assert "1.1" == service.asked[-1].headers["last-event-id"]
+
+
 def test_a_text_goes_on_where_it_was(service: StandIn, client: Client) -> None:
     """Of the text so far, which follows a break, only what is behind the pieces that were told comes."""
     piece = {"action": "print", "field": "message", "number": 1}
@@ -172,12 +183,12 @@ def test_permissions_are_asked_for(service: StandIn, client: Client) -> None:
     assert [{"run": "r1", "type": "approve", "request": "request-2", "decision": "always"}] == service.commands
 
 
-def test_a_service_that_does_not_come_back(service: StandIn, client: Client) -> None:
+def test_a_service_that_does_not_come_back(service: StandIn, hasty: Client) -> None:
     """After its patience the client says that the service is away, in one sentence."""
     begin(service, stream(("0.0", READY)), NO_ANSWER)
 
     with pytest.raises(UnreachableError, match=r"^`http://127\.0\.0\.1:\d+/` ") as caught:
-        client.ask("Ada.go")
+        hasty.ask("Ada.go")
     assert caught.value.code == "unreachable"
 
 
@@ -208,10 +219,10 @@ def test_commands_reach_the_run(service: StandIn, client: Client) -> None:
 def test_files_of_a_run(service: StandIn, client: Client) -> None:
     """Files are listed, read, written and removed as bytes; a name cannot lead anywhere else."""
     run = client.run("r1")
-    service.reply("/api/runs/r1/files", told({"files": [{"path": "a b.txt", "size": 2}]}))
+    service.reply("/api/runs/r1/files", told({"files": [{"path": "a b.txt", "bytes": 2}]}))
     service.reply("/api/runs/r1/files/sub/a%20b.txt", Reply(200, b"\x00\xff"))
 
-    assert [{"path": "a b.txt", "size": 2}] == run.files()
+    assert [{"path": "a b.txt", "bytes": 2}] == run.files()
     assert b"\x00\xff" == run.read_file("sub/a b.txt")
     run.write_file("sub/a b.txt", b"new")
     run.delete_file("sub/a b.txt")
@@ -256,16 +267,16 @@ def test_runs_are_listed_page_by_page(service: StandIn, client: Client) -> None:
     ],
 )
 def test_every_answer_that_is_none_has_a_sentence(
-    service: StandIn, client: Client, reply: Reply, kind: type[RemoteError], code: str, message: str
+    service: StandIn, hasty: Client, reply: Reply, kind: type[RemoteError], code: str, message: str
 ) -> None:
     """What went wrong is one typed error with a code and one sentence, and the token goes nowhere else."""
     service.reply("/api/runs", reply)
 
     with pytest.raises(kind) as caught:
-        client.start("Ada.go")
+        hasty.start("Ada.go")
     assert code == caught.value.code
     assert message in caught.value.message
-    assert "secret" not in f"{caught.value}{caught.value.help}{client!r}{client.service!r}"
+    assert "secret" not in f"{caught.value}{caught.value.help}{hasty!r}{hasty.service!r}"
     assert {"/api/runs"} == {asked.path for asked in service.asked}
 
 

@@ -6,19 +6,20 @@ import asyncio
 import json
 import signal
 import subprocess
-import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from koi_lang.client import AsyncClient, Client, RefusedError, RemoteCallError, RunMessage, SignInError
+from tests import forks
 from tests.client.stand_in import types
-from tests.service.conftest import service, start_service
-from tests.service.serving_process import ServiceProcess
+from tests.projects import Project
+from tests.service.conftest import service
+from tests.service.serving_process import LIMIT_S, ServiceProcess
 
-__all__ = ["service", "start_service"]
+__all__ = ["service"]
 
 DESK = """
 role R { can execute }
@@ -35,6 +36,17 @@ agent Writer : R {
 }
 """
 START = {"topic": "tea"}
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceProcess]:
+    """A service of the program above; who kills it starts it again."""
+    folder = tmp_path_factory.mktemp("desk")
+    (folder / "desk.koi").write_text(DESK)
+    process = ServiceProcess(folder, ("desk.koi",))
+    process.start()
+    yield process
+    process.end()
 
 
 def events_of(messages: list[RunMessage]) -> list[int]:
@@ -77,10 +89,31 @@ def test_errors_of_a_service(service: ServiceProcess) -> None:
     assert ("no_token", 401) == (refused.value.code, refused.value.status)
 
 
-def test_a_service_that_is_killed_in_the_middle(start_service: Callable[..., ServiceProcess]) -> None:
-    """Whoever follows a run goes on after SIGKILL and a restart: each message once, each question, and the result."""
-    service = start_service(desk=DESK)
+def test_what_can_be_done_with_a_run(service: ServiceProcess) -> None:
+    """It is begun once by its key, cancelled, takes and gives files, is described, found among others and removed."""
     with Client(service.url, service.token) as client:
+        run, again = (client.start("Editor.start", START, key="once") for _ in range(2))
+        next(message for message in run if message.type == "question")
+        run.cancel()
+        with pytest.raises(RemoteCallError) as cancelled:
+            run.result()
+        run.write_file("sub/a b.txt", b"\x00\xff")
+        files, content = run.files(), run.read_file("sub/a b.txt")
+        run.delete_file("sub/a b.txt")
+        found = [each["id"] for each in client.runs(program="desk")]
+
+        assert (run.id, "cancelled") == (again.id, cancelled.value.code)
+        assert [("sub/a b.txt", 2)] == [(file["path"], file["bytes"]) for file in files]
+        assert (b"\x00\xff", []) == (content, run.files())
+        assert ("idle", 1) == (run.describe()["state"], found.count(run.id))
+        run.delete()
+        with pytest.raises(RefusedError, match=f"there is no run `{run.id}`"):
+            run.describe()
+
+
+def test_a_service_that_is_killed_in_the_middle(desk: ServiceProcess) -> None:
+    """Whoever follows a run goes on after SIGKILL and a restart: each message once, each question, and the result."""
+    with Client(desk.url, desk.token) as client:
         run = client.start("Writer.sign", {"n": 7})
         seen = list[RunMessage]()
         names = {"Who signs?": "Ann", "And who else?": "Bob"}
@@ -89,8 +122,8 @@ def test_a_service_that_is_killed_in_the_middle(start_service: Callable[..., Ser
             if message.type == "question":
                 run.answer(message.request, names[message.data["question"]])
             if types([message]) == ["printed"] and message.data["event"]["message"] == "first":
-                service.end(signal.SIGKILL)
-                restart = threading.Thread(target=service.start)
+                desk.end(signal.SIGKILL)
+                restart = threading.Thread(target=desk.start)
                 restart.start()
         restart.join()
 
@@ -99,9 +132,8 @@ def test_a_service_that_is_killed_in_the_middle(start_service: Callable[..., Ser
         assert 2 == types(seen).count("printed")
 
 
-def test_forty_clients_and_a_restart(start_service: Callable[..., ServiceProcess]) -> None:
+def test_forty_clients_and_a_restart(desk: ServiceProcess) -> None:
     """Forty calls at once, all with questions, get their own answers, although the service is killed meanwhile."""
-    service = start_service(desk=DESK)
 
     async def call(client: AsyncClient, n: int, waiting: list[int]) -> Any:
         run = await client.start("Writer.sign", {"n": n})
@@ -115,26 +147,25 @@ def test_forty_clients_and_a_restart(start_service: Callable[..., ServiceProcess
         return await run.result()
 
     def restart() -> None:
-        service.end(signal.SIGKILL)
-        service.start()
+        desk.end(signal.SIGKILL)
+        desk.start()
 
     async def call_all() -> list[Any]:
         waiting: list[int] = []
-        async with AsyncClient(service.url, service.token) as client, asyncio.timeout(60):
+        async with AsyncClient(desk.url, desk.token) as client, asyncio.timeout(60):
             return await asyncio.gather(*(call(client, n, waiting) for n in range(40)))
 
     assert [[n, f"W{n}", f"A{n}"] for n in range(40)] == asyncio.run(call_all())
 
 
-def test_a_failure_of_a_program(start_service: Callable[..., ServiceProcess]) -> None:
+def test_a_failure_of_a_program(desk: ServiceProcess) -> None:
     """It is an error here, and `koi ask` ends as `koi run` does."""
-    service = start_service(desk=DESK)
-    with Client(service.url, service.token) as client, pytest.raises(RemoteCallError, match="no such city"):
+    with Client(desk.url, desk.token) as client, pytest.raises(RemoteCallError, match="no such city"):
         client.ask("Writer.fail", {})
-    failed = ask(service, "Writer.fail")
-    good = ask(service, "Writer.write", '{"n": 4}')
-    quiet = ask(service, "Writer.write", '{"n": 4}', "--json")
-    answered = ask(service, "Writer.sign", "--json", stdin="Ann\nBob\n")
+    failed = ask(desk, "Writer.fail")
+    good = ask(desk, "Writer.write", '{"n": 4}')
+    quiet = ask(desk, "Writer.write", '{"n": 4}', "--json")
+    answered = ask(desk, "Writer.sign", "--json", stdin="Ann\nBob\n")
 
     assert (1, "", "error: no such city\n") == (failed.returncode, failed.stdout, failed.stderr)
     assert (0, "about 4\n8\n", "") == (good.returncode, good.stdout, good.stderr)
@@ -144,6 +175,5 @@ def test_a_failure_of_a_program(start_service: Callable[..., ServiceProcess]) ->
 
 def ask(service: ServiceProcess, *words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
     """The outcome of `koi ask`."""
-    command = [sys.executable, "-m", "koi_lang", "ask", service.url, *words]
-    environment = {"KOI_SERVE_TOKEN": service.token, "PATH": "/usr/bin:/bin", "HOME": str(service.folder)}
-    return subprocess.run(command, capture_output=True, text=True, input=stdin, env=environment, timeout=60)
+    environment = {**Project(service.folder).environment, "KOI_SERVE_TOKEN": service.token}
+    return forks.run(("ask", service.url, *words), service.folder, environment, stdin, LIMIT_S)

@@ -9,7 +9,8 @@ from typing import Any
 from koi_lang.cli.dashboard.snapshot import CostLine, DashboardSnapshot, OpenRequest, RunLine, in_order
 from koi_lang.client import AsyncClient, RefusedError
 
-MOST_RUNS = 200
+# One page: the service looks at the journal of each.
+MOST_RUNS = 50
 PAUSE_S = 2.0
 
 
