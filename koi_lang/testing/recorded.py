@@ -81,6 +81,15 @@ class Difference:
         head = "  ".join(part for part in (self.where, " / ".join(self.path) or "the run") if part)
         return [f"@@ {head}", *_side("-", self.before), *_side("+", self.now)]
 
+    def as_data(self) -> dict[str, Any]:
+        """The JSON form."""
+        sides = {"before": _fields_or_none(self.before), "after": _fields_or_none(self.now)}
+        return {"path": list(self.path), "where": self.where, **sides}
+
+
+def _fields_or_none(data: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    return None if data is None else {"fields": dict(data)}
+
 
 def _side(mark: str, data: Mapping[str, Any] | None) -> list[str]:
     if data is None:
@@ -111,6 +120,12 @@ class Replayed:
     def is_same(self) -> bool:
         """Whether the program does what it did."""
         return not self.differences
+
+    def as_data(self) -> dict[str, Any]:
+        """The JSON form: what is different with its place, and `same`: whether nothing is."""
+        counts = {"same": self.is_same, "actions": self.actions, "answers": self.answers}
+        told = {"requests": self.requests, "faults": list(self.faults), "error": self.error}
+        return {**counts, "differences": [each.as_data() for each in self.differences], **told}
 
     def text(self) -> str:
         """What a person is told."""
