@@ -17,6 +17,7 @@ from koi_lang.service.job_service import JobService
 from koi_lang.service.users import Users
 from koi_lang.web.answers import HttpError, error_answer
 from koi_lang.web.deliveries import list_deliveries
+from koi_lang.web.dev_routes import DEV_ROUTES
 from koi_lang.web.gate import Gate
 from koi_lang.web.jobs import list_jobs, take_message
 from koi_lang.web.live import follow_run
@@ -34,6 +35,7 @@ from koi_lang.web.run_controls import (
 )
 from koi_lang.web.run_files import delete_file, get_file, list_files, put_file
 from koi_lang.web.run_history import list_entries, show_cost, show_tree
+from koi_lang.web.run_library import RunLibrary
 from koi_lang.web.runs import begin_run, delete_run, list_runs, send_command, show_run
 from koi_lang.web.service_info import log_in, tell_health, tell_programs, tell_status
 from koi_lang.web.web_socket import talk_with_run
@@ -85,9 +87,11 @@ ROUTES = (
 def make_app(host: SessionHost, jobs: JobService, address: Address, users: Users) -> ASGIApp:
     """The app of a service."""
     app = Starlette(
-        routes=[*ROUTES, *PageFiles().routes], exception_handlers={KoiError: _tell_error, 404: _tell_missing}
+        routes=[*ROUTES, *DEV_ROUTES, *PageFiles().routes],
+        exception_handlers={KoiError: _tell_error, 404: _tell_missing},
     )
     app.state.host, app.state.jobs, app.state.users = host, jobs, users
+    app.state.library = RunLibrary(host.folder, host)
     return Gate(app, ServerNames.of(address), users)
 
 

@@ -21,7 +21,7 @@ export function BranchDialog({ run, data, at, onClose }) {
     setFailed(null);
     try {
       const body = before !== null && answer !== before ? { at, answer } : { at };
-      const made = await data.branch(run.id, body);
+      const made = await data.branch(run.run.value, body);
       box.current.close();
       location.hash = `#/run/${made.id}`;
     } catch (problem) {

@@ -1,9 +1,10 @@
 // Where pages have what they show from: the service, or what a page of a file holds.
 
-import { get, listen, of as addressOf, post, ServiceError } from "../api.js";
+import { command, get, listen, post, ServiceError } from "../api.js";
 
 const PAGE = 500;
-const of = (id) => addressOf(id);
+const of = (id) => `api/dev/runs/${encodeURIComponent(id)}`;
+const program = (name, what) => get(`api/dev/program/${encodeURIComponent(name)}/${what}`);
 
 function query(values) {
   const given = Object.entries(values).filter(([, value]) => value !== undefined && value !== "" && value !== null);
@@ -17,9 +18,8 @@ export function remoteData() {
     login: (token) => post("api/login", { token }),
     status: () => get("api/status"),
     program: () => get("api/program"),
-    runs: (values) => get(`api/runs${query(values)}`),
+    runs: (values) => get(`api/dev/runs${query(values)}`),
     run: (id) => get(of(id)),
-    header: (id) => get(`${of(id)}/header`),
     entries: (id, since) => get(`${of(id)}/entries${query({ since, limit: PAGE })}`),
     source: (id) => get(`${of(id)}/source`),
     graph: (id) => get(`${of(id)}/graph`),
@@ -28,12 +28,12 @@ export function remoteData() {
     diff: (id, other) => get(`${of(id)}/diff${query({ with: other })}`),
     replay: (id) => post(`${of(id)}/replay`),
     preview: (id, at) => get(`${of(id)}/branch-preview${query({ at })}`),
-    branch: (id, body) => post(`${of(id)}/branch`, body),
-    act: (id, what, body) => post(`${of(id)}/${what}`, body),
+    branch: (run, body) => post(`${run.hosted ? `api/runs/${encodeURIComponent(run.id)}` : of(run.id)}/branch`, body),
+    command,
     start: (body) => post("api/runs", body),
-    programSource: (name) => get(`api/program/source${query({ program: name })}`),
-    programGraph: (name) => get(`api/program/graph${query({ program: name })}`),
-    programAudit: (name) => get(`api/program/audit${query({ program: name })}`),
+    programSource: (name) => program(name, "source"),
+    programGraph: (name) => program(name, "graph"),
+    programAudit: (name) => program(name, "audit"),
     exportAddress: (id) => `${of(id)}/page.html`,
     follow: (id, since, take) => followEvents(id, since, take),
   };
@@ -50,8 +50,7 @@ export function fileData(held) {
   const of = (value) => () => (value ? Promise.resolve(value) : Promise.reject(missing()));
   return {
     isFile: true,
-    run: of(held.run),
-    header: of(held.header),
+    run: of({ ...held.run, header: held.header }),
     entries: (_, since) => Promise.resolve({
       entries: held.entries.filter((entry) => entry.n > since), last: held.entries.length, more: false,
     }),

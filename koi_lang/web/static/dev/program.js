@@ -145,7 +145,8 @@ function Drawing({ layout, onChoose }) {
   return html`<div class="drawing"><svg width=${layout.width} height=${layout.height} viewBox=${`0 0 ${layout.width} ${layout.height}`} role="img" aria-label="graph of the program">
     <defs><marker id="arrow" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" markerHeight="7" orient="auto"><path d="M0 0 8 4 0 8z" class="arrow" /></marker></defs>
     ${layout.edges.map(({ edge, points }, at) => html`<path key=${at} class=${`edge edge-${edge.kind}`} d=${curve(points)} marker-end=${edge.kind === "members" ? "" : "url(#arrow)"} />`)}
-    ${layout.edges.map(({ label, x, y }, at) => label && html`<text key=${at} class="edge-label" x=${x} y=${y + 3} text-anchor="middle">${label}</text>`)}
+    ${layout.edges.map(({ label, x, y }, at) => label && html`<g key=${at}><rect class="edge-ground" x=${x - (label.length * SMALL) / 2 - 3} y=${y - 7} width=${label.length * SMALL + 6} height="14" />
+      <text class="edge-label" x=${x} y=${y + 3} text-anchor="middle">${label}</text></g>`)}
     ${layout.nodes.map(({ node, lines, x, y, width, height }) => html`<g key=${node.id} class=${`node node-${node.kind}`} onClick=${() => onChoose && onChoose(node)} transform=${`translate(${x - width / 2} ${y - height / 2})`}>
       <title>${node.name} ${node.text}</title><rect width=${width} height=${height} rx="5" />
       ${lines.map((line, at) => html`<text key=${at} x="9" y=${16 + at * LINE} class=${at ? "" : "first"}>${line}</text>`)}</g>`)}

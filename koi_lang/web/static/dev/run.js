@@ -8,10 +8,10 @@ import { Lanes } from "./lanes.js";
 import { Graph, May } from "./program.js";
 import { Raw } from "./raw.js";
 import { Replay } from "./replay.js";
-import { openRun } from "./run_store.js";
+import { isLive, openRun } from "./run_store.js";
 import { placeOf, SourceView } from "./source_view.js";
 import { isWanted, NO_FILTER, Steps } from "./steps.js";
-import { isLive, Talk } from "./talk.js";
+import { Talk } from "./talk.js";
 import { count, duration, fileName, money, moment, plain } from "./texts.js";
 import { Tree } from "./tree.js";
 import { Empty, Problem, State, Tabs, useAnswer } from "./ui.js";
@@ -88,7 +88,7 @@ function Head({ run, data }) {
   const version = run.version.value;
   const { state } = run;
   const { totals } = state;
-  const status = isLive(run.status.value) ? run.status.value : state.outcome === "interrupted" ? run.status.value || "interrupted" : state.outcome;
+  const status = run.open.value.size ? "waiting" : isLive(run.status.value) ? run.status.value : state.outcome === "interrupted" ? run.status.value || "interrupted" : state.outcome;
   const facts = [duration(state.seconds), count(totals.requests, "request"), `${plain(totals.tokens)} tokens`, money(totals.usd, totals.unpriced), count(state.last, "entry").replace("entrys", "entries")];
   const header = state.header;
   return html`<header class="run-head" data-version=${version}>

@@ -5,6 +5,13 @@ import { signal } from "../vendor/preact.js";
 
 // Between two looks at what is new while a run works.
 const PAUSE_MS = 120;
+const LOOK_MS = 700;
+const LIVE = new Set(["working", "waiting", "paused", "idle", "asleep"]);
+
+/** Whether a run can be told something. */
+export function isLive(state) {
+  return LIVE.has(state);
+}
 
 /** A run that is followed: `state` is changed in place and `version` tells that it was. */
 export function openRun(data, id) {
@@ -95,17 +102,37 @@ export function openRun(data, id) {
 
   async function begin() {
     try {
-      const [header, run] = await Promise.all([data.header(id), data.run(id)]);
-      held.state = emptyState(header);
+      const run = await data.run(id);
+      held.state = emptyState(run.header);
       held.run.value = run;
       held.status.value = run.state;
       await load();
       held.isLoaded.value = true;
       held.version.value += 1;
-      if (!data.isFile && !isClosed) stop = data.follow(id, held.state.last, take);
+      if (!data.isFile && !isClosed) follow();
     } catch (error) {
       held.problem.value = error;
     }
+  }
+
+  /** Sessions of the service tell what is new; runs of other processes are looked at now and then while they go on. */
+  function follow() {
+    if (held.run.value.hosted) stop = data.follow(id, held.state.last, take);
+    else if (isLive(held.status.value)) stop = lookOften();
+  }
+
+  function lookOften() {
+    const look = setInterval(async () => {
+      await load();
+      const run = await data.run(id).catch(() => null);
+      if (!run) return;
+      held.status.value = run.state;
+      if (!isLive(run.state)) {
+        await load();
+        clearInterval(look);
+      }
+    }, LOOK_MS);
+    return () => clearInterval(look);
   }
 
   held.close = () => {

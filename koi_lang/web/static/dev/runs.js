@@ -1,7 +1,7 @@
 // The runs of the folder, newest first: what they are, how far they are, and what they took.
 
 import { html, useEffect, useState } from "../vendor/preact.js";
-import { isLive } from "./talk.js";
+import { isLive } from "./run_store.js";
 import { duration, fileName, money, moment, plain } from "./texts.js";
 import { Copy, Empty, Problem, State } from "./ui.js";
 

@@ -80,7 +80,7 @@ export function SourceView({ run, source, error, place, filter, setFilter }) {
         : html`<b>${file.name}</b>`}
       ${source.isChanged && html`<span class="warning" title="The lines may have moved.">changed since this run</span>`}
     </div>
-    <div class="code" ref=${box}>
+    <div class=${run ? "code" : "code bare"} ref=${box}>
       ${lines.map((pieces, at) => {
         const line = at + 1;
         const note = notes.get(line);

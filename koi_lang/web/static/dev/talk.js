@@ -1,15 +1,9 @@
 // The bar below a run that works: what it waits for, and what whoever watches it can say.
 
 import { html, useState } from "../vendor/preact.js";
-import { requestOf } from "./run_store.js";
+import { isLive, requestOf } from "./run_store.js";
 import { count, pretty } from "./texts.js";
 import { Problem } from "./ui.js";
-
-const LIVE = new Set(["working", "waiting", "paused", "idle", "asleep", "running"]);
-
-export function isLive(state) {
-  return LIVE.has(state);
-}
 
 export function Talk({ run, data }) {
   const [words, setWords] = useState("");
@@ -17,11 +11,11 @@ export function Talk({ run, data }) {
   const status = run.status.value;
   const requests = [...run.open.value.values()];
   const writing = [...run.writing.value.values()];
-  if (data.isFile || (!isLive(status) && !requests.length)) return null;
-  const act = async (what, body) => {
+  if (data.isFile || !run.run.value?.hosted || (!isLive(status) && !requests.length)) return null;
+  const act = async (type, fields) => {
     setProblem(null);
     try {
-      await data.act(run.id, what, body);
+      await data.command(run.id, type, fields);
       return true;
     } catch (error) {
       setProblem(error);
@@ -41,7 +35,7 @@ export function Talk({ run, data }) {
       <input class="grow" aria-label="say something to the agents at work" placeholder="say something to the agents at work" value=${words} onInput=${(event) => setWords(event.target.value)} />
       <button disabled=${!words.trim()}>Steer</button>
       ${status === "paused" ? html`<button type="button" onClick=${() => act("continue")}>Continue</button>` : html`<button type="button" onClick=${() => act("pause")}>Pause</button>`}
-      <button type="button" class="danger" onClick=${() => act("cancel")}>Cancel</button>
+      <button type="button" class="danger" onClick=${() => act("abort")}>Cancel</button>
     </form>
   </section>`;
 }

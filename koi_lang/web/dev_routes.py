@@ -1,0 +1,230 @@
+"""What the page for developers asks for: recorded runs, their programs, what differs, and what a branch would do."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.routing import Route
+
+from koi_lang.redaction.redactor import Redactor
+from koi_lang.service.users import User
+from koi_lang.setup.keys.lookup import Keys
+from koi_lang.web.answers import HttpError
+from koi_lang.web.branching import branch_recorded
+from koi_lang.web.entry_pages import read_page
+from koi_lang.web.page_file import run_page
+from koi_lang.web.program_data import graph_data, source_data
+from koi_lang.web.run_data import (
+    comparison_data,
+    header_data,
+    preview_data,
+    program_path,
+    run_graph,
+    run_source,
+    tree_data,
+)
+from koi_lang.web.run_library import Facts, RunLibrary, page_of
+
+Given = TypeVar("Given")
+PAGE, MOST = 100, 500
+# How long a command may take that is asked to look at a program, in seconds.
+LONGEST_S = 60.0
+
+
+def library_of(request: Request) -> RunLibrary:
+    """The runs that the app has."""
+    library: RunLibrary = request.app.state.library
+    return library
+
+
+def _user_of(request: Request) -> User:
+    user: User = request.state.user
+    return user
+
+
+def _journal_of(request: Request, name: str = "id") -> Path:
+    """The journal of the run that is asked for. Raises ServiceError."""
+    return library_of(request).find(request.path_params[name], _user_of(request))
+
+
+async def _told(function: Callable[..., Given], *given: Any) -> Response:
+    """What a function gives, as JSON; it is computed beside everything else."""
+    return JSONResponse(await asyncio.to_thread(function, *given))
+
+
+def _number(request: Request, name: str, default: int) -> int:
+    """A number of the query. Raises HttpError."""
+    given = request.query_params.get(name, "")
+    if not given:
+        return default
+    if not given.isdecimal() or len(given) > 15:
+        raise HttpError(400, "invalid_request", f"`{name}` is no number", help=f"Send {name}=17, or leave it out.")
+    return int(given)
+
+
+def _redactor(request: Request) -> Redactor:
+    return Keys(library_of(request).folder).redactor()
+
+
+# ---------------------------------------------------------------- runs
+
+
+async def list_recorded(request: Request) -> Response:
+    """The runs that the user may see, newest first, also those that were not begun by the service."""
+    given = request.query_params
+    program, state, user = (given.get(name, "") for name in ("program", "state", "user"))
+
+    def is_wanted(facts: Facts) -> bool:
+        sides = ((program, Path(facts["program"]).stem), (state, facts["state"]), (user, facts["owner"]))
+        return all(not wanted or Path(wanted).stem == has for wanted, has in sides)
+
+    limit = min(_number(request, "limit", PAGE), MOST)
+    runs = await library_of(request).all(_user_of(request))
+    return JSONResponse(page_of(runs, is_wanted, limit, given.get("before", "")))
+
+
+async def show_recorded(request: Request) -> Response:
+    """One run, with the header of its journal."""
+    library, path = library_of(request), _journal_of(request)
+    facts = await library.facts(path.stem, _user_of(request))
+    return JSONResponse({**facts, "header": header_data(path)})
+
+
+async def list_entries(request: Request) -> Response:
+    """Entries of a run behind one."""
+    return await _told(
+        lambda: read_page(_journal_of(request), _number(request, "since", 0), _number(request, "limit", MOST)).as_data()
+    )
+
+
+async def show_tree(request: Request) -> Response:
+    """The runs that it is connected with; of those that the user may see."""
+    library, user = library_of(request), _user_of(request)
+    tree = await asyncio.to_thread(tree_data, _journal_of(request))
+    seen = {facts["id"] for facts in await library.all(user)}
+    return JSONResponse({**tree, "runs": [run for run in tree["runs"] if run["run"] in seen]})
+
+
+async def show_difference(request: Request) -> Response:
+    """What the run and another one did differently."""
+    other = library_of(request).find(request.query_params.get("with", ""), _user_of(request))
+    return await _told(comparison_data, _journal_of(request), other)
+
+
+async def show_preview(request: Request) -> Response:
+    """What a branch at an entry would take over, and about what it would cost."""
+    return await _told(preview_data, _journal_of(request), _number(request, "at", 0))
+
+
+async def save_page(request: Request) -> Response:
+    """The run as a page that is one file."""
+    path = _journal_of(request)
+    text = await asyncio.to_thread(run_page, path, _redactor(request))
+    headers = {"Content-Disposition": f'attachment; filename="{path.stem}.html"', "Cache-Control": "no-store"}
+    return HTMLResponse(text, headers=headers)
+
+
+# ---------------------------------------------------------------- programs
+
+
+async def show_source(request: Request) -> Response:
+    """The source of the program of a run."""
+    return await _told(run_source, _journal_of(request), _redactor(request))
+
+
+async def show_graph(request: Request) -> Response:
+    """The graph of the program of a run."""
+    return await _told(run_graph, _journal_of(request))
+
+
+async def show_audit(request: Request) -> Response:
+    """What models may do in the program of a run."""
+    return await _audit(request, program_path(_journal_of(request)))
+
+
+async def replay_run(request: Request) -> Response:
+    """What the program of now does differently with the answers of a run."""
+    return JSONResponse(await _command(request, "replay", "--json", str(_journal_of(request))))
+
+
+def _program_of(request: Request) -> Path:
+    """The file of a served program. Raises ServiceError."""
+    host = library_of(request).host
+    if host is None:
+        raise HttpError(404, "unknown_program", "no program is served here")
+    return Path(host.programs.find(request.path_params["name"]).file)
+
+
+async def show_program_source(request: Request) -> Response:
+    """The source of a served program."""
+    return await _told(source_data, str(_program_of(request)), _redactor(request))
+
+
+async def show_program_graph(request: Request) -> Response:
+    """The graph of a served program."""
+    return await _told(graph_data, str(_program_of(request)))
+
+
+async def show_program_audit(request: Request) -> Response:
+    """What models may do in a served program."""
+    return await _audit(request, _program_of(request))
+
+
+async def _audit(request: Request, program: Path) -> Response:
+    return JSONResponse({"agents": await _command(request, "audit", "--json", str(program))})
+
+
+async def _command(request: Request, *words: str) -> Any:
+    """What a command of `koi` prints as JSON, in a process of its own: programs are loaded in it. Raises HttpError."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "koi_lang", *words),
+        cwd=library_of(request).folder,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        async with asyncio.timeout(LONGEST_S):
+            out, err = await process.communicate()
+    except TimeoutError as error:
+        raise HttpError(503, "failed", f"`koi {words[0]}` took longer than {LONGEST_S:g} s") from error
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    return _json_of(out, err, words)
+
+
+def _json_of(out: bytes, err: bytes, words: Sequence[str]) -> Any:
+    try:
+        return json.loads(out)
+    except ValueError as error:
+        first = err.decode("utf-8", "replace").strip().split("\n")[0].removeprefix("error: ")
+        raise HttpError(409, "failed", first or f"`koi {words[0]}` told nothing") from error
+
+
+RUNS = "/api/dev/runs"
+DEV_ROUTES = (
+    Route(RUNS, list_recorded),
+    Route(f"{RUNS}/{{id}}", show_recorded),
+    Route(f"{RUNS}/{{id}}/entries", list_entries),
+    Route(f"{RUNS}/{{id}}/tree", show_tree),
+    Route(f"{RUNS}/{{id}}/diff", show_difference),
+    Route(f"{RUNS}/{{id}}/branch-preview", show_preview),
+    Route(f"{RUNS}/{{id}}/page.html", save_page),
+    Route(f"{RUNS}/{{id}}/source", show_source),
+    Route(f"{RUNS}/{{id}}/graph", show_graph),
+    Route(f"{RUNS}/{{id}}/audit", show_audit),
+    Route(f"{RUNS}/{{id}}/replay", replay_run, methods=["POST"]),
+    Route(f"{RUNS}/{{id}}/branch", branch_recorded, methods=["POST"]),
+    Route("/api/dev/program/{name}/source", show_program_source),
+    Route("/api/dev/program/{name}/graph", show_program_graph),
+    Route("/api/dev/program/{name}/audit", show_program_audit),
+)

@@ -1,0 +1,165 @@
+"""What the page for developers is told over HTTP: all runs of a folder, their entries, branches, replays and audits."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from koi_lang.runtime.journal.reader import read
+from koi_lang.runtime.journal.store import path_of
+from koi_lang.service.errors import ServiceError
+from koi_lang.service.users import User
+from koi_lang.web.entry_pages import read_page
+from koi_lang.web.run_library import RunLibrary
+from tests.projects import Project
+from tests.service.serving_process import ServiceProcess
+from tests.web.conftest import ANSWERS, DESK
+
+DEV = "api/dev/runs"
+START: dict[str, Any] = {"handler": "Editor.start", "payload": {"topic": "green tea"}}
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceProcess]:
+    """A service in a folder in which a program was run before."""
+    project = Project(tmp_path_factory.mktemp("served"))
+    project.write("main.koi", DESK)
+    project.write("answers.json", json.dumps(ANSWERS))
+    done = project.koi("run", "--answers", "answers.json", "main.koi", stdin="yes\n")
+    assert done.returncode == 0, done.stderr
+    service = ServiceProcess(project.folder, ("main.koi", "--answers", "answers.json"))
+    service.start()
+    yield service
+    service.end()
+
+
+def recorded_in(service: ServiceProcess) -> str:
+    """The run that was recorded before the service was started."""
+    found: list[dict[str, Any]] = service.get(DEV)["runs"]
+    return next(str(run["id"]) for run in reversed(found) if not run["hosted"])
+
+
+def answered(service: ServiceProcess, run: str, answer: str) -> dict[str, Any]:
+    """A session of which the question that is open has been answered, when it has nothing more to do."""
+    request = service.wait_for_state(run, "waiting")["open"][0]
+    assert service.command(run, "answer", request=request["id"], answer=answer)["success"]
+    return service.wait_for_state(run, "idle")
+
+
+def last_result(service: ServiceProcess, run: str) -> Any:
+    """What the last call of a run came to."""
+    entries = read(path_of(service.folder, run)).entries
+    return [entry.data["result"] for entry in entries if entry.kind == "handler_ended"][-1]
+
+
+def test_the_list_holds_what_was_run_besides(served: ServiceProcess) -> None:
+    """Sessions of the service and runs of the command line stand in one list, and are filtered and cut into pages."""
+    run = served.begin(**START)
+    first = served.get(f"{DEV}?limit=1")
+    second = served.get(f"{DEV}?limit=1&before={first['next']}")
+    recorded = served.get(f"{DEV}?state=ok")["runs"]
+    hosted = served.get(f"{DEV}/{run}")
+
+    assert (run, True) == (first["runs"][0]["id"], first["runs"][0]["hosted"])
+    assert run not in [each["id"] for each in second["runs"]]
+    assert ["tea is one plant"] == [each["title"] for each in recorded if each["parent"] is None]
+    assert run == hosted["header"]["run"]
+    answered(served, run, "yes")
+
+
+def test_entries_come_in_pages(served: ServiceProcess) -> None:
+    """All pages together are the journal, and nothing comes twice."""
+    run = recorded_in(served)
+    found: list[dict[str, Any]] = []
+    more = True
+    while more:
+        page = served.get(f"{DEV}/{run}/entries?since={len(found)}&limit=7")
+        found += page["entries"]
+        more = page["more"]
+
+    assert [entry.as_data() for entry in read(path_of(served.folder, run)).entries] == found
+    assert 400 == served.request("GET", f"{DEV}/{run}/entries?since=x").status_code
+
+
+def test_a_line_that_is_being_written_is_left_for_later(desk: Path) -> None:
+    """A page ends before a line without its end, and a damaged line is left out."""
+    whole = read_page(desk, 0, 2000)
+    lines = desk.read_bytes().splitlines(keepends=True)
+    desk.write_bytes(b"".join([*lines[:5], lines[5].replace(b'"agent"', b'"agenT"'), *lines[6:-1], lines[-1][:-9]]))
+    rest = read_page(desk, 0, 2000)
+
+    assert [entry.n for entry in whole.entries if entry.n not in (5, whole.last)] == [entry.n for entry in rest.entries]
+    assert (whole.last - 1, False) == (rest.last, rest.more)
+
+
+def test_a_session_branches_with_another_answer(served: ServiceProcess) -> None:
+    """What came before is taken over, and the branch is a session that goes on by itself."""
+    run = served.begin(**START)
+    answered(served, run, "yes")
+    (at,) = [
+        entry.n
+        for entry in read(path_of(served.folder, run)).entries
+        if entry.kind == "done" and entry.data.get("intent") == "prompt_user"
+    ]
+    preview = served.get(f"{DEV}/{run}/branch-preview?at={at}")
+    made = served.request("POST", f"api/runs/{run}/branch", {"at": at, "answer": "no"})
+    branch = served.wait_for_state(made.json()["id"], "idle")["id"]
+    tree = served.get(f"{DEV}/{run}/tree")
+
+    assert (202, "yes", "no") == (
+        made.status_code,
+        last_result(served, run)["published"],
+        last_result(served, branch)["published"],
+    )
+    assert (2, 1) == (preview["kept"]["answers"], preview["anew"]["answers"])
+    assert [(run, None), (branch, run)] == [(each["run"], each["parent"]) for each in tree["runs"]]
+
+
+def test_a_run_of_the_command_line_branches(served: ServiceProcess) -> None:
+    """It goes on in a process of its own, as `koi resume` has it."""
+    run = recorded_in(served)
+    entries = read(path_of(served.folder, run)).entries
+    at = next(entry.n for entry in entries if entry.kind == "done" and entry.data.get("intent") == "prompt_user")
+    made = served.request("POST", f"api/runs/{run}/branch", {"at": at, "answer": "no"})
+    refused = served.request("POST", f"api/runs/{run}/branch", {"at": 1, "answer": "no"})
+    wrong = served.request("POST", f"api/runs/{run}/branch", {"at": "1"})
+
+    assert (202, run, False) == (made.status_code, made.json()["parent"], made.json()["hosted"])
+    assert (409, "entry 1 is no answer that can be replaced") == (refused.status_code, refused.json()["message"])
+    assert 400 == wrong.status_code
+
+
+def test_a_run_is_replayed_and_audited(served: ServiceProcess) -> None:
+    """The commands of the same names say what is different, and what models may do."""
+    run = recorded_in(served)
+    replayed = served.request("POST", f"{DEV}/{run}/replay").json()
+    audited = served.get(f"{DEV}/{run}/audit")["agents"]
+
+    assert (True, 3, []) == (replayed["same"], replayed["answers"], replayed["differences"])
+    assert {"Editor", "Counter"} == {agent["agent"] for agent in audited}
+    assert audited == served.get("api/dev/program/main/audit")["agents"]
+    assert 404 == served.request("GET", "api/dev/program/nothing/source").status_code
+
+
+def test_nothing_is_told_without_a_token(served: ServiceProcess) -> None:
+    """All of it needs one, and no id leads out of the folder of journals."""
+    run = recorded_in(served)
+    paths = (DEV, f"{DEV}/{run}", f"{DEV}/{run}/entries", f"{DEV}/{run}/page.html", "api/dev/program/main/source")
+    stranger = ServiceProcess(served.folder, (), token="", url=served.url)
+
+    assert {401} == {stranger.request("GET", path).status_code for path in paths}
+    for name in ("..%2f..%2fanswers", "%2e%2e", "a%00b", "x" * 200, f"{run}.jsonl"):
+        assert 404 == served.request("GET", f"{DEV}/{name}").status_code
+
+
+def test_runs_of_the_folder_are_for_admins(desk: Path) -> None:
+    """Whoever is none sees own sessions only; what was run besides is nobody's."""
+    library = RunLibrary(desk.parents[2])
+
+    assert desk == library.find(desk.stem, User("Ada", is_admin=True))
+    with pytest.raises(ServiceError, match="there is no run"):
+        library.find(desk.stem, User("Ada"))
