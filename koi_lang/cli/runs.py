@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import shutil
 import time
 from collections.abc import Iterator, Mapping
@@ -19,10 +20,12 @@ from koi_lang.cli.completing.values import complete_run
 from koi_lang.cli.options import age_s
 from koi_lang.cli.tables.costs import costs
 from koi_lang.cli.ui import journal_tree
+from koi_lang.cli.ui.interrupts import serve_until_ended
 from koi_lang.cli.ui.output import writing
 from koi_lang.cli.ui.text import cost_text, count_text
 from koi_lang.errors import JournalError, UsageError
 from koi_lang.events import RunEnded
+from koi_lang.http_server.address import Address
 from koi_lang.lazy import lazy_module
 from koi_lang.runtime.journal import store
 from koi_lang.runtime.journal.entries import Header, JournalEntry, entry_in
@@ -36,20 +39,24 @@ from koi_lang.setup.keys.lookup import Keys
 from koi_lang.text_width import clean
 
 if TYPE_CHECKING:
-    from koi_lang.web import page_file
+    from koi_lang.sessions import browser
+    from koi_lang.web import page_file, view_server
 else:
+    browser = lazy_module("koi_lang.sessions.browser")
     page_file = lazy_module("koi_lang.web.page_file")
+    view_server = lazy_module("koi_lang.web.view_server")
 
 COLUMNS = ("id", "started", "program", "state", "time", "requests", "tokens", "cost")
 NARROWEST = 60
 PAUSE_S = 0.1
 MOST_NAMED = 20
+LOOPBACK = "127.0.0.1"
 
 
 @click.group(invoke_without_command=True)
 @click.pass_context
 def command(ctx: click.Context) -> None:
-    """List, show, follow, steer, export, repair or delete recorded runs, or tell what they cost.
+    """List, show, view, follow, steer, export, repair or delete recorded runs, or tell what they cost.
 
     ID may be the beginning of an id, or `last`. Without ID, `show`, `tree` and `tail` take the last run.
     """
@@ -243,6 +250,27 @@ def _export_journal(path: Path, output: Path) -> None:
             left_out = store.export(path, file, replace(header, program=Path(seen).as_posix()))
     if left_out:
         click.echo(f"warning: {count_text(left_out, 'line')} left out", err=True)
+
+
+@command.command()
+@click.argument("run", metavar="[ID]", required=False, shell_complete=complete_run)
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Where to listen; by default any that is free.")
+@click.option("--no-open", is_flag=True, help="Say the address, and open no browser.")
+def view(run: str | None, port: int, no_open: bool) -> None:
+    """Show recorded runs in a browser, without a service: one run, or the list of all. Only this machine can reach it;
+    it ends with Ctrl-C.
+    """
+    path = f"/run/{store.find(Path.cwd(), run).stem}&" if run else ""
+    token = secrets.token_urlsafe(32)
+
+    def tell(url: str) -> None:
+        page = f"{url}/dev#{path}token={token}"
+        click.echo(page)
+        if not no_open:
+            browser.open_page(page)
+
+    address = Address(LOOPBACK, port, token)
+    serve_until_ended(view_server.serve_view(Path.cwd(), address, tell), lambda text: click.echo(text, err=True))
 
 
 @command.command()

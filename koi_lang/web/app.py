@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -41,7 +42,7 @@ from koi_lang.web.service_info import log_in, tell_health, tell_programs, tell_s
 from koi_lang.web.web_socket import talk_with_run
 
 if TYPE_CHECKING:
-    from starlette.types import ASGIApp
+    from starlette.types import ASGIApp, ExceptionHandler
 
 # What carries out the operations of the table, by their names.
 ENDPOINTS = {
@@ -86,10 +87,7 @@ ROUTES = (
 
 def make_app(host: SessionHost, jobs: JobService, address: Address, users: Users) -> ASGIApp:
     """The app of a service."""
-    app = Starlette(
-        routes=[*ROUTES, *DEV_ROUTES, *PageFiles().routes],
-        exception_handlers={KoiError: _tell_error, 404: _tell_missing},
-    )
+    app = Starlette(routes=[*ROUTES, *DEV_ROUTES, *PageFiles().routes], exception_handlers=ERROR_HANDLERS)
     app.state.host, app.state.jobs, app.state.users = host, jobs, users
     app.state.library = RunLibrary(host.folder, host)
     return Gate(app, ServerNames.of(address), users)
@@ -102,3 +100,6 @@ async def _tell_error(request: Request, error: Exception) -> Response:
 
 async def _tell_missing(request: Request, error: Exception) -> Response:
     return error_answer(HttpError(404, "not_found", f"there is nothing at `{request.url.path}`"))
+
+
+ERROR_HANDLERS: Mapping[Any, ExceptionHandler] = {KoiError: _tell_error, 404: _tell_missing}

@@ -54,7 +54,7 @@ def _journal_of(request: Request, name: str = "id") -> Path:
     return library_of(request).find(request.path_params[name], _user_of(request))
 
 
-async def _told(function: Callable[..., Given], *given: Any) -> Response:
+async def _tell(function: Callable[..., Given], *given: Any) -> Response:
     """What a function gives, as JSON; it is computed beside everything else."""
     return JSONResponse(await asyncio.to_thread(function, *given))
 
@@ -99,7 +99,7 @@ async def show_recorded(request: Request) -> Response:
 
 async def list_entries(request: Request) -> Response:
     """Entries of a run behind one."""
-    return await _told(
+    return await _tell(
         lambda: read_page(_journal_of(request), _number(request, "since", 0), _number(request, "limit", MOST)).as_data()
     )
 
@@ -115,12 +115,12 @@ async def show_tree(request: Request) -> Response:
 async def show_difference(request: Request) -> Response:
     """What the run and another one did differently."""
     other = library_of(request).find(request.query_params.get("with", ""), _user_of(request))
-    return await _told(comparison_data, _journal_of(request), other)
+    return await _tell(comparison_data, _journal_of(request), other)
 
 
 async def show_preview(request: Request) -> Response:
     """What a branch at an entry would take over, and about what it would cost."""
-    return await _told(preview_data, _journal_of(request), _number(request, "at", 0))
+    return await _tell(preview_data, _journal_of(request), _number(request, "at", 0))
 
 
 async def save_page(request: Request) -> Response:
@@ -136,12 +136,12 @@ async def save_page(request: Request) -> Response:
 
 async def show_source(request: Request) -> Response:
     """The source of the program of a run."""
-    return await _told(run_source, _journal_of(request), _redactor(request))
+    return await _tell(run_source, _journal_of(request), _redactor(request))
 
 
 async def show_graph(request: Request) -> Response:
     """The graph of the program of a run."""
-    return await _told(run_graph, _journal_of(request))
+    return await _tell(run_graph, _journal_of(request))
 
 
 async def show_audit(request: Request) -> Response:
@@ -164,12 +164,12 @@ def _program_of(request: Request) -> Path:
 
 async def show_program_source(request: Request) -> Response:
     """The source of a served program."""
-    return await _told(source_data, str(_program_of(request)), _redactor(request))
+    return await _tell(source_data, str(_program_of(request)), _redactor(request))
 
 
 async def show_program_graph(request: Request) -> Response:
     """The graph of a served program."""
-    return await _told(graph_data, str(_program_of(request)))
+    return await _tell(graph_data, str(_program_of(request)))
 
 
 async def show_program_audit(request: Request) -> Response:

@@ -56,7 +56,7 @@ class RunLibrary:
         if self.host is not None and self.host.may_see(run, user):
             with suppress(ServiceError):  # its program is not served any more
                 return _with_parent(self.host.describe(self.host.find(run, user)), path)
-        return await asyncio.to_thread(self._recorded, path)
+        return await asyncio.to_thread(self._describe_recorded, path)
 
     async def all(self, user: User) -> list[Facts]:
         """The runs that somebody may see, newest first."""
@@ -74,10 +74,10 @@ class RunLibrary:
         for path in journal_paths(self.folder):
             if path.stem not in known and not is_part(path):
                 with suppress(JournalError):  # one that cannot be read is told by `koi runs list`
-                    found.append(self._recorded(path))
+                    found.append(self._describe_recorded(path))
         return found
 
-    def _recorded(self, path: Path) -> Facts:
+    def _describe_recorded(self, path: Path) -> Facts:
         summary = summarise(path)
         header, totals = summary.header, summary.totals
         parent, entry = header.parent or (None, None)

@@ -37,7 +37,7 @@ function App({ data, held }) {
   return html`<div class="page">
     ${!data.isFile && html`<nav class="top" aria-label="screens"><b class="brand">koi</b>
       <a href="#/runs" aria-current=${screen === "runs" ? "page" : undefined}>Runs</a>
-      <a href="#/program" aria-current=${screen === "program" ? "page" : undefined}>Program</a>
+      ${data.serves && html`<a href="#/program" aria-current=${screen === "program" ? "page" : undefined}>Program</a>`}
       ${isRun && html`<span class="muted">${id}</span>`}</nav>`}
     ${isRun ? html`<${RunScreen} key=${id} data=${data} id=${id} tab=${values.tab || "timeline"} entry=${Number(values.entry) || 0} go=${go} />`
       : screen === "compare" ? html`<${CompareScreen} key=${names.join("/")} data=${data} one=${names[0]} two=${names[1]} />`
@@ -53,6 +53,7 @@ function Login({ data, onIn, problem }) {
     event.preventDefault();
     try {
       await data.login(token);
+      data.serves = (await data.status()).programs.length > 0;
       onIn();
     } catch (told) {
       setError(told);
@@ -73,7 +74,7 @@ async function enter(data) {
     history.replaceState(null, "", location.pathname + location.search + (rest ? `#${rest}` : ""));
     await data.login(decodeURIComponent(token.slice("token=".length)));
   }
-  await data.status();
+  return data.status();
 }
 
 async function begin() {
@@ -83,7 +84,7 @@ async function begin() {
   const data = held ? fileData(held) : remoteData();
   const show = () => render(html`<${App} data=${data} held=${held} />`, root);
   try {
-    if (!held) await enter(data);
+    if (!held) data.serves = (await enter(data)).programs.length > 0;
   } catch (error) {
     if (error.status !== 401 && error.status !== 403) throw error;
     render(html`<${Login} data=${data} problem=${null} onIn=${show} />`, root);
