@@ -1,0 +1,164 @@
+"""The page for developers in a real browser, against a real service: five walks."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from koi_lang.runtime.journal.reader import read
+from koi_lang.runtime.journal.store import path_of
+from tests.projects import Project
+from tests.service.serving_process import TOKEN, ServiceProcess
+from tests.web.conftest import ANSWERS, DESK, open_browser
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+SIZE: Any = {"width": 1440, "height": 860}
+START = {"handler": "Editor.start", "payload": {"topic": "green tea"}}
+LIMIT_MS = 20_000
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceProcess]:
+    """A service in a folder in which a program was run twice before, with different answers of the person."""
+    project = Project(tmp_path_factory.mktemp("walks"))
+    project.write("main.koi", DESK)
+    project.write("answers.json", json.dumps(ANSWERS))
+    for answer in ("yes", "no"):
+        done = project.koi("run", "--answers", "answers.json", "main.koi", stdin=f"{answer}\n")
+        assert done.returncode == 0, done.stderr
+    service = ServiceProcess(project.folder, ("main.koi", "--answers", "answers.json"))
+    service.start()
+    yield service
+    service.end()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """One browser for all walks."""
+    with open_browser() as opened:
+        yield opened
+
+
+@pytest.fixture
+def page(browser: Browser, served: ServiceProcess) -> Iterator[Page]:
+    """A page of a person who is signed in; nothing went wrong on it, and it asked nobody else for anything."""
+    context = browser.new_context(viewport=SIZE)
+    opened = context.new_page()
+    opened.set_default_timeout(LIMIT_MS)
+    told: list[str] = []
+    opened.on("pageerror", lambda error: told.append(str(error)))
+    opened.on("console", lambda message: told.append(message.text) if message.type == "error" else None)
+    opened.on("request", lambda request: told.append(request.url) if not request.url.startswith(served.url) else None)
+    opened.goto(f"{served.url}/dev#token={TOKEN}")
+    opened.wait_for_selector(".runs-table")
+    yield opened
+    context.close()
+    assert told == []
+
+
+def choose_step(page: Page, title: str) -> None:
+    """Click on the first step of a title."""
+    page.locator(".step", has=page.get_by_text(title, exact=True)).first.click()
+
+
+def test_from_the_list_to_the_line_of_an_action(page: Page) -> None:
+    """The token leaves the address; a run of the list leads to its steps, and each of these to its line and request."""
+    assert "token" not in page.url
+    page.locator("tr", has_text="tea is one plant").last.get_by_role("link").click()
+    choose_step(page, "prints")
+    line = page.inner_text(".line.here code")
+    choose_step(page, "counter::count")
+    fields = page.inner_text(".inspector")
+    choose_step(page, "asks scripted")
+    page.get_by_role("tab", name="was told").click()
+    request = page.inner_text(".inspector")
+
+    assert 'console.log("counting")' == line.strip()
+    assert '"text": "tea is one plant"' in fields
+    assert "Have the words of" in request
+    assert "Counts the words of a text." in request
+
+
+def test_a_live_run_is_followed_and_answered(page: Page, served: ServiceProcess) -> None:
+    """Steps come as they happen, the question can be answered there, and the run goes on."""
+    run = served.begin(**START)
+    page.goto(f"{served.url}/dev#/run/{run}")
+    page.locator(".request").get_by_role("button", name="yes").click()
+    page.wait_for_selector(".step:has-text('call ended')")
+    state = page.inner_text("h1 .state")
+    request_is_closed = page.locator(".request").count() == 0
+    page.get_by_role("tab", name="Costs").click()
+
+    assert (True, "idle") == (request_is_closed, state)
+    assert re.search(r"Editor\s+3", page.inner_text(".bars >> nth=0"))
+
+
+def test_a_branch_is_told_before_it_begins(page: Page, served: ServiceProcess) -> None:
+    """The dialog says what is taken over and asked again; the branch has the other answer and stands in the tree."""
+    run = served.begin(**START)
+    page.goto(f"{served.url}/dev#/run/{run}")
+    page.locator(".request").get_by_role("button", name="yes").click()
+    page.wait_for_selector(".step:has-text('call ended')")
+    choose_step(page, "prompt_user")
+    page.get_by_role("button", name="Branch here").click()
+    preview = page.inner_text(".preview")
+    page.fill("dialog textarea", "no")
+    page.get_by_role("button", name="Begin the branch").click()
+    page.wait_for_url(lambda url: "/run/" in url and run not in url)
+    page.wait_for_selector(".step:has-text('call ended')")
+    branch = page.url.rpartition("/")[2]
+    page.get_by_role("tab", name="Tree").click()
+    family = page.inner_text(".family")
+
+    assert "Taken over: 2 answers of models" in preview
+    assert "Asked again: about 1 answer of models" in preview
+    assert (run in family, branch in family) == (True, True)
+    results = [
+        entry.data["result"] for entry in read(path_of(served.folder, branch)).entries if entry.kind == "handler_ended"
+    ]
+    assert "no" == results[-1]["published"]
+
+
+def test_two_runs_are_compared(page: Page) -> None:
+    """Two that are marked in the list stand side by side; the first difference is the other answer of the person."""
+    rows = page.locator("tr", has_text="main.koi").filter(has_text="tea is one plant")
+    rows.nth(0).get_by_role("checkbox").check()
+    rows.nth(1).get_by_role("checkbox").check()
+    page.get_by_role("button", name="Compare 2 of 2").click()
+    first = page.inner_text(".difference-row.first")
+    page.get_by_role("button", name="Show the difference").first.click()
+    words = page.wait_for_selector(".difference-row:not(.first) .difference ins")
+
+    assert re.search(r"result\s.*prompt_user#1", first)
+    assert words is not None
+    assert words.inner_text() in ("yes", "no")
+
+
+def test_a_program_is_looked_at_and_run(page: Page, served: ServiceProcess, tmp_path: Path) -> None:
+    """Graph, permissions and a form made of the type of a handler; what it begins can be saved and opened offline."""
+    page.click("nav >> text=Program")
+    page.wait_for_selector(".drawing svg .node-agent")
+    page.get_by_role("button", name="Look at the permissions").click()
+    page.select_option("select[aria-label=handler]", "Editor.start")
+    page.get_by_label("topic").fill("black tea")
+    page.get_by_label("loud").check()
+    permissions = page.inner_text(".agent-may >> nth=0")
+    page.get_by_role("button", name="Run Editor.start").click()
+    page.wait_for_url(lambda url: "/run/" in url)
+    page.wait_for_selector(".step:has-text('Editor.start')")
+    with page.expect_download() as download:
+        page.click("text=save as a page")
+    saved = tmp_path / "run.html"
+    download.value.save_as(saved)
+
+    assert "print" in permissions
+    entries = read(path_of(served.folder, page.url.rpartition("/")[2])).entries
+    assert {"topic": "black tea", "loud": True} == next(entry.data["args"] for entry in entries if "args" in entry.data)
+    assert "counter::count" in saved.read_text("utf-8")
