@@ -33,7 +33,7 @@ export function BranchDialog({ run, data, at, onClose }) {
     <h2 id="branch-title">Branch at entry ${at}</h2>
     ${entry && html`<p class="muted">${entry.kind.replaceAll("_", " ")} · ${entry.path.join(" / ") || "the run"}</p>`}
     ${before !== null && html`<label>${entry.kind === "model_answered" ? "What the model is to have answered" : "What the person is to have answered"}
-      <textarea rows="8" value=${answer} onInput=${(event) => setAnswer(event.target.value)}></textarea></label>`}
+      <textarea rows=${Math.min(10, answer.split("\n").length + 2)} value=${answer} onInput=${(event) => setAnswer(event.target.value)}></textarea></label>`}
     ${error && html`<${Problem} error=${error} />`}
     ${preview && html`<${Preview} preview=${preview} />`}
     ${failed && html`<${Problem} error=${failed} />`}

@@ -49,7 +49,7 @@ export function RunsScreen({ data }) {
       <tbody>${shown.map((run) => html`<tr key=${run.id} data-run=${run.id} class=${isLive(run.state) ? "live" : ""}>
         <td><input type="checkbox" aria-label=${`compare ${run.id}`} checked=${marked.includes(run.id)} onChange=${() => mark(run.id)} /></td>
         <td>${moment(run.started)}</td><td>${fileName(run.program)}</td>
-        <td class="what" style=${{ paddingLeft: `${8 + 18 * run.depth}px` }}>${run.depth > 0 && html`<span class="muted">⑂ </span>`}<a href=${`#/run/${run.id}`}>${run.title || run.id}</a></td>
+        <td class="what" style=${{ paddingLeft: `${8 + 18 * run.depth}px` }}>${run.depth > 0 && html`<span class="muted">↳ </span>`}<a href=${`#/run/${run.id}`}>${run.title || run.id}</a></td>
         ${hasOwners && html`<td>${run.owner}</td>`}<td><${State} state=${run.state} /></td>
         <td class="number">${duration((run.updated ?? run.started) - run.started)}</td><td class="number">${plain(run.requests)}</td><td class="number">${plain(run.tokens)}</td>
         <td class="number cost"><span class="cost-bar" style=${{ width: `${most && run.usd ? Math.max(2, (run.usd / most) * 60) : 0}px` }}></span>${run.usd === null ? "?" : money(run.usd)}</td></tr>`)}</tbody></table>`}

@@ -19,7 +19,7 @@ export function Tree({ run, data, onChoose, onBranch, chosenN }) {
     return html`<div key=${place.n} class=${`place${place.n === chosenN ? " chosen" : ""}`} role="option" aria-selected=${place.n === chosenN} onClick=${() => onChoose(place.n)}>
       <span class="place-n">${place.n}</span>
       <span class="place-text" style=${{ paddingLeft: `${Math.min(place.depth, 12) * 14}px` }}>${place.text}</span>
-      ${branches.map((each) => html`<a key=${each.run} class="branch-link" href=${`#/run/${each.run}`} onClick=${(event) => event.stopPropagation()}>⑂ ${each.run}</a>`)}
+      ${branches.map((each) => html`<a key=${each.run} class="branch-link" href=${`#/run/${each.run}`} onClick=${(event) => event.stopPropagation()}>↳ ${each.run}</a>`)}
       ${!data.isFile && html`<button class="quiet" onClick=${(event) => { event.stopPropagation(); onBranch(place.n, null); }}>branch${place.canAnswer ? " or answer" : ""}…</button>`}
     </div>`;
   };
