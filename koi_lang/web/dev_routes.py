@@ -124,7 +124,8 @@ async def show_preview(request: Request) -> Response:
 
 
 async def save_page(request: Request) -> Response:
-    """The run as a page that is one file."""
+    """The run as a page that is one file, with the source of its program."""
+    _require_admin(request)
     path = _journal_of(request)
     text = await asyncio.to_thread(run_page, path, _redactor(request))
     headers = {"Content-Disposition": f'attachment; filename="{path.stem}.html"', "Cache-Control": "no-store"}
@@ -134,28 +135,40 @@ async def save_page(request: Request) -> Response:
 # ---------------------------------------------------------------- programs
 
 
+def _require_admin(request: Request) -> None:
+    """Raise HttpError for somebody who may use programs and not look into them."""
+    if not _user_of(request).is_admin:
+        help = "The page at `/` is for those who use programs."
+        raise HttpError(403, "admins_only", "the source of a program is for admins only", help=help)
+
+
 async def show_source(request: Request) -> Response:
     """The source of the program of a run."""
+    _require_admin(request)
     return await _tell(run_source, _journal_of(request), _redactor(request))
 
 
 async def show_graph(request: Request) -> Response:
     """The graph of the program of a run."""
+    _require_admin(request)
     return await _tell(run_graph, _journal_of(request))
 
 
 async def show_audit(request: Request) -> Response:
     """What models may do in the program of a run."""
+    _require_admin(request)
     return await _audit(request, program_path(_journal_of(request)))
 
 
 async def replay_run(request: Request) -> Response:
     """What the program of now does differently with the answers of a run."""
+    _require_admin(request)
     return JSONResponse(await _command(request, "replay", "--json", str(_journal_of(request))))
 
 
 def _program_of(request: Request) -> Path:
-    """The file of a served program. Raises ServiceError."""
+    """The file of a served program, for admins. Raises ServiceError, HttpError."""
+    _require_admin(request)
     host = library_of(request).host
     if host is None:
         raise HttpError(404, "unknown_program", "no program is served here")

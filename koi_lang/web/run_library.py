@@ -6,7 +6,7 @@ import asyncio
 import re
 from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from koi_lang.events import CallStarted, HandlerStarted
 from koi_lang.runtime.journal.checksums import is_changed
 from koi_lang.runtime.journal.entries import entry_in, header_of
 from koi_lang.runtime.journal.reader import LONGEST_HEADER, open_journal
-from koi_lang.runtime.journal.store import is_part, journal_paths, path_of
+from koi_lang.runtime.journal.store import PART, journal_paths, path_of
 from koi_lang.runtime.journal.summary import summarise
 from koi_lang.service.errors import ServiceError
 from koi_lang.service.users import User
@@ -41,6 +41,7 @@ class RunLibrary:
 
     folder: Path
     host: SessionHost | None = None
+    _known: dict[str, tuple[tuple[int, int], Facts]] = field(default_factory=dict, repr=False, compare=False)
 
     def find(self, run: str, user: User) -> Path:
         """The journal of a run. Raises ServiceError, in the same way where there is none and where it is of others."""
@@ -71,11 +72,26 @@ class RunLibrary:
     def _others(self, known: Container[str]) -> list[Facts]:
         """What was recorded in the folder besides; cases of an evaluation are left to it."""
         found = []
-        for path in journal_paths(self.folder):
-            if path.stem not in known and not is_part(path):
-                with suppress(JournalError):  # one that cannot be read is told by `koi runs list`
-                    found.append(self._describe_recorded(path))
+        paths = journal_paths(self.folder)
+        names = {path.stem for path in paths}
+        for path in paths:
+            is_case = path.stem.rpartition(PART)[0] in names
+            if path.stem not in known and not is_case:
+                with suppress(JournalError, OSError):  # one that cannot be read is told by `koi runs list`
+                    found.append(self._recall(path))
         return found
+
+    def _recall(self, path: Path) -> Facts:
+        """What is known of a recorded run, read again where its journal has changed. Raises JournalError, OSError."""
+        status = path.stat()
+        mark = (status.st_mtime_ns, status.st_size)
+        before = self._known.get(path.stem)
+        if before is not None and before[0] == mark:
+            return before[1]
+        facts = self._describe_recorded(path)
+        if facts["state"] not in RUNNING.values():  # whether a process writes it can change without a trace in it
+            self._known[path.stem] = (mark, facts)
+        return facts
 
     def _describe_recorded(self, path: Path) -> Facts:
         summary = summarise(path)

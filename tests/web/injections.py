@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-PAYLOADS = (
+FORMS = (
     "<script>window.hit=1</script>",
     "</script><script>window.hit=1</script>",
     "<img src=x onerror=window.hit=1>",
@@ -30,3 +30,6 @@ PAYLOADS = (
     "__proto__",
     "constructor",
 )
+# The same inside of what pages and models wrap texts in.
+AROUND = ("{}", '"{}"', "'{}'", "`{}`", "<b>{}</b>", "[x]({})", "![x]({})", "```html\n{}\n```")
+PAYLOADS = tuple(around.format(form) if around != "{}" else form for around in AROUND for form in FORMS)

@@ -25,6 +25,7 @@ export function openRun(data, id) {
     open: signal(new Map()),
     writing: signal(new Map()),
     status: signal(""),
+    canTalk: signal(false),
     state: null,
   };
   let stop = () => {};
@@ -69,7 +70,8 @@ export function openRun(data, id) {
   }
 
   function take(message) {
-    if (message.type === "connection") held.isConnected.value = message.open;
+    if (message.type === "connection") held.isConnected.value = message.open || !held.canTalk.value;
+    else if (message.type === "rpc_ready") held.canTalk.value = true;
     else if (message.type === "event") takeEvent(message);
     else if (message.type === "question" || message.type === "approval_request") changeOpen((open) => open.set(requestOf(message), message));
     else if (message.type === "request_closed") changeOpen((open) => open.delete(requestOf(message)));
@@ -115,10 +117,14 @@ export function openRun(data, id) {
     }
   }
 
-  /** Sessions of the service tell what is new; runs of other processes are looked at now and then while they go on. */
+  /** Sessions tell what is new; runs of other processes are looked at, too, since not all of them can be talked to. */
   function follow() {
-    if (held.run.value.hosted) stop = data.follow(id, held.state.last, take);
-    else if (isLive(held.status.value)) stop = lookOften();
+    const { hosted } = held.run.value;
+    const isOther = !hosted && isLive(held.status.value);
+    const stops = [];
+    if (hosted || (isOther && data.serves)) stops.push(data.follow(id, held.state.last, take));
+    if (isOther) stops.push(lookOften());
+    stop = () => stops.forEach((each) => each());
   }
 
   function lookOften() {

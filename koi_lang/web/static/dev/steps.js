@@ -18,7 +18,18 @@ export function isWanted(node, filter) {
   if (filter.agent && node.agent !== filter.agent) return false;
   if (filter.handler && !isIn(node, filter)) return false;
   const words = filter.words.trim().toLowerCase();
-  return !words || `${node.title} ${node.detail} ${node.came || ""} ${node.error} ${node.agent}`.toLowerCase().includes(words);
+  return !words || textOf(node).includes(words);
+}
+
+// What is looked through of a step, until it ends.
+const texts = new WeakMap();
+
+function textOf(node) {
+  const known = texts.get(node);
+  if (known && known.endN === node.endN) return known.text;
+  const text = `${node.title} ${node.detail} ${node.came || ""} ${node.error} ${node.agent}`.toLowerCase();
+  texts.set(node, { endN: node.endN, text });
+  return text;
 }
 
 function isIn(node, filter) {

@@ -11,7 +11,7 @@ export function Talk({ run, data }) {
   const status = run.status.value;
   const requests = [...run.open.value.values()];
   const writing = [...run.writing.value.values()];
-  if (data.isFile || !run.run.value?.hosted || (!isLive(status) && !requests.length)) return null;
+  if (data.isFile || !run.canTalk.value || (!isLive(status) && !requests.length)) return null;
   const act = async (type, fields) => {
     setProblem(null);
     try {
