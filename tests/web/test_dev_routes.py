@@ -124,9 +124,9 @@ def test_a_run_of_the_command_line_branches(served: ServiceProcess) -> None:
     run = recorded_in(served)
     entries = read(path_of(served.folder, run)).entries
     at = next(entry.n for entry in entries if entry.kind == "done" and entry.data.get("intent") == "prompt_user")
-    made = served.request("POST", f"api/runs/{run}/branch", {"at": at, "answer": "no"})
-    refused = served.request("POST", f"api/runs/{run}/branch", {"at": 1, "answer": "no"})
-    wrong = served.request("POST", f"api/runs/{run}/branch", {"at": "1"})
+    made = served.request("POST", f"{DEV}/{run}/branch", {"at": at, "answer": "no"})
+    refused = served.request("POST", f"{DEV}/{run}/branch", {"at": 1, "answer": "no"})
+    wrong = served.request("POST", f"{DEV}/{run}/branch", {"at": "1"})
 
     assert (202, run, False) == (made.status_code, made.json()["parent"], made.json()["hosted"])
     assert (409, "entry 1 is no answer that can be replaced") == (refused.status_code, refused.json()["message"])
