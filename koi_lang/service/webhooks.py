@@ -76,6 +76,11 @@ class Webhooks:
 
     # ------------------------------------------------------------ what is told
 
+    @property
+    def has_hooks(self) -> bool:
+        """Whether anybody wants to know of anything."""
+        return bool(self._hooks)
+
     def tell(self, event: HookEvent) -> None:
         """Have all who want to know of an event be told; that is written down when this returns. Raises KoiError."""
         for address in self._hooks.get(event.name, ()):

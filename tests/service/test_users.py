@@ -84,6 +84,14 @@ def test_forty_requests_at_once_begin_as_many_as_may_be(shared: ServiceProcess) 
     assert 5 == len(eve.get("api/runs")["runs"])
 
 
+def test_a_folder_has_one_service(shared: ServiceProcess) -> None:
+    """A second process would keep accounts of its own, so it does not begin, and says where the other one works."""
+    second = Project(shared.folder).koi("serve", "http", "desk.koi", "--http", "127.0.0.1:0", "--rehearse")
+
+    assert 2 == second.returncode
+    assert f"another service works in `{shared.folder}`" in second.stderr
+
+
 ONE = """
     role Worker { can think }
     agent Main : Worker { amnesia = true
