@@ -7,7 +7,7 @@ import os
 import shutil
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, closing, suppress
+from contextlib import ExitStack, asynccontextmanager, closing, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -24,7 +24,6 @@ from koi_lang.runtime.journal.summary import summarise
 from koi_lang.service.accounts import Accounts
 from koi_lang.service.attached import AttachedRun, AttachedRuns
 from koi_lang.service.errors import ServiceError
-from koi_lang.service.folder_lock import sole_service
 from koi_lang.service.hook_settings import webhooks_of
 from koi_lang.service.hosted import FILES, HostedSession, Opening, session_folder
 from koi_lang.service.idempotency import IdempotencyTable
@@ -324,8 +323,7 @@ async def hosting(
         note: takes lines about what goes wrong.
     """
     about = settings or ServiceSettings()
-    async with AsyncExitStack() as open_parts:
-        await open_parts.enter_async_context(sole_service(folder))
+    with ExitStack() as open_parts:
         database = open_parts.enter_context(closing(Database.connect(folder)))
         table = open_parts.enter_context(closing(SpendingTable(folder)))
         hooks = RunHooks(webhooks_of(database, about, folder, note), database, folder)

@@ -73,6 +73,11 @@ _ENTRY = object_of({"n": COUNT, "ts": SECONDS, "kind": TEXT, "path": list_of(TEX
 _USAGE: Mapping[str, Schema] = {"requests": COUNT, "tokens": COUNT, "usd": or_null({"type": "number"})}
 _SESSIONS = object_of({"working": COUNT, "idle": COUNT, "asleep": COUNT})
 _LAST = object_of({"run": TEXT, "due": TEXT, "state": {"enum": list(START_STATES)}, "reason": TEXT})
+_DELIVERY = object_of(
+    {"id": TEXT, "event": TEXT, "address": TEXT, "run": TEXT, "created": {"type": "number"},
+     "due": {"type": "number"}, "tries": COUNT,
+     "state": {"enum": ["waiting", "sending", "delivered", "failed"]}, "problem": TEXT}
+)  # fmt: skip
 _JOB = object_of(
     {"id": TEXT, "program": TEXT, "name": TEXT, "handler": TEXT, "payload": ANYTHING, "words": TEXT, "line": COUNT,
      "trigger": {"enum": ["every", "when"]}, "missed": {"enum": ["once", "never"]},
@@ -102,6 +107,7 @@ SCHEMAS: Mapping[str, Schema] = {
     "Files": object_of({"files": list_of(reference("File"))}),
     "Response": object_of({"type": {"const": "response"}, "command": TEXT, "success": YES_OR_NO}),
     "Models": object_of({"models": list_of(object_of({"model": TEXT}))}),
+    "Deliveries": object_of({"deliveries": list_of(_DELIVERY)}),
     "Jobs": object_of({"jobs": list_of(_JOB)}),
     "Reloaded": object_of(
         {"programs": list_of(object_of({"name": TEXT, "changed": YES_OR_NO, "error": or_null(TEXT)}))}

@@ -71,6 +71,7 @@ ENDPOINTS = {
     "events": follow_run,
     "command": send_command,
     "listJobs": list_jobs,
+    "listDeliveries": list_deliveries,
     "listCosts": list_costs,
     "listModels": list_models,
     "getAudit": show_audit,
@@ -81,7 +82,6 @@ ROUTES = (
     *routes_of(ENDPOINTS),
     WebSocketRoute("/api/runs/{id}/ws", talk_with_run),
     Route("/hooks/{path:path}", take_message, methods=["POST"]),
-    Route("/api/deliveries", list_deliveries),
 )
 
 

@@ -69,6 +69,7 @@ _LISTED = (
     QueryField("user", "whose; of others for admins only", TEXT),
     QueryField("before", "`next` of the page before", TEXT),
 )
+_UNDELIVERED = QueryField("undelivered", "only what has not arrived", {"enum": ["true", "false"]})
 _BY = QueryField("by", "what costs are put together by", {"enum": ["day", "model", "user", "program", "agent"]})
 _STEERED = closed_object({"message": {**TEXT, "minLength": 1}}, agent=TEXT, images=_IMAGES)
 _APPROVED = closed_object({"request": TEXT, "decision": {"enum": ["yes", "always", "no"]}}, reason=TEXT)
@@ -108,6 +109,8 @@ OPERATIONS: tuple[ApiOperation, ...] = (
                  (_SINCE, QueryField("Last-Event-ID", "`id` of the last event that is known", TEXT)), media=STREAM),
     ApiOperation("command", "POST", "/command", "A command of `koi rpc`, for a run", "Response", _COMMAND),
     ApiOperation("listJobs", "GET", "/jobs", "What is started by itself, when next and how it went last", "Jobs"),
+    ApiOperation("listDeliveries", "GET", "/deliveries", "What others were to be told, and whether it has arrived",
+                 "Deliveries", None, (_UNDELIVERED,)),
     ApiOperation("listCosts", "GET", "/cost", "What models took, put together", "Costs", None, (_BY,)),
     ApiOperation("listModels", "GET", "/models", "The models of the connected providers", "Models"),
     ApiOperation("getAudit", "GET", "/audit", "What the programs may do", "Audit"),

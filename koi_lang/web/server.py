@@ -8,6 +8,7 @@ from koi_lang import settings
 from koi_lang.errors import UsageError
 from koi_lang.http_server.address import Address
 from koi_lang.http_server.listening import serve_app
+from koi_lang.service.folder_lock import sole_service
 from koi_lang.service.host import hosting
 from koi_lang.service.job_service import serving_jobs
 from koi_lang.service.programs import Programs
@@ -42,6 +43,7 @@ async def serve(
         raise UsageError("there is no program to serve", help="Mend what is told above; `koi check` shows all of it.")
     about, zone = about or ServiceSettings(), local_zone(settings.variable("TZ"))
     async with (
+        sole_service(options.folder),
         hosting(programs, options.folder, about, log) as host,
         serving_jobs(host, about.hook_secrets, zone, log) as jobs,
     ):
