@@ -51,7 +51,7 @@ LAYERS = (
 )
 GROUND = {
     *("source", "diagnostics", "errors", "front_matter", "outcome", "lazy", "settings", "resources", "redaction"),
-    *("interpolation", "grants", "efforts", "text_width", "system", "events", "version", "bytecode"),
+    *("interpolation", "grants", "efforts", "text_width", "system", "events", "version", "bytecode", "agent_address"),
 }
 RANKS = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 # A compiled program runs without the compiler, and the compiler knows nothing of runs.

@@ -119,6 +119,7 @@ def _texts() -> Iterator[Pattern]:
     yield _begin('"', '"', *inside, scope="string.quoted.double", mark=mark)
     yield _begin("'", "'", *inside, scope="string.quoted.single", mark=mark)
     yield _match(r"mcp://[\w.\-]+/[\w/.\-]*", "string.unquoted.address")
+    yield _match(r"a2a://[\w.\-:\[\]]+(?:/[\w/.~\-]*)?", "string.unquoted.address")
 
 
 def _template() -> Pattern:

@@ -166,6 +166,8 @@ class _Drawing:
                 self.connect(id, self.agent(*entry), "members", member.key.name)
             elif member.tool is not None:
                 self.connect(id, self.server(member.tool[0]), "members", f"{member.key.name}: {member.tool[1]}")
+            elif member.remote is not None:
+                self.connect(id, self.server(member.remote), "members", member.key.name)
         return id
 
     def skill(self, skill: n.Skill) -> str:
@@ -180,7 +182,7 @@ class _Drawing:
         return id
 
     def server(self, name: str) -> str:
-        """An MCP server, which a file of the folder may describe."""
+        """An MCP server, which a file of the folder may describe, or an agent of another program."""
         return self.add(GraphNode(f"server:{name}", "server", name))
 
 

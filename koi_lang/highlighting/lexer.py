@@ -92,6 +92,7 @@ def _texts(lexer: type[KoiLexer]) -> list[Rule]:
         (r"'", String.Single, "single"),
         (r"`", String.Backtick, "template"),
         (r"mcp://[\w.\-]+/[\w/.\-]*", String.Other),
+        (r"a2a://[\w.\-:\[\]]+(?:/[\w/.~\-]*)?", String.Other),
         (before, bygroups(Punctuation, Whitespace, String.Regex)),
     ]
 

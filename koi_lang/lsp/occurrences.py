@@ -225,7 +225,7 @@ def _kind_of(uses: n.Uses) -> Kind | None:
     return kinds.get(uses.kind)
 
 
-def _inner(value: n.Name | n.Text | n.McpAddress) -> n.Name:
+def _inner(value: n.Name | n.Text | n.McpAddress | n.A2aAddress) -> n.Name:
     """A name, or a text that is one, without its quotes."""
     if isinstance(value, n.Text):
         start = value.span.start + 1 if value.start is None else value.start

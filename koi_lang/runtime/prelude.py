@@ -69,6 +69,7 @@ from koi_lang.js.operators import (
 from koi_lang.js.promises import settle
 from koi_lang.js.regexes import regex
 from koi_lang.js.undefined import undefined
+from koi_lang.runtime.a2a.member import remote_agent
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.agents.declarations import Mcp, Team, on
 from koi_lang.runtime.agents.declarations import role as Role
@@ -144,7 +145,7 @@ __all__ = [
     "length", "less", "less_equal", "live", "multiply", "named", "needs", "negate", "new", "note_misses",
     "nullish",
     "number", "on", "open_object", "or_bits", "output", "peek", "peers", "playbook", "power", "put", "put_last",
-    "python_file", "query", "regex", "registry", "remainder", "remove", "require_function",
+    "python_file", "query", "regex", "registry", "remainder", "remote_agent", "remove", "require_function",
     "run", "same", "send", "server", "settle",
     "shift_left", "shift_right", "shift_unsigned", "skill", "skill_folder", "spread", "subtract", "template", "text",
     "thrown", "tool", "truth", "type_of", "undefined", "unpack", "walk", "with_types", "without", "xor_bits",

@@ -11,6 +11,7 @@ from koi_lang.errors import KoiError
 from koi_lang.extensions import additions
 from koi_lang.program import build, declarations, loader
 from koi_lang.program.runs import run_of
+from koi_lang.runtime.a2a.member import EVENT, AgentAtHost
 from koi_lang.runtime.actions.lookup import actions_of
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.agents.declarations import Mcp
@@ -147,7 +148,9 @@ def _functions(agent: Agent, *, is_permitted: bool) -> dict[str, list[str]]:
 def _delegates(agent: Agent) -> Iterator[str]:
     """The members whose events may be delegated; a tool of an MCP server is none where rules deny it."""
     for member in reachable(agent):
-        if not issubclass(member.agent, RemoteAgent) or _is_shown(*member.agent.origin, agent):
+        if issubclass(member.agent, AgentAtHost):
+            yield f"{member.key}::{EVENT} ({member.agent.origin.text})"
+        elif not issubclass(member.agent, RemoteAgent) or _is_shown(*member.agent.origin, agent):
             yield from (f"{member.key}::{event}" for event in member.events)
 
 

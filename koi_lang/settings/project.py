@@ -18,6 +18,7 @@ from koi_lang.diagnostics import SLIP_IN_FIVE, SLIP_IN_FOUR, nearest
 from koi_lang.efforts import EFFORTS, effort_help
 from koi_lang.errors import SettingsError
 from koi_lang.lazy import lazy_module
+from koi_lang.settings import fill_variables
 from koi_lang.settings.checks import (
     AMOUNT,
     COUNT,
@@ -73,6 +74,14 @@ def _check_address(value: Any, name: str) -> tuple[str, str | None] | None:
 MODEL: Mapping[str, Any] = {"check": _check_model}
 
 
+def _check_tokens(value: Any, name: str) -> tuple[str, str] | None:
+    """What is no table of texts."""
+    is_table = isinstance(value, dict) and all(isinstance(text, str) for text in value.values())
+    return (
+        None if is_table else ("is no table of texts", 'Write `[a2a.tokens]` and `"localhost:8080" = "${DESK_TOKEN}"`.')
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class ShellSettings:
     """`[shell]`: commands that need no question, and what commands see of the machine.
@@ -94,6 +103,13 @@ class PermissionSettings:
     allow: Sequence[str] = field(default=(), metadata=check_texts("write:src/**"))
     ask: Sequence[str] = field(default=(), metadata=check_texts("write:**"))
     deny: Sequence[str] = field(default=(), metadata=check_texts("*:migrations/**"))
+
+
+@dataclass(frozen=True, slots=True)
+class A2aSettings:
+    """`[a2a]`: bearer tokens for agents of other programs, by host."""
+
+    tokens: Mapping[str, str] = field(default_factory=dict, metadata={"check": _check_tokens})
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +182,7 @@ LEVELS = ("never", "ask", "suggest", "act")
 KINDS = ("read", "write", "run", "web")
 
 SECTIONS: Mapping[str, type] = {
+    "a2a": A2aSettings,
     "check": CheckSettings,
     "http": HttpSettings,
     "limits": LimitSettings,
@@ -248,6 +265,16 @@ def shell_settings(folder: Path) -> ShellSettings:
 def allowed_hosts(folder: Path) -> list[str]:
     """What `[http] allow = ["127.0.0.1:8080", "10.1.0.0/16"]` in `koi.toml` allows. Raises SettingsError."""
     return list(_read_section(folder, HttpSettings).allow)
+
+
+def agent_token(folder: Path, place: str) -> str | None:
+    """The token for agents at a host, with its port: `[a2a.tokens] "localhost:8080" = "${DESK_TOKEN}"`.
+
+    Raises:
+        SettingsError: a variable is not set, or the table holds something else.
+    """
+    token = _read_section(folder, A2aSettings).tokens.get(place)
+    return None if token is None else fill_variables(token, folder)
 
 
 def search_address(folder: Path) -> str | None:

@@ -67,11 +67,17 @@ class Builder(Statements):
         return only(children, n.TeamMember)
 
     def team_member(self, children: Children) -> n.TeamMember:
-        """`key: Agent`, `key: "text"` or `key: mcp://server/tool`."""
+        """`key: Agent`, `key: "text"`, `key: mcp://server/tool` or `key: a2a://host/agent`."""
         key, _, value = children
         return n.TeamMember(span_between(key, value), name_of(key), self._member_value(value))
 
-    def _member_value(self, token: Token) -> n.Name | n.Text | n.McpAddress:
+    def a2a_address(self, children: Children) -> n.A2aAddress:
+        """`a2a://host/agent`."""
+        return n.A2aAddress(span_of(children[0]), str(children[0]))
+
+    def _member_value(self, token: Token | n.A2aAddress) -> n.Name | n.Text | n.McpAddress | n.A2aAddress:
+        if isinstance(token, n.A2aAddress):
+            return token
         if token.type == "NAME":
             return name_of(token)
         if token.type == "MCP_ADDRESS":
@@ -197,6 +203,10 @@ class Builder(Statements):
     def expose(self, children: Children) -> n.ExposeMcp:
         """`expose mcp`, or `expose mcp { … }`."""
         return n.ExposeMcp(cover(children), only(children, n.Exposed))
+
+    def expose_a2a(self, children: Children) -> n.ExposeA2a:
+        """`expose a2a`."""
+        return n.ExposeA2a(cover(children))
 
     def exposed(self, children: Children) -> n.Exposed:
         """`resource "address" = handler` or `prompt name = handler`. Raises BuildError for anything else."""

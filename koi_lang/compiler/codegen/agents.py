@@ -86,6 +86,8 @@ def _keywords(node: n.Agent, file: Analysis, names: ModuleNames, at: py.At) -> d
                 result["exposed"] = py.constant(True, at)
                 for each in exposed:
                     _add(result, f"{each.kind}s", each.target.name, py.constant(each.handler.name, at), at)
+            case n.ExposeA2a():
+                result["exposed_a2a"] = py.constant(True, at)
             case n.Llm():
                 _add(result, "llm", item.name, py.thunk(lone_expression(item.options, file, names), at), at)
             case n.Resilience():
@@ -260,7 +262,9 @@ def _member(member: n.TeamMember, names: ModuleNames, at: py.At) -> ast.expr:
     if member.tool is not None:
         server, tool = member.tool
         return py.helper("tool", [_server(server, names, at), py.constant(tool, at)], at)
-    assert not isinstance(value, n.McpAddress)
+    if member.remote is not None:
+        return py.helper("remote_agent", [py.constant(member.remote, at)], at)
+    assert not isinstance(value, n.McpAddress | n.A2aAddress)
     if isinstance(value, n.Text):
         return py.constant(value.value, at)
     symbol = names.table.find("agent", value.name)

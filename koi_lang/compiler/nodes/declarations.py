@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from koi_lang.compiler.nodes.base import Declaration, Expression, Node, node
 from koi_lang.compiler.nodes.executable import (
+    A2aAddress,
     Affordance,
     Array,
     Block,
@@ -61,10 +62,10 @@ class Role(Declaration):
 
 @node
 class TeamMember(Node):
-    """`key: Agent` or `key: mcp://server/tool`."""
+    """`key: Agent`, `key: mcp://server/tool` or `key: a2a://host/agent`."""
 
     key: Name
-    value: Name | Text | McpAddress
+    value: Name | Text | McpAddress | A2aAddress
 
     @property
     def tool(self) -> tuple[str, str] | None:
@@ -74,6 +75,12 @@ class TeamMember(Node):
             return None
         server, _, tool = text.removeprefix("mcp://").partition("/")
         return server, tool
+
+    @property
+    def remote(self) -> str | None:
+        """The address of an agent of another program, which may stand in quotes; None for all other members."""
+        text = self.value.address if isinstance(self.value, A2aAddress) else getattr(self.value, "value", "")
+        return text if text.startswith("a2a://") else None
 
 
 @node
@@ -195,6 +202,11 @@ class ExposeMcp(Node):
 
 
 @node
+class ExposeA2a(Node):
+    """`expose a2a`."""
+
+
+@node
 class Llm(Node):
     """`llm default = { … }`."""
 
@@ -269,6 +281,7 @@ class Resilience(Node):
 AgentItem = (
     Uses
     | ExposeMcp
+    | ExposeA2a
     | Affordance
     | Examples
     | Llm

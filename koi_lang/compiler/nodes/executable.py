@@ -53,6 +53,13 @@ class McpAddress(Expression):
 
 
 @node
+class A2aAddress(Node):
+    """`a2a://host/agent`."""
+
+    address: str
+
+
+@node
 class Template(Expression):
     """A backtick text: pieces of text and expressions in turn."""
 

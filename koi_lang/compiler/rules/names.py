@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from koi_lang.agent_address import parse_address
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
 from koi_lang.compiler.build import RESERVED
@@ -229,8 +230,8 @@ def _report_handler(name: n.Name, symbol: Symbol, names: list[str], report: Repo
 def wrong_member(file: Analysis, report: Report) -> None:
     """A member of a team is neither an agent nor an address.
 
-    A team lists agents by name, and tools of servers as `mcp://server/tool`. Teams cannot be nested: an agent may use
-    several teams instead.
+    A team lists agents by name, tools of servers as `mcp://server/tool`, and agents of other programs as
+    `a2a://host/agent`. Teams cannot be nested: an agent may use several teams instead.
 
     Wrong:
 
@@ -252,11 +253,13 @@ def wrong_member(file: Analysis, report: Report) -> None:
             _check_named(value, file, report)
         elif member.tool is not None:
             _check_address(value, member.tool, file, report)
+        elif member.remote is not None:
+            _check_remote(value, member.remote, report)
         elif isinstance(value, n.Text):
             _check_quoted(value, file, report)
 
 
-def _check_address(value: n.Expression, address: tuple[str, str], file: Analysis, report: Report) -> None:
+def _check_address(value: n.Node, address: tuple[str, str], file: Analysis, report: Report) -> None:
     """An address names a tool; its server is declared, or described by files beside the program."""
     server, tool = address
     near = None if file.table.find("mcp", server) else nearest(server, file.table.names("mcp"))
@@ -266,6 +269,12 @@ def _check_address(value: n.Expression, address: tuple[str, str], file: Analysis
         report.add(value.span, f"there is no mcp server `{server}`", help=help, fixes=fixes)
     elif not tool:
         report.add(value.span, "the address names a server and no tool", help=f"write `mcp://{server}/name_of_a_tool`.")
+
+
+def _check_remote(value: n.Node, address: str, report: Report) -> None:
+    """An address of an agent names its host, without a user or anything behind the path."""
+    if parse_address(address) is None:
+        report.add(value.span, f"`{address}` is no address of an agent", help="write `a2a://host/agent`.")
 
 
 def _check_named(value: n.Name, file: Analysis, report: Report) -> None:
@@ -282,7 +291,7 @@ def _check_quoted(value: n.Text, file: Analysis, report: Report) -> None:
         report.add(value.span, message, help=advice.help, fixes=advice.fixes)
 
 
-MEMBERS = "members are agents and addresses of tools: `mcp://server/tool`."
+MEMBERS = "members are agents, and addresses: `mcp://server/tool`, `a2a://host/agent`."
 
 
 @rule("E0209", "error")

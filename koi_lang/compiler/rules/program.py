@@ -115,7 +115,7 @@ class AnalysedProgram:
 
     def agent_of(self, member: n.TeamMember, home: Analysis) -> tuple[n.Agent, Analysis] | None:
         """The agent that a member of a team is; None for tools of servers, and for agents of other programs."""
-        if isinstance(member.value, n.McpAddress):
+        if isinstance(member.value, n.McpAddress | n.A2aAddress):
             return None
         name = member.value.name if isinstance(member.value, n.Name) else member.value.value
         symbol = home.table.find("agent", name)

@@ -13,8 +13,8 @@ from koi_lang.source import Span
 WORDS = re.compile(r"[A-Za-z]+")
 # What begins with a keyword that was once read in any letter case.
 SPELLED: tuple[type[n.Node], ...] = (
-    n.Import, n.Role, n.Team, n.Agent, n.Skill, n.Mcp, n.Prompt, n.Run, n.Uses, n.ExposeMcp, n.Affordance, n.Llm,
-    n.Amnesia, n.Handler, n.State, n.NamedPlaybook, n.Playbook, n.Resilience,
+    n.Import, n.Role, n.Team, n.Agent, n.Skill, n.Mcp, n.Prompt, n.Run, n.Uses, n.ExposeMcp, n.ExposeA2a,
+    n.Affordance, n.Llm, n.Amnesia, n.Handler, n.State, n.NamedPlaybook, n.Playbook, n.Resilience,
 )  # fmt: skip
 
 

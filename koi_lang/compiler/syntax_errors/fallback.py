@@ -12,7 +12,8 @@ WORDS = {
     "FROM": "`from`", "VARIABLE": "`const`", "PLAYBOOK": "`playbook`", "FUNCTION": "`function`", "ON": "`on`",
     "CAN": "`can`",
     "CATCH": "`catch`", "FINALLY": "`finally`", "MCP": "`mcp`", "TEAM": "`team`", "SKILL": "`skill`",
-    "DEFAULT": "`default`", "MCP_ADDRESS": "an MCP address", "ASYNC": "", "OPTIONAL": "",
+    "DEFAULT": "`default`", "MCP_ADDRESS": "an MCP address",
+    "A2A": "`a2a`", "A2A_ADDRESS": "an A2A address", "ASYNC": "", "OPTIONAL": "",
 }  # fmt: skip
 DETAILS = "look at what stands directly before it."
 

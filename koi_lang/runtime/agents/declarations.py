@@ -149,6 +149,8 @@ class AgentDeclaration:
     Attributes:
         examples: messages that people may begin with.
         guides: the skills in files that the program names for it.
+        exposed: whether it is served to MCP clients.
+        exposed_a2a: whether it is served to agents of other programs.
         instructions: whether the instructions of the project stand before its playbooks.
         offers_skills: whether it is offered the skills of the project.
     """
@@ -165,6 +167,7 @@ class AgentDeclaration:
     amnesia: bool = False
     examples: Sequence[str] = ()
     exposed: bool = False
+    exposed_a2a: bool = False
     resources: Mapping[str, str] = field(default_factory=dict)
     prompts: Mapping[str, str] = field(default_factory=dict)
     llm: Mapping[str, Callable[[], Mapping[str, Any]]] = field(default_factory=dict)

@@ -31,7 +31,7 @@ def payload_names(around: Enclosing, file: Analysis, program: AnalysedProgram) -
 
 def _given_names(agent: n.Agent, handler: n.Handler, program: AnalysedProgram) -> frozenset[str] | None:
     """The fields of what the program calls a handler with; None where others may call it, or some are not known."""
-    if not program.starts or any(isinstance(item, n.ExposeMcp) for item in agent.items):
+    if not program.starts or any(isinstance(item, n.ExposeMcp | n.ExposeA2a) for item in agent.items):
         return None
     found = [payload for file in program.files for payload in _payloads(agent.name.name, handler.name.name, file)]
     if not found or not all(isinstance(each, n.Object) for each in found):

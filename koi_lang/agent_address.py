@@ -1,0 +1,46 @@
+"""Addresses of agents of other programs: `a2a://host/agent`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+BEGIN = "a2a://"
+ADDRESS = re.compile(
+    r"a2a://(?P<host>\[[0-9A-Fa-f:]+\]|[A-Za-z0-9_.-]+)(?P<port>:[0-9]{1,5})?(?P<path>(?:/[A-Za-z0-9_.~-]+)*)/?"
+)
+LOOPBACK = re.compile(r"localhost|127(?:\.[0-9]{1,3}){3}|\[::1\]")
+
+
+@dataclass(frozen=True, slots=True)
+class AgentAddress:
+    """Where an agent is.
+
+    Attributes:
+        place: the host, with its port where there is one.
+        path: of the agent there, with a slash before each part; empty for the only agent of a host.
+    """
+
+    text: str
+    host: str
+    place: str
+    path: str
+
+    @property
+    def origin(self) -> str:
+        """As an address of the web: of this machine without encryption, of all others with it."""
+        return f"{'http' if LOOPBACK.fullmatch(self.host) else 'https'}://{self.place}"
+
+    @property
+    def name(self) -> str:
+        """What the agent is called: the last part of the path, else the host."""
+        return self.path.rpartition("/")[2] or self.host
+
+
+def parse_address(text: str) -> AgentAddress | None:
+    """The parts of an address; None where it is none."""
+    found = ADDRESS.fullmatch(text)
+    if found is None or any(part in (".", "..") for part in found["path"].split("/")):
+        return None
+    host = found["host"]
+    return AgentAddress(text, host, host + (found["port"] or ""), found["path"])

@@ -1,0 +1,1 @@
+"""Agents of other programs, which speak the A2A protocol, as members of teams."""

@@ -1,0 +1,113 @@
+"""An agent of another program in the place of an agent: what is sent to it goes over the network."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import new_class
+from typing import TYPE_CHECKING, Any
+
+from koi_lang.agent_address import AgentAddress, parse_address
+from koi_lang.errors import AgentError
+from koi_lang.js.undefined import undefined
+from koi_lang.lazy import lazy_module
+from koi_lang.runtime.a2a.replies import ASKING, DONE, WHY, Reply
+from koi_lang.runtime.agents.agent import Agent
+from koi_lang.runtime.agents.declarations import Handler, Role
+from koi_lang.runtime.guards.approval import require_approval
+from koi_lang.runtime.guards.file_access import PagePermission
+from koi_lang.runtime.guards.hosts import Allowed
+from koi_lang.runtime.host import ApprovalRequest
+from koi_lang.runtime.narrowing import require_bounds
+from koi_lang.runtime.replay.calls import Effect
+
+if TYPE_CHECKING:
+    from koi_lang.runtime.a2a import client
+    from koi_lang.settings import project
+else:
+    client = lazy_module("koi_lang.runtime.a2a.client")
+    project = lazy_module("koi_lang.settings.project")
+
+EVENT = "ask"
+ROLE = Role("a2a", ("web_access",))
+SCHEMA = {
+    "anyOf": [
+        {"type": "string"},
+        {"type": "object", "properties": {"message": {"type": "string"}}},
+    ]
+}
+# How often an agent may ask back in one task.
+MOST_QUESTIONS = 20
+
+
+class AgentAtHost(Agent, koi_name="a2a"):
+    """An agent of another program in the place of an agent; subclasses are the members of teams.
+
+    Attributes:
+        origin: its address.
+    """
+
+    origin: AgentAddress
+
+
+def remote_agent(address: str) -> type[AgentAtHost]:
+    """A member of a team that handles one event, `ask`. Raises AgentError where the address is none."""
+    found = parse_address(address)
+    if found is None:
+        raise AgentError(f"`{address}` is no address of an agent", help="Write `a2a://host/agent`.")
+
+    async def handle(this: Agent, args: Any = undefined) -> Any:
+        return await _ask(this, found, _part_of(args))
+
+    handler = Handler(EVENT, handle, f"asks the agent {found.name} of another program", schema=SCHEMA)
+    declared = {"koi_name": address, "role": lambda: ROLE}
+    return new_class("Remote", (AgentAtHost,), declared, lambda body: body.update({EVENT: handler, "origin": found}))
+
+
+def _part_of(payload: Any) -> dict[str, Any]:
+    """What is asked, as a part of a message: a text, or any other value as data."""
+    if isinstance(payload, dict) and payload.keys() == {"message"}:
+        payload = payload["message"]
+    if payload is undefined or payload is None:
+        raise AgentError("the agent is asked nothing", help='Send `{ message: "…" }`, a text, or data.')
+    return {"text": payload} if isinstance(payload, str) else {"data": payload}
+
+
+async def _ask(this: Agent, address: AgentAddress, part: Mapping[str, Any]) -> Any:
+    """What an agent gives; what it asks meanwhile is put to the person. Raises AgentError."""
+    require_bounds("web_access", f"asking `{address.text}`")
+    this.run.planning.require(f"asking `{address.text}`", is_reading=False)
+    await _require_host(this, address)
+    reply = await _turn(this, address, part, None)
+    for _ in range(MOST_QUESTIONS):
+        if reply.state != ASKING:
+            break
+        asked = await this.call_action("prompt_user", {"question": f"`{address.name}` asks: {reply.text}"})
+        reply = await _turn(this, address, {"text": asked["answer"]}, reply)
+    if reply.state != DONE:
+        why = WHY.get(reply.state, "does not come to an end")
+        told = f": {reply.text}" if reply.text else ""
+        raise AgentError(f"`{address.text}` {why}{told}")
+    return reply.value
+
+
+async def _require_host(this: Agent, address: AgentAddress) -> None:
+    """Raise PermissionDeniedError where a rule denies the host, or has the person asked, who says no."""
+    permission = PagePermission(address.host.strip("[]"))
+    if this.run.permissions.is_restricted(permission):
+        request = ApprovalRequest(f"ask `{address.text}`", agent=this.name)
+        await require_approval(this.run, request, permission)
+
+
+async def _turn(this: Agent, address: AgentAddress, part: Mapping[str, Any], before: Reply | None) -> Reply:
+    """One message and its reply, which a run that goes on gets as it was, without asking again."""
+    folder = this.run.folder
+    given = {"address": address.text, **part, **({} if before is None else {"task": before.task})}
+
+    async def send() -> dict[str, Any]:
+        allowed = Allowed.of(project.allowed_hosts(folder))
+        token = project.agent_token(folder, address.place) or ""
+        async with client.AgentClient(address, allowed, token) as asking:
+            return (await asking.ask(part, before)).as_data()
+
+    effect = Effect("a2a.ask", given, agent=this.name, slow=True)
+    return Reply(**await this.run.recorder.perform_as_step(effect, send))

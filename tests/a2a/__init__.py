@@ -1,0 +1,1 @@
+"""Agents that speak the A2A protocol, both ways."""
