@@ -1,0 +1,198 @@
+"""`POST /agui`: a message of a person, or answers to what was open, to a stream of events of AG-UI."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from ag_ui.core import BaseEvent, ResumeEntry, RunAgentInput, UserMessage
+from ag_ui.encoder import EventEncoder
+from anyio import CancelScope
+from pydantic import ValidationError
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from koi_lang.service.feed import UNREAD
+from koi_lang.service.host import SessionHost
+from koi_lang.service.hosted import HostedSession
+from koi_lang.service.known_state import read_state
+from koi_lang.service.threads import ThreadRow, ThreadTable
+from koi_lang.service.users import User
+from koi_lang.web.agui.projection import Projection
+from koi_lang.web.answers import HttpError, body_of, refused_answer
+from koi_lang.web.request_context import host_of, user_of
+
+PROTOCOL = "agui"
+# How often it is looked whether the client is still there, and how many times it is silent until it is told so.
+LOOK_S, LOOKS, PING = 1.0, 20, ": ping\n\n"
+HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+LONGEST_THREAD = 200
+
+
+async def answer(request: Request) -> Response:
+    """Carry out a run of AG-UI."""
+    given = await _input_of(request)
+    host, user = host_of(request), user_of(request)
+    program = host.programs.find(request.path_params.get("program", ""))
+    threads = ThreadTable(host.database)
+    session, row = await _session_of(host, user, program.name, given, threads)
+    known = await asyncio.to_thread(read_state, session.feed.journal, row.told or None)
+    for command in _commands(given, session):
+        response = await session.handle(command)
+        if not response["success"]:
+            return refused_answer(response)
+    projection = Projection(given, known.agents)
+    reader = AguiStream(request, session, projection, known.last)
+    stream = reader.encode(lambda told: threads.keep(replace(row, told=told)))
+    return StreamingResponse(stream, media_type=EventEncoder().get_content_type(), headers=HEADERS)
+
+
+async def _input_of(request: Request) -> RunAgentInput:
+    """What was sent. Raises HttpError."""
+    body = await body_of(request)
+    try:
+        given = RunAgentInput.model_validate(body)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise HttpError(400, "invalid_request", f"`{where}`: {first['msg'].lower()}") from error
+    if not given.thread_id or len(given.thread_id) > LONGEST_THREAD:
+        raise HttpError(400, "invalid_request", f"`threadId` has 1 to {LONGEST_THREAD} characters")
+    return given
+
+
+async def _session_of(
+    host: SessionHost, user: User, program: str, given: RunAgentInput, threads: ThreadTable
+) -> tuple[HostedSession, ThreadRow]:
+    """The session of a thread, which is begun with its first message. Raises ServiceError."""
+    name = f"{PROTOCOL}/{program}"
+    row = threads.find(name, given.thread_id, user.name)
+    if row is not None:
+        return host.find(row.run, user), row
+    session, _ = await host.start(user, program, None, _text_of(_last_message(given)))
+    row = ThreadRow(name, given.thread_id, user.name, session.id)
+    threads.keep(row)
+    return session, row
+
+
+# ---------------------------------------------------------------- what is asked
+
+
+def _commands(given: RunAgentInput, session: HostedSession) -> Iterator[Mapping[str, Any]]:
+    """The commands of a session that a run begins with."""
+    if given.resume:
+        open_ones = {request["id"]: request for request in session.feed.requests}
+        yield from (_answer_to(entry, open_ones.get(entry.interrupt_id)) for entry in given.resume)
+        return
+    message = _last_message(given)
+    images = list(_images_of(message))
+    props = given.forwarded_props if isinstance(given.forwarded_props, dict) else {}
+    name = props.get("handler", "")
+    more = {"images": images} if images else {}
+    yield {"type": "prompt", "message": _text_of(message), "name": name if isinstance(name, str) else "", **more}
+
+
+def _answer_to(entry: ResumeEntry, request: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    """The command that answers what was open; what is not known is refused by the session."""
+    payload, is_cancelled = entry.payload, entry.status == "cancelled"
+    if request is not None and request["type"] == "approval_request":
+        decision, reason = ("no", "") if is_cancelled else _decision_in(payload)
+        more = {"reason": reason} if reason else {}
+        return {"type": "approve", "request": entry.interrupt_id, "decision": decision, **more}
+    if is_cancelled:
+        return {"type": "abort"}
+    text = payload if isinstance(payload, str) else _field(payload, "answer")
+    return {"type": "answer", "request": entry.interrupt_id, "answer": text}
+
+
+def _decision_in(payload: Any) -> tuple[str, str]:
+    """What an approval says; anything that is not clearly a yes is a no."""
+    if payload is True or _field_value(payload, "approved") is True:
+        return "yes", ""
+    decision = payload if isinstance(payload, str) else _field_value(payload, "decision")
+    reason = _field_value(payload, "reason")
+    return decision if decision in ("yes", "always") else "no", reason if isinstance(reason, str) else ""
+
+
+def _field_value(payload: Any, name: str) -> Any:
+    return payload.get(name) if isinstance(payload, dict) else None
+
+
+def _field(payload: Any, name: str) -> str:
+    value = _field_value(payload, name)
+    return value if isinstance(value, str) else json.dumps(payload if value is None else value, ensure_ascii=False)
+
+
+def _last_message(given: RunAgentInput) -> UserMessage:
+    """What the person has said last. Raises HttpError."""
+    found = next((message for message in reversed(given.messages) if message.role == "user"), None)
+    if not isinstance(found, UserMessage):
+        raise HttpError(400, "invalid_request", "there is no message of a user", help="Send one, or `resume`.")
+    return found
+
+
+def _text_of(message: UserMessage) -> str:
+    if isinstance(message.content, str):
+        return message.content
+    return "\n".join(part.text for part in message.content if part.type == "text")
+
+
+def _images_of(message: UserMessage) -> Iterable[dict[str, str]]:
+    """The images that a message brings along; what stands elsewhere is not fetched."""
+    for part in () if isinstance(message.content, str) else message.content:
+        if part.type == "image" and part.source.type == "data":
+            yield {"media_type": part.source.mime_type, "data": part.source.value}
+
+
+# ---------------------------------------------------------------- what is told
+
+
+class AguiStream:
+    """The events of a run; a client that leaves before its end ends the call.
+
+    Args:
+        since: the number of the entry behind which it begins.
+    """
+
+    def __init__(self, request: Request, session: HostedSession, projection: Projection, since: int) -> None:
+        self._request, self._session, self._projection = request, session, projection
+        self._told = since
+
+    async def encode(self, keep: Callable[[int], None]) -> AsyncIterator[str]:
+        """The events as server-sent ones; `keep` is given the number of the last entry that was told."""
+        encoder = EventEncoder()
+        try:
+            async for event in self._events():
+                yield PING if event is None else encoder.encode(event)
+        finally:
+            keep(self._told)
+            if not self._projection.is_over:
+                with CancelScope(shield=True):
+                    await self._session.handle({"type": "abort"})
+
+    async def _events(self) -> AsyncIterator[BaseEvent | None]:
+        """The events, and None where there was none for a while."""
+        reader, silent = self._session.feed.subscribe(self._told), 0
+        try:
+            for event in self._projection.begin():
+                yield event
+            async for news in reader.listen(LOOK_S):
+                if news is not None:
+                    self._told, silent = news[0] or self._told, 0
+                    for event in self._projection.translate(json.loads(news[1]), self._session.feed.requests):
+                        yield event
+                    if self._projection.is_over:
+                        return
+                    continue
+                if await self._request.is_disconnected():
+                    return
+                silent = (silent + 1) % LOOKS
+                if silent == 0:
+                    yield None
+            for event in self._projection.fail(UNREAD, "cut_off"):
+                yield event
+        finally:
+            reader.close()

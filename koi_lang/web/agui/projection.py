@@ -1,0 +1,268 @@
+"""The messages of a session to events of AG-UI, for one run of that protocol: from a message of a person to the end of
+the call that it begins, or to the first question or approval that is open."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from ag_ui.core import (
+    PROTOCOL_VERSION,
+    AssistantMessage,
+    BaseEvent,
+    FunctionCall,
+    Interrupt,
+    Message,
+    MessagesSnapshotEvent,
+    ReasoningEndEvent,
+    ReasoningMessageContentEvent,
+    ReasoningMessageEndEvent,
+    ReasoningMessageStartEvent,
+    ReasoningStartEvent,
+    RunAgentInput,
+    RunErrorEvent,
+    RunFinishedCancelledOutcome,
+    RunFinishedEvent,
+    RunFinishedInterruptOutcome,
+    RunFinishedSuccessOutcome,
+    RunStartedEvent,
+    StateDeltaEvent,
+    StateSnapshotEvent,
+    StepFinishedEvent,
+    StepStartedEvent,
+    TokenUsage,
+    ToolCall,
+    ToolCallArgsEvent,
+    ToolCallEndEvent,
+    ToolCallResultEvent,
+    ToolCallStartEvent,
+    ToolMessage,
+)
+
+from koi_lang.web.agui.text_messages import TextMessages
+
+# Actions that are texts for people, and no calls of tools.
+TEXTS = ("print", "return", "prompt_user", "prompt_form")
+APPROVAL_SCHEMA = {
+    "type": "object",
+    "properties": {"decision": {"enum": ["yes", "always", "no"]}, "reason": {"type": "string"}},
+    "required": ["decision"],
+}
+
+
+class Projection:
+    """One run of AG-UI.
+
+    Args:
+        state: of agents that have some, by their names, when it begins.
+
+    Attributes:
+        is_over: whether its last event was given.
+    """
+
+    def __init__(self, given: RunAgentInput, state: Mapping[str, Any]) -> None:
+        self._given, self._texts = given, TextMessages(given.run_id)
+        self._state = {agent: dict(fields) for agent, fields in state.items()}
+        self._steps: dict[tuple[str, ...], str] = {}
+        self._calls: list[Message] = []
+        self._thought = ""
+        self._usage: dict[str, dict[str, int]] = {}
+        self.is_over = False
+
+    def begin(self) -> Iterator[BaseEvent]:
+        """The first events."""
+        yield RunStartedEvent(
+            thread_id=self._given.thread_id, run_id=self._given.run_id, protocol_version=PROTOCOL_VERSION
+        )
+        yield StateSnapshotEvent(snapshot=self._state)
+
+    def translate(self, message: Mapping[str, Any], requests: Iterable[Mapping[str, Any]]) -> Iterator[BaseEvent]:
+        """The events that a message of the session means.
+
+        Args:
+            requests: the questions and approvals that are open now.
+        """
+        match message["type"]:
+            case "event":
+                yield from self._translate_event(message["event"])
+            case "question" | "approval_request":
+                yield from self._interrupt(list(requests) or [message])
+            case "session_failed":
+                yield from self.fail(str(message.get("error")))
+
+    def _translate_event(self, event: Mapping[str, Any]) -> Iterator[BaseEvent]:
+        path = tuple(event["path"])
+        if event["type"] != "thinking_delta":
+            yield from self._end_thought()
+        match event["type"]:
+            case "thinking_delta":
+                yield from self._think(event)
+            case "output_delta" if event["action"] == "print" or _is_result(event, path):
+                yield from self._texts.add(event)
+            case "printed":
+                yield from self._texts.complete("print", path, str(event["message"]))
+            case "handler_started":
+                yield from self._begin_step(path)
+            case "handler_ended" | "handler_failed":
+                yield from self._end_step(path)
+            case "action_started" if event["intent"] not in TEXTS:
+                yield from self._begin_call(event, path)
+            case "action_ended" | "action_failed" if event["intent"] not in TEXTS:
+                yield from self._end_call(event, path)
+            case "state_changed":
+                yield self._change_state(event["agent"], event.get("updates") or {})
+            case "model_answered":
+                self._count(event)
+            case "call_ended":
+                yield from self._end(event)
+
+    # ------------------------------------------------------------ steps, calls, thoughts, state
+
+    def _begin_step(self, path: tuple[str, ...]) -> Iterator[BaseEvent]:
+        """A handler begins; its name stands alone unless another one of that name is under way."""
+        name = path[-1]
+        self._steps[path] = "/".join(path) if name in self._steps.values() else name
+        yield StepStartedEvent(step_name=self._steps[path])
+
+    def _end_step(self, path: tuple[str, ...]) -> Iterator[BaseEvent]:
+        """A handler ends, with what was cancelled inside of it."""
+        for inside in [other for other in reversed(self._steps) if other[: len(path)] == path]:
+            yield StepFinishedEvent(step_name=self._steps.pop(inside))
+
+    def _begin_call(self, event: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[BaseEvent]:
+        id, arguments = "/".join(path), json.dumps(event.get("fields") or {}, ensure_ascii=False)
+        yield ToolCallStartEvent(tool_call_id=id, tool_call_name=event["intent"])
+        yield ToolCallArgsEvent(tool_call_id=id, delta=arguments)
+        yield ToolCallEndEvent(tool_call_id=id)
+        call = ToolCall(id=id, function=FunctionCall(name=event["intent"], arguments=arguments))
+        self._calls.append(AssistantMessage(id=f"{id}-call", tool_calls=[call]))
+
+    def _end_call(self, event: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[BaseEvent]:
+        id, error = "/".join(path), event.get("error")
+        content = str(error) if error is not None else json.dumps(event.get("result"), ensure_ascii=False)
+        self._calls.append(ToolMessage(id=f"{id}-result", tool_call_id=id, content=content, error=error))
+        yield ToolCallResultEvent(message_id=f"{id}-result", tool_call_id=id, content=content, role="tool")
+
+    def _think(self, event: Mapping[str, Any]) -> Iterator[BaseEvent]:
+        id = f"{self._given.run_id}-thought-{'/'.join(event['path'])}"
+        if self._thought != id:
+            yield from self._end_thought()
+            self._thought = id
+            yield ReasoningStartEvent(message_id=id)
+            yield ReasoningMessageStartEvent(message_id=id, role="reasoning")
+        yield ReasoningMessageContentEvent(message_id=id, delta=event["text"])
+
+    def _end_thought(self) -> Iterator[BaseEvent]:
+        if self._thought:
+            yield ReasoningMessageEndEvent(message_id=self._thought)
+            yield ReasoningEndEvent(message_id=self._thought)
+            self._thought = ""
+
+    def _change_state(self, agent: str, updates: Mapping[str, Any]) -> BaseEvent:
+        """What an agent has changed of its state, as a JSON Patch."""
+        delta = []
+        if agent not in self._state:
+            self._state[agent] = {}
+            delta.append({"op": "add", "path": f"/{_pointer(agent)}", "value": {}})
+        for name, value in updates.items():
+            self._state[agent][name] = value
+            delta.append({"op": "add", "path": f"/{_pointer(agent)}/{_pointer(name)}", "value": value})
+        return StateDeltaEvent.model_validate({"delta": delta})
+
+    def _count(self, event: Mapping[str, Any]) -> None:
+        usage = self._usage.setdefault(event["model"], {"input": 0, "output": 0, "cached": 0})
+        for kind in usage:
+            usage[kind] += event["tokens"].get(kind, 0)
+
+    # ------------------------------------------------------------ the end
+
+    def _end(self, event: Mapping[str, Any]) -> Iterator[BaseEvent]:
+        result = event.get("result")
+        if event["ok"] and isinstance(result, str) and result != "undefined":
+            yield from self._texts.complete("return", (f"{event['name']}#",), result)
+        if event["ok"]:
+            yield from self._finish(RunFinishedSuccessOutcome(), result)
+        elif event.get("aborted"):
+            yield from self._finish(RunFinishedCancelledOutcome())
+        else:
+            yield from self.fail(str(event.get("error") or "the call has failed"))
+
+    def _interrupt(self, requests: Iterable[Mapping[str, Any]]) -> Iterator[BaseEvent]:
+        interrupts = [_interrupt_of(request) for request in requests]
+        yield from self._finish(RunFinishedInterruptOutcome(interrupts=interrupts))
+
+    def _finish(self, outcome: Any, result: Any = None) -> Iterator[BaseEvent]:
+        yield from self._close()
+        yield MessagesSnapshotEvent(messages=[*self._given.messages, *self._calls, *self._new_messages()])
+        usage = [_usage_of(model, tokens) for model, tokens in self._usage.items()]
+        yield RunFinishedEvent(
+            thread_id=self._given.thread_id,
+            run_id=self._given.run_id,
+            result=result,
+            outcome=outcome,
+            usage=usage or None,
+        )
+        self.is_over = True
+
+    def _new_messages(self) -> list[Message]:
+        return [AssistantMessage(id=id, content=text) for id, text in self._texts.finished if text]
+
+    def fail(self, message: str, code: str | None = None) -> Iterator[BaseEvent]:
+        """The end with an error."""
+        yield from self._close()
+        yield RunErrorEvent(message=message, code=code)
+        self.is_over = True
+
+    def _close(self) -> Iterator[BaseEvent]:
+        """End what is open: a stream may not end before it."""
+        yield from self._end_thought()
+        yield from self._texts.end_all()
+        for path in reversed(list(self._steps)):
+            yield StepFinishedEvent(step_name=self._steps.pop(path))
+
+
+def _is_result(event: Mapping[str, Any], path: tuple[str, ...]) -> bool:
+    """Whether a text is the result of the call itself, which people see."""
+    return event["action"] == "return" and event["field"] == "" and len(path) == 2
+
+
+def _interrupt_of(request: Mapping[str, Any]) -> Interrupt:
+    """A question or an approval as what a run waits for."""
+    expires = datetime.now(UTC) + timedelta(seconds=float(request.get("timeout_s") or 0))
+    common = {"id": request["id"], "expires_at": expires.isoformat()}
+    path = request.get("path") or []
+    if request["type"] == "question":
+        options = request.get("options") or []
+        schema = {"type": "string", **({"enum": list(options)} if options else {})}
+        told = {"koi": {name: request[name] for name in ("options", "secret", "form") if name in request}}
+        return Interrupt(
+            **common, reason="input_required", message=request["question"], response_schema=schema, metadata=told
+        )
+    about = {name: request[name] for name in ("agent", "preview", "always", "chain") if name in request}
+    message = "\n".join(filter(None, (request.get("what"), request.get("detail"))))
+    return Interrupt(
+        **common,
+        reason="tool_call",
+        message=message,
+        tool_call_id="/".join(path),
+        response_schema=APPROVAL_SCHEMA,
+        metadata={"koi": about},
+    )
+
+
+def _usage_of(model: str, tokens: Mapping[str, int]) -> TokenUsage:
+    provider, _, name = model.rpartition("/")
+    return TokenUsage(
+        provider=provider or None,
+        model=name,
+        input_tokens=tokens["input"],
+        output_tokens=tokens["output"],
+        cached_input_tokens=tokens["cached"],
+    )
+
+
+def _pointer(name: str) -> str:
+    """A name as a part of a JSON Pointer."""
+    return name.replace("~", "~0").replace("/", "~1")

@@ -1,0 +1,99 @@
+"""Texts that models are writing for people, to messages that are streamed: what was sent is never taken back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ag_ui.core import BaseEvent, TextMessageContentEvent, TextMessageEndEvent, TextMessageStartEvent
+
+# Begins a reference, which is only known when the text is complete.
+REFERENCE = "${"
+
+
+@dataclass(slots=True)
+class StreamedText:
+    """A text that is being written.
+
+    Attributes:
+        place: the path of the handler whose model writes it.
+        sent: what of it was sent.
+    """
+
+    id: str
+    place: tuple[str, ...]
+    action: str
+    sent: str = ""
+    text: str = ""
+
+    @property
+    def sure(self) -> str:
+        """As much of the text as will stand in the complete one."""
+        sure = self.text.partition(REFERENCE)[0]
+        return sure.removesuffix("$")
+
+
+class TextMessages:
+    """The messages of one stream.
+
+    Attributes:
+        finished: those that are complete, as id and text.
+    """
+
+    def __init__(self, run: str) -> None:
+        self._run, self._count = run, 0
+        self._open: dict[tuple[tuple[str, ...], int, str], StreamedText] = {}
+        self.finished: list[tuple[str, str]] = []
+
+    def add(self, event: Mapping[str, Any]) -> Iterator[BaseEvent]:
+        """A piece of a text, or the text so far."""
+        key = (tuple(event["path"]), event["number"], event["field"])
+        known = self._open.get(key)
+        if known is None:
+            known = self._open[key] = StreamedText(self._new_id(), key[0][:-1], event["action"])
+            yield TextMessageStartEvent(message_id=known.id, role="assistant")
+        known.text = event["text"] if event.get("so_far") else known.text + event["text"]
+        yield from self._send(known, known.sure)
+
+    def _new_id(self) -> str:
+        self._count += 1
+        return f"{self._run}-text-{self._count}"
+
+    def _send(self, known: StreamedText, text: str) -> Iterator[BaseEvent]:
+        """Send what of a text was not sent."""
+        if text.startswith(known.sent) and len(text) > len(known.sent):
+            delta, known.sent = text[len(known.sent) :], text
+            yield TextMessageContentEvent(message_id=known.id, delta=delta)
+
+    def complete(self, action: str, path: Sequence[str], text: str) -> Iterator[BaseEvent]:
+        """A text that is complete now: the oldest that was streamed there, or a new one."""
+        key = self._find(action, tuple(path))
+        known = None if key is None else self._open.pop(key)
+        if known is not None and text.startswith(known.sent):
+            yield from self._send(known, text)
+            yield self._end(known)
+            return
+        if known is not None:
+            yield self._end(known)
+        if text:
+            fresh = StreamedText(self._new_id(), (), action)
+            yield TextMessageStartEvent(message_id=fresh.id, role="assistant")
+            yield from self._send(fresh, text)
+            yield self._end(fresh)
+
+    def _find(self, action: str, path: tuple[str, ...]) -> tuple[tuple[str, ...], int, str] | None:
+        fitting = (
+            key for key, text in self._open.items() if text.action == action and path[: len(text.place)] == text.place
+        )
+        return next(fitting, None)
+
+    def _end(self, known: StreamedText) -> BaseEvent:
+        self.finished.append((known.id, known.sent))
+        return TextMessageEndEvent(message_id=known.id)
+
+    def end_all(self) -> Iterator[BaseEvent]:
+        """End what is still open."""
+        for known in self._open.values():
+            yield self._end(known)
+        self._open.clear()
