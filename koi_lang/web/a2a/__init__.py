@@ -1,0 +1,1 @@
+"""Agents with `expose a2a`, for agents of other programs."""

@@ -1,0 +1,169 @@
+"""Messages of other agents to calls in a session, and what comes of them to tasks."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from a2a.helpers import get_data_parts, new_data_part, new_task_from_user_message, new_text_part
+from a2a.server.agent_execution import AgentExecutor, RequestContext
+from a2a.server.events import EventQueue
+from a2a.server.tasks import TaskUpdater
+from a2a.types import Message, Part
+
+from koi_lang.errors import KoiError
+from koi_lang.runtime.agents.agent import Agent
+from koi_lang.service.host import SessionHost
+from koi_lang.service.hosted import HostedSession
+from koi_lang.service.known_state import read_state
+from koi_lang.service.threads import ThreadRow, ThreadTable
+from koi_lang.service.users import User
+from koi_lang.web.a2a.cards import public_handlers
+
+PROTOCOL = "a2a"
+# The member of a message's metadata that names a handler.
+SKILL = "skill"
+USER = "user"
+SILENCE_S = 60.0
+WAITS = "It waits until the person who runs it has allowed something."
+
+
+class SessionExecutor(AgentExecutor):
+    """Carries out the messages for one agent; a context of the protocol is a session of its user."""
+
+    def __init__(self, host: SessionHost, program: str, agent: type[Agent]) -> None:
+        self._host, self._program, self._agent = host, program, agent
+        self._threads = ThreadTable(host.database)
+
+    async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
+        """Carry out a message until its call has ended or asks something."""
+        message = context.message
+        assert message is not None, "the library hands on no request without one"
+        updater = TaskUpdater(event_queue, str(context.task_id), str(context.context_id))
+        if context.current_task is None:
+            await event_queue.enqueue_event(new_task_from_user_message(message))
+        try:
+            await self._carry_out(context, message, updater)
+        except KoiError as error:
+            await updater.failed(_message_of(updater, f"{error.message}. {error.help or ''}".strip()))
+
+    async def _carry_out(self, context: RequestContext, message: Message, updater: TaskUpdater) -> None:
+        session, row = await self._session_of(context)
+        known = await asyncio.to_thread(read_state, session.feed.journal, row.told or None)
+        response = await session.handle(self._command_of(message, session))
+        if not response["success"]:
+            await updater.failed(_message_of(updater, str(response["error"])))
+            return
+        await updater.start_work()
+        reader, told = session.feed.subscribe(known.last), known.last
+        try:
+            async for news in reader.listen(SILENCE_S):
+                if news is None:
+                    continue
+                told = news[0] or told
+                if await self._pass_on(json.loads(news[1]), updater):
+                    return
+            await updater.failed(_message_of(updater, "the session has ended"))
+        finally:
+            reader.close()
+            self._threads.keep(replace(row, told=told))
+
+    async def _session_of(self, context: RequestContext) -> tuple[HostedSession, ThreadRow]:
+        """The session of a context. Raises KoiError."""
+        user: User = context.call_context.state[USER]
+        name = f"{PROTOCOL}/{self._program}/{self._agent.about.name}"
+        row = self._threads.find(name, str(context.context_id), user.name)
+        if row is not None:
+            return self._host.find(row.run, user), row
+        session, _ = await self._host.start(user, self._program, None, f"{self._agent.about.name} (A2A)")
+        row = ThreadRow(name, str(context.context_id), user.name, session.id)
+        self._threads.keep(row)
+        return session, row
+
+    def _command_of(self, message: Message, session: HostedSession) -> Mapping[str, Any]:
+        """The command of a session that a message is: an answer to what it asks, or a call. Raises KoiError."""
+        data = [_with_whole_numbers(each) for each in get_data_parts(message.parts)]
+        text = "\n".join(part.text for part in message.parts if part.HasField("text"))
+        question = next((each for each in session.feed.requests if each["type"] == "question"), None)
+        if question is not None:
+            return {"type": "answer", "request": question["id"], "answer": text or json.dumps(data[0] if data else "")}
+        name = self._handler_of(message, has_data=bool(data))
+        if data:
+            return {"type": "run_playbook", "name": name, "args": data[0] if len(data) == 1 else data}
+        return {"type": "prompt", "message": text, "name": name}
+
+    def _handler_of(self, message: Message, *, has_data: bool) -> str:
+        """The handler that a message is for, or the agent, whose handlers then decide. Raises KoiError."""
+        agent, events = self._agent.about.name, [each.event for each in public_handlers(self._agent)]
+        wanted = dict(message.metadata.items()).get(SKILL)
+        if wanted is not None and wanted not in events:
+            raise KoiError(f"`{agent}` has no skill `{wanted}`", help=f"It has {', '.join(events)}.")
+        if wanted is None and has_data and len(events) == 1:
+            wanted = events[0]
+        if wanted is None and has_data:
+            raise KoiError("data is for one skill", help=f"Name it in the metadata: {', '.join(events)}.")
+        return agent if wanted is None else f"{agent}.{wanted}"
+
+    async def _pass_on(self, message: Mapping[str, Any], updater: TaskUpdater) -> bool:
+        """Tell what a message of the session means; whether the task rests or is over with it."""
+        if message["type"] == "question":
+            options = ", ".join(message.get("options") or [])
+            await updater.requires_input(
+                _message_of(updater, message["question"] + (f" ({options})" if options else ""))
+            )
+            return True
+        if message["type"] == "approval_request":
+            await updater.start_work(_message_of(updater, WAITS))
+        elif message["type"] == "session_failed":
+            await updater.failed(_message_of(updater, str(message["error"])))
+            return True
+        elif message["type"] == "event":
+            return await self._pass_on_event(message["event"], updater)
+        return False
+
+    async def _pass_on_event(self, event: Mapping[str, Any], updater: TaskUpdater) -> bool:
+        if event["type"] == "printed":
+            await updater.start_work(_message_of(updater, event["message"]))
+        if event["type"] != "call_ended":
+            return False
+        if event["ok"]:
+            parts = _parts_of(event.get("result"))
+            if parts:
+                await updater.add_artifact(parts, name="result")
+            await updater.complete()
+        elif event.get("aborted"):
+            await updater.cancel()
+        else:
+            await updater.failed(_message_of(updater, str(event.get("error") or "the call has failed")))
+        return True
+
+    async def cancel(self, context: RequestContext, event_queue: EventQueue) -> None:
+        """End the call of a task."""
+        session, _ = await self._session_of(context)
+        await session.handle({"type": "abort"})
+        await TaskUpdater(event_queue, str(context.task_id), str(context.context_id)).cancel()
+
+
+def _message_of(updater: TaskUpdater, text: str) -> Message:
+    return updater.new_agent_message([new_text_part(text)])
+
+
+def _parts_of(result: Any) -> list[Part]:
+    """What a handler gave, as parts of an artifact."""
+    if result is None or result == "undefined":
+        return []
+    return [new_text_part(result)] if isinstance(result, str) else [new_data_part(result)]
+
+
+def _with_whole_numbers(value: Any) -> Any:
+    """A value in which numbers are whole that are: the protocol has floating point only."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, Mapping):
+        return {name: _with_whole_numbers(each) for name, each in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_with_whole_numbers(each) for each in value]
+    return value
