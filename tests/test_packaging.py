@@ -24,6 +24,8 @@ SAMPLES = CHECKOUT / "tests" / "data" / "projects"
 PLUGIN_OF = {"koi_lang/coverage.py": "coverage", "koi_lang/highlighting/lexer.py": "pygments"}
 PROJECT = tomllib.loads((CHECKOUT / "pyproject.toml").read_text("utf-8"))["project"]
 IMPORTED_AS = {
+    "a2a_sdk": "a2a",
+    "ag_ui_protocol": "ag_ui",
     "ipython": "IPython",
     "markdown_it_py": "markdown_it",
     **dict.fromkeys(

@@ -14,7 +14,7 @@ from koi_lang.http_server.listening import serve_app
 from koi_lang.mcp_server.sessions import Sessions
 
 if TYPE_CHECKING:
-    from starlette.types import ASGIApp
+    from starlette.applications import Starlette
 
 PATH = "/mcp"
 MOST_SESSIONS = 1000
@@ -32,12 +32,12 @@ async def serve_http(server: Server[Sessions], address: Address, ready: Callable
     await serve_app(TokenGuard(app_of(server, address), address.token), address, lambda url: ready(url + PATH))
 
 
-def app_of(server: Server[Sessions], address: Address) -> ASGIApp:
-    """The app at `/mcp`, which checks by which name it is called."""
+def app_of(server: Server[Sessions], address: Address, path: str = PATH) -> Starlette:
+    """The app at a path, which checks by which name it is called; it needs its lifespan."""
     names = ServerNames.of(address)
     security = TransportSecuritySettings(
         enable_dns_rebinding_protection=True, allowed_hosts=list(names.hosts), allowed_origins=list(names.origins)
     )
     return server.streamable_http_app(
-        streamable_http_path=PATH, transport_security=security, max_sessions=MOST_SESSIONS
+        streamable_http_path=path, transport_security=security, max_sessions=MOST_SESSIONS
     )

@@ -22,6 +22,7 @@ from koi_lang.web.dev_routes import DEV_ROUTES
 from koi_lang.web.gate import Gate
 from koi_lang.web.jobs import list_jobs, take_message
 from koi_lang.web.live import follow_run
+from koi_lang.web.mounts import Mounts
 from koi_lang.web.operations import routes_of
 from koi_lang.web.pages import PageFiles
 from koi_lang.web.reports import describe_api, list_costs, list_models, reload_programs, show_audit
@@ -87,7 +88,9 @@ ROUTES = (
 
 def make_app(host: SessionHost, jobs: JobService, address: Address, users: Users) -> ASGIApp:
     """The app of a service."""
-    app = Starlette(routes=[*ROUTES, *DEV_ROUTES, *PageFiles().routes], exception_handlers=ERROR_HANDLERS)
+    mounts = Mounts(host, address)
+    routes = [*ROUTES, *DEV_ROUTES, *mounts.routes, *PageFiles().routes]
+    app = Starlette(routes=routes, exception_handlers=ERROR_HANDLERS, lifespan=mounts.lifespan)
     app.state.host, app.state.jobs, app.state.users = host, jobs, users
     app.state.library = RunLibrary(host.folder, host)
     return Gate(app, ServerNames.of(address), users)

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 COOKIE = "koi_token"
 # What everybody may ask for: the pages hold nothing of anybody.
 OPEN = ("/api/health", "/api/login")
-PROTECTED = "/api/"
+# What only users may ask for: the API, and what is served by other protocols.
+PROTECTED = ("/api/", "/mcp", "/agui", "/a2a", "/.well-known/")
 HELP = "Send `Authorization: Bearer TOKEN` with the token that was shown when the service was started."
 ORIGIN_HELP = "Start the service with `--name HOST` for each further name of it."
 
