@@ -31,10 +31,11 @@ FILE = click.Path(path_type=Path)
 
 @click.command()
 @click.argument("url")
-@click.argument("handler", metavar="AGENT.HANDLER")
+@click.argument("handler", metavar="[AGENT.HANDLER]", required=False)
 @click.argument("payload", metavar="[JSON]", required=False)
 @click.option("--arg", "pairs", multiple=True, metavar="NAME=VALUE", help="Set a field of the payload.")
 @click.option("--program", metavar="NAME", help="The program, where the service has several.")
+@click.option("--run", "id", metavar="ID", help="Go on watching a run that was left, and give its result.")
 @click.option("--token-file", type=FILE, shell_complete=complete_file, help="A file with the token.")
 @click.option("--json", "as_json", is_flag=True, help="Write only the result to stdout, as JSON on one line.")
 @click.option("--plain", is_flag=True, help="Show progress as finished lines only; KOI_PLAIN=1 does, too.")
@@ -44,10 +45,11 @@ FILE = click.Path(path_type=Path)
 @click.option("--debug", is_flag=True, help="Show Python tracebacks.")
 def command(
     url: str,
-    handler: str,
+    handler: str | None,
     payload: str | None,
     pairs: tuple[str, ...],
     program: str | None,
+    id: str | None,
     token_file: Path | None,
     as_json: bool,
     plain: bool,
@@ -64,12 +66,12 @@ def command(
 
     def work() -> None:
         token = token_for(token_file)
-        given = {"handler": handler, "payload": _payload(payload, pairs), "program": program}
+        given = _fields_of_start(handler, payload, pairs, id) | {"program": program}
         warning = warning_of(url, token)
         if warning is not None:
             click.echo(clean(f"warning: {warning}"), err=True)
         view = terminal_call.CallView(as_json=as_json, plain=plain, verbose=verbose, quiet=quiet)
-        result = asyncio.run(_call(url, token, given, view))
+        result = asyncio.run(_call(url, token, id, given, view))
         text = terminal_call.result_text(result, as_json=as_json)
         if text is not None:
             click.echo(text if as_json else clean(text))
@@ -77,10 +79,22 @@ def command(
     leave(exit_code_of(work, debug=debug))
 
 
-async def _call(url: str, token: str | None, given: dict[str, Any], view: terminal_call.CallView) -> Any:
+async def _call(
+    url: str, token: str | None, id: str | None, given: dict[str, Any], view: terminal_call.CallView
+) -> Any:
     async with client.AsyncClient(url, token) as service:
-        run = await service.start(**given)
+        run = await service.start(**given) if id is None else service.run(id, call=None)
         return await terminal_call.TerminalCall(run, view, url).carry_out()
+
+
+def _fields_of_start(
+    handler: str | None, payload: str | None, pairs: tuple[str, ...], id: str | None
+) -> dict[str, Any]:
+    """What a run is begun with; empty where one is gone on with. Raises UsageError."""
+    if (handler is None) == (id is None):
+        told = "there is nothing to ask for" if id is None else "both a handler and a run are given"
+        raise UsageError(told, help="Write `koi ask URL Agent.handler`, or `koi ask URL --run ID`.")
+    return {} if handler is None else {"handler": handler, "payload": _payload(payload, pairs)}
 
 
 def _payload(text: str | None, pairs: tuple[str, ...]) -> Any:

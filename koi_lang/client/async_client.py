@@ -121,11 +121,11 @@ class AsyncClient:
         """
         return await (await self.start(handler, payload, program=program)).result(ask=ask, approve=approve)
 
-    def run(self, id: str, *, call: str = "") -> AsyncRemoteRun:
+    def run(self, id: str, *, call: str | None = "") -> AsyncRemoteRun:
         """A run by its id, which is not looked up.
 
         Args:
-            call: the call whose end is waited for; empty for none.
+            call: the call whose end is waited for; empty for none, None for the one that the run was begun with.
         """
         return AsyncRemoteRun(self, id, "", call)
 
@@ -241,10 +241,10 @@ class AsyncRemoteRun:
     Attributes:
         id: as `koi runs` tells it where the service runs.
         program: its name; empty where it is not known.
-        call: the call that it was begun with; empty for none.
+        call: the call whose end is waited for; empty for none, None for the one that it was begun with.
     """
 
-    def __init__(self, client: AsyncClient, id: str, program: str, call: str) -> None:
+    def __init__(self, client: AsyncClient, id: str, program: str, call: str | None) -> None:
         self._client, self.id, self.program, self.call = client, id, program, call
         self._follower: RunFollower | None = None
 

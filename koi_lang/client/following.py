@@ -22,7 +22,16 @@ from koi_lang.client.exchange import (
     run_path,
     unreachable,
 )
-from koi_lang.events import AnswerDiscarded, CallEnded, Event, ModelAnswered, OutputDelta, RunEnded, unless_omitted
+from koi_lang.events import (
+    AnswerDiscarded,
+    CallEnded,
+    CallStarted,
+    Event,
+    ModelAnswered,
+    OutputDelta,
+    RunEnded,
+    unless_omitted,
+)
 
 # The service says something every 20 s, if only that it is there.
 LONGEST_SILENCE_S = 50.0
@@ -67,7 +76,8 @@ class RunFollower:
 
     Args:
         since: the number of an entry of the journal that is known, as all before it.
-        call: with whose end there is nothing more to follow; empty to go on as long as the run does.
+        call: with whose end there is nothing more to follow; empty to go on as long as the run does, None for the call
+            that the run was begun with.
 
     Attributes:
         is_over: whether there is nothing more to follow.
@@ -77,7 +87,7 @@ class RunFollower:
         ended: what was told of the end of the call.
     """
 
-    def __init__(self, service: Service, run: str, since: int = 0, call: str = "") -> None:
+    def __init__(self, service: Service, run: str, since: int = 0, call: str | None = "") -> None:
         self.run, self.call = run, call
         self.is_over = self.has_contact = self.must_wake = False
         self.ended: CallEnded | None = None
@@ -157,7 +167,7 @@ class RunFollower:
             case "rpc_ready":
                 is_new, self._is_greeted = not self._is_greeted, True
                 self._state = str(state)
-                self.must_wake = bool(self.call) and self._state == ASLEEP
+                self.must_wake = self.call != "" and self._state == ASLEEP
             case "state":
                 is_new, self._state = self._state != state, str(state)
             case "question" | "approval_request":
@@ -203,7 +213,9 @@ class RunFollower:
 
     def _note_end(self, message: RunMessage) -> None:
         data = message.event.data if message.event is not None else None
-        if isinstance(data, CallEnded) and self.call and data.call == self.call:
+        if isinstance(data, CallStarted) and self.call is None:
+            self.call = data.call
+        elif isinstance(data, CallEnded) and self.call and data.call == self.call:
             self.ended, self.is_over = data, True
         elif message.type == FAILED:
             self._failure, self.is_over = message.data, True

@@ -48,6 +48,17 @@ def test_output_and_result(service: StandIn, project: Project) -> None:
     assert "Bearer secret" == service.asked[0].headers["authorization"]
 
 
+def test_a_run_that_was_left(service: StandIn, project: Project) -> None:
+    """By its id it is watched again from its beginning, and its result is given."""
+    started = event("call_started", 1, call="call-1", name="Ada.go", args={})
+    service.reply("/api/runs/r1/events", stream(("0.0", READY), ("1", started), ("2", PRINTED), ("9", ENDED)))
+    done = project.koi("ask", service.url, "--run", "r1")
+    nothing = project.koi("ask", service.url)
+
+    assert (0, 'Tides follow\nthe moon.\n{\n  "words": 9\n}\n') == (done.returncode, done.stdout)
+    assert (2, "error: there is nothing to ask for\n") == (nothing.returncode, nothing.stderr.split("  =")[0])
+
+
 def test_a_result_for_programs(service: StandIn, project: Project) -> None:
     """With `--json` standard output is the result as JSON on one line, and nothing else."""
     begin(service, stream(("0.0", READY), ("2", PRINTED), ("9", ENDED)))
@@ -67,6 +78,7 @@ def test_a_result_for_programs(service: StandIn, project: Project) -> None:
         (Reply(200, b"<html>"), (), 1, "is no service of Koi: its answer is no JSON\n"),
         (BEGUN, ("{nothing",), 2, "error: the payload is no JSON\n"),
         (BEGUN, ("[1]", "--arg", "a=1"), 2, "error: `--arg` sets fields, and the payload has none\n"),
+        (BEGUN, ("--run", "r1"), 2, "error: both a handler and a run are given\n"),
         (BEGUN, ("--token-file", "none"), 2, "error: `none` cannot be read: no such file or directory\n"),
         (BEGUN, ("--token-file", "empty"), 2, "error: `empty` holds no token\n"),
     ],
@@ -140,7 +152,7 @@ def test_an_interrupt_asks_what_it_means(
     text = terminal.end()
 
     assert code == terminal.child.exitstatus, text
-    assert ("`Ada.go` was cancelled" if path else "left; the run `r1` goes on at http://127.0.0.1") in text
+    assert ("`Ada.go` was cancelled" if path else "--run r1` goes on with it") in text
     assert (path in [asked.path for asked in service.asked]) is (path is not None)
 
 

@@ -212,7 +212,7 @@ class TerminalCall:
     def _leave(self, watching: asyncio.Task[Any], signal_name: str) -> None:
         self._left = signal_name
         watching.cancel()
-        self._host.log(f"left; the run `{self._run.id}` goes on at {self._url}")
+        self._host.log(f"left; `koi ask {self._url} --run {self._run.id}` goes on with it")
 
 
 def result_text(result: Any, *, as_json: bool) -> str | None:
