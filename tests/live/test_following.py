@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import stat
 
+import pytest
+
 from tests.live.following import (
     at_terminal,
     following,
@@ -148,3 +150,25 @@ def test_without_a_journal_there_is_no_socket(project: Project) -> None:
         assert [] == sockets(project)
         let_go(project)
         assert (0, "") == (run.wait(), run.communicate()[1])
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+def test_secrets_stay_out_of_what_followers_are_told(
+    project: Project, monkeypatch: pytest.MonkeyPatch, is_late: bool
+) -> None:
+    """Of questions that are asked while they follow, and of those that were open before."""
+    monkeypatch.setenv("SERVICE_API_KEY", "sk-0123456789abcdef0123")
+    project.write("a.koi", program(f"{wait_for(project)}; {question('Is it sk-0123456789abcdef0123?')}"))
+    with at_terminal(project, *WORKS) as terminal:
+        path = socket_of(project)
+        if is_late:
+            let_go(project)
+            terminal.expect_exact("Is it sk-")
+        with following(project) as client:
+            if not is_late:
+                client.until("handler_started")
+                let_go(project)
+            told = client.until("question")["question"]
+
+    assert "Is it [redacted]?" == told
+    assert path.stem == (client.ready or {})["run"]
