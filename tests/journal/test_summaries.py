@@ -113,7 +113,7 @@ def test_a_journal_without_totals_is_read_as_a_whole(tmp_path: Path) -> None:
     path.write_bytes(b"".join(lines_of(*events, end)))
     summary = summarise(path)
 
-    assert RunSummary(HEADER, "ok", 500.0, UsageTotals(399, 399 * 13, 399 * 0.5)) == summary
+    assert RunSummary(HEADER, "ok", 500.0, UsageTotals(399, 399 * 13, 399 * 0.5), 400) == summary
 
 
 def test_a_run_that_goes_on_is_known_by_its_lock(tmp_path: Path) -> None:
