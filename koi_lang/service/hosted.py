@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -35,6 +36,8 @@ OF_OTHER_RUNS = ("new_session", "resume_session", "branch", "quit")
 ANSWERING = ("answer", "approve")
 # How long people have to answer; sessions that wait for them sleep.
 ANSWER_S = 30 * 86400.0
+# How long what is cancelled may clean up: a second later nothing of it is left.
+CLEAN_UP_S = 0.5
 # How many times as long as others a session that waits for somebody stays awake.
 WAITING = 4
 # How long a session that wakes has to ask again what it has asked before.
@@ -231,7 +234,8 @@ class HostedSession:
     async def _live(self, ready: asyncio.Future[None], opening: Opening) -> None:
         payer = self._limits.accounts.of_session(self.id, self.owner)
         factory = self.program.factory(self.note, self.id, self.files, self.feed.follow, payer, self._header())
-        dispatcher = Dispatcher(factory.served_config(), self._tell, answer_s=ANSWER_S)
+        served = replace(factory.served_config(), clean_up_s=CLEAN_UP_S)
+        dispatcher = Dispatcher(served, self._tell, answer_s=ANSWER_S)
         async with dispatcher.session.open(opening(factory)) as session:
             self._dispatcher = dispatcher
             ready.set_result(None)

@@ -13,6 +13,7 @@ from koi_lang.errors import JournalError
 from koi_lang.events import Detail
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.budget.limits import Budget
+from koi_lang.runtime.concurrency.cancellation import GRACE_S
 from koi_lang.runtime.events import Consumer
 from koi_lang.runtime.host import Host
 from koi_lang.runtime.run import Run
@@ -77,6 +78,7 @@ class SessionConfig:
         open_run: makes a run that tells some consumers what happens.
         explain: an error as a person gets it.
         limit: the time that a call may take.
+        clean_up_s: how long a call that is ended from outside may clean up.
         detail: how much of an event is told.
         reopen: finds what opens a run that goes on with a recorded session, in its journal, or from an entry of it, in
             a journal of its own. Raises KoiError.
@@ -90,6 +92,7 @@ class SessionConfig:
     limit: Budget
     detail: Detail = "verbose"
     reopen: Reopen = no_recordings
+    clean_up_s: float = GRACE_S
 
     @property
     def name(self) -> str:

@@ -54,11 +54,11 @@ class HeldCall:
         run.events.emit(CallStarted(self.id, self.name, **given), path=self.path)
         run.recorder.slots.pass_over(BEGIN, self.path)
 
-    def cancel(self) -> None:
+    def cancel(self, grace_s: float = GRACE_S) -> None:
         """Have it end at once; what cleans up for ever, or computes, is ended after some seconds."""
         self.is_cancelled = True
         self.task.cancel()
-        self.scope.cancel(GRACE_S)
+        self.scope.cancel(grace_s)
 
     def interrupt(self, delay_s: float) -> None:
         """Have it end, or give it some seconds, although its code computes and nothing else happens meanwhile.

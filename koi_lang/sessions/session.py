@@ -152,6 +152,8 @@ class Session:
         held = self._held
         if held is not None and held.opened is not None:
             held.opened.stop_recording()
+            for call in tuple(held.calls):
+                call.cancel(self.served.clean_up_s)
             held.interrupt()
             await held.wait_for_end()
 
@@ -214,7 +216,7 @@ class Session:
         if call is None:
             return []
         taken = self.run.steering.take_back()
-        call.cancel()
+        call.cancel(self.served.clean_up_s)
         await asyncio.wait([call.task])
         self.run.steering.go_on()
         return taken

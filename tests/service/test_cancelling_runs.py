@@ -21,6 +21,10 @@ role Worker { can execute }
 agent Main : Worker {
   MODEL
   on think(args: Json) { playbook """Think.""" }
+  on stay(args: Json) {
+    try { console.log("tick"); await new Promise(() => {}) }
+    finally { await new Promise((done) => setTimeout(done, 60000)) }
+  }
   on tick(args: Json) {
     setInterval(() => console.log("tick"), 20)
     await Promise.all([new Promise(() => {}), new Promise((done) => setTimeout(done, 90000))])
@@ -119,5 +123,21 @@ def test_no_timer_is_left(tmp_path: Path) -> None:
         size = session.feed.journal.stat().st_size
         await asyncio.sleep(MOST_S - took)
         assert (size, set()) == (session.feed.journal.stat().st_size, asyncio.all_tasks() - before)
+
+    play(tmp_path, scenario, "main.koi")
+
+
+def test_who_cleans_up_for_ever_is_ended(tmp_path: Path) -> None:
+    """Cancelling, and the end of the service, do not wait for code that wants a minute for it."""
+    (tmp_path / "main.koi").write_text(PROGRAM.replace("MODEL", ""))
+
+    async def scenario(host: SessionHost) -> None:
+        session = await begin(host, "Main.stay")
+        await until_told(session, lambda message: b'"tick' in message)
+        assert await cancel(session) < MOST_S
+        await data(session, "run_playbook", name="Main.stay", args={})
+        started = time.monotonic()
+        await session.sleep()
+        assert time.monotonic() - started < MOST_S
 
     play(tmp_path, scenario, "main.koi")
