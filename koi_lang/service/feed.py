@@ -202,6 +202,7 @@ class Subscription:
                 if of_entry is None or of_entry > self._last:
                     self._last = of_entry or self._last
                     yield of_entry, message
+                    await asyncio.sleep(0)
             self._news.clear()
             if not self._waiting and not self._is_closed and not await self._wait_for_news(silence_s):
                 yield None
@@ -221,3 +222,5 @@ class Subscription:
                 if self._is_closed:
                     return
                 yield told
+                # A reader that is gone is noticed by the loop, and others have their turn.
+                await asyncio.sleep(0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import httpx2
 import pytest
 
 from tests.service.serving_process import ServiceProcess
@@ -45,3 +46,17 @@ def test_a_browser_logs_in_once(service: ServiceProcess) -> None:
     assert "SameSite=strict" in cookie
     shown = replace(service, token="").request("GET", "api/status", Cookie=cookie.partition(";")[0])
     assert "admin" == shown.json()["user"]
+
+
+@pytest.mark.parametrize("path", ["api/runs", "api/command", "api/login"])
+def test_a_form_of_another_page_does_nothing(service: ServiceProcess, path: str) -> None:
+    """What a page can send without being asked, a form with the cookie of its reader, is refused twice over."""
+    cookie = service.request("POST", "api/login", {"token": service.token}).headers["set-cookie"].partition(";")[0]
+    known = len(service.get("api/runs")["runs"])
+    for headers in ({"Origin": "http://evil.example"}, {}):
+        for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"):
+            sent = {"Cookie": cookie, "Content-Type": kind, **headers}
+            answer = httpx2.post(f"{service.url}/{path}", content=b'{"handler": "Editor.start"}', headers=sent)
+            assert answer.status_code in (403, 415), (sent, answer.text)
+
+    assert known == len(service.get("api/runs")["runs"])

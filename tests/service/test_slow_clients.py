@@ -59,7 +59,7 @@ UPGRADE = (
 )
 
 
-@pytest.mark.parametrize(("path", "headers"), [("events", ()), ("ws", UPGRADE)], ids=["events", "socket"])
+@pytest.mark.parametrize(("path", "headers"), [pytest.param("events", (), marks=pytest.mark.thorough), ("ws", UPGRADE)])
 def test_who_does_not_read_is_cut_off(
     start_service: Callable[..., ServiceProcess], path: str, headers: tuple[str, ...]
 ) -> None:
