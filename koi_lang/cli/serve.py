@@ -237,7 +237,7 @@ def _address(reach: Reach) -> Address | None:
         raise UsageError("without a token only this machine may be served", help="Leave out --no-token.")
     given = None if reach.no_token else _given_token(reach)
     token = None if reach.no_token else given or secrets.token_urlsafe(32)
-    return Address(host, int(found["port"]), token, tuple(reach.names), is_new=not given)
+    return Address(host, int(found["port"]), token, tuple(reach.names), is_new=token is not None and not given)
 
 
 def _given_token(reach: Reach) -> str | None:

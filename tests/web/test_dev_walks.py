@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pexpect
 import pytest
 
 from koi_lang.runtime.journal.reader import read
@@ -162,3 +164,24 @@ def test_a_program_is_looked_at_and_run(page: Page, served: ServiceProcess, tmp_
     entries = read(path_of(served.folder, page.url.rpartition("/")[2])).entries
     assert {"topic": "black tea", "loud": True} == next(entry.data["args"] for entry in entries if "args" in entry.data)
     assert "counter::count" in saved.read_text("utf-8")
+
+
+@pytest.mark.thorough
+def test_a_run_of_another_process_is_answered(page: Page, served: ServiceProcess) -> None:
+    """A run that waits at a terminal can be answered on the page, and goes on there."""
+    words = ["-m", "koi_lang", "run", "--answers", "answers.json", "main.koi"]
+    environment = Project(served.folder).environment
+    terminal = pexpect.spawn(sys.executable, words, cwd=served.folder, env=environment, timeout=60, encoding="utf-8")
+    terminal.expect("Publish")
+    newest = served.get("api/dev/runs?limit=1")["runs"][0]
+    page.goto(f"{served.url}/dev#/run/{newest['id']}")
+    page.locator(".request").get_by_role("button", name="no").click()
+    page.wait_for_selector(".step:has-text('run ended')")
+    terminal.expect(pexpect.EOF)
+    terminal.close()
+
+    assert (False, 0) == (newest["hosted"], terminal.exitstatus)
+    results = [
+        entry.data["result"] for entry in read(path_of(served.folder, newest["id"])).entries if "result" in entry.data
+    ]
+    assert "no" == results[-1]["published"]
