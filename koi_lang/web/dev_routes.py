@@ -99,9 +99,8 @@ async def show_recorded(request: Request) -> Response:
 
 async def list_entries(request: Request) -> Response:
     """Entries of a run behind one."""
-    return await _tell(
-        lambda: read_page(_journal_of(request), _number(request, "since", 0), _number(request, "limit", MOST)).as_data()
-    )
+    path, since, limit = _journal_of(request), _number(request, "since", 0), _number(request, "limit", MOST)
+    return await _tell(lambda: read_page(path, since, limit).as_data())
 
 
 async def show_tree(request: Request) -> Response:

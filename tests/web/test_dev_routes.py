@@ -17,9 +17,12 @@ from koi_lang.web.entry_pages import read_page
 from koi_lang.web.run_library import RunLibrary
 from tests.projects import Project
 from tests.service.serving_process import ServiceProcess
+from tests.service.user_tokens import SETTINGS, as_user
 from tests.web.conftest import ANSWERS, DESK
 
 DEV = "api/dev/runs"
+# What is told to admins only.
+ADMINS = ("/source", "/page.html")
 START: dict[str, Any] = {"handler": "Editor.start", "payload": {"topic": "green tea"}}
 
 
@@ -29,6 +32,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceProcess]
     project = Project(tmp_path_factory.mktemp("served"))
     project.write("main.koi", DESK)
     project.write("answers.json", json.dumps(ANSWERS))
+    project.write("koi.toml", SETTINGS)
     done = project.koi("run", "--answers", "answers.json", "main.koi", stdin="yes\n")
     assert done.returncode == 0, done.stderr
     service = ServiceProcess(project.folder, ("main.koi", "--answers", "answers.json"))
@@ -163,3 +167,22 @@ def test_runs_of_the_folder_are_for_admins(desk: Path) -> None:
     assert desk == library.find(desk.stem, User("Ada", is_admin=True))
     with pytest.raises(ServiceError, match="there is no run"):
         library.find(desk.stem, User("Ada"))
+
+
+def test_users_see_their_own_sessions_and_no_source(served: ServiceProcess) -> None:
+    """Others' runs and those of the folder are not there for somebody who is no admin, nor is the program's source."""
+    ada, bob, recorded = as_user(served, "ada"), as_user(served, "bob"), recorded_in(served)
+    run = ada.begin(**START)
+    ada.wait_for_state(run, "waiting")
+    whats = ("", "/entries", "/tree", "/source", "/page.html", "/branch-preview?at=2", f"/diff?with={run}")
+
+    assert [run] == [each["id"] for each in ada.get(DEV)["runs"]]
+    assert [] == bob.get(DEV)["runs"]
+    assert run in [each["id"] for each in as_user(served, "root").get(DEV)["runs"]]
+    assert {404} == {bob.request("GET", f"{DEV}/{run}{what}").status_code for what in whats if what not in ADMINS}
+    assert {404} == {ada.request("GET", f"{DEV}/{recorded}{what}").status_code for what in whats if what not in ADMINS}
+    assert {403} == {ada.request("GET", f"{DEV}/{run}{what}").status_code for what in ADMINS}
+    assert 404 == ada.request("GET", f"{DEV}/{run}/diff?with={recorded}").status_code
+    assert 200 == ada.request("GET", f"{DEV}/{run}/entries").status_code
+    assert 403 == ada.request("GET", "api/dev/program/main/source").status_code
+    assert 404 == bob.request("POST", f"{DEV}/{run}/branch", {"at": 2}).status_code
