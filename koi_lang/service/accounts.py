@@ -147,7 +147,9 @@ class SessionAccount(WatchedAccount):
     def keep_free(self, reservation: Reservation) -> None:
         """Write a request down before it leaves. Raises KoiError where that is not possible, so that it does not."""
         most = Taken(reservation.tokens, reservation.usd)
-        self.numbers[reservation] = self.table.reserve(self.days.today(), self.owner, self.run, most)
+        self.numbers[reservation] = self.table.reserve(
+            self.days.today(), self.owner, self.run, most, reservation.tokens - reservation.answer_tokens
+        )
         BudgetAccount.keep_free(self, reservation)
 
     def settle(self, reservation: Reservation, tokens: int, usd: float) -> None:
@@ -169,11 +171,15 @@ class SessionAccount(WatchedAccount):
             self.note(error.message)
             return
         if was_left:
-            taken = self.table.of_run(self.run)
-            self.tokens, self.usd = taken.tokens, taken.usd
-            for payer in self.payers():
-                if isinstance(payer, DayAccount):
-                    payer.refresh()
+            self.refresh()
+
+    def refresh(self) -> None:
+        """Read what was taken, here and further out."""
+        taken = self.table.of_run(self.run)
+        self.tokens, self.usd = taken.tokens, taken.usd
+        for payer in self.payers():
+            if isinstance(payer, DayAccount):
+                payer.refresh()
 
 
 class Accounts:
@@ -232,8 +238,8 @@ class Accounts:
         return account
 
     def _session_account(self, run: str, owner: str) -> SessionAccount:
-        taken = self._table.of_run(run)
-        return SessionAccount(
+        had_left, taken = self._table.go_on(run), self._table.of_run(run)
+        account = SessionAccount(
             Budget(self._limits.tokens_per_session, self._limits.usd_per_session),
             SESSION,
             time.monotonic,
@@ -248,6 +254,9 @@ class Accounts:
             table=self._table,
             note=self._note,
         )
+        if had_left:
+            account.refresh()
+        return account
 
 
 def user_budget(limits: ServiceLimits, user: UserSettings | None) -> Budget:

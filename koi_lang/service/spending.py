@@ -1,7 +1,8 @@
 """What was taken of models, by day, user and run, and what is reserved: kept so that a killed process forgets nothing.
 
 A request is written down before it leaves, with the most that it can take, and again with what it has taken when it is
-answered. What a process that was killed has left open counts in full until its run goes on and knows more.
+answered. What a process that was killed has left open counts in full until its run goes on; then what it has read
+counts alone, as the run itself counts it, so that it has room to ask again.
 """
 
 from __future__ import annotations
@@ -45,8 +46,10 @@ class SpendingTable:
         )
         execute(
             "create table if not exists reservations (id integer primary key, day text not null, owner text not null,"
-            " run text not null, tokens integer not null, usd real not null, is_left integer not null)"
+            " run text not null, tokens integer not null, usd real not null, read integer not null,"
+            " is_left integer not null)"
         )
+        execute("create index if not exists spending_by_run on spending (run)")
         execute("update reservations set is_left = 1")
 
     def close(self) -> None:
@@ -73,13 +76,23 @@ class SpendingTable:
 
     # ------------------------------------------------------------ requests
 
-    def reserve(self, day: str, owner: str, run: str, most: Taken) -> int:
-        """Write down a request that is to leave; gives its number."""
+    def reserve(self, day: str, owner: str, run: str, most: Taken, read: int) -> int:
+        """Write down a request that is to leave, and the tokens that it reads; gives its number."""
         rows = self._execute(
-            "insert into reservations (day, owner, run, tokens, usd, is_left) values (?, ?, ?, ?, ?, 0) returning id",
-            (day, owner, run, most.tokens, most.usd),
+            "insert into reservations (day, owner, run, tokens, usd, read, is_left) values (?, ?, ?, ?, ?, ?, 0)"
+            " returning id",
+            (day, owner, run, most.tokens, most.usd, read),
         )
         return int(rows[0][0])
+
+    def go_on(self, run: str) -> bool:
+        """Note that a run goes on, and will ask again what it had left open; says whether there was such a thing."""
+        rows = self._execute(
+            "update reservations set usd = usd * read / tokens, tokens = read"
+            " where is_left and run = ? and tokens > read returning id",
+            (run,),
+        )
+        return bool(rows)
 
     def settle(self, number: int, day: str, owner: str, run: str, taken: Taken) -> None:
         """Write down what a request has taken, in place of the most that it could."""
