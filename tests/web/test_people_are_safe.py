@@ -127,6 +127,12 @@ def test_what_is_asked_does_nothing(browser: Browser, echo: ServiceProcess, tmp_
         visitor.page.locator(".choices button").first.click()
         visitor.page.locator(".request .exact").wait_for()
         visitor.keep("injections-asked")
+        allow = visitor.page.get_by_role("button", name="Allow once")
+        visitor.page.wait_for_timeout(500)
+        assert "true" == allow.get_attribute("aria-disabled"), "the end of the command is not on the screen"
+        visitor.page.locator(".request-body").focus()
+        visitor.page.keyboard.press("End")
+        allow.and_(visitor.page.locator("[aria-disabled=false]")).wait_for()
 
         require_harmless(visitor)
 

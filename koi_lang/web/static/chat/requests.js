@@ -35,8 +35,8 @@ function usePress() {
     const timer = setTimeout(() => setReady(true), SETTLE_MS);
     return () => clearTimeout(timer);
   }, []);
-  const press = (send) => async () => {
-    if (!isReady || isSent) return;
+  const press = (send, isAllowed = true) => async () => {
+    if (!isReady || isSent || !isAllowed) return;
     setSent(true);
     try {
       await send();
@@ -72,10 +72,12 @@ function Approval({ request }) {
   const [isRefusing, setRefusing] = useState(false);
   const [reason, setReason] = useState("");
   const deed = partsOf(request.what);
+  const [isRead, body, onScroll] = useRead();
+  const isShut = isHeld || !isRead;
   const chain = (request.chain || []).map((name) => spoken(name.split(".")[0]));
   return html`
     <div class="request-head"><${Icon} name="hand" /><h2>${request.agent ? spoken(request.agent) : "The program"} wants to ${deed.before}</h2></div>
-    <div class="request-body" tabindex="0" role="region" aria-label="What is asked for">
+    <div class="request-body" tabindex="0" role="region" aria-label="What is asked for" ref=${body} onScroll=${onScroll}>
       ${deed.exact && html`<pre class="exact">${deed.exact}</pre>`}
       ${deed.behind && html`<p>${deed.behind}</p>`}
       ${request.detail && html`<p class="detail">${request.detail}</p>`}
@@ -90,11 +92,24 @@ function Approval({ request }) {
           <button type="button" class="button plain" onClick=${() => setRefusing(false)}>Back</button>
         </form>`
       : html`<div class="choices">
-          <button type="button" class="button main" aria-disabled=${isHeld} onClick=${press(() => approve(request, "yes"))}>Allow once</button>
-          ${request.always && html`<button type="button" class="button" aria-disabled=${isHeld} onClick=${press(() => approve(request, "always"))}>Always allow ${request.always === `\`${deed.exact}\`` ? "exactly this" : html`<${Words} text=${request.always} />`}</button>`}
+          <button type="button" class="button main" aria-disabled=${isShut} onClick=${press(() => approve(request, "yes"), isRead)}>Allow once</button>
+          ${request.always && html`<button type="button" class="button" aria-disabled=${isShut} onClick=${press(() => approve(request, "always"), isRead)}>Always allow ${request.always === `\`${deed.exact}\`` ? "exactly this" : html`<${Words} text=${request.always} />`}</button>`}
           <button type="button" class="button" aria-disabled=${isHeld} onClick=${() => setRefusing(true)}>Do not allow</button>
-        </div>`}
+        </div>
+        ${!isRead && html`<p class="small unread">There is more above: read to the end to allow it.</p>`}`}
     <${Left} request=${request} />`;
+}
+
+/** Whether somebody has come to the end of what is asked for: nothing is allowed that was not on the screen. */
+function useRead() {
+  const body = useRef(null);
+  const [isRead, setRead] = useState(false);
+  const look = () => {
+    const { scrollHeight, scrollTop, clientHeight } = body.current;
+    if (scrollHeight - scrollTop - clientHeight < 8) setRead(true);
+  };
+  useEffect(look, []);
+  return [isRead, body, look];
 }
 
 /** What is to be done: words before and behind, and what stands between backticks in full, as it would be carried out. */
