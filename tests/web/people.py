@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from koi_lang.service.users import hash_of
 from tests.service.serving_process import TOKEN, ServiceProcess
 from tests.wheel import CHECKOUT
 
@@ -19,6 +20,8 @@ AXE = CHECKOUT / "tests" / "data" / "axe" / "axe.min.js"
 LIMIT_MS = 30_000.0
 # What must be mended before anybody is let in.
 GRAVE = ("serious", "critical")
+# What two people show.
+TOKENS = {"ada": "koi_ada-0123456789", "bob": "koi_bob-0123456789"}
 DESK, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 780}
 PROGRAM = """
 import "std/code"
@@ -101,6 +104,8 @@ def write_desk(folder: Path, answers: dict[str, list[Any]] = ANSWERS) -> Service
     """A service of the desk in a folder, not started yet."""
     (folder / "desk.koi").write_text(PROGRAM)
     (folder / "desk.answers.json").write_text(json.dumps(answers))
+    users = [f'{name} = "{hash_of(token)}"' for name, token in TOKENS.items()]
+    (folder / "koi.toml").write_text("\n".join(["[serve.users]", *users, ""]))
     return ServiceProcess(folder, ("desk.koi", "--answers", "desk.answers.json"))
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from tests.service.serving_process import ServiceProcess
 from tests.web.conftest import open_browser
-from tests.web.people import DESK, PHONE, Visitor, visit, write_desk
+from tests.web.people import DESK, PHONE, TOKENS, Visitor, visit, write_desk
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -277,3 +277,26 @@ def test_a_wrong_key_is_told(place: Place) -> None:
         assert place.service.token not in page.url
         assert "" == page.evaluate("document.cookie")
         assert place.service.token not in page.evaluate("JSON.stringify([{ ...localStorage }, { ...sessionStorage }])")
+
+
+@pytest.mark.thorough
+def test_nobody_sees_what_others_say(place: Place) -> None:
+    """Of two people each has their own conversations; the address of one of the other leads nowhere."""
+    with place.visitor() as ada, place.visitor() as bob:
+        ada.enter(TOKENS["ada"])
+        ada.begin("Writer", "a question")
+        ada.sees("Which tone?")
+        bob.enter(TOKENS["bob"])
+        bob.page.get_by_text("No conversations yet").wait_for()
+        bob.page.evaluate(f"location.hash = '#/run/{ada.run}'")
+        bob.page.get_by_text("This conversation is not there any more.").wait_for()
+        bob.keep("not-mine")
+
+        assert 0 == bob.page.locator(".request, .item").count()
+        bob.page.get_by_role("button", name="New conversation").click()
+        bob.begin("Writer", "thanks")
+        bob.sees("As you like.")
+        ada.press("plain")
+        ada.sees("It is plain.")
+        assert ["a question"] == ada.page.locator(".history .title").all_inner_texts()
+        assert ["thanks"] == bob.page.locator(".history .title").all_inner_texts()

@@ -41,8 +41,10 @@ export async function loadRuns(more = false) {
   if (user.value?.user) query.set("user", user.value.user);
   if (more && nextRuns.value) query.set("before", nextRuns.value);
   const found = await get(`api/runs?${query}`);
+  // An admin sees those of everybody; here are one's own.
+  const own = found.runs.filter((run) => !user.value?.user || run.owner === user.value.user);
   batch(() => {
-    runs.value = more ? [...runs.value, ...found.runs] : found.runs;
+    runs.value = more ? [...runs.value, ...own] : own;
     nextRuns.value = found.next || null;
   });
 }
