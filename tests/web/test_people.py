@@ -6,6 +6,7 @@ the thorough one.
 
 from __future__ import annotations
 
+from base64 import b64decode
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,10 @@ from tests.web.people import DESK, PHONE, TOKENS, Visitor, visit, write_desk
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
+
+
+# A picture of one point.
+DOT = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,8 +197,42 @@ def tab_to(visitor: Visitor, text: str, key: str = "Tab", most: int = 40) -> Non
     raise AssertionError(f"`{text}` is not reached with {key}")
 
 
+def hand_over(visitor: Visitor) -> None:
+    """Files are put in with the first message, pictures are shown; what the agent makes is taken out and removed."""
+    page = visitor.page
+    visitor.enter()
+    visitor.begin("Writer")
+    page.set_input_files(
+        "input[type=file] >> nth=0",
+        [
+            {"name": "a b.csv", "mimeType": "text/csv", "buffer": b"x,y\n1,2\n"},
+            {"name": "dot.png", "mimeType": "image/png", "buffer": b64decode(DOT)},
+            {"name": "mistake.txt", "mimeType": "text/plain", "buffer": b"no"},
+        ],
+    )
+    page.get_by_role("button", name="Take mistake.txt away").click()
+    visitor.keep("files-added")
+    assert [] == visitor.grave_findings()
+    visitor.say("notes")
+    page.locator(".person img").wait_for()
+    visitor.press("Allow once")
+    page.locator(".diff .removed").wait_for()
+    page.get_by_role("button", name="Stop").click()
+    visitor.sees("Stopped.")
+    page.locator(".files summary", has_text="2 files").click()
+    visitor.keep("files")
+    with page.expect_download() as download:
+        page.get_by_role("link", name="notes.txt").click()
+
+    assert "Files: `a b.csv`" in page.locator(".person .bubble").first.inner_text()
+    assert "tea is fine" in download.value.path().read_text()
+    assert b"x,y" in visitor.service.request("GET", f"api/runs/{visitor.run}/files/a%20b.csv").content
+    page.get_by_role("button", name="Remove a b.csv").click()
+    page.locator(".files summary", has_text="1 file").wait_for()
+
+
 QUICK: tuple[Callable[[Visitor], None], ...] = (talk, answer, allow, plan, steer, use_keys)
-SLOW: tuple[Callable[[Visitor], None], ...] = (use_phone,)
+SLOW: tuple[Callable[[Visitor], None], ...] = (use_phone, hand_over)
 
 
 def test_people_use_a_program(place: Place, subtests: pytest.Subtests) -> None:
