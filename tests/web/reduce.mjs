@@ -3,7 +3,7 @@ import { createInterface } from "node:readline";
 import { parser } from "../../koi_lang/web/static/api.js";
 import { Conversation } from "../../koi_lang/web/static/chat/conversation.js";
 import { editsFor, planIn } from "../../koi_lang/web/static/chat/plans.js";
-import { Cast, clause, deed, size, spoken, summary } from "../../koi_lang/web/static/chat/words.js";
+import { Cast, clause, deed, size, spoken, summary, withFiles, withoutFiles } from "../../koi_lang/web/static/chat/words.js";
 
 function reduce({ messages, programs = [] }) {
   const held = new Conversation(new Cast(programs));
@@ -20,6 +20,7 @@ const asked = {
   clauses: ({ texts }) => texts.map(clause),
   deeds: ({ actions }) => actions.map(([intent, fields]) => { const made = deed(intent, fields); return made && [made.one, made.about]; }),
   summary: ({ actions }) => summary(actions.map((intent) => deed(intent))),
+  files: ({ text, names }) => [withFiles(text, names), withoutFiles(withFiles(text, names))],
   sizes: ({ bytes }) => bytes.map(size),
   stream: ({ pieces }) => { const told = []; const take = parser((id, data) => told.push([id, data])); pieces.forEach(take); return told; },
 };

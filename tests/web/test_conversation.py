@@ -184,6 +184,17 @@ def test_no_word_of_the_language_is_shown(ask: Ask) -> None:
     assert ["999 B", "1.5 kB", "4.2 MB"] == ask("sizes", bytes=[999, 1500, 4_200_000])
 
 
+def test_files_go_with_a_message(ask: Ask) -> None:
+    """The agent reads of them in the text, people see them beside it; a text that only looks alike stays one."""
+    told = "Sum it up\n\nFiles: `a b.csv`, `c.md`"
+
+    assert [told, {"text": "Sum it up", "names": ["a b.csv", "c.md"]}] == ask(
+        "files", text="Sum it up", names=["a b.csv", "c.md"]
+    )
+    assert ["Files: `a`", {"text": "", "names": ["a"]}] == ask("files", text="", names=["a"])
+    assert ["Files: all", {"text": "Files: all", "names": []}] == ask("files", text="Files: all", names=[])
+
+
 def test_a_stream_may_be_cut_anywhere(ask: Ask) -> None:
     """Events come out whole, with their ids, whatever the pieces are; comments are nothing."""
     text = 'id: 7\ndata: {"a":\ndata: 1}\n\n: ping\n\r\nid: 7.1\r\ndata: x\r\n\r\ndata: y\n\nid: 8\ndata: unfinished'

@@ -224,7 +224,7 @@ def hand_over(visitor: Visitor) -> None:
     with page.expect_download() as download:
         page.get_by_role("link", name="notes.txt").click()
 
-    assert "Files: `a b.csv`" in page.locator(".person .bubble").first.inner_text()
+    assert ["a b.csv"] == page.locator(".person .pill").all_inner_texts()
     assert "tea is fine" in download.value.path().read_text()
     assert b"x,y" in visitor.service.request("GET", f"api/runs/{visitor.run}/files/a%20b.csv").content
     page.get_by_role("button", name="Remove a b.csv").click()
@@ -248,7 +248,7 @@ def test_people_use_a_program(place: Place, subtests: pytest.Subtests) -> None:
 @pytest.mark.parametrize("walk", SLOW, ids=lambda walk: walk.__name__)
 def test_people_use_it_otherwise(place: Place, walk: Callable[[Visitor], None]) -> None:
     """The same on other screens."""
-    with place.visitor() as visitor:
+    with place.visitor(color_scheme="dark", reduced_motion="reduce") as visitor:
         walk(visitor)
 
         assert ([], []) == (visitor.wrong, visitor.strangers())

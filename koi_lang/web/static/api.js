@@ -70,18 +70,33 @@ function tokenInAddress() {
 const FIRST_PAUSE_MS = 250, LONGEST_PAUSE_MS = 10_000;
 // The service says something every 20 s, if only that it is there.
 const LONGEST_SILENCE_MS = 50_000;
+// Browsers open six connections to a host: a page that nobody looks at gives its own back after a while.
+const UNSEEN_MS = 30_000, LOOK_MS = 5_000;
 
 /**
  * Follow what a run tells, over breaks of the connection: nothing is told twice and nothing is left out.
  * @param {(message: object, id: string) => void} onMessage gets each message once.
  * @param {(state: "open"|"lost"|"ended", error?: ServiceError) => void} [onState] "ended" when it makes no sense to go on.
+ * @param {{since?: number, mayRest?: () => boolean}} [how] whether it may stop listening while nobody looks.
  * @returns {{close: () => void}}
  */
-export function listen(run, onMessage, onState = () => {}, since = 0) {
-  const stream = { closed: false, last: "", since, pause: FIRST_PAUSE_MS, abort: null, wake: null };
+export function listen(run, onMessage, onState = () => {}, { since = 0, mayRest = () => false } = {}) {
+  const stream = { closed: false, last: "", since, pause: FIRST_PAUSE_MS, abort: null, wake: null, unseen: 0, isResting: false };
   const hurry = () => stream.wake && stream.wake();
+  const rest = setInterval(() => {
+    stream.unseen = document.hidden ? stream.unseen + LOOK_MS : 0;
+    if (stream.unseen < UNSEEN_MS || stream.isResting || !mayRest()) return;
+    stream.isResting = true;
+    stream.abort?.abort();
+  }, LOOK_MS);
+  const look = () => !document.hidden && hurry();
   addEventListener("online", hurry);
-  follow(run, stream, onMessage, onState).finally(() => removeEventListener("online", hurry));
+  document.addEventListener("visibilitychange", look);
+  follow(run, stream, onMessage, onState).finally(() => {
+    clearInterval(rest);
+    removeEventListener("online", hurry);
+    document.removeEventListener("visibilitychange", look);
+  });
   return {
     close() {
       stream.closed = true;
@@ -103,11 +118,12 @@ async function follow(run, stream, onMessage, onState) {
       }
     }
     if (stream.closed) return;
-    onState("lost");
+    if (!stream.isResting) onState("lost");
     await new Promise((resolve) => {
       stream.wake = resolve;
-      setTimeout(resolve, stream.pause * (0.75 + Math.random() / 2));
+      if (!stream.isResting) setTimeout(resolve, stream.pause * (0.75 + Math.random() / 2));
     });
+    stream.isResting = false;
     stream.pause = Math.min(stream.pause * 2, LONGEST_PAUSE_MS);
   }
 }

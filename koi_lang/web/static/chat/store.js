@@ -3,7 +3,7 @@
 import { command, get, listen, of, post, put, remove, ServiceError } from "../api.js";
 import { batch, signal } from "../vendor/preact.js";
 import { Conversation } from "./conversation.js";
-import { Cast } from "./words.js";
+import { Cast, withFiles } from "./words.js";
 
 export const user = signal(null);
 export const programs = signal([]);
@@ -85,7 +85,7 @@ function open(run) {
     connection.value = state;
     if (error) problem.value = error.status === 404 ? new Error("This conversation is not there any more.") : error;
   };
-  stream = listen(run, onMessage, onState);
+  stream = listen(run, onMessage, onState, { mayRest: () => !held.busy });
   loadFiles();
 }
 
@@ -129,8 +129,8 @@ export async function say(text, added = []) {
   const pictures = added.filter(isPicture), others = added.filter((file) => !isPicture(file));
   const { run, program, handler } = place.value;
   const images = await Promise.all(pictures.map(imageOf));
-  const named = others.length ? `\n\nFiles: ${others.map((file) => `\`${file.name}\``).join(", ")}` : "";
-  const fields = { message: (text + named).trim() || "Look at this.", ...(images.length ? { images } : {}) };
+  const named = withFiles(text, others.map((file) => file.name));
+  const fields = { message: named || "Look at this.", ...(images.length ? { images } : {}) };
   if (run) {
     for (const file of others) await put(of(run, "files", file.name), file);
     const given = await command(run, "prompt", { ...fields, streaming_behavior: "steer" });

@@ -5,7 +5,7 @@ import { Icon } from "./icons.js";
 import { Markdown } from "./markdown.js";
 import { Words } from "./requests.js";
 import { conversation, version } from "./store.js";
-import { duration, spoken, summary } from "./words.js";
+import { duration, spoken, summary, withoutFiles } from "./words.js";
 
 // So many of the last items are on the page; more on request.
 const MOST_SHOWN = 150;
@@ -52,7 +52,7 @@ const VIEWS = {
   person: ({ item }) => html`
     <div class="item person">
       ${item.images.length > 0 && html`<div class="pictures">${item.images.map((image) => html`<img src=${pictureOf(image)} alt="picture that was sent" />`)}</div>`}
-      ${item.text ? html`<div class="bubble"><span class="only-heard">You: </span>${item.text}</div>` : html`<div class="bubble"><span class="quiet">${item.about}</span>${item.fields && html`<${Value} value=${item.fields} />`}</div>`}
+      ${item.text ? html`<${Said} text=${item.text} />` : html`<div class="bubble"><span class="quiet">${item.about}</span>${item.fields && html`<${Value} value=${item.fields} />`}</div>`}
       ${item.wasHeard && html`<p class="quiet small">Heard while working</p>`}
     </div>`,
   answer: ({ item }) => html`<div class=${`item answer ${item.isGrowing ? "growing" : ""}`}><span class="only-heard">${spoken(item.agent)}: </span><${Markdown} text=${item.text} /></div>`,
@@ -68,6 +68,14 @@ const VIEWS = {
   note: ({ item }) => html`<p class="item note quiet small">${item.text}</p>`,
   failure: ({ item }) => html`<div class="item failure"><p><strong>That did not work.</strong> ${item.text}</p>${item.help && html`<p class="quiet">${item.help}</p>`}</div>`,
 };
+
+/** A message of the person, with the files that came with it. */
+function Said({ text: all }) {
+  const { text, names } = withoutFiles(all);
+  return html`
+    ${text && html`<div class="bubble"><span class="only-heard">You: </span>${text}</div>`}
+    ${names.length > 0 && html`<p class="given-files">${names.map((name) => html`<span class="pill"><${Icon} name="file" />${name}</span>`)}</p>`}`;
+}
 
 const pictureOf = (image) => `data:${/^image\/(png|jpeg|gif|webp)$/.test(image.mimeType || image.media_type) ? image.mimeType || image.media_type : "image/png"};base64,${image.data}`;
 

@@ -75,6 +75,15 @@ export function duration(seconds) {
   return whole < 60 ? `${whole} s` : `${Math.floor(whole / 60)} min${whole % 60 ? ` ${whole % 60} s` : ""}`;
 }
 
+const WITH_FILES = /^([\s\S]*?)(?:\n\n|^)Files: (`[^`\n]+`(?:, `[^`\n]+`)*)$/;
+
+/** A message with files, as the agent is told of them; and the other way round, as it was written. */
+export const withFiles = (text, names) => (names.length ? `${text}\n\nFiles: ${names.map((name) => `\`${name.replaceAll("`", "'")}\``).join(", ")}`.trim() : text);
+export function withoutFiles(text) {
+  const found = WITH_FILES.exec(text);
+  return found ? { text: found[1].trim(), names: found[2].slice(1, -1).split("`, `") } : { text, names: [] };
+}
+
 /** `1.4 kB`. */
 export function size(bytes) {
   if (bytes < 1000) return `${bytes} B`;

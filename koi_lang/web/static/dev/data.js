@@ -41,7 +41,7 @@ export function remoteData() {
 
 /** Messages of a run as they come, over breaks of the connection; gives what ends that. */
 function followEvents(id, since, take) {
-  const stream = listen(id, take, (state, error) => take({ type: "connection", open: state === "open", error }), since);
+  const stream = listen(id, take, (state, error) => take({ type: "connection", open: state === "open", error }), { since });
   return () => stream.close();
 }
 
