@@ -110,7 +110,7 @@ def _start_of(programs: list[Mapping[str, Any]], table: SchemaTable) -> Schema:
     ]
     images: Schema = {"type": "array", "items": {"type": "object"}}
     said = closed_object({"message": TEXT}, program=named, handler=TEXT, images=images)
-    opened = closed_object({}, program=named)
+    opened = closed_object({}, program=named, title=TEXT)
     return {"oneOf": [*handlers, said, opened]}
 
 

@@ -21,7 +21,7 @@ USUAL, MOST = 50, 1000
 LATEST = 10**15 - 1
 # Fields of a query, and those of a run that they are about.
 FILTERS = {"program": "program", "user": "owner", "state": "state"}
-BEGUN = ("program", "handler", "payload", "message", "images")
+BEGUN = ("program", "handler", "payload", "message", "images", "title")
 
 
 async def begin_run(request: Request) -> Response:
@@ -51,7 +51,14 @@ def _command(body: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def _title(body: dict[str, Any]) -> str:
-    return str(body.get("message") or body.get("handler", ""))
+    """What a run is listed as: what it begins with, or what is said of one that waits for that. Raises HttpError."""
+    title = body.get("title")
+    if title is None:
+        return str(body.get("message") or body.get("handler", ""))
+    if not isinstance(title, str) or _command(body) is not None:
+        help = "Leave it out: a run is listed as what it begins with."
+        raise HttpError(400, "invalid_request", "`title` is a text, of a run that waits for a command", help=help)
+    return title
 
 
 async def list_runs(request: Request) -> Response:

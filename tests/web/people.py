@@ -132,8 +132,8 @@ class Visitor:
         self.page.on("request", lambda request: self.asked.append(request.url))
 
     def _note_line(self, line: ConsoleMessage) -> None:
-        """Note an error that the browser tells of; that a session has no files is none."""
-        if line.type == "error" and not line.location["url"].endswith("/files"):
+        """Note an error that the browser tells of."""
+        if line.type == "error":
             self.wrong.append(f"{line.text} {line.location['url']}")
 
     def enter(self, token: str = TOKEN) -> None:

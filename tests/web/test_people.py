@@ -224,6 +224,7 @@ def hand_over(visitor: Visitor) -> None:
     with page.expect_download() as download:
         page.get_by_role("link", name="notes.txt").click()
 
+    assert "notes" == page.locator(".history .here .title").inner_text()
     assert ["a b.csv"] == page.locator(".person .pill").all_inner_texts()
     assert "tea is fine" in download.value.path().read_text()
     assert b"x,y" in visitor.service.request("GET", f"api/runs/{visitor.run}/files/a%20b.csv").content

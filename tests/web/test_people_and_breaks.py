@@ -89,7 +89,7 @@ def test_a_cut_connection_goes_on_where_it_was(
         cable.remove()
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_a_restarted_service_goes_on(
     browser: Browser, serve: Callable[..., ServiceProcess], tmp_path: Path, number: signal.Signals
 ) -> None:

@@ -101,9 +101,10 @@ def test_what_is_said_does_nothing(browser: Browser, echo: ServiceProcess, tmp_p
         visitor.page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
         visitor.enter()
         visitor.page.evaluate(f"location.hash = '#/run/{run}'")
-        visitor.page.locator(".failure").first.wait_for()
+        visitor.page.locator(".answer").last.wait_for()
         while (more := visitor.page.get_by_role("button", name="Show what was before")).count():
             more.click()
+        visitor.page.locator(".failure").first.wait_for()
         shown = visitor.page.locator(".item").count()
         visitor.page.locator(".answer").last.hover()
 

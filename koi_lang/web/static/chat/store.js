@@ -3,7 +3,7 @@
 import { command, get, listen, of, post, put, remove, ServiceError } from "../api.js";
 import { batch, signal } from "../vendor/preact.js";
 import { Conversation } from "./conversation.js";
-import { Cast, withFiles } from "./words.js";
+import { Cast, withFiles, withoutFiles } from "./words.js";
 
 export const user = signal(null);
 export const programs = signal([]);
@@ -145,7 +145,7 @@ export async function say(text, added = []) {
 
 /** Begin a conversation whose first message is about files: they are there when it is given. */
 async function beginWithFiles(served, handler, fields, others) {
-  const { id } = await post("api/runs", served);
+  const { id } = await post("api/runs", { ...served, title: withoutFiles(fields.message).text || others[0].name });
   for (const file of others) await put(of(id, "files", file.name), file);
   await command(id, "prompt", { ...fields, name: handler });
   return id;
