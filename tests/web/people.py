@@ -37,6 +37,7 @@ agent Researcher : Expert {
 team Desk { researcher: Researcher }
 agent Writer : Helper {
   affordance "Writes short notes about whatever you like"
+  examples "tea", "a question"
   uses team Desk
   on chat(args: { message: string }) { playbook "Help with {{args.message}}." }
 }

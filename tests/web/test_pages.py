@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 from pathlib import Path
 
 import pytest
@@ -88,3 +89,18 @@ def test_pages_are_those_of_the_folder(tmp_path: Path) -> None:
     client = TestClient(Starlette(routes=PageFiles(tmp_path).routes))
 
     assert ("<p>here", 404) == (client.get("/").text, client.get("/dev").status_code)
+
+
+def test_modules_are_asked_for_at_once() -> None:
+    """The page for people names every module that it loads, so that none waits until another one was read."""
+    page = (STATIC / "index.html").read_text("utf-8")
+    named = {STATIC.parent / name for name in re.findall(r'(?:href|src)="(static/[^"]*\.js)"', page)}
+    wanted, waiting = set[Path](), [STATIC / "chat" / "main.js"]
+    while waiting:
+        module = waiting.pop()
+        if module not in wanted:
+            wanted.add(module)
+            imports = re.findall(r'^import .* from "(\.[^"]+)";', module.read_text("utf-8"), re.MULTILINE)
+            waiting += [(module.parent / name).resolve() for name in imports if module.parent.name != "vendor"]
+
+    assert wanted == named

@@ -56,7 +56,10 @@ def talk(visitor: Visitor) -> None:
     """A text is streamed, told in friendly words, shown as Markdown, and kept among the conversations."""
     visitor.enter()
     visitor.keep("start")
-    visitor.begin("Writer", "tea")
+    visitor.begin("Writer")
+    visitor.keep("beginning")
+    visitor.page.get_by_role("list", name="Examples").get_by_role("button", name="tea").click()
+    visitor.page.keyboard.press("Enter")
     visitor.sees("Wait four minutes")
     visitor.page.locator(".work summary", has_text="Researcher: look up facts").click()
     page = visitor.page

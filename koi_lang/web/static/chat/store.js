@@ -72,12 +72,13 @@ function open(run) {
   const held = conversation.value;
   const onMessage = (message) => {
     if (held !== conversation.value) return;
-    const wasBusy = held.busy;
+    const wasBusy = held.busy, asked = held.requests.length;
     held.take(message);
     clearTimeout(settling);
     if (!held.busy) settling = setTimeout(() => (held.settle(), show()), QUIET_MS);
     if (message.type === "question") continuePlan(held, message.id);
-    if (wasBusy !== held.busy) becameBusy(run, held);
+    if (wasBusy !== held.busy) goOnOrLeave(run, held);
+    if (wasBusy !== held.busy || (asked > 0) !== (held.requests.length > 0)) reloadSoon();
     show();
   };
   const onState = (state, error) => {
@@ -96,12 +97,17 @@ const QUIET_MS = 400;
 /** Have a session that was interrupted go on where it was: every command wakes it. */
 export const goOn = () => command(place.value.run, "get_state");
 
-function becameBusy(run, held) {
+/** Have the list of conversations, and of files, be what it is now. */
+function reloadSoon() {
   clearTimeout(reloading);
   reloading = setTimeout(() => {
     loadRuns().catch(() => {});
     loadFiles();
   }, 300);
+}
+
+/** What was said too late to be heard is the next message. */
+function goOnOrLeave(run, held) {
   if (!held.busy && held.waiting.some((each) => mine.has(each.id))) command(run, "continue").catch(() => {});
 }
 
