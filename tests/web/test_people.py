@@ -323,6 +323,23 @@ def test_a_wrong_key_is_told(place: Place) -> None:
 
 
 @pytest.mark.thorough
+def test_who_is_forgotten_goes_on_after_the_key(place: Place) -> None:
+    """Where the service does not know somebody any more, it asks, and the conversation is there again."""
+    with place.visitor() as visitor:
+        visitor.enter()
+        visitor.begin("Writer", "a question")
+        visitor.sees("Which tone?")
+        visitor.page.context.clear_cookies()
+        visitor.say("shorter")
+        visitor.page.get_by_label("Key").fill(place.service.token)
+        visitor.page.get_by_role("button", name="Enter").click()
+        visitor.press("formal")
+        visitor.sees("It is formal.")
+
+        assert "shorter" == visitor.page.input_value("#message"), "what could not be sent is still there"
+
+
+@pytest.mark.thorough
 def test_nobody_sees_what_others_say(place: Place) -> None:
     """Of two people each has their own conversations; the address of one of the other leads nowhere."""
     with place.visitor() as ada, place.visitor() as bob:

@@ -107,7 +107,7 @@ async function begin() {
   try {
     await load();
     problem.value = null;
-    follow();
+    follow(true);
   } catch (error) {
     if (!mustSignIn.value) problem.value = error;
   }

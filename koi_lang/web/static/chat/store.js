@@ -49,11 +49,11 @@ export async function loadRuns(more = false) {
   });
 }
 
-/** Follow the address: open its conversation, or leave the one that is open. */
-export function follow() {
+/** Follow the address: open its conversation, anew if so wished, or leave the one that is open. */
+export function follow(isAnew = false) {
   const words = location.hash.replace(/^#\/?/, "").split("/").map(decodeURIComponent);
   const to = words[0] === "run" ? { run: words[1] } : words[0] === "new" ? { program: words[1], handler: words[2] } : {};
-  if (to.run && to.run === place.value.run) return;
+  if (to.run && to.run === place.value.run && !isAnew) return;
   stream?.close();
   stream = null;
   batch(() => {
