@@ -13,18 +13,19 @@ from koi_lang.lazy import lazy_module
 from koi_lang.runtime.a2a.replies import ASKING, DONE, WHY, Reply
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.agents.declarations import Handler, Role
-from koi_lang.runtime.guards.approval import require_approval
-from koi_lang.runtime.guards.file_access import PagePermission
-from koi_lang.runtime.guards.hosts import Allowed
 from koi_lang.runtime.host import ApprovalRequest
 from koi_lang.runtime.narrowing import require_bounds
 from koi_lang.runtime.replay.calls import Effect
 
 if TYPE_CHECKING:
     from koi_lang.runtime.a2a import client
+    from koi_lang.runtime.guards import approval, file_access, hosts
     from koi_lang.settings import project
 else:
+    approval = lazy_module("koi_lang.runtime.guards.approval")
     client = lazy_module("koi_lang.runtime.a2a.client")
+    file_access = lazy_module("koi_lang.runtime.guards.file_access")
+    hosts = lazy_module("koi_lang.runtime.guards.hosts")
     project = lazy_module("koi_lang.settings.project")
 
 EVENT = "ask"
@@ -92,10 +93,10 @@ async def _ask(this: Agent, address: AgentAddress, part: Mapping[str, Any]) -> A
 
 async def _require_host(this: Agent, address: AgentAddress) -> None:
     """Raise PermissionDeniedError where a rule denies the host, or has the person asked, who says no."""
-    permission = PagePermission(address.host.strip("[]"))
+    permission = file_access.PagePermission(address.host.strip("[]"))
     if this.run.permissions.is_restricted(permission):
         request = ApprovalRequest(f"ask `{address.text}`", agent=this.name)
-        await require_approval(this.run, request, permission)
+        await approval.require_approval(this.run, request, permission)
 
 
 async def _turn(this: Agent, address: AgentAddress, part: Mapping[str, Any], before: Reply | None) -> Reply:
@@ -104,7 +105,7 @@ async def _turn(this: Agent, address: AgentAddress, part: Mapping[str, Any], bef
     given = {"address": address.text, **part, **({} if before is None else {"task": before.task})}
 
     async def send() -> dict[str, Any]:
-        allowed = Allowed.of(project.allowed_hosts(folder))
+        allowed = hosts.Allowed.of(project.allowed_hosts(folder))
         token = project.agent_token(folder, address.place) or ""
         async with client.AgentClient(address, allowed, token) as asking:
             return (await asking.ask(part, before)).as_data()
