@@ -105,4 +105,8 @@ async def _tell_missing(request: Request, error: Exception) -> Response:
     return error_answer(HttpError(404, "not_found", f"there is nothing at `{request.url.path}`"))
 
 
-ERROR_HANDLERS: Mapping[Any, ExceptionHandler] = {KoiError: _tell_error, 404: _tell_missing}
+async def _tell_fault(request: Request, error: Exception) -> Response:
+    return error_answer(HttpError(500, "internal_error", "the service has made a mistake", help="Please report it."))
+
+
+ERROR_HANDLERS: Mapping[Any, ExceptionHandler] = {KoiError: _tell_error, 404: _tell_missing, Exception: _tell_fault}

@@ -30,6 +30,9 @@ async def begin_run(request: Request) -> Response:
     unknown = next((name for name in body if name not in BEGUN), None)
     if unknown is not None:
         raise HttpError(400, "invalid_request", f"there is no field `{unknown}`", help=f"Send {', '.join(BEGUN)}.")
+    wrong = next((name for name in ("program", "handler") if not isinstance(body.get(name, ""), str)), None)
+    if wrong is not None:
+        raise HttpError(400, "invalid_request", f"`{wrong}` is no text", help="Send a name.")
     host, user = host_of(request), user_of(request)
 
     async def begin(run: str) -> Response:

@@ -195,6 +195,13 @@ def test_bombs_are_refused(service: ServiceProcess, bomb: str) -> None:
     assert {"code", "message", "help"} == answer.json().keys()
 
 
+@pytest.mark.parametrize("wrong", [["x"], {"x": 1}, 5, True])
+def test_names_that_are_no_texts_are_refused(service: ServiceProcess, wrong: Any) -> None:
+    """Whatever stands in place of the name of a program, a handler or a message is told, and breaks nothing."""
+    bodies = ({"program": wrong}, {"handler": wrong}, {"message": wrong}, {"message": "hi", "handler": wrong})
+    assert [400] * 4 == [service.request("POST", "api/runs", body).status_code for body in bodies]
+
+
 def test_the_service_describes_itself(service: ServiceProcess) -> None:
     """The document is one of OpenAPI and has the handlers of the programs; costs, models and audit are told."""
     document = service.get("api/openapi.json")
