@@ -70,7 +70,8 @@ class FileEvents:
             payload = {"files": [{"path": path, "change": change} for path, change in changed]}
             stamps = [[path, _data(known.get(path)), _data(found.get(path))] for path, _ in changed]
             key = sha256(json.dumps(stamps).encode()).hexdigest()
-            self._scheduler.take_event(job, payload, key)
+            if self._scheduler.take_event(job, payload, key) is None:
+                return  # too many wait
         paths = {path for path, _ in changed} if len(changed) == MOST_CHANGES else {*known, *found}
         now = {path: (found if path in paths else known).get(path) for path in {*known, *found}}
         self._table.keep(job.id, pattern, {path: stamp for path, stamp in sorted(now.items()) if stamp is not None})

@@ -12,12 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import jsonschema
 import pytest
 
 from koi_lang.errors import JournalError
 from koi_lang.events import LinePrinted
 from koi_lang.runtime.journal.reader import lines
 from koi_lang.runtime.journal.store import path_of
+from koi_lang.web.api_schemas import SCHEMAS
 from tests.service.serving_process import LIMIT_S, ServiceProcess
 
 PROGRAM = """
@@ -136,7 +138,9 @@ def test_a_time_starts_runs(desk: ServiceProcess) -> None:
 
     assert ["top 3"] == printed(desk.folder, run)
     assert ("desk", "Reporter.daily") == (desk.get(f"api/runs/{run}")["program"], desk.get(f"api/runs/{run}")["title"])
-    yearly = next(job for job in desk.get("api/jobs")["jobs"] if job["name"] == "yearly")
+    told = desk.get("api/jobs")
+    jsonschema.validate(told, dict(SCHEMAS["Jobs"]))
+    yearly = next(job for job in told["jobs"] if job["name"] == "yearly")
     assert yearly["next"].endswith("-01-01T00:00:00+00:00")
     assert "last" not in yearly
 
@@ -262,7 +266,7 @@ def test_a_run_that_asks_a_person(start_service: Callable[..., ServiceProcess], 
     service = start_service(asks=ASKS)
     run = last_of(service, "Asker.ask", "started")["run"]
     service.wait_for_state(run, "waiting")
-    service.end(signal.SIGKILL)
+    service.end()
     service.start()
     service.wait_for_state(run, "waiting")
     request = service.get(f"api/runs/{run}")["open"][0]["id"]
