@@ -19,6 +19,8 @@ from koi_lang.service.served_jobs import ServedJob
 from koi_lang.service.store import Database
 
 LOOK_S = 1.0
+# Where a look takes long, the pause behind it is so many times as long.
+PAUSES = 10
 # Files of one start; others begin the next one.
 MOST_CHANGES = 1000
 
@@ -37,10 +39,12 @@ class FileEvents:
 
     async def run(self) -> None:
         """Look until this is cancelled."""
+        now = asyncio.get_running_loop().time
         while True:
+            begin = now()
             with suppress(sqlite3.Error):  # what cannot be written down is found again
                 await self.look()
-            await asyncio.sleep(LOOK_S)
+            await asyncio.sleep(max(LOOK_S, PAUSES * (now() - begin)))
 
     async def look(self) -> None:
         """Begin what changes of files begin."""
