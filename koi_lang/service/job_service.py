@@ -32,10 +32,32 @@ class JobService:
 
     Args:
         secrets: what messages are signed with, by the paths that they are sent to.
+        zone: the time zone of schedules that name none.
+        log: takes lines for whoever started the service.
+
+    Attributes:
+        is_first: whether no other service of the folder starts its jobs.
     """
 
-    def __init__(self, programs: Programs, scheduler: JobScheduler, secrets: Mapping[str, str]) -> None:
+    def __init__(
+        self, programs: Programs, scheduler: JobScheduler, secrets: Mapping[str, str], zone: str, log: Log
+    ) -> None:
+        self.is_first = True
         self._programs, self.scheduler, self._secrets = programs, scheduler, secrets
+        self._zone, self._log = zone, log
+
+    def reload(self) -> None:
+        """Start the jobs of the programs as these are now; what is at work goes on."""
+        jobs = jobs_of(self._programs, self._zone, self._log)
+        if jobs and not self.is_first:
+            self._log("warning: another service of this folder starts its jobs")
+            return
+        for job in jobs:
+            if job.hook and self.secret_of(job) is None:
+                self._log(f"warning: nobody can start `{job.id}`: `[serve.hook_secrets]` has no `{job.hook}`")
+        if jobs:
+            self._log(f"{len(jobs)} {'job is' if len(jobs) == 1 else 'jobs are'} started by times and events")
+        self.scheduler.serve(jobs)
 
     def find_hook(self, path: str) -> ServedJob | None:
         """The job that messages to a path start."""
@@ -89,20 +111,11 @@ async def serving_jobs(host: SessionHost, secrets: Mapping[str, str], zone: str,
         secrets: as `JobService` takes them.
         zone: the time zone of schedules that name none.
     """
-    jobs = jobs_of(host.programs, zone, log)
-    with _only_one_of(host.folder) as is_first:
-        if jobs and not is_first:
-            log("warning: another service of this folder starts its jobs")
-            jobs = []
-        async with asyncio.TaskGroup() as group:
-            scheduler = JobScheduler(JobTable(host.database), JobRuns(host), group, log)
-            service = JobService(host.programs, scheduler, secrets)
-            for job in jobs:
-                if job.hook and service.secret_of(job) is None:
-                    log(f"warning: nobody can start `{job.id}`: `[serve.hook_secrets]` has no `{job.hook}`")
-            if jobs:
-                log(f"{len(jobs)} {'job is' if len(jobs) == 1 else 'jobs are'} started by times and events")
-            scheduler.serve(jobs)
+    async with asyncio.TaskGroup() as group:
+        scheduler = JobScheduler(JobTable(host.database), JobRuns(host), group, log)
+        service = JobService(host.programs, scheduler, secrets, zone, log)
+        with _only_one_of(host.folder) as service.is_first:
+            service.reload()
             files = FileEvents(host.database, host.folder, scheduler, log)
             work = [group.create_task(each) for each in (scheduler.run(), files.run())]
             try:

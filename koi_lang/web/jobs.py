@@ -28,7 +28,7 @@ def jobs_of_app(request: Request) -> JobService:
 async def list_jobs(request: Request) -> Response:
     """All jobs, for who may see all runs."""
     if not user_of(request).is_admin:
-        raise HttpError(403, "not_allowed_here", "jobs belong to whoever started the service")
+        raise HttpError(403, "admins_only", "jobs belong to whoever started the service")
     return JSONResponse({"jobs": jobs_of_app(request).list_jobs()})
 
 
