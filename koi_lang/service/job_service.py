@@ -7,6 +7,7 @@ import os
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime
+from operator import is_not
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +22,13 @@ from koi_lang.service.job_table import JobTable
 from koi_lang.service.programs import Programs
 from koi_lang.service.scheduler import JobScheduler
 from koi_lang.service.served_jobs import ServedJob, clashes, serve_jobs
+from koi_lang.sessions.prepared import Prepared
 from koi_lang.system.file_locks import try_lock
 
 Log = Callable[[str], None]
 LOCK = "jobs.lock"
+# Seconds between two looks at the programs.
+LOOK_S = 1.0
 
 
 class JobService:
@@ -43,11 +47,13 @@ class JobService:
         self, programs: Programs, scheduler: JobScheduler, secrets: Mapping[str, str], zone: str, log: Log
     ) -> None:
         self.is_first = True
+        self._loaded: list[Prepared | None] = []
         self._programs, self.scheduler, self._secrets = programs, scheduler, secrets
         self._zone, self._log = zone, log
 
     def reload(self) -> None:
         """Start the jobs of the programs as these are now; what is at work goes on."""
+        self._loaded = [program.ready for program in self._programs]
         jobs = jobs_of(self._programs, self._zone, self._log)
         if jobs and not self.is_first:
             self._log("warning: another service of this folder starts its jobs")
@@ -58,6 +64,18 @@ class JobService:
         if jobs:
             self._log(f"{len(jobs)} {'job is' if len(jobs) == 1 else 'jobs are'} started by times and events")
         self.scheduler.serve(jobs)
+
+    async def follow_programs(self) -> None:
+        """Reload whenever a program was loaded anew, until this is cancelled."""
+        while True:
+            await asyncio.sleep(LOOK_S)
+            self.reload_if_changed()
+
+    def reload_if_changed(self) -> None:
+        """Reload where a program is another one than it was."""
+        now = [program.ready for program in self._programs]
+        if len(now) != len(self._loaded) or any(map(is_not, now, self._loaded)):
+            self.reload()
 
     def find_hook(self, path: str) -> ServedJob | None:
         """The job that messages to a path start."""
@@ -117,7 +135,7 @@ async def serving_jobs(host: SessionHost, secrets: Mapping[str, str], zone: str,
         with _only_one_of(host.folder) as service.is_first:
             service.reload()
             files = FileEvents(host.database, host.folder, scheduler, log)
-            work = [group.create_task(each) for each in (scheduler.run(), files.run())]
+            work = [group.create_task(each) for each in (scheduler.run(), files.run(), service.follow_programs())]
             try:
                 yield service
             finally:
