@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import astuple
@@ -12,6 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from koi_lang.errors import SettingsError
 from koi_lang.schedules.triggers import FileTrigger
 from koi_lang.service.folder_files import MOST_FILES, Stamp, Stamps, stamp_files
 from koi_lang.service.scheduler import JobScheduler
@@ -42,7 +42,7 @@ class FileEvents:
         now = asyncio.get_running_loop().time
         while True:
             begin = now()
-            with suppress(sqlite3.Error):  # what cannot be written down is found again
+            with suppress(SettingsError):  # what cannot be written down is found again
                 await self.look()
             await asyncio.sleep(max(LOOK_S, PAUSES * (now() - begin)))
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import os
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from operator import is_not
-from pathlib import Path
 from typing import Any
 
-from koi_lang.errors import KoiError, SettingsError, reason
+from koi_lang.errors import KoiError
 from koi_lang.program import declarations
 from koi_lang.runtime.schema import problems
 from koi_lang.service.file_events import FileEvents
@@ -23,10 +21,8 @@ from koi_lang.service.programs import Programs
 from koi_lang.service.scheduler import JobScheduler
 from koi_lang.service.served_jobs import ServedJob, clashes, serve_jobs
 from koi_lang.sessions.prepared import Prepared
-from koi_lang.system.file_locks import try_lock
 
 Log = Callable[[str], None]
-LOCK = "jobs.lock"
 # Seconds between two looks at the programs.
 LOOK_S = 1.0
 
@@ -38,15 +34,11 @@ class JobService:
         secrets: what messages are signed with, by the paths that they are sent to.
         zone: the time zone of schedules that name none.
         log: takes lines for whoever started the service.
-
-    Attributes:
-        is_first: whether no other service of the folder starts its jobs.
     """
 
     def __init__(
         self, programs: Programs, scheduler: JobScheduler, secrets: Mapping[str, str], zone: str, log: Log
     ) -> None:
-        self.is_first = True
         self._loaded: list[Prepared | None] = []
         self._programs, self.scheduler, self._secrets = programs, scheduler, secrets
         self._zone, self._log = zone, log
@@ -55,9 +47,6 @@ class JobService:
         """Start the jobs of the programs as these are now; what is at work goes on."""
         self._loaded = [program.ready for program in self._programs]
         jobs = jobs_of(self._programs, self._zone, self._log)
-        if jobs and not self.is_first:
-            self._log("warning: another service of this folder starts its jobs")
-            return
         for job in jobs:
             if job.hook and self.secret_of(job) is None:
                 self._log(f"warning: nobody can start `{job.id}`: `[serve.hook_secrets]` has no `{job.hook}`")
@@ -123,8 +112,6 @@ def jobs_of(programs: Programs, zone: str, log: Log) -> list[ServedJob]:
 async def serving_jobs(host: SessionHost, secrets: Mapping[str, str], zone: str, log: Log) -> AsyncIterator[JobService]:
     """A context in which the jobs of the programs are started; runs that work at its end go on with the next one.
 
-    Of the services of one folder the first one starts them.
-
     Args:
         secrets: as `JobService` takes them.
         zone: the time zone of schedules that name none.
@@ -132,27 +119,12 @@ async def serving_jobs(host: SessionHost, secrets: Mapping[str, str], zone: str,
     async with asyncio.TaskGroup() as group:
         scheduler = JobScheduler(JobTable(host.database), JobRuns(host), group, log)
         service = JobService(host.programs, scheduler, secrets, zone, log)
-        with _only_one_of(host.folder) as service.is_first:
-            service.reload()
-            files = FileEvents(host.database, host.folder, scheduler, log)
-            work = [group.create_task(each) for each in (scheduler.run(), files.run(), service.follow_programs())]
-            try:
-                yield service
-            finally:
-                scheduler.stop()
-                for task in work:
-                    task.cancel()
-
-
-@contextmanager
-def _only_one_of(folder: Path) -> Iterator[bool]:
-    """A context that tells whether no other process is in that of the folder. Raises SettingsError."""
-    path = folder / ".koi" / LOCK
-    try:
-        held = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    except OSError as error:
-        raise SettingsError(f"`{path}` cannot be used: {reason(error)}") from error
-    try:
-        yield try_lock(held)
-    finally:
-        os.close(held)
+        service.reload()
+        files = FileEvents(host.database, host.folder, scheduler, log)
+        work = [group.create_task(each) for each in (scheduler.run(), files.run(), service.follow_programs())]
+        try:
+            yield service
+        finally:
+            scheduler.stop()
+            for task in work:
+                task.cancel()

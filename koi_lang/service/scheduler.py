@@ -8,7 +8,6 @@ kill between the two finds the key again.
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 import time
 from collections.abc import Callable, Coroutine, Iterable
 from datetime import UTC, datetime
@@ -16,6 +15,7 @@ from hashlib import sha256
 from secrets import token_hex
 from typing import Any, Protocol
 
+from koi_lang.errors import SettingsError
 from koi_lang.outcome import capture, error_of
 from koi_lang.program.error_report import message as message_of
 from koi_lang.runtime.concurrency.cancellation import detached_context
@@ -128,7 +128,7 @@ class JobScheduler:
         """The same as `look`, which is tried again where nothing can be written down."""
         try:
             pause, self._trouble = self.look(), ""
-        except sqlite3.Error as error:
+        except SettingsError as error:
             self._tell_trouble(error)
             return LONGEST_PAUSE_S
         return pause
@@ -259,7 +259,7 @@ class JobScheduler:
     async def _write(self, write: Callable[..., None], *values: Any) -> None:
         """Write something down, as soon as that is possible."""
         while (error := error_of(write, *values)) is not None:
-            if not isinstance(error, sqlite3.Error):
+            if not isinstance(error, SettingsError):
                 raise error
             self._tell_trouble(error)
             await asyncio.sleep(RETRY_S)

@@ -205,8 +205,8 @@ def test_a_full_disk_stops_nothing_else(tmp_path: Path) -> None:
                 assert 30.0 == service.scheduler.try_to_look()
                 await settle()
             assert {} == service.runs.begun
-            told = "error: jobs wait, since nothing can be written down: attempt to write a readonly database"
-            assert [told] == service.lines
+            assert 1 == len(service.lines)
+            assert "error: jobs wait, since nothing can be written down: " in service.lines[0]
             service.database.execute("pragma query_only = off")
             assert 1 == await service.at("2026-11-26 09:02")
 

@@ -233,17 +233,6 @@ def test_forty_messages_at_once(desk: ServiceProcess) -> None:
     until(lambda: 40 == sum(printed(desk.folder, run) != [] for run in runs))
 
 
-def test_a_second_service_starts_no_jobs(desk: ServiceProcess) -> None:
-    """Of the services of one folder one does, so that nothing is started twice."""
-    second = ServiceProcess(desk.folder, desk.words)
-    second.start()
-    try:
-        assert [] == second.get("api/jobs")["jobs"]
-        assert 404 == send(second, "github", GOOD, **sign(GOOD)).status_code
-    finally:
-        second.end()
-
-
 def test_jobs_are_for_who_has_the_token(desk: ServiceProcess) -> None:
     """Their payloads may be private."""
     assert 401 == httpx2.get(f"{desk.url}/api/jobs").status_code
