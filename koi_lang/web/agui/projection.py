@@ -41,6 +41,19 @@ from ag_ui.core import (
     ToolMessage,
 )
 
+from koi_lang.events import (
+    ActionEnded,
+    ActionFailed,
+    ActionStarted,
+    CallEnded,
+    HandlerEnded,
+    HandlerFailed,
+    HandlerStarted,
+    ModelAnswered,
+    OutputDelta,
+    StateChanged,
+    ThoughtDelta,
+)
 from koi_lang.web.agui.text_messages import TextMessages
 
 # Actions that are texts for people, and no calls of tools.
@@ -94,28 +107,28 @@ class Projection:
 
     def _translate_event(self, event: Mapping[str, Any]) -> Iterator[BaseEvent]:
         path = tuple(event["path"])
-        if event["type"] != "thinking_delta":
+        if event["type"] != ThoughtDelta.type:
             yield from self._end_thought()
         match event["type"]:
-            case "thinking_delta":
+            case ThoughtDelta.type:
                 yield from self._think(event)
-            case "output_delta" if event["action"] == "print" or _is_result(event, path):
+            case OutputDelta.type if event["action"] == "print" or _is_result(event, path):
                 yield from self._texts.add(event)
             case "printed":
                 yield from self._texts.complete("print", path, str(event["message"]))
-            case "handler_started":
+            case HandlerStarted.type:
                 yield from self._begin_step(path)
-            case "handler_ended" | "handler_failed":
+            case HandlerEnded.type | HandlerFailed.type:
                 yield from self._end_step(path)
-            case "action_started" if event["intent"] not in TEXTS:
+            case ActionStarted.type if event["intent"] not in TEXTS:
                 yield from self._begin_call(event, path)
-            case "action_ended" | "action_failed" if event["intent"] not in TEXTS:
+            case ActionEnded.type | ActionFailed.type if event["intent"] not in TEXTS:
                 yield from self._end_call(event, path)
-            case "state_changed":
+            case StateChanged.type:
                 yield self._change_state(event["agent"], event.get("updates") or {})
-            case "model_answered":
+            case ModelAnswered.type:
                 self._count(event)
-            case "call_ended":
+            case CallEnded.type:
                 yield from self._end(event)
 
     # ------------------------------------------------------------ steps, calls, thoughts, state
