@@ -15,6 +15,7 @@ from a2a.server.tasks import TaskUpdater
 from a2a.types import Message, Part
 
 from koi_lang.errors import KoiError
+from koi_lang.events import CallEnded
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.service.host import SessionHost
 from koi_lang.service.hosted import HostedSession
@@ -127,7 +128,7 @@ class SessionExecutor(AgentExecutor):
     async def _pass_on_event(self, event: Mapping[str, Any], updater: TaskUpdater) -> bool:
         if event["type"] == "printed":
             await updater.start_work(_message_of(updater, event["message"]))
-        if event["type"] != "call_ended":
+        if event["type"] != CallEnded.type:
             return False
         if event["ok"]:
             parts = _parts_of(event.get("result"))
