@@ -144,7 +144,7 @@ class Feed:
         for request in self._open.values():
             yield self._encode(request)
 
-    def past(self, since: int) -> Iterator[tuple[int, bytes]]:
+    def entries_since(self, since: int) -> Iterator[tuple[int, bytes]]:
         """The entries behind one that the journal holds by now."""
         try:
             for line in lines(self.journal, since):
@@ -216,7 +216,7 @@ class Subscription:
 
     async def _past(self) -> AsyncIterator[tuple[int, bytes]]:
         """The entries that were written before the reader came, a page at a time: others go on meanwhile."""
-        source = self._feed.past(self._last)
+        source = self._feed.entries_since(self._last)
         while page := await asyncio.to_thread(lambda: [told for _, told in zip(range(PAGE), source, strict=False)]):
             for told in page:
                 if self._is_closed:

@@ -83,11 +83,11 @@ class LiveConnection:
 
     # ------------------------------------------------------------ the thread of the socket
 
-    def begin(self, line: bytes, since: int, past: Iterator[tuple[int, bytes]]) -> None:
+    def begin(self, line: bytes, since: int, earlier: Iterator[tuple[int, bytes]]) -> None:
         """Tell it one thing, then of what was written to the journal what lies behind an entry, then what waits."""
         self._fill()
         self._ready += line + b"\n"
-        self._last, self._past = since, past
+        self._last, self._past = since, earlier
 
     def end(self, line: bytes) -> None:
         """Tell it one thing more, and no other."""

@@ -91,7 +91,7 @@ class LiveFeed(Feed):
         for message in (*messages, *self.requests, {"type": "state", "state": state_of(self._live)}):
             reader.add((None, self._encode(message)))
 
-    def past(self, since: int) -> Iterator[tuple[int, bytes]]:
+    def entries_since(self, since: int) -> Iterator[tuple[int, bytes]]:
         """The entries behind one that the journal holds by now, in which there are no secrets."""
         with suppress(JournalError):
             for line in lines(self.journal):
@@ -154,7 +154,7 @@ class LiveDesk:
             raise SessionError("invalid_request", "`follow` does not fit", help=help)
         connection.follows = True
         told = encode(response_to(message, Outcome({"run": self._live.run.id})))
-        connection.begin(told, since, self.feed.past(since))
+        connection.begin(told, since, self.feed.entries_since(since))
         self.feed.join(connection)
         self._in_loop(self.feed.tell_current, connection)
         if may_answer:
