@@ -25,6 +25,9 @@ from koi_lang.sessions.prepared import Prepared, prepare_program
 from koi_lang.sessions.recording import hash_of
 from koi_lang.version import __version__
 
+# What programs of the standard library are called by.
+STD = "std/"
+
 
 @dataclass(slots=True)
 class ServedProgram:
@@ -34,6 +37,7 @@ class ServedProgram:
         name: of its file, without the ending.
         ready: the loaded program; None where it has errors.
         error: why it is not served, or why its last change is not.
+        is_shared: whether its sessions work on the files of the project, and not each in a folder of its own.
         versions: all that were served by this process, by the hashes of their files: sessions stay with theirs.
     """
 
@@ -42,11 +46,12 @@ class ServedProgram:
     options: RunOptions
     ready: Prepared | None = None
     error: KoiError | None = None
+    is_shared: bool = False
     versions: dict[str, Prepared] = field(default_factory=dict)
 
     def load(self) -> None:
         """Load it, unless it is as it was; what was served before stays where that fails. Raises KoiError."""
-        path = (self.file.startswith("std/") and DiskFiles().package(self.file)) or self.file
+        path = (self.file.startswith(STD) and DiskFiles().package(self.file)) or self.file
         entry = loader.load_compiled(path)
         version = hash_of(entry)
         if self.ready is not None and hash_of(self.ready.entry) == version:
@@ -111,14 +116,21 @@ class ServedProgram:
         header: Header | None = None,
     ) -> SessionFactory:
         """What makes a session of it, one that goes on by the header of its journal. Raises ServiceError."""
-        return SessionFactory(self.version_of(header), note, run=run, files=files, follow=follow, payer=payer)
+        own = None if self.is_shared else files
+        return SessionFactory(self.version_of(header), note, run=run, files=own, follow=follow, payer=payer)
 
 
 class Programs:
-    """All programs of the service, by name."""
+    """All programs of the service, by name.
 
-    def __init__(self, files: Sequence[str], options: RunOptions) -> None:
+    Args:
+        shared: names of those whose sessions work on the files of the project, as those of `std` do.
+    """
+
+    def __init__(self, files: Sequence[str], options: RunOptions, shared: Sequence[str] = ()) -> None:
         self._programs = {Path(file).stem: ServedProgram(Path(file).stem, file, options) for file in files}
+        for program in self:
+            program.is_shared = program.name in shared or program.file.startswith(STD)
         if len(self._programs) < len(files):
             raise UsageError("two programs have one name", help="Rename one of the files.")
         self.reload()

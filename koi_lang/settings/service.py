@@ -130,6 +130,7 @@ class ServiceSettings:
         http: where to listen, `HOST:PORT`.
         names: further names by which clients reach this machine.
         record_dir: the folder of the project whose runs these are.
+        shared: names of programs whose sessions work on the files of that folder.
         hooks: addresses by event.
         hook_secrets: by address of messages that come in, such as `/github`; `out` signs those that go out.
     """
@@ -138,6 +139,7 @@ class ServiceSettings:
     http: str | None = field(default=None, metadata={"check": _check_listening})
     names: Sequence[str] = field(default=(), metadata=check_texts("koi.example.org"))
     record_dir: str | None = field(default=None, metadata=TEXT)
+    shared: Sequence[str] = field(default=(), metadata=check_texts("desk"))
     users: Mapping[str, UserSettings] = field(default_factory=dict, metadata=TABLE)
     limits: ServiceLimits = field(default_factory=ServiceLimits, metadata=TABLE)
     hooks: Mapping[str, Sequence[str]] = field(default_factory=dict, metadata=TABLE)

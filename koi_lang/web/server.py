@@ -35,7 +35,7 @@ async def serve(
     Raises:
         UsageError: the address cannot be used, or no program can be served.
     """
-    programs = Programs(files, options)
+    programs = Programs(files, options, () if about is None else about.shared)
     for program in programs:
         if program.error is not None:
             log(f"error: `{program.file}` is not served: {program.error.message}")

@@ -6,6 +6,7 @@ import json
 import signal
 from collections.abc import Callable
 from itertools import takewhile
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -169,3 +170,17 @@ def test_what_computes_holds_up_nobody_for_ever(start_service: Callable[..., Ser
     assert "idle" == service.wait_for_state(spinning, "idle")["state"]
     service.command(calm, "prompt", message="hello")
     assert "hello" == service.follow_until(calm, is_event("call_ended"))[-1][1]["event"]["result"]
+
+
+def test_sessions_have_files_of_their_own(start_service: Callable[..., ServiceProcess], tmp_path: Path) -> None:
+    """What a session writes stands in its own folder, unless `koi.toml` says that the program shares the project."""
+    handler = 'on chat(args: { message: string }) { await writeFile("said.txt", args.message) }'
+    text = f'import "std/files"\nrole Guide {{ can write }}\nagent Host : Guide {{ {handler} }}'
+    (tmp_path / "koi.toml").write_text('[serve]\nshared = ["common"]\n')
+    service = start_service(common=text, own=text)
+
+    for program in ("own", "common"):
+        service.follow_until(service.begin(program=program, message=program), is_event("call_ended"))
+
+    found = {path.read_text(): path.relative_to(tmp_path).parts[:1] for path in tmp_path.rglob("said.txt")}
+    assert {"own": (".koi",), "common": ("said.txt",)} == found
