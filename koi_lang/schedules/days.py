@@ -100,4 +100,4 @@ def unknown_day(word: str) -> ScheduleError:
     """A word that says no day."""
     near = nearest(word.lower(), DAY_WORDS) if " " not in word else None
     shapes = "write days as `daily`, `weekdays`, `mondays,thursdays`, `1st`, `last day` or `24 December`."
-    return ScheduleError(f"`{word}` is no day", f"did you mean `{near}`?" if near else shapes)
+    return ScheduleError(f"`{word}` is no day", shapes, word, near)

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 
 class ScheduleError(ValueError):
-    """Words that mean no time and no event; `help` is one thing to do, a whole sentence."""
+    """Words that mean no time and no event.
 
-    def __init__(self, message: str, help: str) -> None:
+    Attributes:
+        help: one thing to do, a whole sentence.
+        wrong: the piece of the words that was probably misspelt; empty where that is not known.
+        meant: what was probably meant by it.
+    """
+
+    def __init__(self, message: str, help: str, wrong: str = "", meant: str | None = None) -> None:
         super().__init__(message)
-        self.help = help
+        self.help = f"did you mean `{meant}`?" if meant else help
+        self.wrong, self.meant = wrong, meant

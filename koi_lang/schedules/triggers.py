@@ -39,7 +39,7 @@ def parse_trigger(words: str) -> FileTrigger | HookTrigger:
             return HookTrigger(_check_path(rest))
     near = nearest(kind, KINDS)
     message = f"`{kind}` is no event" if kind else "the event is empty"
-    raise ScheduleError(message, f"did you mean `{near}`?" if near else SHAPES)
+    raise ScheduleError(message, SHAPES, kind, near)
 
 
 def _check_pattern(pattern: str) -> str:
@@ -59,6 +59,6 @@ def _check_path(path: str) -> str:
         raise ScheduleError("`hook` says no path", 'write the path that it is sent to, as in "hook /github".')
     if not HOOK_PATH.fullmatch(path) or len(path) > LONGEST_PATH:
         near = "/" + re.sub(r"[^A-Za-z0-9_.\-/]+", "-", path).strip("/.-")
-        help = f"did you mean `{near}`?" if HOOK_PATH.fullmatch(near) else "write letters and digits, as in `/github`."
-        raise ScheduleError(f"`{path}` is no path of a hook", help)
+        meant = near if HOOK_PATH.fullmatch(near) else None
+        raise ScheduleError(f"`{path}` is no path of a hook", "write letters and digits, as in `/github`.", path, meant)
     return path

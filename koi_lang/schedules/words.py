@@ -73,8 +73,8 @@ def _zone_of(tokens: list[str]) -> str:
     except (OSError, ValueError, KeyError) as error:
         zones = zoneinfo.available_timezones()
         near = next((zone for zone in zones if zone.lower().endswith(f"/{name.lower()}")), None) or nearest(name, zones)
-        help = f"did you mean `{near}`?" if near else "write its name as in `Europe/Berlin`, or `UTC`."
-        raise ScheduleError(f"there is no time zone `{name}`", help) from error
+        help = "write its name as in `Europe/Berlin`, or `UTC`."
+        raise ScheduleError(f"there is no time zone `{name}`", help, name, near) from error
 
 
 def _interval(tokens: list[str], zone: str) -> IntervalSchedule | None:
@@ -87,8 +87,8 @@ def _interval(tokens: list[str], zone: str) -> IntervalSchedule | None:
         near = nearest(match[2], UNITS) if len(match[2]) > 2 else None
         if near is None and len(tokens) > 1:
             return None
-        help = f"did you mean `{match[1]} {near}`?" if near else INTERVALS
-        raise ScheduleError(f"`{' '.join(tokens)}` is no interval", help)
+        text = " ".join(tokens)
+        raise ScheduleError(f"`{text}` is no interval", INTERVALS, text, f"{match[1]} {near}" if near else None)
     if zone:
         raise ScheduleError(f"an interval as `{text}` has no time zone", f"leave out `{zone}`.")
     if "." in match[1]:

@@ -107,6 +107,7 @@ def test_the_unit_serves(start_service: Callable[..., ServiceProcess]) -> None:
         service = start_service(*kept)
 
         assert 200 == service.request("GET", "api/status", Host="koi.example.org").status_code
+        service.end()
 
 
 @pytest.mark.thorough

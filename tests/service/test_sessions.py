@@ -184,3 +184,22 @@ def test_sessions_have_files_of_their_own(start_service: Callable[..., ServicePr
 
     found = {path.read_text(): path.relative_to(tmp_path).parts[:1] for path in tmp_path.rglob("said.txt")}
     assert {"own": (".koi",), "common": ("said.txt",)} == found
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_an_approval_outlives_the_process(start_service: Callable[..., ServiceProcess], number: int) -> None:
+    """What waits for leave has done nothing: it is asked for again, and done once somebody allows it."""
+    service = start_service()
+    run = service.begin(handler="FrontDesk.chat", message="Publish the piece about tea")
+    asked = service.follow_until(run, lambda message: message["type"] == "approval_request")[-1][1]
+
+    service.end(number)
+    service.start()
+    service.command(run, "get_state")
+    again = service.follow_until(run, lambda message: message["type"] == "approval_request")[-1][1]
+    assert service.command(run, "approve", request=again["id"], decision="yes")["success"]
+    told = service.follow_until(run, is_event("call_ended"))
+
+    assert asked["preview"] == again["preview"]
+    assert told[-1][1]["event"]["ok"] is True
+    assert "Dutch ships" in service.request("GET", f"api/runs/{run}/files/published.md").text

@@ -16,7 +16,7 @@ OPERATIONS = frozenset(
 )
 UNIONS = frozenset({"type", "intersection"})
 # What is listed without brackets around it, and what is listed in `<…>`.
-LISTS = frozenset({"uses", "variable"})
+LISTS = frozenset({"uses", "variable", "examples"})
 IN_ANGLES = frozenset({"generic_type", "generics", "call", "new"})
 LINKS = frozenset({".", "?."})
 ASSIGNING = frozenset({"=", "=>"})

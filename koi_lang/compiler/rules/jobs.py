@@ -17,6 +17,7 @@ from koi_lang.schedules.job import LONGEST_JITTER_S, MISSED, OPTIONS, OVERLAPS, 
 from koi_lang.schedules.schedule import IntervalSchedule
 from koi_lang.schedules.triggers import FileTrigger, HookTrigger, parse_trigger
 from koi_lang.schedules.words import parse_schedule
+from koi_lang.source import Span
 
 CHOICES = {"missed": MISSED, "overlap": OVERLAPS}
 # What the event of a changed file brings.
@@ -53,9 +54,18 @@ def job_words(file: Analysis, report: Report) -> None:
         try:
             parse_schedule(job.words.value) if job.trigger == "every" else parse_trigger(job.words.value)
         except ScheduleError as error:
-            help = _other_trigger(job) or error.help
+            other = _other_trigger(job)
             span = report.inside(job.words) if job.words.value else job.words.span
-            report.add(span, str(error), help=help)
+            fixes = () if other else report.replacement(*_misspelt(report, span, error))
+            report.add(span, str(error), help=other or error.help, fixes=fixes)
+
+
+def _misspelt(report: Report, words: Span, error: ScheduleError) -> tuple[Span, str | None]:
+    """The piece of some words that an error is about, and what was probably meant by it."""
+    start = report.source.text.find(error.wrong, words.start, words.end)
+    if not error.wrong or start < 0:
+        return words, None
+    return Span(start, start + len(error.wrong)), error.meant
 
 
 def _other_trigger(job: n.Job) -> str | None:
@@ -131,7 +141,8 @@ def job_option_value(file: Analysis, report: Report) -> None:
                 written = report.source.text[value.span.start : value.span.end]
                 near = nearest(str(value.value), CHOICES.get(name.name, ()))
                 help = f'did you mean `"{near}"`?' if near else SAMPLES.get(name.name)
-                report.add(value.span, f"`{name.name}` of a job is {wanted}, not `{written}`", help=help)
+                fixes = report.replacement(value.span, f'"{near}"' if near else None)
+                report.add(value.span, f"`{name.name}` of a job is {wanted}, not `{written}`", help=help, fixes=fixes)
 
 
 def _form_of_option(option: str, value: object, job: n.Job) -> str | None:

@@ -39,4 +39,6 @@ def job_form(failure: Failure) -> SyntaxHelp | None:
             return SyntaxHelp("the options of a job stand in braces", failure.span, help)
     near = nearest(failure.word(), SAMPLES) if failure.word(-1) == ")" else None
     is_meant = near is not None and failure.piece(1).kind in ("text", "triple")
-    return SyntaxHelp(f"{failure.excerpt} begins no job", failure.span, f"did you mean `{near}`?") if is_meant else None
+    if not is_meant:
+        return None
+    return SyntaxHelp(f"{failure.excerpt} begins no job", failure.span, f"did you mean `{near}`?", meant=near)

@@ -9,6 +9,8 @@ from typing import Any
 from koi_lang.events import (
     PAID,
     AnswerDiscarded,
+    ApprovalGiven,
+    ApprovalRequested,
     CallEnded,
     CallStarted,
     DoubtSettled,
@@ -154,6 +156,10 @@ class History:
         """Whether it was found out, when an effect took place, that it changes nothing."""
         return self.has(ReadOnlyFound.type, path)
 
+    def waits_for_leave(self, path: Path) -> bool:
+        """Whether the person had been asked to allow an effect, and had not said so: then nothing of it was done."""
+        return self.has(ApprovalRequested.type, path) and not self.has(ApprovalGiven.type, path)
+
     def left_behind(self) -> list[JournalEntry]:
         """What the parent did that may not be done twice, and that this branch has neither taken over nor done."""
         return list(self._left)
@@ -241,6 +247,9 @@ def _paid_by_path(entries: Iterable[JournalEntry]) -> dict[Path, tuple[int, floa
 def in_doubt(entries: Sequence[JournalEntry]) -> list[JournalEntry]:
     """What had begun, may not be done twice, and has not ended; what had ended around it has settled the matter."""
     over = {entry.path for entry in entries if entry.kind in COMPLETIONS or entry.kind == ReadOnlyFound.type}
+    allowed = {entry.path for entry in entries if entry.kind == ApprovalGiven.type}
+    # Whoever still waits for leave has done nothing.
+    over |= {entry.path for entry in entries if entry.kind == ApprovalRequested.type} - allowed
     begun = {entry.path: entry for entry in entries if entry.kind == "begun" and entry.data.get("unsafe")}
     return [entry for path, entry in begun.items() if not any(path[:n] in over for n in range(1, len(path) + 1))]
 

@@ -255,7 +255,7 @@ class RunRecorder:
         path = place.path
         if self._past.policy.on_missing == "diverge":
             place.diverge()
-        if has_begun and not effect.safe and not self._past.only_reads(path):
+        if has_begun and not effect.safe and not self._past.only_reads(path) and not self._past.waits_for_leave(path):
             return Doubt(effect.name, path, "begun", effect.given, effect.agent)
         return self._again(effect, path) or self._mark_in(effect, path)
 
