@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import AsyncIterable
+from collections.abc import AsyncIterable, AsyncIterator
 from typing import Any, NoReturn
 
 from koi_lang.errors import KoiError
@@ -15,6 +15,8 @@ MOST_BYTES = 26 << 20
 MOST_VALUES, DEEPEST = 200_000, 100
 SEPARATORS = (b",", b"[", b"{")
 # The beginning of half a pair, which no text holds alone.
+# Bytes that are read of what is refused.
+MOST_DISCARDED = 16 << 20
 SURROGATE = b"\\ud"
 
 
@@ -36,14 +38,27 @@ async def read_body(pieces: AsyncIterable[bytes], size: str | None = None, most:
     Args:
         size: what the client says of it, in bytes.
     """
+    source = aiter(pieces)
     if size is not None and size.isdecimal() and (len(size) > 18 or int(size) > most):
+        if len(size) < 18 and int(size) <= MOST_DISCARDED:
+            await _discard(source)
         raise _too_large_error(most)
     body = bytearray()
-    async for piece in pieces:
+    async for piece in source:
         body += piece
         if len(body) > most:
+            await _discard(source)
             raise _too_large_error(most)
     return bytes(body)
+
+
+async def _discard(source: AsyncIterator[bytes]) -> None:
+    """Read on for a while: who is still sending when the connection ends loses the answer with it."""
+    size = 0
+    async for piece in source:
+        size += len(piece)
+        if size > MOST_DISCARDED:
+            return
 
 
 def json_of(body: bytes) -> Any:

@@ -55,15 +55,15 @@ def test_what_is_right_is_read() -> None:
 
 
 def test_a_body_is_read_up_to_its_bound() -> None:
-    """Nothing is taken of what is said to be too large, and no more than the bound of what says nothing."""
+    """Nothing is taken of what is said to be far too large; else a little is thrown away: the answer arrives."""
     taken = []
 
     async def pieces() -> AsyncIterator[bytes]:
-        for _ in range(1000):
+        for _ in range(100):
             taken.append(1)
-            yield b"x" * 100
+            yield b"x" * (1 << 20)
 
-    for size, most in (("2000000000", 0), ("9" * 5000, 0), (None, 11), ("12", 11)):
+    for size, most in (("2000000000", 0), ("9" * 5000, 0), (None, 18), ("12", 18), (f"{6 << 20}", 17)):
         taken.clear()
         with pytest.raises(BadBodyError):
             asyncio.run(read_body(pieces(), size, 1000))
