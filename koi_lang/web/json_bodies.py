@@ -16,7 +16,7 @@ MOST_VALUES, DEEPEST = 200_000, 100
 SEPARATORS = (b",", b"[", b"{")
 # The beginning of half a pair, which no text holds alone.
 # Bytes that are read of what is refused.
-MOST_DISCARDED = 16 << 20
+MOST_DISCARDED = 64 << 20
 SURROGATE = b"\\ud"
 
 

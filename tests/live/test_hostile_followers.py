@@ -56,6 +56,7 @@ def waiting(project: Project, behind: str = "") -> None:
     project.write("a.koi", program(f'console.log("one"); {wait_for(project)}; {behind}; console.log("two")'))
 
 
+@pytest.mark.thorough
 def test_nonsense_is_answered_and_harms_nobody(project: Project) -> None:
     """Each line gets a refusal; whoever follows beside is told all."""
     waiting(project)
