@@ -82,8 +82,9 @@ class LiveServer:
         if self._stopped in known:
             return False
         if self._woken in known:
-            self._is_woken = False
             os.read(self._woken, 1 << 10)
+            # Not before: who wakes it in between would have the byte taken away, and nobody would wake it any more.
+            self._is_woken = False
         if self._listening in known:
             self._take_connection()
         for each, mask in known.items():
