@@ -57,10 +57,10 @@ def accept(request: pytest.FixtureRequest) -> bool:
 
 @pytest.fixture(autouse=True)
 def _recursion_limit() -> Iterator[None]:
-    """A program that is prepared raises the limit for the whole process; the next test has its own again."""
+    """No test leaves the process with another recursion limit than it had."""
     limit = sys.getrecursionlimit()
     yield
-    sys.setrecursionlimit(limit)
+    assert limit == sys.getrecursionlimit()
 
 
 @pytest.fixture

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+import koi_lang
+from koi_lang.system.recursion import MAX_FRAMES
+from tests.projects import Project
 
 HEAD = "role R { can execute }\nagent A : R {\n  on go(args) {\n"
 FORMS = {
@@ -40,6 +45,25 @@ def test_deep_recursion_works(form: str, tmp_path: Path) -> None:
     done = run(tmp_path, FORMS[form])
 
     assert (done.stdout, done.returncode) == ("1125750\n", 0), done.stderr
+
+
+async def _limits(file: str) -> list[int]:
+    """The recursion limit while two runs are open, while one of them still is, and after both."""
+    limits = []
+    async with koi_lang.open(file) as first:
+        async with koi_lang.open(file):
+            limits.append(sys.getrecursionlimit())
+        await first.agent("A").go({})
+        limits.append(sys.getrecursionlimit())
+    return [*limits, sys.getrecursionlimit()]
+
+
+def test_the_limit_is_that_of_the_process_again(project: Project) -> None:
+    """Runs raise the recursion limit while one of them is open; who opened them from Python then has theirs again."""
+    file = project.write("deep.koi", f"{HEAD}{FORMS['call']}{AGAIN}}}")
+    before = sys.getrecursionlimit()
+
+    assert [MAX_FRAMES, MAX_FRAMES, before] == asyncio.run(_limits(str(file)))
 
 
 @pytest.mark.sampled(3)

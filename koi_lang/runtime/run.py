@@ -46,6 +46,7 @@ from koi_lang.runtime.replay.location import enter_run, leaf_path, leave_run
 from koi_lang.runtime.replay.recorded_run import RecordedRun
 from koi_lang.runtime.replay.recorder import RunRecorder
 from koi_lang.runtime.services import MADE_WHEN_USED, Factories, Services
+from koi_lang.system.recursion import deep_calls
 
 if TYPE_CHECKING:
     from koi_lang.runtime import forms
@@ -140,6 +141,7 @@ class Run:
     async def __aenter__(self) -> Run:
         self._task = asyncio.current_task()
         async with AsyncExitStack() as ending:
+            ending.enter_context(deep_calls())
             ending.push_async_callback(self._close)
             ending.callback(leave_run, enter_run())
             ending.callback(current.reset, current.set(self))

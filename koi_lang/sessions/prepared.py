@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -47,8 +46,6 @@ else:
 
 REHEARSAL = "a rehearsal follows the explicit steps of playbooks"
 NEEDS_MODEL = "a model would be needed for: "
-# Programs may recurse some 2,000 calls deep; 8 MB of stack hold twice these frames even where all calls pass through C.
-MOST_FRAMES = 7500
 Note = Callable[[str], None]
 MakeLive = Callable[["Prepared", Client], LivePort]
 
@@ -223,5 +220,4 @@ def prepare_program(
         KoiError: it cannot be loaded, or a model is named that does not exist.
     """
     wanted = preferences(options.folder, options.model, options.key_lookup(), options.effort or "")
-    sys.setrecursionlimit(max(MOST_FRAMES, sys.getrecursionlimit()))
     return Prepared(loader.module_of(absolute(file), None, entry), entry, options, wanted, adapter=adapter)

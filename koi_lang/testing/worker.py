@@ -17,8 +17,6 @@ from koi_lang.errors import KoiError
 from koi_lang.testing.cases import Case, CaseOutcome, failed_outcome
 from koi_lang.testing.loops import JumpingLoop, Overtime
 
-# Programs may recurse as deeply as when they are run.
-MOST_FRAMES = 7500
 # How long the loop of a case has, in seconds, to end between two steps before it is ended wherever it is.
 SOON_S = 0.2
 # Audit events of Python: sending to an address, which is a pair unless it is a file, and looking up a name.
@@ -41,7 +39,6 @@ def serve(connection: Connection, others: Sequence[Connection], timeout_s: float
         other.close()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.dup2(2, 1)  # what programs write past Python must not get between the lines of the report
-    sys.setrecursionlimit(MOST_FRAMES)
     if is_hermetic:
         sys.addaudithook(stay_inside)
     else:

@@ -68,7 +68,7 @@ class Machine:
 
     def now(self, *words: str, said: str = "") -> Outcome:
         """The outcome of a command that needs no server."""
-        out, err, limit, code = io.StringIO(), io.StringIO(), sys.getrecursionlimit(), 0
+        out, err, code = io.StringIO(), io.StringIO(), 0
         with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
             patch.setattr(sys, "stdin", io.StringIO(said))
             patch.setattr(sys, "argv", ["koi", *words])
@@ -77,7 +77,6 @@ class Machine:
             except SystemExit as end:
                 code = end.code if isinstance(end.code, int) else int(end.code is not None)
             finally:
-                sys.setrecursionlimit(limit)
                 loader.unload()
         return Outcome(code, out.getvalue(), err.getvalue())
 

@@ -47,7 +47,7 @@ class Commands:
         loader.unload()
         out, err = io.StringIO(), io.StringIO()
         given = mock.patch.object(sys, "argv", ["koi", *words])
-        with chdir(self.folder), given, _typed(stdin), redirect_stdout(out), redirect_stderr(err), _limit_kept():
+        with chdir(self.folder), given, _typed(stdin), redirect_stdout(out), redirect_stderr(err):
             code = _code_of(words)
         return Done(code, out.getvalue(), err.getvalue())
 
@@ -110,13 +110,3 @@ def _typed(text: str) -> Iterator[None]:
         finally:
             os.dup2(kept, 0)
             os.close(kept)
-
-
-@contextmanager
-def _limit_kept() -> Iterator[None]:
-    """Running a program raises the limit of recursion for good."""
-    limit = sys.getrecursionlimit()
-    try:
-        yield
-    finally:
-        sys.setrecursionlimit(limit)

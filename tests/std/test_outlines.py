@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import sys
 import warnings
 from pathlib import Path
@@ -101,6 +102,21 @@ def test_deep_trees_do_not_exhaust_the_stack(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(sys, "getrecursionlimit", lambda: by_tree.MOST_FRAMES + 1)
 
     assert by_tree.python_symbols("x = 1") is None
+
+
+def test_threads_that_parse_at_a_time_disturb_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where Python mixes up two trees that are made at a time, a file is parsed again, and still has its names."""
+    failures = [SystemError("AST constructor recursion depth mismatch (before=135, after=154)")] * 3
+
+    def parse(*given: Any) -> ast.Module:
+        if failures:
+            raise failures.pop()
+        return ast.Module([ast.Pass()], [])
+
+    monkeypatch.setattr(ast, "parse", parse)
+
+    assert by_tree.python_symbols("pass") == []
+    assert failures == []
 
 
 def test_warnings_about_read_code_are_not_told(tmp_path: Path) -> None:

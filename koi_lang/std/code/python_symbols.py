@@ -6,12 +6,14 @@ import ast
 import sys
 import warnings
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 from koi_lang.std.code.symbol_records import OutlineSymbol
 
 # With a larger limit, trees of code that is nested without end could exhaust the stack of a thread.
 MOST_FRAMES = 20_000
+MAX_TRIES = 5
 # What the code is called that is read: warnings about it, such as of `"\d"`, are none of the person's business.
 READ_CODE = "<code to outline>"
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
@@ -25,10 +27,21 @@ def python_symbols(text: str) -> list[OutlineSymbol] | None:
         return None
     warnings.filterwarnings("ignore", module=READ_CODE)
     try:
-        tree = ast.parse(text, READ_CODE)
-        return [*_Declarations(text.split("\n")).of(tree.body, "")]
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return [*_Declarations(text.split("\n")).of(_parsed(text).body, "")]
+    except (SyntaxError, ValueError, RecursionError, MemoryError, SystemError):
         return None
+
+
+def _parsed(text: str) -> ast.Module:
+    """The syntax tree of a text; several threads may parse at a time.
+
+    Before 3.11.8 Python counts the depth of all trees that are made at a time in one place, and parsing ends with a
+    SystemError where another thread parses between two nodes (python/cpython#106905). So that is tried again.
+    """
+    for _ in range(MAX_TRIES):
+        with suppress(SystemError):
+            return ast.parse(text, READ_CODE)
+    return ast.parse(text, READ_CODE)
 
 
 @dataclass(frozen=True, slots=True)
