@@ -17,6 +17,8 @@ from koi_lang.sessions.one_time_notes import FOLDER
 from tests.projects import Project
 from tests.wheel import Installed, installed_once
 
+pytest_plugins = ["tests.cpu_costs"]
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--accept` writes what golden tests see as what they expect."""

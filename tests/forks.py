@@ -60,6 +60,15 @@ def _write(descriptor: int, text: str) -> None:
         stream.write(text)
 
 
+def forking_process() -> int | None:
+    """The process that forks; None before the first command."""
+    return _started[0].pid if _started else None
+
+
+# The process that forks, from the first command on.
+_started: list[subprocess.Popen[bytes]] = []
+
+
 @cache
 def _listening() -> str:
     """The socket of the process that forks, which ends with this one."""
@@ -70,6 +79,7 @@ def _listening() -> str:
         [sys.executable, "-P", str(CHECKOUT / "tests" / "forking.py"), path],
         cwd=CHECKOUT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
     )  # fmt: skip
+    _started.append(process)
     assert process.stdin is not None
     assert process.stdout is not None
     with process.stdout as told:

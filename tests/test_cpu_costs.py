@@ -1,0 +1,49 @@
+"""The ceiling of the suite: unmarked tests that compute for too long fail, others do not."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.forks import CHECKOUT
+
+CASES = """
+import subprocess, sys, time
+import pytest
+
+COMPUTE = "import time\\nwhile time.process_time() < 0.2: pass"
+
+def compute():
+    end = time.process_time() + 0.2
+    while time.process_time() < end:
+        pass
+
+@pytest.fixture(scope="module")
+def shared():
+    compute()
+
+def test_waits(): time.sleep(0.3)
+def test_shares(shared): pass
+def test_computes(): compute()
+def test_starts(): subprocess.run([sys.executable, "-c", COMPUTE], check=True)
+@pytest.mark.thorough
+def test_may(): compute()
+"""
+
+
+def test_an_unmarked_test_that_computes_too_long_fails(tmp_path: Path) -> None:
+    """What counts is the CPU time of a test and of what it starts, without waiting and without shared fixtures."""
+    (tmp_path / "test_costs.py").write_text(CASES, "utf-8")
+    words = "-p tests.cpu_costs -p no:cacheprovider -q --cpu-ceiling 0.15 -c /dev/null --rootdir".split()
+    command = [sys.executable, "-m", "pytest", *words, str(tmp_path), str(tmp_path)]
+
+    environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    done = subprocess.run(
+        command, cwd=CHECKOUT, env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
+
+    errors = [line.partition("::")[2].split(" - ")[0] for line in done.stdout.splitlines() if line.startswith("ERROR ")]
+    assert ["test_computes", "test_starts"] == errors, done.stdout
+    assert "5 passed, " in done.stdout
