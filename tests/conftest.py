@@ -14,6 +14,7 @@ import pytest
 
 from koi_lang.program import loader
 from koi_lang.sessions.one_time_notes import FOLDER
+from tests.needs import mark_counterparts
 from tests.projects import Project
 from tests.wheel import Installed, installed_once
 
@@ -38,7 +39,11 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Of a test that is `sampled(n)` the usual suite takes n cases, spread over all; `-m thorough` takes the others."""
+    """Mark counterparts, and what the usual suite leaves out of tests that are `sampled(n)`.
+
+    It takes n cases, spread over all; `-m thorough` takes the others.
+    """
+    mark_counterparts(items)
     cases: defaultdict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
         if item.get_closest_marker("sampled") is not None:

@@ -14,11 +14,6 @@ import pytest
 
 LIMIT_S = 300
 
-needs_node = pytest.mark.skipif(
-    shutil.which("npm") is None or shutil.which("node") is None,
-    reason="NODE IS MISSING: what a counterpart written for Node would say is not tested here",
-)
-
 
 def npm_package(name: str, version: str) -> Path:
     """The folder with the `node_modules` that hold one version of a package and what it needs.

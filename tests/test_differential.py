@@ -9,13 +9,12 @@ import pytest
 from tests.differential.__main__ import differences, sort_of
 from tests.differential.generate import programs
 from tests.differential.shrink import shrink
-from tests.npm import needs_node
 
 SEED = 20_262
 PROGRAMS = 50
 
 
-@needs_node
+@pytest.mark.needs("node", "npm")
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(SEED, SEED + 4))
 def test_generated_programs_print_what_node_prints(seed: int) -> None:
@@ -30,7 +29,7 @@ def test_programs_are_the_same_for_the_same_seed() -> None:
     assert (first == again, first == other) == (True, False)
 
 
-@needs_node
+@pytest.mark.needs("node", "npm")
 def test_a_program_that_differs_is_told_and_made_smaller() -> None:
     """A difference that is meant (Koi counts characters) is found, and what has nothing to do with it goes."""
     program = 'if (true) {\n  const v1 = "😀";\n  let v2 = 1;\n  console.log(v1.length);\n}'

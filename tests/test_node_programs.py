@@ -8,10 +8,9 @@ from random import Random
 import pytest
 
 from tests.node_programs import IN_ONE, differences, functions
-from tests.npm import needs_node
 
 
-@needs_node
+@pytest.mark.needs("node", "npm")
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(4))
 def test_generated_functions_do_what_they_do_in_node(seed: int, tmp_path: Path) -> None:

@@ -13,14 +13,15 @@ import pytest
 
 PROJECTS = Path(__file__).with_name("data") / "projects"
 NAMES = sorted(path.parent.name for path in PROJECTS.glob("*/project.json"))
-pytestmark = pytest.mark.skipif(not NAMES, reason="what is published for installing has no sample projects")
+pytestmark = [
+    pytest.mark.skipif(not NAMES, reason="what is published for installing has no sample projects"),
+    pytest.mark.needs("git", "node"),
+]
 
 
 def about(name: str) -> dict[str, Any]:
     """What a project is for: the task, how it is checked, whether that passes, and which files are to change."""
     found: dict[str, Any] = json.loads((PROJECTS / name / "project.json").read_text("utf-8"))
-    if found["check"].startswith("node") and not shutil.which("node"):
-        pytest.skip("there is no node")
     return found
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -102,11 +101,9 @@ def completed(child: pexpect.spawn, typed: str) -> str:
     return str(child.match[1])
 
 
-@pytest.mark.parametrize("name", START)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.needs(name)) for name in START])
 def test_the_key_completes_a_word(name: str, folder: Path) -> None:
     """Commands, options, programs and folders, files, runs, codes, parts of the library, agents and handlers."""
-    if shutil.which(name) is None:
-        pytest.skip(f"{name.upper()} IS MISSING: completion in it is not tested")
     run = run_id(folder)
     with shell(name, folder) as child:
         lines = [completed(child, with_run(typed, run)) for typed, _ in LINES]
@@ -114,10 +111,9 @@ def test_the_key_completes_a_word(name: str, folder: Path) -> None:
     assert ["".join(f"<{word}>" for word in shlex.split(with_run(line, run))) for _, line in LINES] == lines
 
 
+@pytest.mark.needs("fish")
 def test_fish_completes_a_word(folder: Path) -> None:
     """The same, asked of fish itself; it shows what a value is, too."""
-    if shutil.which("fish") is None:
-        pytest.skip("FISH IS MISSING: completion in it is not tested")
     run = run_id(folder)
     asked = "; ".join(f"complete -C {shlex.quote(with_run(typed, run))}; echo ==" for typed, _ in LINES)
     done = subprocess.run(

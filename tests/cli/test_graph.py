@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import subprocess
 from typing import Any
 from xml.etree import ElementTree
@@ -123,7 +122,7 @@ def test_mermaid_has_no_signs_of_its_texts(graph: ProgramGraph) -> None:
     assert all(found is not None and plain.fullmatch(found[1]) for found in labels)
 
 
-@pytest.mark.skipif(shutil.which("dot") is None, reason="Graphviz is not installed")
+@pytest.mark.needs("dot")
 def test_graphviz_reads_it(graph: ProgramGraph) -> None:
     """Graphviz finds as many nodes and edges as there are, and makes the picture that `svg` gives."""
     text = FORMATS["dot"](graph)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import shutil
 import ssl
 import subprocess
 import sys
@@ -315,7 +314,7 @@ def test_a_server_without_a_certificate(service: StandIn) -> None:
     assert "write the address with `http://`" in str(caught.value.help)
 
 
-@pytest.mark.skipif(shutil.which("openssl") is None, reason="makes the certificate")
+@pytest.mark.needs("openssl")
 def test_a_certificate_that_is_not_trusted(tmp_path: Path) -> None:
     """One that nobody has signed is refused before the token is sent, unless the client is told to trust it."""
     certificate = tmp_path / "a.pem"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +12,7 @@ import pytest
 from editors.generate.files import CHECKOUT
 from tests.projects import Project
 
-pytestmark = pytest.mark.skipif(shutil.which("nvim") is None, reason="NVIM IS MISSING: its settings are not tested")
+pytestmark = pytest.mark.needs("nvim")
 KOI = Path(sys.executable).with_name("koi")
 PROGRAM = '''\
 /** Documentation */

@@ -18,7 +18,7 @@ from lsprotocol.types import SemanticTokenTypes
 from editors.generate.files import CHECKOUT
 from koi_lang.lsp.semantic_tokens import TYPES
 from koi_lang.program.build import check
-from tests.npm import locked_packages, needs_node
+from tests.npm import locked_packages
 
 EXTENSION = CHECKOUT / "editors" / "vscode"
 KOI = Path(sys.executable).with_name("koi")
@@ -60,7 +60,7 @@ def npm_run(folder: Path, script: str, **environment: str) -> str:
     return done.stdout
 
 
-@needs_node
+@pytest.mark.needs("node", "npm")
 def test_the_tests_of_the_extension_pass(extension: Path) -> None:
     """Scopes of the grammar, the logic, and the seam to the editor with the tests of a real project."""
     told = npm_run(extension, "test", KOI=str(KOI))
@@ -69,7 +69,7 @@ def test_the_tests_of_the_extension_pass(extension: Path) -> None:
     assert "# fail 0\n# cancelled 0\n# skipped 0\n" in told
 
 
-@needs_node
+@pytest.mark.needs("node", "npm")
 @pytest.mark.thorough
 def test_the_package_holds_what_an_editor_needs(extension: Path) -> None:
     """One command checks the types and writes the `.vsix`, with every file that `package.json` names."""

@@ -76,7 +76,7 @@ def test_what_a_block_means(options: dict[str, str], expected: ModelChoice) -> N
 
 
 @pytest.mark.parametrize(
-    ("installed", "model", "expected"),
+    ("names", "model", "expected"),
     [
         (("qwen3:8b", "llama3.2:latest"), "", "llama3.2:latest"),
         (("qwen3:8b", "gemma3:4b"), "", "qwen3:8b"),
@@ -84,9 +84,9 @@ def test_what_a_block_means(options: dict[str, str], expected: ModelChoice) -> N
         (("qwen3:8b", "qwen3:1b"), "qwen3:1b", "qwen3:1b"),
     ],
 )
-def test_a_running_ollama_is_found(installed: tuple[str, ...], model: str, expected: str) -> None:
+def test_a_running_ollama_is_found(names: tuple[str, ...], model: str, expected: str) -> None:
     """Without any key its usual model is taken, else one that it has."""
-    with ollama(models(*installed)) as address:
+    with ollama(models(*names)) as address:
         choice = choose({"model": model}, lambda name: None, ollama=address, limit_s=PATIENCE_S)
 
     assert choice == ModelChoice("ollama", expected, f"http://{address}/v1")

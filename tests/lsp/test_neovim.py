@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +11,7 @@ import pytest
 
 from tests.lsp.test_serving import GREETER
 
-pytestmark = pytest.mark.skipif(shutil.which("nvim") is None, reason="Neovim is not installed")
+pytestmark = pytest.mark.needs("nvim")
 
 # Opens a file, waits for its diagnostics, asks for hover, renames, and writes what came of it as JSON.
 SCRIPT = """

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.npm import locked, needs_node, npm_package
+from tests.npm import locked, npm_package
 
 NODE = {
     "server-everything": "2026.8.31",
@@ -27,7 +27,7 @@ PYTHON = {
 }
 LIMIT_S = 300
 
-__all__ = ["NODE", "PYTHON", "needs_node", "node_server", "python_server"]
+__all__ = ["NODE", "PYTHON", "node_server", "python_server"]
 
 
 def node_server(name: str, *words: str) -> dict[str, object]:

@@ -7,7 +7,7 @@ import tomllib
 
 import pytest
 
-from tests.mcp.servers import needs_node, node_server, python_server
+from tests.mcp.servers import node_server, python_server
 from tests.pages import ROOT, blocks
 from tests.projects import Project
 
@@ -19,7 +19,7 @@ SERVERS = {
 }
 
 
-@needs_node
+@pytest.mark.needs("node", "npm")
 def test_the_program_of_the_page_does_what_the_page_says(project: Project) -> None:
     """With the servers that `npx` and `uvx` would bring, and with the arguments of the page."""
     found = blocks((ROOT / "docs" / "everyday-mcp.md").read_text("utf-8"))

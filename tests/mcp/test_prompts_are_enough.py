@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import pytest
 from koi_lang.runtime.mcp import process
 from tests.mcp.conftest import Shelf
 from tests.mcp.reader import Reader
-from tests.mcp.servers import needs_node, node_server, python_server
+from tests.mcp.servers import node_server, python_server
 from tests.mcp.test_errands import Person
 from tests.mcp.test_reference_servers import page as page
 from tests.playbook.playing import Played, Voice
@@ -33,7 +32,7 @@ def failures(played: Played) -> list[str]:
     return [text for text in played.feedback if text.startswith("❌")]
 
 
-@needs_node
+@pytest.mark.needs("node", "npm")
 def test_files(shelf: Shelf, tmp_path: Path) -> None:
     """Fourteen tools, one with a list of objects: each is accepted and does what it should."""
     folder = tmp_path / "shelf"
@@ -50,7 +49,7 @@ def test_files(shelf: Shelf, tmp_path: Path) -> None:
     assert "three\ntwo\n" == (folder / "b.txt").read_text("utf-8")
 
 
-@needs_node
+@pytest.mark.needs("node", "npm")
 def test_memory(shelf: Shelf, tmp_path: Path) -> None:
     """Nine tools that take lists of objects with lists in them."""
     options = {**node_server("server-memory"), "env": {"MEMORY_FILE_PATH": str(tmp_path / "memory.jsonl")}}
@@ -61,7 +60,7 @@ def test_memory(shelf: Shelf, tmp_path: Path) -> None:
     assert '"observations":["likes engines"]' in (tmp_path / "memory.jsonl").read_text("utf-8")
 
 
-@needs_node
+@pytest.mark.needs("node", "npm")
 def test_everything(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
     """Enumerations, defaults, numbers with bounds; the only tool that is not called needs tasks, and is not told."""
     monkeypatch.setattr(process, "LEAVE_S", 0.2)  # what it simulates keeps it from ending by itself
@@ -93,7 +92,7 @@ def test_fetch(shelf: Shelf, page: str) -> None:
     assert "Now you can fetch the most up-to-date information and let the user know that." in played.requests[0].system
 
 
-@pytest.mark.skipif(shutil.which("git") is None, reason="GIT IS MISSING: its server is not tested here")
+@pytest.mark.needs("git")
 def test_git(shelf: Shelf, tmp_path: Path) -> None:
     """Twelve tools, some with fields that may be null."""
     repository = tmp_path / "repository"

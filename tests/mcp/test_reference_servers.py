@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -14,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.mcp.conftest import Shelf
-from tests.mcp.servers import needs_node, node_server, python_server
+from tests.mcp.servers import node_server, python_server
 from tests.mcp.test_errands import Person
 from tests.playbook.playing import Played
 
@@ -30,7 +29,7 @@ def use(shelf: Shelf, options: dict[str, Any], body: str, *answers: Any, **servi
     return played
 
 
-@needs_node
+@pytest.mark.needs("node", "npm")
 def test_everything_calls(shelf: Shelf) -> None:
     """Texts, structured results and images come back, a wrong argument is refused before it is sent."""
     played = use(
@@ -50,7 +49,7 @@ def test_everything_calls(shelf: Shelf) -> None:
     assert ["The sum of 2 and 3 is 5.", True, "image/png", True, told] == played.result
 
 
-@needs_node
+@pytest.mark.needs("node", "npm")
 def test_everything_tells_progress(shelf: Shelf) -> None:
     """A long operation tells each of its steps."""
     body = 'return await files["trigger-long-running-operation"]({ duration: 0.1, steps: 4 })'
@@ -59,7 +58,7 @@ def test_everything_tells_progress(shelf: Shelf) -> None:
     assert [1, 2, 3, 4] == [event.fields["progress"] for event in played.events if event.type == "mcp_progress"]
 
 
-@needs_node
+@pytest.mark.needs("node", "npm")
 def test_everything_asks_for_a_model(shelf: Shelf) -> None:
     """Its request for a model is answered by the agent's, after the person has agreed."""
     body = 'return await files["trigger-sampling-request"]({ prompt: "Name a colour.", maxTokens: 20 })'
@@ -69,7 +68,7 @@ def test_everything_asks_for_a_model(shelf: Shelf) -> None:
     assert "Name a colour." in played.requests[0].messages[0].text
 
 
-@needs_node
+@pytest.mark.needs("node", "npm")
 def test_everything_asks_the_person(shelf: Shelf) -> None:
     """Its form of many fields is put to the person, one after the other; with nobody there it hears that."""
     options, body = node_server("server-everything"), 'return await files["trigger-elicitation-request"]()'
@@ -80,7 +79,7 @@ def test_everything_asks_the_person(shelf: Shelf) -> None:
     assert "declined" in json.dumps(declined.result)
 
 
-@needs_node
+@pytest.mark.needs("node", "npm")
 def test_everything_has_documents_and_prompts(shelf: Shelf) -> None:
     """Its documents are listed and read, its prompts are text."""
     played = use(
@@ -98,7 +97,7 @@ def test_everything_has_documents_and_prompts(shelf: Shelf) -> None:
     assert "Oslo" in played.result[3]
 
 
-@needs_node
+@pytest.mark.needs("node", "npm")
 def test_files_are_written_and_read(shelf: Shelf, tmp_path: Path) -> None:
     """A file that is written is there; what lies outside of its folder is refused, in its own words."""
     folder = tmp_path / "shelf"
@@ -119,7 +118,7 @@ def test_files_are_written_and_read(shelf: Shelf, tmp_path: Path) -> None:
     assert played.result[1].startswith("`files.read_text_file` failed: Access denied - path outside allowed")
 
 
-@needs_node
+@pytest.mark.needs("node", "npm")
 def test_a_graph_is_remembered(shelf: Shelf, tmp_path: Path) -> None:
     """What one run tells the memory, the next one finds."""
     options = {**node_server("server-memory"), "env": {"MEMORY_FILE_PATH": str(tmp_path / "memory.jsonl")}}
@@ -185,7 +184,7 @@ def test_a_page_is_fetched(shelf: Shelf, page: str) -> None:
     assert "A shelf of oak." in json.dumps(played.result), played.told
 
 
-@pytest.mark.skipif(shutil.which("git") is None, reason="GIT IS MISSING: its server is not tested here")
+@pytest.mark.needs("git")
 def test_a_repository_is_looked_at(shelf: Shelf, tmp_path: Path) -> None:
     """The state of a repository is text; a folder that is none is a failure of the tool."""
     repository = tmp_path / "repository"

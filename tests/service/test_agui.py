@@ -12,7 +12,7 @@ import pytest
 from ag_ui.core import Event
 from pydantic import TypeAdapter
 
-from tests.npm import needs_node, npm_package
+from tests.npm import npm_package
 from tests.service.serving_process import TOKEN, ServiceProcess
 
 EVENTS: TypeAdapter[Any] = TypeAdapter(Event)
@@ -202,7 +202,7 @@ console.log(JSON.stringify({ told, state, contents, open, outcome }))
 """
 
 
-@needs_node
+@pytest.mark.needs("node", "npm")
 def test_the_official_client_understands_it(program: ServiceProcess) -> None:
     """`@ag-ui/client` checks the order of events, applies patches and messages, and resumes."""
     folder = npm_package("@ag-ui/client", CLIENT)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import socket
 import subprocess
 import sys
@@ -17,13 +16,12 @@ from pathlib import Path
 import pytest
 from websockets.sync.client import connect
 
+from tests.needs import find_program
 from tests.pages import FENCE, ROOT
 from tests.service.serving_process import LIMIT_S, ServiceProcess, is_event
 from tests.service.test_sessions import START, is_question
 
 PAGE = (ROOT / "docs" / "unattended.md").read_text("utf-8")
-NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
-SYSTEMD = shutil.which("systemd-analyze")
 
 
 def block(name: str) -> str:
@@ -43,8 +41,9 @@ def proxied(service: ServiceProcess, tmp_path: Path) -> Iterator[ServiceProcess]
         f" uwsgi_temp_path {tmp_path}/u; scgi_temp_path {tmp_path}/s;"
         f" server {{ listen 127.0.0.1:{port}; {location} }} }}"
     )
-    assert NGINX is not None
-    process = subprocess.Popen([NGINX, "-c", tmp_path / "nginx.conf", "-p", tmp_path], stderr=subprocess.DEVNULL)
+    nginx = find_program("nginx")
+    assert nginx is not None
+    process = subprocess.Popen([nginx, "-c", tmp_path / "nginx.conf", "-p", tmp_path], stderr=subprocess.DEVNULL)
     try:
         wait_for_port(port)
         yield replace(service, url=f"http://127.0.0.1:{port}/koi")
@@ -66,7 +65,7 @@ def wait_for_port(port: int) -> None:
             return
 
 
-@pytest.mark.skipif(NGINX is None, reason="nginx is not here")
+@pytest.mark.needs("nginx")
 def test_a_proxy_passes_everything_on(proxied: ServiceProcess) -> None:
     """Below a path of a proxy the page opens, its cookie counts there, and what is told live comes at once."""
     page = proxied.request("GET", "")
@@ -86,14 +85,15 @@ def test_a_proxy_passes_everything_on(proxied: ServiceProcess) -> None:
     assert "path=/koi/" in login.headers["set-cookie"].lower()
 
 
-@pytest.mark.skipif(SYSTEMD is None, reason="systemd-analyze is not here")
+@pytest.mark.needs("systemd-analyze")
 def test_the_unit_is_one(tmp_path: Path) -> None:
     """systemd finds nothing to say about the unit of the manual."""
-    assert SYSTEMD is not None
     unit = tmp_path / "koi-desk.service"
     unit.write_text(block(unit.name).replace("/opt/koi/bin/koi", sys.executable))
 
-    done = subprocess.run([SYSTEMD, "verify", "--man=no", unit], capture_output=True, text=True, timeout=LIMIT_S)
+    done = subprocess.run(
+        ["systemd-analyze", "verify", "--man=no", unit], capture_output=True, text=True, timeout=LIMIT_S
+    )
 
     assert [] == [line for line in done.stderr.splitlines() if unit.name in line]
 
@@ -111,6 +111,7 @@ def test_the_unit_serves(start_service: Callable[..., ServiceProcess]) -> None:
 
 
 @pytest.mark.thorough
+@pytest.mark.needs("git")
 @pytest.mark.timeout(900)
 def test_the_steps_of_the_image(tmp_path: Path) -> None:
     """The steps of the image, carried out below an empty folder, end with a command that starts."""

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests import forks
-from tests.npm import needs_node, npm_program
+from tests.npm import npm_program
 from tests.serving.conftest import Listening, Place, listening
 
 # The last version that runs on Node 20; the scenarios for servers are those of 0.1.16.
@@ -21,7 +21,7 @@ SUITE = ("@modelcontextprotocol/conformance", "0.1.13", "conformance")
 PROGRAM = Path(__file__).with_name("conformance.koi")
 CLIENT = Path(__file__).with_name("conformance_client.py")
 # The first test may have to install the suite; a scenario for clients waits up to 30 seconds.
-pytestmark = [needs_node, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.needs("node", "npm"), pytest.mark.timeout(600)]
 VERDICT = re.compile(r"^([✓✗]) ([\w/-]+): ", re.MULTILINE)
 
 # What Koi does not offer, and why.

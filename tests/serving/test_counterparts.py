@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.npm import needs_node, npm_program
+from tests.npm import npm_program
 from tests.projects import Project
 from tests.serving.conftest import LIMIT_S, PROGRAM, TOKEN, Listening, Place
 
@@ -34,7 +34,7 @@ def inspected(place: Place, *words: str) -> Any:
     return json.loads(done.stdout)
 
 
-@needs_node
+@pytest.mark.needs("node", "npm")
 def test_the_inspector_lists_tools(place: Place) -> None:
     """The inspector starts a server and shows what it offers."""
     listed = inspected(place, *place.command(str(PROGRAM)), "--method", "tools/list")["tools"]
@@ -44,7 +44,7 @@ def test_the_inspector_lists_tools(place: Place) -> None:
     assert {"readOnlyHint": True} == tools["look"]["annotations"]
 
 
-@needs_node
+@pytest.mark.needs("node", "npm")
 def test_the_inspector_calls_a_tool_over_http(place: Place, server: Listening) -> None:
     """The inspector calls a tool of a server that listens, with the token in a header."""
     called = ("--method", "tools/call", "--tool-name", "add", "--tool-arg", "amount=2")
@@ -55,7 +55,7 @@ def test_the_inspector_calls_a_tool_over_http(place: Place, server: Listening) -
     assert {"type": "text", "text": '{"count":2}'} == result["content"][0]
 
 
-@needs_node
+@pytest.mark.needs("node", "npm")
 def test_the_entry_that_the_example_shows(place: Place) -> None:
     """The inspector starts the example with the entry for `.mcp.json` that stands in its comment."""
     lines = EXAMPLE.read_text("utf-8").split("\n")

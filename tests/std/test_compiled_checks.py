@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,6 @@ from koi_lang.std.checks.go_report import read_go
 from koi_lang.std.checks.runner import run_tests
 from tests.std.checking import CheckedProject, summary, titles
 
-needs_cargo = pytest.mark.skipif(shutil.which("cargo") is None, reason="CARGO IS MISSING: no test of Rust is run here")
 MANIFEST = '[package]\nname = "adding"\nversion = "0.1.0"\nedition = "2021"\n'
 LIBRARY = """
 pub fn add(a: i32, b: i32) -> i32 { a + b }
@@ -39,7 +37,7 @@ GREEN = {"Cargo.toml": MANIFEST, "src/lib.rs": LIBRARY}
 LEAVING = LIBRARY.replace("#[test] fn zero() {", "#[test] fn zero() { std::process::exit(0);")
 
 
-@needs_cargo
+@pytest.mark.needs("cargo")
 def test_cargo(checked: CheckedProject) -> None:
     """Tests that pass and fail are counted as cargo does, whatever they print, and failures have their line."""
     green = checked.write(GREEN).check(run_tests)
@@ -57,7 +55,7 @@ def test_cargo(checked: CheckedProject) -> None:
     assert ("running 3 tests" in red["output"], '{"reason":' in red["output"]) == (True, False)
 
 
-@needs_cargo
+@pytest.mark.needs("cargo")
 @pytest.mark.parametrize(
     ("files", "counts", "title", "where"),
     [

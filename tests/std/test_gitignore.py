@@ -23,6 +23,7 @@ def walk(folder: Path) -> Tree:
         return Walker(folder, frozenset(), lambda: None).walk(folders.root)
 
 
+@pytest.mark.needs("git")
 def test_git_agrees(tmp_path: Path) -> None:
     """On random trees with random rules in all folders, git ignores the same paths, and not few of them."""
     different, total, count = [], 0, 0
@@ -42,6 +43,7 @@ def test_git_agrees(tmp_path: Path) -> None:
     assert len(different) < total / 1000, different
 
 
+@pytest.mark.needs("git")
 def test_git_agrees_on_a_folder_of_a_repository(tmp_path: Path) -> None:
     """Where the project is a folder of a repository, the rules of the folders around it count as git has them."""
     different, total = [], 0

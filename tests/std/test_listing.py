@@ -25,6 +25,7 @@ def seen(root: Path, start: str = "") -> list[str]:
     return files_below(View(root.resolve(), read_all, lambda: None), start)
 
 
+@pytest.mark.needs("git")
 def test_git_agrees(tmp_path: Path) -> None:
     """On random trees with random rules the files are those that git does not ignore, links left out."""
     different, total = [], 0

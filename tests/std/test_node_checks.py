@@ -10,10 +10,10 @@ import pytest
 
 from koi_lang.std.checks.node_tools import find_node_tests
 from koi_lang.std.checks.runner import run_lint, run_tests, run_types
-from tests.npm import needs_node, npm_package
+from tests.npm import npm_package
 from tests.std.checking import Check, CheckedProject, summary, titles
 
-pytestmark = needs_node
+pytestmark = pytest.mark.needs("node", "npm")
 
 PASSING = """
 import test from "node:test"

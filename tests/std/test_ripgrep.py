@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import shutil
 import sys
 import time
 from collections.abc import Callable
@@ -88,7 +87,7 @@ def test_results_are_the_same(install: Install, tmp_path: Path, monkeypatch: pyt
     assert compare(tmp_path, monkeypatch) > 50
 
 
-@pytest.mark.skipif(shutil.which("rg") is None, reason="ripgrep is not installed")
+@pytest.mark.needs("rg")
 def test_results_of_ripgrep_are_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same with the program itself."""
     monkeypatch.setattr(searching, "WORTH_A_HELPER", 1)

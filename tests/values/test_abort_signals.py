@@ -12,7 +12,6 @@ from koi_lang.js.globals import GLOBALS
 from koi_lang.js.inspect_value import inspect
 from koi_lang.program import loader
 from tests.differential.engines import koi_outputs, node_outputs
-from tests.npm import needs_node
 from tests.playbook.playing import Player
 from tests.silence import SilentServer
 
@@ -82,7 +81,7 @@ def server(request: pytest.FixtureRequest) -> Iterator[SilentServer]:
     made.close()
 
 
-@needs_node
+@pytest.mark.needs("node", "npm")
 def test_they_do_what_they_do_in_node() -> None:
     """Listeners in their order, reasons, `any`, `timeout`, what is thrown, and copies of what can be copied."""
     assert node_outputs(BODIES) == koi_outputs(BODIES)

@@ -10,14 +10,13 @@ from koi_lang.js.errors import TypeErrorValue
 from koi_lang.js.globals import GLOBALS
 from koi_lang.js.undefined import undefined
 from tests.differential.engines import koi_outputs, node_outputs
-from tests.npm import needs_node
 from tests.support import HERE
 
 # Prints what their members give, one thing after the other.
 BODY = (HERE / "data" / "bytes.js").read_text("utf-8")
 
 
-@needs_node
+@pytest.mark.needs("node", "npm")
 def test_bytes_and_encodings_do_what_they_do_in_node() -> None:
     """Making, reading, writing and showing bytes; texts to UTF-8, and bytes of four encodings to texts."""
     assert node_outputs([BODY]) == koi_outputs([BODY])

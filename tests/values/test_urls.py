@@ -16,7 +16,6 @@ from koi_lang.js.inspect_value import inspect
 from koi_lang.js.json_text import stringify
 from koi_lang.js.operators import instance_of, text
 from koi_lang.js.undefined import undefined
-from tests.npm import needs_node
 
 PARTS = ("href", "origin", "protocol", "username", "password", "host", "hostname", "port", "pathname", "search", "hash")
 READ: list[tuple[Any, ...]] = [
@@ -269,7 +268,7 @@ def _seen(source: str, base: str | None, sets: list[list[str]]) -> Any:
     return seen
 
 
-@needs_node
+@pytest.mark.needs("node", "npm")
 def test_generated_urls_are_those_of_node() -> None:
     """Four thousand texts, relative ones and assignments have the same parts in Node, or are refused by both."""
     random = Random(20_261)

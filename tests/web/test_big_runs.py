@@ -55,6 +55,7 @@ def long_journal(folder: Path, count: int) -> Path:
 
 
 @pytest.mark.thorough
+@pytest.mark.needs("chromium")
 def test_ten_thousand_entries_move_smoothly(tmp_path: Path) -> None:
     """A run of that length is shown within 5 s, and half of its frames take less than a quarter of a second."""
     page_file = tmp_path / "run.html"

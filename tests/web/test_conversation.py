@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="there is no node")
+pytestmark = pytest.mark.needs("node")
 Ask = Callable[..., Any]
 TOP, INNER = ["Writer.chat#1"], ["Writer.chat#1", "researcher::research#1", "Researcher.research#1"]
 PROGRAMS = [

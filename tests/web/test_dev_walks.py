@@ -21,6 +21,7 @@ from tests.web.conftest import ANSWERS, DESK, open_browser
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
+pytestmark = pytest.mark.needs("chromium")
 SIZE: Any = {"width": 1440, "height": 860}
 START = {"handler": "Editor.start", "payload": {"topic": "green tea"}}
 LIMIT_MS = 20_000

@@ -88,6 +88,7 @@ def test_modules_keep_their_names_to_themselves(tmp_path: Path) -> None:
     assert "const z = module1.default;" in bundle
 
 
+@pytest.mark.needs("chromium")
 def test_a_page_is_shown_offline(koi: Commands, desk: Path) -> None:
     """Opened from the disk without a network it shows the run, its source and its step, and asks for nothing."""
     page_file = koi.folder / "run.html"
@@ -111,6 +112,7 @@ def test_a_page_is_shown_offline(koi: Commands, desk: Path) -> None:
     assert "tea is one plant" in str(title)
 
 
+@pytest.mark.needs("chromium")
 def test_what_stands_in_a_page_is_not_carried_out(koi: Commands) -> None:
     """Whatever models, people and programs wrote is text, in every view."""
     answers = [

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 
 # A picture of one point.
+pytestmark = pytest.mark.needs("chromium")
 DOT = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
 

@@ -20,7 +20,7 @@ from tests.web.slow_model import slow_model
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-pytestmark = pytest.mark.thorough
+pytestmark = [pytest.mark.thorough, pytest.mark.needs("chromium")]
 SENTENCES = [f"This is sentence {number} of a story." for number in range(1, 61)]
 TELLER = """
 role R { can advise }

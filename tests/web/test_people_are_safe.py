@@ -20,6 +20,7 @@ from tests.web.people import Visitor, visit
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
+pytestmark = pytest.mark.needs("chromium")
 ALL = (*FORMS, *MARKDOWN)
 # Says what it hears, gives it back as data, and asks about it.
 ECHO = """
