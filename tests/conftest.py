@@ -16,6 +16,7 @@ from koi_lang.program import loader
 from koi_lang.sessions.one_time_notes import FOLDER
 from tests.needs import mark_counterparts
 from tests.projects import Project
+from tests.search_path import hide_bubblewrap
 from tests.wheel import Installed, installed_once
 
 pytest_plugins = ["tests.cpu_costs"]
@@ -26,15 +27,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--accept", action="store_true", help="rewrite golden files; read the difference afterwards")
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Have Python keep bytecode, even where it was told not to: what tests start is compiled once, not each time.
 
     And have Ctrl-C reach what tests start, also where a shell runs the suite in its background, and so ignores it.
+    And let no test find bubblewrap by chance; workers inherit the PATH.
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     sys.dont_write_bytecode = False
+    if (links := hide_bubblewrap(os.environ)) is not None:
+        config.add_cleanup(links.cleanup)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -1,16 +1,19 @@
-"""A project, a home folder, and a stand-in for bubblewrap, as commands find them."""
+"""A project, a home folder, and bubblewrap or a stand-in for it, as commands find them."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from tests.playbook.conftest import play as play
+from tests.search_path import original_path
 
 STAND_IN = Path(__file__).with_name("stand_in.py")
 
@@ -44,20 +47,38 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     for folder in (found.project, found.home, found.bin):
         folder.mkdir()
     monkeypatch.setenv("HOME", str(found.home))
-    others = [each for each in os.environ["PATH"].split(os.pathsep) if not (Path(each) / "bwrap").exists()]
-    monkeypatch.setenv("PATH", os.pathsep.join([str(found.bin), *others]))
+    monkeypatch.setenv("PATH", f"{found.bin}{os.pathsep}{os.environ['PATH']}")
     return found
 
 
-@pytest.fixture(scope="session")
-def _namespaces() -> None:
-    """Namespaces of users, without which nothing can be confined."""
-    if subprocess.run(["unshare", "-Ur", "true"], capture_output=True, check=False).returncode != 0:
-        pytest.skip("this system has no namespaces for everybody")
-
-
-@pytest.fixture
-def confined(machine: Machine, _namespaces: None) -> Machine:
-    """The same with the stand-in installed."""
-    machine.install(f'exec "{sys.executable}" -IS "{STAND_IN}" "$@"')
+@pytest.fixture(params=["the stand-in", "bubblewrap"])
+def confined(request: pytest.FixtureRequest, machine: Machine, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    """The same with something installed that confines: the stand-in, and bubblewrap where the machine has it."""
+    path = original_path(os.environ)
+    if request.param == "bubblewrap":
+        (machine.bin / "bwrap").symlink_to(installed_bubblewrap(path))
+    else:
+        require_namespaces()
+        machine.install(f'exec "{sys.executable}" -IS "{STAND_IN}" "$@"')
+    monkeypatch.setenv("PATH", f"{machine.bin}{os.pathsep}{path}")
     return machine
+
+
+@cache
+def installed_bubblewrap(path: str) -> str:
+    """Where it is; tests are skipped where it is not, or does not work."""
+    program = shutil.which("bwrap", path=path)
+    if program is None:
+        pytest.skip("BUBBLEWRAP IS MISSING: what it confines is tested with a stand-in only")
+    tried = subprocess.run([program, "--unshare-all", "--ro-bind", "/", "/", "true"], capture_output=True, text=True)
+    if tried.returncode != 0:
+        pytest.skip(f"BUBBLEWRAP DOES NOT WORK HERE: {tried.stderr}")
+    return program
+
+
+@cache
+def require_namespaces() -> None:
+    """Skip tests where namespaces of users are missing, without which the stand-in cannot confine anything."""
+    program = shutil.which("unshare")
+    if program is None or subprocess.run([program, "-Ur", "true"], capture_output=True).returncode != 0:
+        pytest.skip("NAMESPACES ARE MISSING: what the sandbox confines is not tested here")
