@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -62,6 +63,15 @@ def confined(request: pytest.FixtureRequest, machine: Machine, monkeypatch: pyte
         machine.install(f'exec "{sys.executable}" -IS "{STAND_IN}" "$@"')
     monkeypatch.setenv("PATH", f"{machine.bin}{os.pathsep}{path}")
     return machine
+
+
+@pytest.fixture
+def outside() -> Iterator[tuple[Path, Path]]:
+    """Files in `/etc` and `/tmp` that no other test names; whatever made them after all, they are removed."""
+    paths = Path(f"/etc/koi-test-{os.getpid()}"), Path(f"/tmp/koi-test-{os.getpid()}")
+    yield paths
+    for path in paths:
+        path.unlink(missing_ok=True)
 
 
 @cache

@@ -21,7 +21,7 @@ PYTEST = """#!/bin/sh
 for word; do
   case "$word" in --junit-xml=*) report=${word#--junit-xml=};; esac
 done
-echo > /etc/koi-test
+echo > OUTSIDE
 cat > "$report" <<END
 <testsuites><testsuite tests="1"><testcase classname="a" name="test_a" file="a.py" line="1"/></testsuite></testsuites>
 END
@@ -44,15 +44,16 @@ KILLED = """
     """
 
 
-def test_a_tool_writes_its_report(confined: Machine) -> None:
+def test_a_tool_writes_its_report(confined: Machine, outside: tuple[Path, Path]) -> None:
     """Where that is, outside of the project, it may write; beside it, it may not."""
-    checked = CheckedProject(confined.project).write({".venv/bin/python": PYTEST, "test_a.py": ""})
+    script = PYTEST.replace("OUTSIDE", str(outside[0]))
+    checked = CheckedProject(confined.project).write({".venv/bin/python": script, "test_a.py": ""})
     (confined.project / ".venv/bin/python").chmod(0o755)
     result = checked.check(run_tests)
 
     assert (True, 1, 0) == summary(result), result
-    assert "/etc/koi-test" in result["output"]
-    assert not Path("/etc/koi-test").exists()
+    assert str(outside[0]) in result["output"]
+    assert not outside[0].exists()
 
 
 def test_a_tool_that_is_hidden(confined: Machine) -> None:
