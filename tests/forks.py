@@ -18,6 +18,7 @@ from functools import cache
 from pathlib import Path
 
 from tests import launch
+from tests.limits import LIMIT_S
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 KOI = ("-m", "koi_lang")
@@ -34,7 +35,7 @@ def python(*words: str) -> list[str]:
 
 
 def run(
-    words: Sequence[str], folder: Path, environment: Mapping[str, str], stdin: str = "", limit_s: float = 60
+    words: Sequence[str], folder: Path, environment: Mapping[str, str], stdin: str = "", limit_s: float = LIMIT_S
 ) -> subprocess.CompletedProcess[str]:
     """The outcome of a `koi` command that gets a text; texts are UTF-8. Raises TimeoutError after too many seconds."""
     (stdin_r, stdin_w), (stdout_r, stdout_w), (stderr_r, stderr_w) = os.pipe(), os.pipe(), os.pipe()

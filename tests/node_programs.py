@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
+from tests.limits import LIMIT_S
 from tests.running import run_file
 
 # How many functions stand in one program.
@@ -266,7 +267,7 @@ def differences(texts: Sequence[str], folder: Path) -> list[tuple[str, object, o
         f"role Worker {{ can execute }}\nagent Demo : Worker {{\n on start() {{{body}\n}}\n}}\nrun Demo.start()\n"
     )
     script.write_text(body)
-    node = subprocess.run(["node", str(script)], capture_output=True, text=True, timeout=120, check=True)
+    node = subprocess.run(["node", str(script)], capture_output=True, text=True, timeout=LIMIT_S, check=True)
     outcome = run_file(koi, folder)
     assert outcome.error == "", outcome.error
     theirs, ours = json.loads(node.stdout), json.loads(outcome.printed[-1])

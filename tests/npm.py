@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-LIMIT_S = 300
+from tests.limits import LIMIT_S
 
 
 def npm_package(name: str, version: str) -> Path:

@@ -12,8 +12,7 @@ from types import ModuleType
 
 import koi_lang
 from tests import forks
-
-LIMIT_S = 60
+from tests.limits import LIMIT_S
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,9 +23,9 @@ from koi_lang.program.safe_expressions import evaluate
 from koi_lang.runtime.host import SilentHost
 from koi_lang.runtime.run import Run
 from koi_lang.runtime.services import Services
+from tests.limits import LIMIT_S
 
 MARK = re.compile(r"//\s*(expect|expect-log|expect-told|expect-error|expect-warning|stdin|answers):(?: (.*))?$")
-LIMIT_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 
-LIMIT_S = 20
+from tests.limits import LIMIT_S
 
 
 class SilentServer:

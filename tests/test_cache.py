@@ -14,6 +14,7 @@ from koi_lang import settings
 from koi_lang.compiler import lalr
 from koi_lang.program import build, cache
 from koi_lang.program.files import absolute
+from tests.limits import LIMIT_S
 from tests.projects import Project
 
 MAIN = """
@@ -154,7 +155,7 @@ def test_two_processes_at_once(cached: Project) -> None:
     running = [
         subprocess.Popen(words, cwd=cached.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(4)
     ]
-    outcomes = [process.communicate(timeout=60) for process in running]
+    outcomes = [process.communicate(timeout=LIMIT_S) for process in running]
 
     assert outcomes == [(b"hello\n", b"")] * 4
     assert (ran(cached), len(modules())) == (("hello\n", "", False), 2)

@@ -18,6 +18,7 @@ import pytest
 import koi_lang
 from koi_lang.diagnostics import CompileError
 from koi_lang.program.error_report import explain
+from tests.limits import LIMIT_S
 from tests.projects import Project
 
 MATHOPS = """
@@ -278,7 +279,7 @@ def test_calls_run_at_the_same_time(mathops: ModuleType) -> None:
     """Calls that wait do so together; results come in the order of the calls."""
 
     async def main() -> Any:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(LIMIT_S):
             return await asyncio.gather(*(mathops.later(60 - ms) for ms in range(50)))
 
     assert asyncio.run(main()) == [60 - ms + 11 for ms in range(50)]

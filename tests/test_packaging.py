@@ -17,6 +17,7 @@ import pytest
 
 from hatch_build import with_links
 from koi_lang import resources
+from tests.limits import LIMIT_S
 from tests.wheel import CHECKOUT, EXAMPLE, Installed
 
 SAMPLES = CHECKOUT / "tests" / "data" / "projects"
@@ -214,7 +215,7 @@ def test_the_wheel_has_types(installed: Installed, tmp_path: Path) -> None:
     words = ["--strict", "--python-executable", str(installed.python), "--cache-dir", str(tmp_path / "cache")]
     done = subprocess.run(
         [sys.executable, "-m", "mypy", *words, "consumer.py", "mistakes.py"],
-        cwd=tmp_path, capture_output=True, text=True, timeout=110,
+        cwd=tmp_path, capture_output=True, text=True, timeout=LIMIT_S,
     )  # fmt: skip
     told = [line for line in done.stdout.splitlines() if ": error: " in line]
 

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from tests.limits import LIMIT_S
+
 PROJECTS = Path(__file__).with_name("data") / "projects"
 NAMES = sorted(path.parent.name for path in PROJECTS.glob("*/project.json"))
 pytestmark = [
@@ -50,7 +52,9 @@ def carry_out(action: dict[str, Any], folder: Path) -> None:
 
 def passes(check: str, folder: Path) -> bool:
     """Whether the tests of a project pass."""
-    return subprocess.run(check, shell=True, cwd=folder, capture_output=True, check=False, timeout=30).returncode == 0
+    return (
+        subprocess.run(check, shell=True, cwd=folder, capture_output=True, check=False, timeout=LIMIT_S).returncode == 0
+    )
 
 
 def texts(folder: Path) -> dict[str, str]:

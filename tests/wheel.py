@@ -12,6 +12,8 @@ import venv
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.limits import LIMIT_S
+
 CHECKOUT = Path(__file__).resolve().parent.parent
 EXAMPLE = CHECKOUT / "examples" / "hello-world.koi"
 
@@ -29,7 +31,7 @@ class Installed:
         environment = {"PATH": os.defpath, "HOME": str(self.folder), **environment}
         return subprocess.run(
             [str(self.python), *arguments],
-            input=said, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=60,
+            input=said, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=LIMIT_S,
         )  # fmt: skip
 
 

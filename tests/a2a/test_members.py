@@ -15,6 +15,7 @@ import pytest
 from koi_lang.agent_address import parse_address
 from koi_lang.runtime.a2a.replies import reply_of
 from tests.a2a.counterpart import Counterpart, serving
+from tests.limits import LIMIT_S
 from tests.projects import Project
 
 PROGRAM = """
@@ -187,7 +188,7 @@ def test_what_nobody_waits_for_is_cancelled(project: Project, counterpart: Count
     write(project, counterpart, "hang")
     words = [sys.executable, "-m", "koi_lang", "run", "main.koi"]
     began, process = counterpart.requests, subprocess.Popen(words, cwd=project.folder, env=project.environment)
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + LIMIT_S
     while counterpart.requests < began + 4 and time.monotonic() < deadline:  # card, message, two looks at the task
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)

@@ -23,6 +23,7 @@ from a2a.types import (
     TaskState,
 )
 
+from tests.limits import LIMIT_S
 from tests.projects import Project
 from tests.service.serving_process import TOKEN, ServiceProcess
 
@@ -65,7 +66,7 @@ async def connected(
     service: ServiceProcess, path: str = "/a2a/Clerk", *, streaming: bool = False
 ) -> AsyncIterator[Client]:
     """The official client of an agent, by its card."""
-    async with httpx.AsyncClient(headers={"Authorization": f"Bearer {TOKEN}"}, timeout=60) as http:
+    async with httpx.AsyncClient(headers={"Authorization": f"Bearer {TOKEN}"}, timeout=LIMIT_S) as http:
         yield await create_client(f"{service.url}{path}", ClientConfig(streaming=streaming, httpx_client=http))
 
 

@@ -12,6 +12,7 @@ import pytest
 import koi_lang
 from koi_lang.api.agent import ProgramAgent
 from tests.api.conftest import within
+from tests.limits import LIMIT_S
 
 
 async def name(editor: ProgramAgent) -> Any:
@@ -114,7 +115,7 @@ def test_a_callback_that_is_cancelled(desk: Path, work: Callable[..., Any], call
     """Nobody answers, and the call ends with that."""
 
     async def in_time(editor: ProgramAgent) -> Any:
-        return await asyncio.wait_for(work(editor), 10)
+        return await asyncio.wait_for(work(editor), LIMIT_S)
 
     with pytest.raises(koi_lang.KoiError, match=r"nobody (answers|can be asked)"):
         within(desk, in_time, **{callback: cancelled})

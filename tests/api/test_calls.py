@@ -15,6 +15,7 @@ import koi_lang
 from koi_lang.api.agent import ProgramAgent
 from koi_lang.events import AnswerDelta
 from tests.api.conftest import BRIEF, within
+from tests.limits import LIMIT_S
 from tests.projects import Project
 
 pytestmark = pytest.mark.anyio
@@ -218,7 +219,7 @@ def test_a_call_from_another_event_loop(desk: Path, work: Callable[[ProgramAgent
         await work(editor)
 
     async def elsewhere(editor: ProgramAgent) -> Any:
-        await asyncio.wait_for(asyncio.to_thread(asyncio.run, call(editor)), 10)
+        await asyncio.wait_for(asyncio.to_thread(asyncio.run, call(editor)), LIMIT_S)
 
     with pytest.raises(koi_lang.UsageError, match="opened in another event loop") as failed:
         within(desk, elsewhere)

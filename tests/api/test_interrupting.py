@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+from tests.limits import LIMIT_S
 from tests.projects import Project
 
 BUSY = """
@@ -70,7 +71,7 @@ def test_ctrl_c_ends_a_program(project: Project, body: str) -> None:
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
 
-    assert ("cleaned up\ninterrupted\n", "") == process.communicate(timeout=30)
+    assert ("cleaned up\ninterrupted\n", "") == process.communicate(timeout=LIMIT_S)
     assert "interrupted" in project.koi("runs", "list").stdout
 
 

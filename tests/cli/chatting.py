@@ -26,10 +26,10 @@ from koi_lang.sessions.message_targets import targets
 from koi_lang.sessions.options import RunOptions
 from koi_lang.sessions.prepared import prepare_program
 from tests.cli.screens import Shown
+from tests.limits import LIMIT_S
 from tests.playbook.playing import act
 from tests.projects import Project
 
-LIMIT_S = 20.0
 PROGRAM = '''
     role Worker { can execute }
     agent Main : Worker { on chat(args: { message: string }) { playbook """Answer the person.""" } }

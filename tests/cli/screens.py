@@ -14,9 +14,9 @@ import pexpect
 import pyte
 
 from tests import forks
+from tests.limits import LIMIT_S
 
 SCREENS = Path(__file__).with_name("screens")
-LIMIT_S = 30.0
 # What is drawn at once may arrive in parts, which are not further apart than this.
 PART_S = 0.05
 RESUME = re.compile(r"koi resume [0-9a-f]+")

@@ -11,6 +11,7 @@ import pytest
 
 from tests.cli.chatting import ALT_ENTER, CTRL_D, ENTER, ESCAPE, PROGRAM, WAIT, chatting, let_go, prepare, say
 from tests.cli.screens import Shown
+from tests.limits import LIMIT_S
 from tests.playbook.playing import act, done
 from tests.projects import Project
 
@@ -24,7 +25,7 @@ def runs(project: Project) -> list[str]:
 
 def until_kept(project: Project, text: str) -> None:
     """Wait until a text stands in the journal: what is shown may be written a moment later."""
-    journal, end = project.folder / ".koi" / "runs" / f"{runs(project)[0]}.jsonl", time.monotonic() + 20
+    journal, end = project.folder / ".koi" / "runs" / f"{runs(project)[0]}.jsonl", time.monotonic() + LIMIT_S
     while text not in journal.read_text("utf-8") and time.monotonic() < end:
         time.sleep(0.02)
 

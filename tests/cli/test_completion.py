@@ -16,6 +16,7 @@ import pytest
 from koi_lang.cli import koi
 from koi_lang.cli.completing.shells import SHELLS
 from tests import forks
+from tests.limits import LIMIT_S
 from tests.projects import Project
 
 PROGRAM = """
@@ -77,7 +78,9 @@ def run_id(folder: Path) -> str:
 def shell(name: str, folder: Path) -> Iterator[pexpect.spawn]:
     """An interactive shell with completion, at its prompt."""
     words, prepare = START[name]
-    child = pexpect.spawn(name, words, cwd=folder, env=environment(folder), encoding="utf-8", timeout=30, echo=False)
+    child = pexpect.spawn(
+        name, words, cwd=folder, env=environment(folder), encoding="utf-8", timeout=LIMIT_S, echo=False
+    )
     child.delaybeforesend = None
     try:
         child.sendline(f'{prepare}; eval "$(koi completion {name})"; echo read"y"')
@@ -118,7 +121,7 @@ def test_fish_completes_a_word(folder: Path) -> None:
     asked = "; ".join(f"complete -C {shlex.quote(with_run(typed, run))}; echo ==" for typed, _ in LINES)
     done = subprocess.run(
         ["fish", "--no-config", "-c", f"koi completion fish | source; {asked}"],
-        cwd=folder, env=environment(folder), capture_output=True, text=True, timeout=60, check=True,
+        cwd=folder, env=environment(folder), capture_output=True, text=True, timeout=LIMIT_S, check=True,
     )  # fmt: skip
 
     found = [part.splitlines()[0].partition("\t")[0] for part in done.stdout.split("==\n")[:-1]]

@@ -12,11 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.limits import LIMIT_S
 from tests.mcp.test_sign_in import Gate, guarded
 from tests.projects import Project
 
 # A browser that follows where pages lead.
-BROWSER = "import sys, urllib.request; urllib.request.urlopen(sys.argv[1], timeout=20).read()"
+BROWSER = f"import sys, urllib.request; urllib.request.urlopen(sys.argv[1], timeout={LIMIT_S}).read()"
 PROGRAM = """
 role Caller { can call_mcp }
 mcp far = { type: "http", url: %s }
@@ -92,7 +93,7 @@ def test_a_browser_elsewhere(project: Project, gate: Gate, tmp_path: Path) -> No
         assert process.stderr is not None
         line = process.stderr.readline()
         page = line.rpartition(" ")[2].strip()
-        out, _ = process.communicate(f"{ended_at(page)}\n", timeout=60)
+        out, _ = process.communicate(f"{ended_at(page)}\n", timeout=LIMIT_S)
 
     assert "is connected and offers 1 tool" in out
 
@@ -105,7 +106,7 @@ def ended_at(page: str) -> str:
             return None
 
     with pytest.raises(urllib.error.HTTPError) as stopped:
-        urllib.request.build_opener(Stop).open(page, timeout=20)
+        urllib.request.build_opener(Stop).open(page, timeout=LIMIT_S)
     stopped.value.close()
     return str(stopped.value.headers["Location"])
 

@@ -11,9 +11,9 @@ import time
 import pytest
 
 from tests import forks
+from tests.limits import LIMIT_S
 from tests.projects import Project
 
-LIMIT_S = 20.0
 TOOL = """
     import asyncio
     import time

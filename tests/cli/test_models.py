@@ -15,6 +15,7 @@ from koi_lang.program.safe_expressions import evaluate
 from koi_lang.runtime.run import Run
 from koi_lang.runtime.services import Services
 from tests import forks
+from tests.limits import LIMIT_S
 from tests.llm.server import Answer, ModelServer
 from tests.llm.test_adapters import adapter
 from tests.projects import Project
@@ -28,7 +29,6 @@ PROGRAM = '''
     run Greeter.hello({ name: "Ada" })
     '''
 GREETING = '{"batch":[{"intent":"print","message":"Hello Ada"},{"intent":"return","data":{}}]}'
-LIMIT_S = 30.0
 KEY = "sk-test-0123456789abcdef"
 
 

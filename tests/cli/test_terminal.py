@@ -12,6 +12,7 @@ import pytest
 import koi_lang
 from tests import forks
 from tests.cli.screens import Shown
+from tests.limits import LIMIT_S
 from tests.projects import Project
 
 ASKING = '''
@@ -35,7 +36,7 @@ def terminal(project: Project) -> pexpect.spawn:
     """A terminal that runs the program `a.koi` of the project."""
     environment = {**os.environ, "PYTHONPATH": str(Path(koi_lang.__file__).parents[1]), "TERM": "xterm"}
     command, *words = forks.koi("run", "a.koi")
-    return lambda: pexpect.spawn(command, words, cwd=project.folder, env=environment, timeout=30)
+    return lambda: pexpect.spawn(command, words, cwd=project.folder, env=environment, timeout=LIMIT_S)
 
 
 def test_a_question_is_shown_and_answered(project: Project, terminal) -> None:

@@ -45,7 +45,7 @@ def start(project: Project) -> Iterator[Start]:
     def begin(*answers: Any, command: str = "run a.koi --answers answers.json --allow shell") -> pexpect.spawn:
         project.write("answers.json", json.dumps(answers))
         python, *words = forks.koi(*command.split())
-        child = pexpect.spawn(python, words, cwd=project.folder, env=environment, timeout=30)
+        child = pexpect.spawn(python, words, cwd=project.folder, env=environment, timeout=LIMIT_S)
         child.logfile_read = io.BytesIO()
         children.append(child)
         child.expect_exact(WAITING)
@@ -82,7 +82,7 @@ def test_a_terminal_that_is_not_the_controlling_one(project: Project) -> None:
     running = subprocess.Popen(
         words, cwd=project.folder, env=environment, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
     )
-    child = fdpexpect.fdspawn(ours, timeout=30)
+    child = fdpexpect.fdspawn(ours, timeout=LIMIT_S)
     with running, ended(running):
         child.expect_exact(WAITING)
         child.send("Use tabs.\n")

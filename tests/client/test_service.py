@@ -152,7 +152,7 @@ def test_forty_clients_and_a_restart(desk: ServiceProcess) -> None:
 
     async def call_all() -> list[Any]:
         waiting: list[int] = []
-        async with AsyncClient(desk.url, desk.token) as client, asyncio.timeout(60):
+        async with AsyncClient(desk.url, desk.token) as client, asyncio.timeout(LIMIT_S):
             return await asyncio.gather(*(call(client, n, waiting) for n in range(40)))
 
     assert [[n, f"W{n}", f"A{n}"] for n in range(40)] == asyncio.run(call_all())

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tests import forks
+from tests.limits import LIMIT_S
 from tests.projects import Project
 
 Message = dict[str, Any]
@@ -148,10 +149,10 @@ def debugging(project: Project, *words: str) -> Iterator[Client]:
         finally:
             assert process.stdin is not None
             process.stdin.close()
-            process.wait(timeout=20)
+            process.wait(timeout=LIMIT_S)
 
 
-def wait_until(holds: Callable[[], bool], limit_s: float = 20) -> None:
+def wait_until(holds: Callable[[], bool], limit_s: float = LIMIT_S) -> None:
     """Wait until something holds that other processes bring about. Raises TimeoutError."""
     end = time.monotonic() + limit_s
     while not holds():

@@ -12,6 +12,7 @@ import pytest
 
 from tests.dap.client import Client, RefusedError, debugging, wait_until
 from tests.dap.programs import TEAM, record, write_team
+from tests.limits import LIMIT_S
 from tests.projects import Project
 
 ENDLESS = """
@@ -207,7 +208,12 @@ def test_standard_input_may_be_nothing(project: Project) -> None:
     """Where nobody sends anything, as with `</dev/null`, the session ends in order."""
     words = [sys.executable, "-m", "koi_lang", "debug"]
     done = subprocess.run(
-        words, cwd=project.folder, env=project.environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=60
+        words,
+        cwd=project.folder,
+        env=project.environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=LIMIT_S,
     )
 
     assert (0, b"") == (done.returncode, done.stderr)

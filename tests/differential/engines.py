@@ -16,6 +16,7 @@ from koi_lang.program.files import absolute
 from koi_lang.program.safe_expressions import evaluate
 from koi_lang.runtime.run import Run
 from koi_lang.runtime.services import Services
+from tests.limits import LIMIT_S
 from tests.running import RecordingHost
 
 # What is said of errors: those of the program by their texts, others by their names, since Koi has words of its own.
@@ -39,7 +40,6 @@ const outputs = [];
   console.log(JSON.stringify(outputs))
 })()
 """
-LIMIT_S = 120
 
 
 def guard(body: str, has_types: bool) -> str:

@@ -18,6 +18,7 @@ from lsprotocol.types import SemanticTokenTypes
 from editors.generate.files import CHECKOUT
 from koi_lang.lsp.semantic_tokens import TYPES
 from koi_lang.program.build import check
+from tests.limits import LIMIT_S
 from tests.npm import locked_packages
 
 EXTENSION = CHECKOUT / "editors" / "vscode"
@@ -54,7 +55,7 @@ def npm_run(folder: Path, script: str, **environment: str) -> str:
     """The output of a script of the extension, which must succeed."""
     done = subprocess.run(
         ["npm", "run", "--silent", script],
-        cwd=folder, env={**os.environ, **environment}, capture_output=True, text=True, timeout=100, check=False,
+        cwd=folder, env={**os.environ, **environment}, capture_output=True, text=True, timeout=LIMIT_S, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
     return done.stdout

@@ -15,6 +15,7 @@ import pytest
 from koi_lang.runtime.journal import store
 from tests import forks
 from tests.evaluation.evaluating import GREETER, NAMES, evaluated, id_of, report_of, write_cases, write_evals
+from tests.limits import LIMIT_S
 from tests.llm.server import Answer, Asked, ModelServer
 from tests.projects import Project
 
@@ -53,7 +54,7 @@ async def start(project: Project, server: ModelServer, *words: str) -> asyncio.s
 
 async def end(process: asyncio.subprocess.Process) -> tuple[int | None, str, str]:
     """What a command came to."""
-    out, err = await asyncio.wait_for(process.communicate(), 20)
+    out, err = await asyncio.wait_for(process.communicate(), LIMIT_S)
     return process.returncode, out.decode(), err.decode()
 
 
@@ -109,7 +110,7 @@ def test_nobody_is_at_a_case_whose_evaluation_was_killed(project: Project) -> No
             await end(process)
         return [int(pid) for pid in pids.read_text().split()]
 
-    pids, late = asyncio.run(run()), time.monotonic() + 5
+    pids, late = asyncio.run(run()), time.monotonic() + LIMIT_S
     while any(Path(f"/proc/{pid}").exists() for pid in pids) and time.monotonic() < late:
         time.sleep(0.01)
 

@@ -12,6 +12,7 @@ import pytest
 
 from tests.extensions.packages import Site
 from tests.forks import CHECKOUT
+from tests.limits import LIMIT_S
 from tests.projects import Project
 
 EXAMPLE = CHECKOUT / "examples" / "extension"
@@ -24,7 +25,7 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the installed package."""
     folder = tmp_path_factory.mktemp("packages")
     words = [sys.executable, *PIP, "--no-build-isolation", "--target", str(folder), str(EXAMPLE)]
-    subprocess.run(words, check=True, capture_output=True, timeout=100)
+    subprocess.run(words, check=True, capture_output=True, timeout=LIMIT_S)
     return folder
 
 

@@ -14,6 +14,7 @@ import pexpect
 import koi_lang
 from tests import forks
 from tests.first.machine import ANYBODY, GREETING, KEY, Machine
+from tests.limits import LIMIT_S
 from tests.llm.server import ModelServer
 from tests.projects import Project
 from tests.wheel import Installed
@@ -29,7 +30,6 @@ TOO_OLD = """error: koi needs Python 3.11 or newer, and this is Python 3.{minor}
   = help: Install a newer Python, then koi with it: `python3.11 -m pip install koi-lang`.
 """
 DOWN = "\x1b[B"
-LIMIT_S = 30
 
 
 def test_an_old_python_is_said_in_plain_words(project: Project) -> None:

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests import forks
+from tests.limits import LIMIT_S
 from tests.projects import Project
 
-LIMIT_S = 20.0
 COMMAND = "test -e go && echo done || { sleep 600 & echo $$ $! > pids.new; mv pids.new pids; wait; }"
 PROGRAM = """
     role R { can execute }

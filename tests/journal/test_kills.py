@@ -99,7 +99,6 @@ def building(project: Project) -> Project:
     return project
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("first", range(1, SLICES + 1))
 def test_a_run_killed_at_any_entry_is_resumed(building: Project, first: int) -> None:

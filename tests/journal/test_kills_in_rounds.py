@@ -40,7 +40,6 @@ def kinds(project: Project) -> list[tuple[str, str]]:
     return [("header", ""), *((entry.kind, str(entry.data.get("intent"))) for entry in read(journal).entries)]
 
 
-@pytest.mark.timeout(300)
 def test_a_killed_improvement_ends_as_it_would_have(mending: Project) -> None:
     """The output is the same; tests that have ended are not run again, and those that were cut off once more."""
     whole = mending.koi(*RUN)

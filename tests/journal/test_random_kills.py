@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from tests.forks import CHECKOUT
+from tests.limits import LIMIT_S
 from tests.projects import Project
 
 
@@ -16,6 +17,6 @@ from tests.projects import Project
 def test_a_program_is_killed_at_random(project: Project, name: str) -> None:
     """The output is the same in the end, and no effect has taken place twice unless a doubt about it was settled."""
     words = [sys.executable, "-m", "tests.journal.random_kills", "--kills", "2", "--only", name]
-    done = subprocess.run(words, cwd=CHECKOUT, env=project.environment, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(words, cwd=CHECKOUT, env=project.environment, capture_output=True, text=True, timeout=LIMIT_S)
 
     assert 0 == done.returncode, done.stdout + done.stderr

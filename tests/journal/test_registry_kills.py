@@ -54,7 +54,6 @@ def tidying(project: Project) -> Project:
 
 
 @pytest.mark.sampled(1)
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("when", ["after", "before"])
 def test_a_run_killed_around_any_change_is_resumed(tidying: Project, when: str) -> None:
     """Wherever it is killed, the resumed run prints what a whole one prints and leaves the same behind."""

@@ -20,9 +20,9 @@ from koi_lang.runtime.replay.ordering import AT_ONCE, END, CompletionOrder
 from koi_lang.runtime.replay.ready_steps import ReadySteps
 from koi_lang.runtime.run import Run
 from koi_lang.runtime.services import Services
+from tests.limits import LIMIT_S
 from tests.playbook.playing import Player
 
-LIMIT_S = 10.0
 PROGRAM = """
 role R { can execute }
 agent Main : R { on go(x: Json) {

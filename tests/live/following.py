@@ -16,9 +16,9 @@ import pexpect
 
 from koi_lang.service.live.addresses import connect
 from tests import forks
+from tests.limits import LIMIT_S
 from tests.projects import Project
 
-LIMIT_S = 20.0
 ROLE = "role W { can execute, can delegate }\n"
 
 

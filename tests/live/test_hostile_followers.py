@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from koi_lang.service.live import addresses
+from tests.limits import LIMIT_S
 from tests.live.following import (
     Follower,
     at_terminal,
@@ -134,7 +135,7 @@ def test_a_program_that_computes_is_followed_and_aborted(project: Project) -> No
         client.until("printed")
         client.send("abort")
         client.to_end()
-        out, err = run.communicate(timeout=20)
+        out, err = run.communicate(timeout=LIMIT_S)
 
     assert 130 == run.returncode
     assert "the run was aborted" in err
@@ -149,7 +150,7 @@ def test_a_killed_run_leaves_a_socket_that_is_recognised(project: Project) -> No
         path = socket_of(project)
         terminal.kill(signal.SIGKILL)
         terminal.wait()
-    end = time.monotonic() + 20
+    end = time.monotonic() + LIMIT_S
     while True:
         try:
             addresses.connect(path).close()

@@ -18,6 +18,7 @@ from koi_lang.llm.connection import ProviderConnection, Secret
 from koi_lang.llm.messages import Adapter, Delta, Message, Request, StreamEnd, TextDelta, Usage
 from koi_lang.llm.openai import OpenAI
 from koi_lang.llm.openai_responses import OpenAIResponses
+from tests.limits import LIMIT_S
 from tests.llm.server import Answer, Asked, ModelServer
 
 KEY = "sk-very-secret-0123456789"
@@ -134,7 +135,7 @@ def test_an_abandoned_stream_leaves_nothing_open(kind: str) -> None:
             await anext(stream)
             await stream.aclose()  # type: ignore[attr-defined]
             server.go_on.set()
-            return await asyncio.wait_for(server.dropped.wait(), 5)
+            return await asyncio.wait_for(server.dropped.wait(), LIMIT_S)
 
     assert asyncio.run(run())
 

@@ -16,6 +16,7 @@ from koi_lang.errors import AnswerTooLongError, ContextOverflowError
 from koi_lang.llm.images import Image
 from koi_lang.llm.messages import Delta, Message, Request, StreamEnd, TextDelta, ThinkingDelta, Thoughts, Usage
 from koi_lang.llm.tools import NativeTool, ToolCall, ToolOffer, ToolResult, ToolSet
+from tests.limits import LIMIT_S
 from tests.llm.refusals import REFUSALS
 from tests.llm.server import Answer, Asked, ModelServer
 from tests.llm.test_adapters import REQUEST, adapter, answer_to, failure_of
@@ -297,7 +298,7 @@ def test_a_hundred_thousand_calls_are_read_in_seconds() -> None:
             await model.aclose()
             return "".join(delta.text for delta in deltas if isinstance(delta, TextDelta))
 
-    assert '{"intent":"print"' == asyncio.run(asyncio.wait_for(run(), 60))
+    assert '{"intent":"print"' == asyncio.run(asyncio.wait_for(run(), LIMIT_S))
 
 
 def test_forty_at_once_are_not_mixed_up() -> None:

@@ -12,6 +12,8 @@ from lsprotocol import types
 from pygls.lsp.client import LanguageClient
 from pygls.uris import from_fs_path
 
+from tests.limits import LIMIT_S
+
 CAPABILITIES = types.ClientCapabilities(
     general=types.GeneralClientCapabilities(position_encodings=[types.PositionEncodingKind.Utf16])
 )
@@ -71,7 +73,7 @@ class Editor:
 
     def run(self, waiting: Any) -> Any:
         """Wait for a coroutine."""
-        return self.runner.run(asyncio.wait_for(waiting, 30))
+        return self.runner.run(asyncio.wait_for(waiting, LIMIT_S))
 
     def uri(self, name: str) -> str:
         """The URI of a file in the folder; names with a scheme are URIs already."""

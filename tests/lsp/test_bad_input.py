@@ -13,6 +13,7 @@ from lsprotocol import types
 from koi_lang.lsp.documents import OpenDocuments
 from koi_lang.lsp.positions import PositionMap
 from koi_lang.source import Span
+from tests.limits import LIMIT_S
 from tests.lsp.editor import Editor
 from tests.lsp.test_serving import GREETER
 
@@ -115,7 +116,7 @@ def test_a_server_ends_with_its_client(tmp_path: Path) -> None:
             [sys.executable, "-m", "koi_lang", "lsp"],
             cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
-        _, told = server.communicate(sent, timeout=60)
+        _, told = server.communicate(sent, timeout=LIMIT_S)
 
         assert b"Traceback" not in told
         assert not os.path.exists(f"/proc/{server.pid}/stat") or server.returncode is not None
@@ -140,7 +141,7 @@ def test_a_long_file_is_borne(editor: Editor) -> None:
 def test_a_missing_extra_is_told_in_one_line(tmp_path: Path) -> None:
     """Without the packages of the extra there is one thing to do, and no traceback."""
     code = "import sys; sys.modules['pygls'] = None; from koi_lang.cli import main; main(['lsp', '--stdio'])"
-    ended = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    ended = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=LIMIT_S)
 
     assert 2 == ended.returncode
     assert "`koi lsp` needs the package `pygls`" in ended.stderr

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.limits import LIMIT_S
 from tests.lsp.test_serving import GREETER
 
 pytestmark = pytest.mark.needs("nvim")
@@ -49,7 +50,7 @@ def test_neovim_shows_problems_hovers_and_renames(tmp_path: Path) -> None:
 
     subprocess.run(
         ["nvim", "--headless", "-u", "NONE", "-i", "NONE", "-c", "luafile script.lua"],
-        cwd=tmp_path, check=True, capture_output=True, timeout=90,
+        cwd=tmp_path, check=True, capture_output=True, timeout=LIMIT_S,
     )  # fmt: skip
     out = json.loads((tmp_path / "out.json").read_text("utf-8"))
 

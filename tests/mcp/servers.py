@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.limits import LIMIT_S
 from tests.npm import locked, npm_package
 
 NODE = {
@@ -25,7 +26,6 @@ PYTHON = {
     "mcp-server-fetch": "2026.10.24",
     "mcp-server-git": "2026.10.19",
 }
-LIMIT_S = 300
 
 __all__ = ["NODE", "PYTHON", "node_server", "python_server"]
 

@@ -15,6 +15,7 @@ import pytest
 
 from koi_lang.runtime.mcp import process as server_process
 from tests import forks
+from tests.limits import LIMIT_S
 from tests.mcp.conftest import Shelf, call
 from tests.playbook.playing import Player
 from tests.projects import Project
@@ -22,7 +23,6 @@ from tests.projects import Project
 pytestmark = pytest.mark.skipif(
     not hasattr(os, "pidfd_open"), reason="THE END OF STRANGE PROCESSES CANNOT BE SEEN HERE"
 )
-LIMIT_S = 20
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 CASES = [*product(SIGNALS, ["", "deaf"])]
 WAITS = 'await files.spawn()  console.log("ready")  await new Promise(done => setTimeout(done, 60000))'

@@ -25,6 +25,7 @@ from koi_lang.runtime.mcp.authorization import Authorization, SignInContext
 from koi_lang.runtime.mcp.sign_in import PersonSignIn, SignIn
 from koi_lang.setup.keys.store import KeyStore
 from tests import forks
+from tests.limits import LIMIT_S
 from tests.mcp.conftest import Refusal, Shelf, call
 from tests.mcp.test_errands import Person
 from tests.playbook.playing import Played, act
@@ -62,7 +63,7 @@ def guarded(folder: Path, habit: str = "") -> Iterator[Gate]:
 def visit(url: str) -> int:
     """The status of a page, wherever it leads; 0 for a connection that breaks off."""
     try:
-        with urllib.request.urlopen(url, timeout=20) as page:
+        with urllib.request.urlopen(url, timeout=LIMIT_S) as page:
             return int(page.status)
     except urllib.error.HTTPError as error:
         error.close()

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 import pytest
 
 from koi_lang.otel import provider, tracing
+from tests.limits import LIMIT_S
 from tests.otel.collecting import Collector, listening
 from tests.projects import Project
 
@@ -195,7 +196,7 @@ def test_a_session_sends_its_calls(written: Project) -> None:
             process.stdin.write(line + "\n")
             process.stdin.flush()
             next(text for text in process.stdout if '"call_ended"' in text)
-        process.communicate(timeout=30)
+        process.communicate(timeout=LIMIT_S)
 
     assert sorted(name for name, *_ in collector.spans) == sorted([*(TREE - {"invoke_workflow main"})] * 2)
     assert len(collector.traces) == 2

@@ -21,9 +21,9 @@ from koi_lang.program.safe_expressions import evaluate
 from koi_lang.runtime.budget.limits import LimitReachedError
 from koi_lang.runtime.run import Run
 from koi_lang.runtime.services import Services
+from tests.limits import LIMIT_S
 from tests.running import RecordingHost
 
-LIMIT_S = 30.0
 Speak: TypeAlias = Callable[[Request], AsyncIterator[str]]
 
 

@@ -14,7 +14,6 @@ from koi_lang.llm.messages import Adapter, Message, Request, Usage
 from koi_lang.llm.usage import tokens_of
 from koi_lang.runtime.playbook.compaction import cut_of
 from koi_lang.runtime.playbook.summaries import LONGEST_LINE, ConversationSummary, SummaryTask, plain
-from tests.playbook import playing
 from tests.playbook.playing import Player, ask, done, playbook_in
 from tests.playbook.tellers import (
     NEEDLES,
@@ -51,9 +50,8 @@ def collector(turns: int) -> Teller:
     return Teller(answer, window=16_000, name="main")
 
 
-def test_two_thousand_turns_in_a_small_window_keep_their_facts(play: Player, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_thousand_turns_in_a_small_window_keep_their_facts(play: Player) -> None:
     """What results told early is known at the end; no request is too long, and none holds half of a turn."""
-    monkeypatch.setattr(playing, "LIMIT_S", 100)  # it takes some 3 s, where nothing else is at work
     main, small = collector(TURNS), Teller(copier("NEEDLE"), window=16_000, name="small")
 
     played = outgrow(play, main, small, options="context_tokens: 16000")

@@ -13,6 +13,7 @@ from koi_lang.llm.calibration import Calibration
 from koi_lang.llm.usage import Estimate
 from koi_lang.runtime.budget.limits import Budget, BudgetAccount, LimitReachedError, Reservation
 from koi_lang.runtime.budget.reservations import Reservations
+from tests.limits import LIMIT_S
 
 Asked = asyncio.Task[Reservation]
 
@@ -47,7 +48,7 @@ def run(scene: Coroutine[Any, Any, None]) -> None:
     """Play a scene; one that waits for ever fails."""
 
     async def limited() -> None:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(LIMIT_S):
             await scene
 
     asyncio.run(limited())

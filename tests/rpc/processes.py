@@ -18,11 +18,11 @@ from typing import Any
 
 import koi_lang
 from tests import forks
+from tests.limits import LIMIT_S
 from tests.projects import Project
 
 # So many bytes are unread, and so often in a row the same number, when a pipe is full.
 MANY, SETTLED = 20_000, 40
-LIMIT_S = 30.0
 
 
 class Process:

@@ -29,9 +29,9 @@ from koi_lang.runtime.journal.writer import Writer
 from koi_lang.runtime.run import Run
 from koi_lang.runtime.services import Services
 from koi_lang.sessions.config import OpenRun, PreparedRun, SessionConfig
+from tests.limits import LIMIT_S
 from tests.playbook.playing import Player, Voice
 
-LIMIT_S = 20.0
 # A session that this machine has not signed.
 FOREIGN = "foreign"
 MODELS = [{"model": "some/model", "provider": "some", "name": "model"}]

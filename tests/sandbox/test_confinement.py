@@ -21,6 +21,7 @@ from koi_lang.runtime.command_sandbox import find_sandbox
 from koi_lang.runtime.guards.access_rules import parse_rule
 from koi_lang.runtime.guards.commands import place_of
 from koi_lang.runtime.guards.permissions import NO_RESTRICTIONS, Restrictions
+from tests.limits import LIMIT_S
 from tests.playbook.playing import Player, act, done, solo
 from tests.playbook.test_shell import Deciding, command
 from tests.sandbox.conftest import Machine
@@ -174,7 +175,7 @@ def processes(mark: str) -> list[str]:
 
 def wait_for(is_so: Callable[[], bool]) -> None:
     """Wait a moment until something is so."""
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + LIMIT_S
     while not is_so() and time.monotonic() < deadline:
         time.sleep(0.02)
 

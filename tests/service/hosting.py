@@ -12,9 +12,10 @@ from koi_lang.service.hosted import HostedSession
 from koi_lang.service.programs import Programs
 from koi_lang.service.users import User
 from koi_lang.sessions.options import RunOptions
+from tests.limits import LIMIT_S
 
 ADMIN = User("admin", is_admin=True)
-LIMIT_S, WORDS = 30.0, ("serve", "http")
+WORDS = ("serve", "http")
 Scenario = Callable[[SessionHost], Awaitable[Any]]
 
 

@@ -17,9 +17,10 @@ from typing import Any
 
 import httpx2
 
+from tests.limits import LIMIT_S
+
 ROOT = Path(__file__).parents[2]
 TOKEN = "a-token-for-tests"
-LIMIT_S = 40.0
 
 
 @dataclass(slots=True)

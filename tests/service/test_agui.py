@@ -12,6 +12,7 @@ import pytest
 from ag_ui.core import Event
 from pydantic import TypeAdapter
 
+from tests.limits import LIMIT_S
 from tests.npm import npm_package
 from tests.service.serving_process import TOKEN, ServiceProcess
 
@@ -66,7 +67,7 @@ def run(service: ServiceProcess, thread: str, text: str = "hi", **more: Any) -> 
     messages = [{"id": "m1", "role": "user", "content": text}]
     body = {"threadId": thread, "runId": "r1", "messages": messages, "tools": [], "context": [], "state": {}, **more}
     headers = {"Authorization": f"Bearer {service.token}"}
-    with httpx2.stream("POST", f"{service.url}/agui", json=body, headers=headers, timeout=60) as answer:
+    with httpx2.stream("POST", f"{service.url}/agui", json=body, headers=headers, timeout=LIMIT_S) as answer:
         assert answer.status_code == 200, answer.read()
         assert answer.headers["content-type"].startswith("text/event-stream")
         return [EVENTS.validate_json(line[6:]) for line in answer.iter_lines() if line.startswith("data: ")]
@@ -175,7 +176,7 @@ def test_a_client_that_leaves_ends_the_call(start_service: Start) -> None:
     service = start_service(slow=text)
     body = {"threadId": "t", "runId": "r", "messages": [{"id": "1", "role": "user", "content": "x"}]}
     headers = {"Authorization": f"Bearer {TOKEN}"}
-    with httpx2.stream("POST", f"{service.url}/agui", json=body, headers=headers, timeout=60) as answer:
+    with httpx2.stream("POST", f"{service.url}/agui", json=body, headers=headers, timeout=LIMIT_S) as answer:
         next(line for line in answer.iter_lines() if "STEP_STARTED" in line)
     (known,) = service.get("api/runs")["runs"]
 
@@ -208,7 +209,7 @@ def test_the_official_client_understands_it(program: ServiceProcess) -> None:
     folder = npm_package("@ag-ui/client", CLIENT)
     done = subprocess.run(
         ["node", "--input-type=module", "-", f"{program.url}/agui", TOKEN],
-        input=SCRIPT, capture_output=True, text=True, cwd=folder, timeout=60, check=False,
+        input=SCRIPT, capture_output=True, text=True, cwd=folder, timeout=LIMIT_S, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.limits import LIMIT_S
 from tests.service.serving_process import ROOT, TOKEN, ServiceProcess
 
 PROGRAM = """
@@ -96,7 +97,7 @@ def serve(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """What becomes of a service that cannot begin."""
     command = (sys.executable, "-m", "koi_lang", "serve", "http", *words)
     variables = {"PYTHONPATH": str(ROOT), "KOI_SERVE_TOKEN": TOKEN, "HOME": str(folder), "PATH": "/usr/bin:/bin"}
-    return subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, timeout=60)
+    return subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, timeout=LIMIT_S)
 
 
 def test_what_cannot_begin_says_why(tmp_path: Path) -> None:

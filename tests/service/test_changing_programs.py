@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from tests.limits import LIMIT_S
 from tests.service.serving_process import ROOT, TOKEN, ServiceProcess
 
 PROGRAM = """
@@ -29,7 +30,7 @@ def reload(service: ServiceProcess) -> subprocess.CompletedProcess[str]:
         "PATH": "/usr/bin:/bin",
         "HOME": str(service.folder),
     }
-    return subprocess.run(words, capture_output=True, text=True, env=variables, timeout=60)
+    return subprocess.run(words, capture_output=True, text=True, env=variables, timeout=LIMIT_S)
 
 
 def add(service: ServiceProcess, run: str = "") -> str:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from koi_lang.service.store import Database
+from tests.limits import LIMIT_S
 from tests.pages import ROOT
 from tests.projects import Project
 from tests.service.receiver import Receiver, receiving
@@ -38,7 +39,7 @@ def settings(receiver: Receiver, path: str = "ok", *, more: str = "") -> str:
 
 def wait_for(receiver: Receiver, *events: str, path: str = "ok") -> list[dict[str, Any]]:
     """The messages that came, once there are some of each kind."""
-    end = time.monotonic() + 30
+    end = time.monotonic() + LIMIT_S
     while not set(events) <= {got.headers["koi-event"] for got in receiver.at(path)}:
         assert time.monotonic() < end, [got.headers["koi-event"] for got in receiver.received]
         time.sleep(0.02)

@@ -12,6 +12,7 @@ from websockets.sync.client import connect
 
 from koi_lang.web import app
 from koi_lang.web.operations import API, OPERATIONS
+from tests.limits import LIMIT_S
 from tests.service.serving_process import ServiceProcess
 from tests.service.user_tokens import TOKENS, as_user
 
@@ -92,7 +93,7 @@ def test_no_socket_opens_for_the_run_of_another(shared: ServiceProcess, ada_run:
             address = f"ws{shared.url.removeprefix('http')}{route.path.replace('{id}', run)}"
             headers = {"Authorization": f"Bearer {TOKENS['bob']}"}
             with connect(address, additional_headers=headers) as socket, pytest.raises(ConnectionClosed) as closed:
-                socket.recv(timeout=20)
+                socket.recv(timeout=LIMIT_S)
             told.append((closed.value.rcvd.code, closed.value.rcvd.reason.replace(run, "RUN")))  # type: ignore[union-attr]
 
     assert 2 <= len(told)

@@ -12,6 +12,7 @@ import httpx2
 import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
+from tests.limits import LIMIT_S
 from tests.service.serving_process import TOKEN, ServiceProcess
 
 START: dict[str, Any] = {"handler": "Editor.start", "payload": {"topic": "tea"}}
@@ -100,7 +101,7 @@ def test_what_does_not_fit_is_refused(service: ServiceProcess, waiting: str, wha
 def send(service: ServiceProcess, method: str, path: str, content: Any = b"", **headers: str) -> httpx2.Response:
     """The answer to a request with a body of bytes."""
     shown = {"Authorization": f"Bearer {TOKEN}", **headers}
-    return httpx2.request(method, f"{service.url}/{path}", content=content, headers=shown, timeout=30.0)
+    return httpx2.request(method, f"{service.url}/{path}", content=content, headers=shown, timeout=LIMIT_S)
 
 
 def test_files_are_sent_and_taken_back(service: ServiceProcess, waiting: str) -> None:
@@ -130,7 +131,7 @@ def answer_to_headers(service: ServiceProcess, request: str, size: int) -> bytes
     """The first line of the answer to a request whose body never comes."""
     host, _, port = service.url.rpartition("/")[2].partition(":")
     told = f"{request} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {TOKEN}\r\nContent-Length: {size}\r\n\r\n"
-    with socket.create_connection((host, int(port)), timeout=30) as connection:
+    with socket.create_connection((host, int(port)), timeout=LIMIT_S) as connection:
         connection.sendall(told.encode())
         return connection.recv(1000).partition(b"\r\n")[0]
 

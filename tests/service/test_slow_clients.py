@@ -17,6 +17,7 @@ from starlette.routing import Route
 from koi_lang.http_server import patience
 from koi_lang.http_server.address import Address
 from koi_lang.http_server.listening import serve_app
+from tests.limits import LIMIT_S
 from tests.service.serving_process import TOKEN, ServiceProcess
 
 LOUD = """
@@ -35,7 +36,7 @@ def connect(service: ServiceProcess, path: str, *headers: str) -> socket.socket:
     host, _, port = service.url.rpartition("/")[2].partition(":")
     connection = socket.socket()
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-    connection.settimeout(30)
+    connection.settimeout(LIMIT_S)
     connection.connect((host, int(port)))
     lines = (f"GET /{path} HTTP/1.1", f"Host: {host}", f"Authorization: Bearer {TOKEN}", *headers, "", "")
     connection.sendall("\r\n".join(lines).encode())

@@ -18,6 +18,7 @@ from koi_lang.service.days import Days
 from koi_lang.service.spending import SpendingTable
 from koi_lang.service.users import EVERYBODY, User, Users, hash_of, new_token
 from koi_lang.settings.service import UserSettings, read_service
+from tests.limits import LIMIT_S
 from tests.playbook.playing import done
 from tests.projects import Project
 from tests.service.conftest import desk_in
@@ -101,7 +102,7 @@ ONE = """
 
 def wait_for_spending(folder: Path) -> None:
     """Wait until a service has paid for something."""
-    end = time.monotonic() + 30
+    end = time.monotonic() + LIMIT_S
     with closing(sqlite3.connect(folder / ".koi/service.sqlite")) as database:
         while not database.execute("select 1 from spending").fetchone():
             assert time.monotonic() < end

@@ -21,6 +21,7 @@ from koi_lang.service.deliveries import DAY_S, PAUSES_S
 from koi_lang.service.store import Database
 from koi_lang.service.webhook_requests import HookSender, signature
 from koi_lang.service.webhooks import HookEvent, Webhooks
+from tests.limits import LIMIT_S
 from tests.service.receiver import Receiver, receiving
 
 SECRET = b"a-secret-of-the-service-0123456789"
@@ -56,7 +57,7 @@ def ended(number: int = 1, **fields: Any) -> HookEvent:
     return HookEvent("run.ended", f"run.ended:{number}", "0123456789ab", {"call": f"call-{number}", **fields})
 
 
-async def until(holds: Callable[[], object], limit_s: float = 30.0) -> None:
+async def until(holds: Callable[[], object], limit_s: float = LIMIT_S) -> None:
     """Wait until something is so."""
     async with asyncio.timeout(limit_s):
         while True:

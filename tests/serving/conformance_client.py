@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 # A browser that follows where pages lead.
-BROWSER = "import sys, urllib.request; urllib.request.urlopen(sys.argv[1], timeout=20).read()"
+BROWSER = "import sys, urllib.request; urllib.request.urlopen(sys.argv[1], timeout=300).read()"
 # What starts a `koi` command; whoever starts this may know a faster way.
 KOI = json.loads(os.environ.get("KOI_WORDS", "null")) or [sys.executable, "-m", "koi_lang"]
 ROOT = Path(__file__).resolve().parents[2]

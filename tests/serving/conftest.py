@@ -22,10 +22,10 @@ from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
 from tests import forks
+from tests.limits import LIMIT_S
 
 PROGRAM = Path(__file__).with_name("served.koi")
 TOKEN = "a-token-for-tests"
-LIMIT_S = 40
 AUTHORIZED = {"Authorization": f"Bearer {TOKEN}", "Accept": "application/json, text/event-stream"}
 INITIALIZE = {
     "protocolVersion": "2025-06-18",

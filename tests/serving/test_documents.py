@@ -14,6 +14,7 @@ from mcp.types import PromptReference, ResourceTemplateReference, ResourceUpdate
 
 from koi_lang.errors import UsageError
 from koi_lang.mcp_server.documents import contents_of, documents, messages_of
+from tests.limits import LIMIT_S
 from tests.pictures import RED
 from tests.projects import Project
 from tests.serving.conftest import Place, listening, over_http, over_stdio
@@ -100,7 +101,7 @@ def test_clients_are_told_of_changes(play: Play) -> None:
         await client.subscribe_resource("notes://today")
         await client.call_tool("look")
         await client.call_tool("add", {"note": "tea"})
-        first = await asyncio.wait_for(heard.get(), 10)
+        first = await asyncio.wait_for(heard.get(), LIMIT_S)
         await client.unsubscribe_resource("notes://today")
         await client.call_tool("add", {"note": "cake"})
         await client.call_tool("look")

@@ -12,8 +12,8 @@ from koi_lang.runtime.host import ApprovalDecision, ApprovalRequest, NobodyToAsk
 from koi_lang.sessions.client_host import APPROVAL, QUESTION
 from koi_lang.sessions.errors import SessionError
 from koi_lang.sessions.shared_host import SharedHost
+from tests.limits import LIMIT_S
 
-LIMIT_S = 5.0
 REQUEST = ApprovalRequest("run `ls`")
 
 

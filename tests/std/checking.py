@@ -14,9 +14,9 @@ from koi_lang.runtime.host import Host
 from koi_lang.runtime.run import Run
 from koi_lang.runtime.services import Services
 from tests.journal.test_ended_commands import is_gone
+from tests.limits import LIMIT_S
 from tests.running import RecordingHost
 
-LIMIT_S = 30.0
 Check = Callable[[Any], Awaitable[dict[str, Any]]]
 
 

@@ -464,7 +464,6 @@ def test_a_recorded_judgement_is_replayed(recorded: Project) -> None:
     assert "nothing is different" in replayed.stdout + replayed.stderr
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("first", [1, 2])
 def test_a_judgement_killed_at_any_entry_is_resumed(first: int, recorded: Project) -> None:

@@ -67,7 +67,6 @@ EFFECTS = """
     """
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("first", range(1, SLICES + 1))
 def test_a_run_killed_at_any_entry_goes_on(project: Project, first: int) -> None:
@@ -100,7 +99,6 @@ def test_a_run_killed_at_any_entry_goes_on(project: Project, first: int) -> None
     assert any("restore" not in Counter(outcome["effects"].splitlines()) - effects for outcome in outcomes)
 
 
-@pytest.mark.timeout(300)
 def test_a_restore_that_is_not_in_the_journal_is_done_again(project: Project) -> None:
     """Killed between what it did and the entry about it, a run does it once more, and ends alike."""
     project.write("main.koi", PROGRAM)

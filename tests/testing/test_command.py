@@ -16,6 +16,7 @@ import pytest
 
 import koi_lang
 from tests import forks
+from tests.limits import LIMIT_S
 from tests.projects import Project
 
 GOOD = 'test "adds" { expect 1 + 1 == 2 }\ntest "multiplies" { expect 2 * 3 == 6 }\n'
@@ -176,7 +177,7 @@ def test_an_interrupted_run_tells_what_is_done(project: Project) -> None:
         assert process.stdout is not None
         begun = [process.stdout.readline() for _ in range(2)]
         process.send_signal(signal.SIGINT)
-        rest, told = process.communicate(timeout=30)
+        rest, told = process.communicate(timeout=LIMIT_S)
 
     assert ["passed", "passed"] == [text.split()[0] for text in begun]
     assert (130, "interrupted after 2 of 3 tests\n") == (process.returncode, told)
@@ -191,7 +192,7 @@ def test_a_terminal_has_colours(project: Project, environment: dict[str, str], c
     around |= {"PYTHONPATH": str(Path(koi_lang.__file__).parents[1]), **environment}
     python, *words = forks.koi("test")
 
-    shown = pexpect.spawn(python, words, cwd=str(project.folder), env=around, timeout=30).read().decode()
+    shown = pexpect.spawn(python, words, cwd=str(project.folder), env=around, timeout=LIMIT_S).read().decode()
 
     assert ("\x1b[32m2 passed" in shown, "2 passed in" in shown) == (coloured, True)
 

@@ -14,6 +14,7 @@ import pytest
 
 from koi_lang.web.pages import STATIC
 from tests.journal.commands import Commands
+from tests.limits import LIMIT_S
 from tests.projects import Project
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def node() -> Callable[..., Any]:
     def run(script: str, *words: str) -> Any:
         text = script.replace("STATIC", STATIC.as_uri())
         command = [program, "--input-type=module", "-e", text, *words]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.service.users import hash_of
+from tests.limits import LIMIT_S
 from tests.service.serving_process import TOKEN, ServiceProcess
 from tests.wheel import CHECKOUT
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator, Page
 
 AXE = CHECKOUT / "tests" / "data" / "axe" / "axe.min.js"
-LIMIT_MS = 30_000.0
+LIMIT_MS = LIMIT_S * 1000
 # What must be mended before anybody is let in.
 GRAVE = ("serious", "critical")
 # What two people show.

@@ -14,6 +14,7 @@ import pytest
 
 from koi_lang.runtime.journal.reader import read
 from koi_lang.runtime.journal.store import path_of
+from tests.limits import LIMIT_S
 from tests.projects import Project
 from tests.service.serving_process import TOKEN, ServiceProcess
 from tests.web.conftest import ANSWERS, DESK, open_browser
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.needs("chromium")
 SIZE: Any = {"width": 1440, "height": 860}
 START = {"handler": "Editor.start", "payload": {"topic": "green tea"}}
-LIMIT_MS = 20_000
+LIMIT_MS = LIMIT_S * 1000
 
 
 @pytest.fixture(scope="module")
@@ -172,7 +173,9 @@ def test_a_run_of_another_process_is_answered(page: Page, served: ServiceProcess
     """A run that waits at a terminal can be answered on the page, and goes on there."""
     words = ["-m", "koi_lang", "run", "--answers", "answers.json", "main.koi"]
     environment = Project(served.folder).environment
-    terminal = pexpect.spawn(sys.executable, words, cwd=served.folder, env=environment, timeout=60, encoding="utf-8")
+    terminal = pexpect.spawn(
+        sys.executable, words, cwd=served.folder, env=environment, timeout=LIMIT_S, encoding="utf-8"
+    )
     terminal.expect("Publish")
     newest = served.get("api/dev/runs?limit=1")["runs"][0]
     page.goto(f"{served.url}/dev#/run/{newest['id']}")
