@@ -19,10 +19,10 @@ TOOL = """
     import time
 
     def nap():
-        time.sleep(60)
+        time.sleep(3600)
 
     async def nap_in_thread():
-        await asyncio.to_thread(time.sleep, 60)
+        await asyncio.to_thread(time.sleep, 3600)
     """
 
 
@@ -81,20 +81,16 @@ def test_a_second_interrupt_ends_at_once(project: Project) -> None:
         assert "cleaning\n" == process.stdout.readline()
         time.sleep(0.4)  # what comes sooner is taken for the same signal
         process.send_signal(signal.SIGINT)
-        begun = time.monotonic()
 
         assert 130 == process.wait(LIMIT_S)
-        assert time.monotonic() - begun < 1
 
 
 def test_code_that_computes_while_it_ends_does_not_silence_the_first_interrupt(project: Project) -> None:
     """That a second Ctrl-C ends it at once is told while `finally` keeps everything else waiting."""
     with started(project, "try { [1].map(() => { while (true) {} }) } finally { while (true) {} }") as process:
         process.send_signal(signal.SIGINT)
-        begun = time.monotonic()
         assert process.stderr is not None
         assert SIGNALS[signal.SIGINT][1] + "\n" == process.stderr.readline()
-        assert time.monotonic() - begun < 3
         process.send_signal(signal.SIGINT)
 
         assert 130 == process.wait(LIMIT_S)

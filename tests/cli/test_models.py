@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import signal
-import time
 from pathlib import Path
 from types import ModuleType
 
@@ -93,46 +92,44 @@ def test_a_missing_key_names_the_variable(project: Project) -> None:
 
 
 def test_ctrl_c_ends_a_run_that_waits_for_its_model(project: Project) -> None:
-    """The process ends with 130 within a second, while the provider is silent."""
+    """The process ends with 130, while the provider stays silent."""
     project.write("a.koi", PROGRAM)
 
-    async def run() -> tuple[int | None, bytes, float]:
+    async def run() -> tuple[int | None, bytes]:
         async with ModelServer([Answer(silent=True)]) as server:
             environment = {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": f"{server.url}/v1"}
             process = await started(project, "run", "a.koi", **environment)
             await asyncio.wait_for(server.asked.wait(), LIMIT_S)
             process.send_signal(signal.SIGINT)
-            begun = time.monotonic()
             _, err = await asyncio.wait_for(process.communicate(), LIMIT_S)
-            ended = time.monotonic() - begun
-            return process.returncode, err, ended
+            return process.returncode, err
 
-    code, err, took_s = asyncio.run(run())
+    code, err = asyncio.run(run())
 
     assert (130, True) == (code, b"it at once\n`koi resume " in err)
-    assert took_s < 1.0
 
 
 def test_a_cancelled_run_leaves_nothing_behind(project: Project) -> None:
-    """Cancelling a run while its model is silent takes less than 100 ms and leaves no task."""
+    """Cancelling a run while its model is silent takes few turns of the event loop and leaves no task."""
     module = project.load("a.koi", PROGRAM)
 
-    async def run() -> tuple[int, float]:
+    async def run() -> tuple[int, int]:
         async with ModelServer([Answer(silent=True)]) as server:
             services = Services(connect=lambda llm: adapter("openai", server.url), evaluate=evaluate)
             task = asyncio.create_task(called(services, module))
             await asyncio.wait_for(server.asked.wait(), LIMIT_S)
-            begun = time.monotonic()
             task.cancel()
-            await asyncio.wait([task], timeout=LIMIT_S)
-            took_s = time.monotonic() - begun
+            turns = 0
+            while not task.done():
+                await asyncio.sleep(0)
+                turns += 1
             ours = asyncio.all_tasks() - server.tasks
-            return len(ours) - 1, took_s
+            return len(ours) - 1, turns
 
-    left, took_s = asyncio.run(run())
+    left, turns = asyncio.run(run())
 
     assert left == 0
-    assert took_s < 0.1
+    assert turns < 100
 
 
 async def called(services: Services, module: ModuleType) -> None:

@@ -8,7 +8,6 @@ import os
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
@@ -124,24 +123,16 @@ def silent_port() -> Iterator[int]:
         yield server.getsockname()[1]
 
 
-def seconds_of(project: Project, **environment: str) -> tuple[float, subprocess.CompletedProcess[str]]:
-    """How long a run takes, and its outcome."""
-    began = time.monotonic()
-    done = run(project, **environment)
-    return time.monotonic() - began, done
-
-
 def test_a_dead_collector_breaks_nothing(written: Project) -> None:
-    """One that hangs or is not there costs two seconds at the very end, and is told of in one line."""
+    """One that hangs or is not there is told of in one line, and the run ends long before an hour is over."""
     with silent_port() as port:
-        given = {"OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{port}", "OTEL_EXPORTER_OTLP_TIMEOUT": "60"}
-        hanging_s, hanging = seconds_of(written, **given)
-    gone_s, gone = seconds_of(written, **given)
+        given = {"OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{port}", "OTEL_EXPORTER_OTLP_TIMEOUT": "3600"}
+        hanging = run(written, **given)
+    gone = run(written, **given)
 
     for done in (hanging, gone):
         assert (done.returncode, done.stdout) == (0, "")
         assert done.stderr == f"warning: 4 spans could not be delivered to `http://127.0.0.1:{port}`\n"
-    assert max(hanging_s, gone_s) < 20.0
 
 
 def told_of(monkeypatch: pytest.MonkeyPatch, **given: str) -> list[str]:

@@ -102,12 +102,12 @@ def test_a_plain_answer_is_told_in_time_proportional_to_its_length() -> None:
     """Neither a long thought nor a long row of blanks is looked through again with each piece."""
     told: list[str] = []
     written = WrittenAnswer(told.append)
-    start_s = time.perf_counter()
+    start_s = time.process_time()
     for piece in ("<think>", *("thought " for _ in range(100_000)), "</think>x", *(" " for _ in range(200_000)), "y"):
         written.add(piece)
 
     assert "x" == told[0]
-    assert time.perf_counter() - start_s < 5
+    assert time.process_time() - start_s < 5
 
 
 CODE = """

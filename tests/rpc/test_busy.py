@@ -29,7 +29,6 @@ PROGRAM = """
       on say(args: Json) { return args.text }
     }
     """
-SOON_S = 4.0
 
 
 def written(project: Project, body: str = "while (true) {}") -> Project:
@@ -52,14 +51,11 @@ def test_abort_ends_code_that_computes(project: Project, way: str) -> None:
     """The call ends as any other that is aborted, and the session goes on."""
     with rpc(written(project, BUSY[way]), "a.koi") as koi:
         begin(koi, project)
-        begin_s = time.monotonic()
         koi.send("abort")
         while (response := koi.until("response"))["command"] != "abort":
             pass
-        after_s = time.monotonic() - begin_s
 
         assert {"aborted": True, "queued": []} == response["data"]
-        assert SOON_S > after_s
         assert True is next(m["event"]["aborted"] for m in koi.seen if m.get("event", {}).get("type") == "call_ended")
         koi.ask("run_playbook", name="Main.say", args={"text": "still here"})
         assert "still here" == koi.until("call_ended")["result"]

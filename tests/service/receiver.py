@@ -81,7 +81,7 @@ class _Hooks(BaseHTTPRequestHandler):
 
     def hang(self) -> None:
         if not self.server.is_well:
-            self.server.over.wait(20)
+            self.server.over.wait()
         self.answer(204)
 
     def drip(self) -> None:

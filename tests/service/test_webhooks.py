@@ -71,9 +71,8 @@ def states(hooks: Webhooks) -> list[tuple[str, int, str]]:
     return [(each["state"], each["tries"], each["problem"]) for each in hooks.list_deliveries()]
 
 
-def deliver(hooks: Webhooks, *events: HookEvent) -> float:
-    """Tell some events, and wait until all have arrived or failed once; gives the seconds."""
-    begun = time.monotonic()
+def deliver(hooks: Webhooks, *events: HookEvent) -> None:
+    """Tell some events, and wait until all have arrived or failed once."""
 
     def is_over() -> bool:
         return all(state == "delivered" or problem for state, _, problem in states(hooks))
@@ -85,7 +84,6 @@ def deliver(hooks: Webhooks, *events: HookEvent) -> float:
             await until(is_over)
 
     asyncio.run(main())
-    return time.monotonic() - begun
 
 
 def test_a_message_is_signed(tmp_path: Path, receiver: Receiver) -> None:
@@ -163,30 +161,32 @@ def test_what_fails_once_arrives_later(tmp_path: Path, receiver: Receiver) -> No
 
 
 def test_a_receiver_that_hangs_holds_up_nothing(tmp_path: Path, receiver: Receiver) -> None:
-    """Others are told meanwhile, and a try ends in time, also where an answer drips in."""
-    addresses = [receiver.url(path) for path in ("hang", "drip", "ok")]
-    hooks = webhooks(tmp_path, *addresses, try_s=2.0)
-    at = list[float]()
+    """Others are told while it has not answered, nor the one whose answer drips in."""
+    hooks = webhooks(tmp_path, *(receiver.url(path) for path in ("hang", "drip", "ok")), try_s=3600.0)
 
     async def main() -> None:
         async with hooks.sending():
-            begun = time.monotonic()
             for number in range(4):
                 hooks.tell(ended(number))
             await until(lambda: len(receiver.at("ok")) == 4)
-            at.append(time.monotonic() - begun)
-            await until(lambda: len([1 for _, _, problem in states(hooks) if problem]) == 8)
 
     asyncio.run(main())
-    assert at[0] < 2.0
-    assert {"", "no answer within 2 s"} == {problem for _, _, problem in states(hooks)}
+    assert {""} == {problem for _, _, problem in states(hooks)}
+
+
+def test_a_try_ends_in_time(tmp_path: Path, receiver: Receiver) -> None:
+    """Where no answer comes, and where one drips in."""
+    hooks = webhooks(tmp_path, receiver.url("hang"), receiver.url("drip"), try_s=0.5)
+    deliver(hooks, *map(ended, range(4)))
+
+    assert ["no answer within 0.5 s"] * 8 == [problem for _, _, problem in states(hooks)]
 
 
 def test_what_comes_back_is_not_read(tmp_path: Path, receiver: Receiver) -> None:
     """Gigabytes in an answer cost nothing, and a redirect leads nowhere."""
-    took_s = deliver(webhooks(tmp_path, receiver.url("flood"), receiver.url("redirect")), ended())
+    deliver(webhooks(tmp_path, receiver.url("flood"), receiver.url("redirect")), ended())
 
-    assert (took_s < 4.0, receiver.flooded < 64 << 20) == (True, True)
+    assert receiver.flooded < 64 << 20
     assert [] == receiver.at("ok")
     assert {("delivered", 1, ""), ("waiting", 1, "it answered with status 307, and is not followed elsewhere")} == set(
         states(webhooks(tmp_path))

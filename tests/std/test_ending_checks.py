@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import resource
-import time
 from pathlib import Path
 
 import pytest
@@ -14,12 +13,13 @@ from koi_lang.runtime.actions.command_output import Output
 from koi_lang.runtime.command_process import Command, start_command
 from koi_lang.runtime.guards.commands import place_of
 from koi_lang.std.checks.runner import run_command, run_tests
+from tests.limits import LIMIT_S
 from tests.std.checking import CheckedProject, summary, titles, wait_until_gone
 
 pytestmark = pytest.mark.usefixtures("tools")
 
 # Starts processes that ignore requests to end, one of them behind another, and writes down who they are.
-STUBBORN = "trap '' TERM INT HUP; (trap '' TERM; sleep 600 & echo $! >> pids; wait) & echo $$ $! >> pids; wait"
+STUBBORN = "trap '' TERM INT HUP; (trap '' TERM; sleep 3600 & echo $! >> pids; wait) & echo $$ $! >> pids; wait"
 GIGABYTE = 1_000_000_000
 
 
@@ -39,18 +39,16 @@ def test_the_exit_code_decides(checked: CheckedProject, command: str, code: int,
 
 def test_time_is_up(checked: CheckedProject) -> None:
     """A command that never ends is ended with its grandchildren, also those that ignore requests to end."""
-    begun = time.monotonic()
     result = checked.check(lambda options: run_command(STUBBORN, options), {"timeout": 0.5})
 
     assert (False, 0, 1) == summary(result)
     assert f"`{STUBBORN}` took longer than 0.5 s and was ended" == titles(result)[0]
-    assert time.monotonic() - begun < 10
     assert 3 == len([wait_until_gone(pid) for pid in pids_in(checked.folder)])
 
 
 def test_tests_that_never_end(checked: CheckedProject) -> None:
     """The same for tests: none of them passed."""
-    checked.write({"test_a.py": "import time\ndef test_a(): pass\ndef test_b():\n    time.sleep(600)\n"})
+    checked.write({"test_a.py": "import time\ndef test_a(): pass\ndef test_b():\n    time.sleep(3600)\n"})
     result = checked.check(run_tests, {"timeout": 3})
 
     assert (False, 0, 1) == summary(result)
@@ -59,12 +57,10 @@ def test_tests_that_never_end(checked: CheckedProject) -> None:
 
 def test_nothing_is_left_behind(checked: CheckedProject) -> None:
     """What a command leaves in the background holds nothing up, and is gone afterwards, with its output or without."""
-    begun = time.monotonic()
-    leaving = "sleep 600 & echo $! > pids; sleep 600 > /dev/null 2>&1 & echo $! >> pids; echo done"
-    result = checked.check(lambda options: run_command(leaving, options), {"timeout": 60})
+    leaving = "sleep 3600 & echo $! > pids; sleep 3600 > /dev/null 2>&1 & echo $! >> pids; echo done"
+    result = checked.check(lambda options: run_command(leaving, options), {"timeout": LIMIT_S})
 
     assert ((True, 1, 0), "done\n") == (summary(result), result["output"])
-    assert time.monotonic() - begun < 10
     assert 2 == len([wait_until_gone(pid) for pid in pids_in(checked.folder)])
 
 

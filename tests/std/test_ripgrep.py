@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -95,7 +94,7 @@ def test_results_of_ripgrep_are_the_same(tmp_path: Path, monkeypatch: pytest.Mon
     assert compare(tmp_path, monkeypatch) > 50
 
 
-FAILING = ("#!/bin/sh\nexit 2\n", "#!/bin/sh\nkill -9 $$\n", "#!/nowhere\n", "#!/bin/sh\nexec sleep 60\n")
+FAILING = ("#!/bin/sh\nexit 2\n", "#!/bin/sh\nkill -9 $$\n", "#!/nowhere\n", "#!/bin/sh\nexec sleep 3600\n")
 
 
 @pytest.mark.parametrize("text", FAILING)
@@ -143,13 +142,10 @@ def test_many_files_are_given_in_parts(install: Install, tmp_path: Path, monkeyp
 
 def test_whoever_ends_it_ends_the_helper(install: Install, tmp_path: Path) -> None:
     """A search that nobody waits for leaves no process behind."""
-    program = install("#!/bin/sh\nexec sleep 60\n")
+    program = install("#!/bin/sh\nexec sleep 3600\n")
 
     def stop() -> None:
         raise StoppedError
 
-    start_s = time.monotonic()
     with pytest.raises(StoppedError):
         Ripgrep(str(program), tmp_path).files_with(["foo"], ["a"], ignore_case=True, stop=stop)
-
-    assert time.monotonic() - start_s < 10
