@@ -12,9 +12,9 @@ import pytest
 from koi_lang import resources
 from koi_lang.events import EVENTS, OMITTED, Event, EventData, UnknownEvent
 from koi_lang.runtime.journal.entries import KINDS
+from tests.package_trees import nodes_of, trees
 from tests.pages import ROOT
 from tests.test_examples import NAMES, run_example
-from tests.test_layers import trees
 
 OWN = f"{resources.PACKAGE.name}.events"
 # A field of its own, and a word of a provider's protocol, that read like types.
@@ -53,32 +53,30 @@ def is_of_type(node: ast.expr) -> bool:
     return isinstance(node, ast.Attribute) and node.attr in ("type", "kind")
 
 
-def literals_of(tree: ast.Module) -> Iterator[str]:
+def literals_of(module: str) -> Iterator[str]:
     """The types of events that a module spells out: words that are nothing else, and what types are held against."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and node.value in EVENTS and "_" in node.value:
-            yield node.value
-        held: list[ast.AST] = []
-        if isinstance(node, ast.Compare) and any(map(is_of_type, (node.left, *node.comparators))):
-            held = [node]
-        elif isinstance(node, ast.Match) and is_of_type(node.subject):
-            held = [case.pattern for case in node.cases]
-        for each in held:
-            texts = (part.value for part in ast.walk(each) if isinstance(part, ast.Constant))
-            yield from (text for text in texts if text in EVENTS)
+    yield from (
+        str(node.value) for node in nodes_of(module, ast.Constant) if node.value in EVENTS and "_" in node.value
+    )
+    compared: list[ast.AST] = [
+        node for node in nodes_of(module, ast.Compare) if any(map(is_of_type, (node.left, *node.comparators)))
+    ]
+    matches = (node for node in nodes_of(module, ast.Match) if is_of_type(node.subject))
+    for node in (*compared, *(case.pattern for match in matches for case in match.cases)):
+        texts = (part.value for part in ast.walk(node) if isinstance(part, ast.Constant))
+        yield from (text for text in texts if text in EVENTS)
 
 
 def test_types_stand_in_the_table_alone() -> None:
     """Everywhere else an event is its class, so that a search for it finds who tells it and who follows it."""
-    found = {(module, text) for module, tree in trees().items() if module != OWN for text in literals_of(tree)}
+    found = {(module, text) for module in trees() if module != OWN for text in literals_of(module)}
 
     assert set() == found - OTHERS
 
 
 def test_every_type_is_told_somewhere() -> None:
     """Nothing is listed that cannot happen."""
-    own = [tree for module, tree in trees().items() if module != OWN]
-    named = {node.id for tree in own for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    named = {node.id for module in trees() if module != OWN for node in nodes_of(module, ast.Name)}
 
     assert [] == [declared for declared in EVENTS.values() if declared.__name__ not in named]
 

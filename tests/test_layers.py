@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 import pytest
 from lark import Lark
@@ -26,8 +25,8 @@ from koi_lang.runtime import prelude
 from koi_lang.runtime.actions.lookup import all_actions
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.registry.registry import Registry
+from tests.package_trees import PACKAGE, dotted_name, nodes_of, trees
 
-PACKAGE = resources.PACKAGE
 # Layers, each of which may import those before it; parts of one layer do not know each other. Files at the top level
 # are ground: they import nothing but each other.
 LAYERS = (
@@ -64,6 +63,8 @@ FACADE = {PACKAGE.name, "koi_lang.coverage"}
 LAZY_IMPORTERS = {"lazy_module", "lazy_names", "import_module", "__import__"}
 # Where loaded modules are looked up by their names: who takes one from there reaches it as by an import.
 LOADED = "sys.modules"
+# The nodes of a syntax tree that may import.
+IMPORTING = (ast.Import, ast.ImportFrom, ast.Call, ast.Subscript)
 # Of the command line: the table of commands, options of several, and what two commands do alike.
 SHARED_BY_COMMANDS = {
     *("__init__", "command_table", "options"),
@@ -71,6 +72,7 @@ SHARED_BY_COMMANDS = {
 }
 # Promises live in a scope of their own, which waits for its tasks as a task group does.
 OWN_TASK_GROUP = "koi_lang.js.task_scope"
+TASK_MAKERS = {"create_task", "ensure_future", "run_coroutine_threadsafe"}
 # Nodes whose grammar rules are called differently: several rules become one node, or one rule is part of another.
 OTHER_RULE = {"expose_mcp": "expose", "function_statement": "function", "literal": "number", "update": "prefix_update"}
 
@@ -83,30 +85,18 @@ class Imported:
     target: str
 
 
-def module_name(path: Path) -> str:
-    """The dotted name of a file of the package."""
-    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-
-
-@cache
-def trees() -> dict[str, ast.Module]:
-    """The syntax tree of every module of the package."""
-    return {module_name(path): ast.parse(path.read_bytes()) for path in sorted(PACKAGE.rglob("*.py"))}
-
-
 @cache
 def imports() -> tuple[Imported, ...]:
     """Every import of one module of the package by another, wherever it stands."""
     found = (
-        Imported(name, target) for name, tree in trees().items() for node in ast.walk(tree) for target in targets(node)
+        Imported(name, target) for name in trees() for node in nodes_of(name, *IMPORTING) for target in targets(node)
     )
     return tuple(dict.fromkeys(found))
 
 
 def targets(node: ast.AST) -> list[str]:
     """The modules of the package that one statement imports, or one call of a lazy importer names."""
-    if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in LAZY_IMPORTERS:
+    if isinstance(node, ast.Call) and dotted_name(node.func).rpartition(".")[2] in LAZY_IMPORTERS:
         texts = [str(part.value) for part in ast.walk(node) if isinstance(part, ast.Constant)]
         folders = tuple(text for text in texts if text.endswith("."))  # the beginning of an f-string
         return [name for name in trees() if name in texts or name.startswith(folders)]
@@ -125,7 +115,7 @@ def targets(node: ast.AST) -> list[str]:
 def looks_up_module(node: ast.Subscript | ast.Call) -> bool:
     """Whether a module is taken from those that are loaded: `sys.modules[…]`, `sys.modules.get(…)` and their like."""
     held = node.value if isinstance(node, ast.Subscript) else getattr(node.func, "value", None)
-    return held is not None and f".{LOADED}".endswith(f".{ast.unparse(held)}")
+    return held is not None and f".{LOADED}".endswith(f".{dotted_name(held)}")
 
 
 def part(module: str) -> str:
@@ -233,52 +223,37 @@ def test_circles_are_found() -> None:
 
 def test_only_settings_reads_the_environment() -> None:
     """`os.environ` and `os.getenv` stand in `settings` and nowhere else."""
-    reading = {name for name, tree in trees().items() if set(names_in(tree)) & {"environ", "getenv", "environb"}}
+    reading = {name for name in trees() if set(names_in(name)) & {"environ", "getenv", "environb"}}
 
     assert reading == {"koi_lang.settings"}
 
 
-def names_in(tree: ast.AST) -> Iterator[str]:
-    """Every attribute and every imported name."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute):
-            yield node.attr
-        elif isinstance(node, ast.ImportFrom):
-            yield from (alias.name for alias in node.names)
+def names_in(module: str) -> Iterator[str]:
+    """Every attribute and every imported name of a module."""
+    yield from (node.attr for node in nodes_of(module, ast.Attribute))
+    yield from (alias.name for node in nodes_of(module, ast.ImportFrom) for alias in node.names)
 
 
 def test_tasks_belong_to_groups() -> None:
     """A task is created by a task group, which waits for it; never by the event loop alone."""
     bare = [
         f"{name}:{call.lineno}"
-        for name, tree in trees().items()
-        for call in task_makers(tree)
-        if name != OWN_TASK_GROUP and ast.unparse(call.value) not in groups(tree)
+        for name in trees()
+        if name != OWN_TASK_GROUP
+        for call in nodes_of(name, ast.Attribute)
+        if call.attr in TASK_MAKERS and ast.unparse(call.value) not in groups(name)
     ]
 
     assert bare == []
 
 
-def task_makers(tree: ast.AST) -> Iterator[ast.Attribute]:
-    """Every `something.create_task` and its like."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and node.attr in (
-            "create_task",
-            "ensure_future",
-            "run_coroutine_threadsafe",
-        ):
-            yield node
-
-
-def groups(tree: ast.AST) -> set[str]:
+def groups(module: str) -> set[str]:
     """The names of task groups: bound by `async with`, or parameters declared as such."""
-    found: set[str] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.AsyncWith):
-            found |= {ast.unparse(item.optional_vars) for item in node.items if item.optional_vars is not None}
-        elif isinstance(node, ast.arg) and node.annotation is not None and "TaskGroup" in ast.unparse(node.annotation):
-            found.add(node.arg)
-    return found
+    items = [item for node in nodes_of(module, ast.AsyncWith) for item in node.items]
+    parameters = [node for node in nodes_of(module, ast.arg) if node.annotation is not None]
+    return {ast.unparse(item.optional_vars) for item in items if item.optional_vars is not None} | {
+        node.arg for node in parameters if node.annotation is not None and "TaskGroup" in ast.unparse(node.annotation)
+    }
 
 
 def test_global_names_have_values() -> None:
@@ -370,7 +345,10 @@ def assigned(variable: str, function: ast.FunctionDef) -> list[ast.expr]:
 def rules() -> tuple[Rule, ...]:
     """The rules of the grammar, one for each alternative."""
     text = resources.grammar().read_text("utf-8")
-    return tuple(Lark(text, parser="lalr", start=["program", "expression"], keep_all_tokens=True).rules)
+    # Earley has the same rules as LALR and makes no table of states of them, which takes most of a second.
+    return tuple(
+        Lark(text, parser="earley", lexer="basic", start=["program", "expression"], keep_all_tokens=True).rules
+    )
 
 
 def name_of(rule: Rule) -> str:

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
 
-from tests.test_layers import trees
+from tests.package_trees import nodes_of, trees
 
 # A node of the syntax may be called like what it declares.
 NODES = "koi_lang.compiler.nodes."
@@ -58,9 +58,7 @@ ALLOWED = {
 @cache
 def classes() -> tuple[tuple[str, ast.ClassDef], ...]:
     """Every class of the package with its module."""
-    return tuple(
-        (module, node) for module, tree in trees().items() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)
-    )
+    return tuple((module, node) for module in trees() for node in nodes_of(module, ast.ClassDef))
 
 
 def test_a_class_name_is_defined_once() -> None:
@@ -98,6 +96,8 @@ def test_modules_shadow_nothing() -> None:
 def functions(node: ast.AST, place: str) -> Iterator[str]:
     """The dotted names of all functions and methods below a node, which is called `place`."""
     for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.expr):
+            continue
         inner = place
         if isinstance(child, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
             inner = f"{place}.{child.name}"
