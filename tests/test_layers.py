@@ -6,7 +6,6 @@ import ast
 import importlib
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 
 import pytest
@@ -25,7 +24,8 @@ from koi_lang.runtime import prelude
 from koi_lang.runtime.actions.lookup import all_actions
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.registry.registry import Registry
-from tests.package_trees import PACKAGE, dotted_name, nodes_of, trees
+from tests.package_imports import Imported, imports, targets
+from tests.package_trees import PACKAGE, nodes_of, trees
 
 # Layers, each of which may import those before it; parts of one layer do not know each other. Files at the top level
 # are ground: they import nothing but each other.
@@ -59,12 +59,6 @@ STRANGERS = {("runtime", "compiler"), ("std", "compiler"), ("lsp", "runtime"), (
 ENTRY = ("koi_lang.__main__", "koi_lang.cli")
 # What the package itself offers is there for everybody else, and finds what it needs when it is called.
 FACADE = {PACKAGE.name, "koi_lang.coverage"}
-# Functions that load a module when it is used first, by its name.
-LAZY_IMPORTERS = {"lazy_module", "lazy_names", "import_module", "__import__"}
-# Where loaded modules are looked up by their names: who takes one from there reaches it as by an import.
-LOADED = "sys.modules"
-# The nodes of a syntax tree that may import.
-IMPORTING = (ast.Import, ast.ImportFrom, ast.Call, ast.Subscript)
 # Of the command line: the table of commands, options of several, and what two commands do alike.
 SHARED_BY_COMMANDS = {
     *("__init__", "command_table", "options"),
@@ -75,47 +69,6 @@ OWN_TASK_GROUP = "koi_lang.js.task_scope"
 TASK_MAKERS = {"create_task", "ensure_future", "run_coroutine_threadsafe"}
 # Nodes whose grammar rules are called differently: several rules become one node, or one rule is part of another.
 OTHER_RULE = {"expose_mcp": "expose", "function_statement": "function", "literal": "number", "update": "prefix_update"}
-
-
-@dataclass(frozen=True, slots=True)
-class Imported:
-    """One import of a module of the product: for types only, inside a function and by a lazy name, too."""
-
-    by: str
-    target: str
-
-
-@cache
-def imports() -> tuple[Imported, ...]:
-    """Every import of one module of the package by another, wherever it stands."""
-    found = (
-        Imported(name, target) for name in trees() for node in nodes_of(name, *IMPORTING) for target in targets(node)
-    )
-    return tuple(dict.fromkeys(found))
-
-
-def targets(node: ast.AST) -> list[str]:
-    """The modules of the package that one statement imports, or one call of a lazy importer names."""
-    if isinstance(node, ast.Call) and dotted_name(node.func).rpartition(".")[2] in LAZY_IMPORTERS:
-        texts = [str(part.value) for part in ast.walk(node) if isinstance(part, ast.Constant)]
-        folders = tuple(text for text in texts if text.endswith("."))  # the beginning of an f-string
-        return [name for name in trees() if name in texts or name.startswith(folders)]
-    if isinstance(node, ast.Subscript | ast.Call) and looks_up_module(node):
-        return [part.value for part in ast.walk(node) if isinstance(part, ast.Constant) and part.value in trees()]
-    if isinstance(node, ast.Import):
-        return [alias.name for alias in node.names if alias.name in trees()]
-    if not isinstance(node, ast.ImportFrom):
-        return []
-    assert node.level == 0, "imports say the whole name"
-    members = [f"{node.module}.{alias.name}" for alias in node.names]
-    named = [member if member in trees() else str(node.module) for member in members]
-    return [name for name in dict.fromkeys(named) if name in trees()]
-
-
-def looks_up_module(node: ast.Subscript | ast.Call) -> bool:
-    """Whether a module is taken from those that are loaded: `sys.modules[…]`, `sys.modules.get(…)` and their like."""
-    held = node.value if isinstance(node, ast.Subscript) else getattr(node.func, "value", None)
-    return held is not None and f".{LOADED}".endswith(f".{dotted_name(held)}")
 
 
 def part(module: str) -> str:
