@@ -99,7 +99,7 @@ def is_aside(message: Mapping[str, Any]) -> bool:
 
 
 def command_of(message: Mapping[str, Any]) -> RpcCommand:
-    """The command that a message names. Raises Refused."""
+    """The command that a message names. Raises SessionError."""
     name, id = message.get("type"), message.get("id")
     if not isinstance(name, str) or not name:
         raise SessionError(
@@ -115,7 +115,7 @@ def command_of(message: Mapping[str, Any]) -> RpcCommand:
 
 
 async def carry_out(command: RpcCommand, session: Session, message: Mapping[str, Any]) -> Any:
-    """Do what a message asks for; gives the data of its response. Raises Refused before anything is done."""
+    """Do what a message asks for; gives the data of its response. Raises SessionError before anything is done."""
     fields = {name: value for name, value in message.items() if name not in ENVELOPE}
     parameters = {_field(name): name for name in list(inspect.signature(command.function).parameters)[1:]}
     _check(command, fields)
@@ -125,7 +125,7 @@ async def carry_out(command: RpcCommand, session: Session, message: Mapping[str,
 
 
 def _check(command: RpcCommand, fields: Mapping[str, Any]) -> None:
-    """Raise Refused when a field is not known, missing or wrong: a misspelt one would be left out silently."""
+    """Raise SessionError when a field is not known, missing or wrong: a misspelt one would be left out silently."""
     properties = command.schema["properties"]
     unknown = next((name for name in fields if name not in properties), None)
     if unknown is not None:

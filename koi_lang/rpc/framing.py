@@ -61,7 +61,7 @@ class LineSplitter:
 
 
 def message_in(line: bytes | None) -> dict[str, Any]:
-    """The message in a line; None stands for one that was too long. Raises Refused."""
+    """The message in a line; None stands for one that was too long. Raises SessionError."""
     if line is None:
         help = f"Send at most {LONGEST:,} bytes in a line."
         raise SessionError("line_too_long", "the line is too long and was not read", help=help)

@@ -153,7 +153,7 @@ def _message(message: Message) -> dict[str, Any]:
 
 
 def _conversation(session: Session, agent: str) -> tuple[str, Sequence[Any]]:
-    """An agent and its conversation: of the call that is under way, else what it remembers. Raises Refused."""
+    """An agent and its conversation: of the call that is under way, else what it remembers. Raises SessionError."""
     works = [work for work in session.run.steering.at_work if work.agent == agent or not agent]
     if works:
         return works[0].agent, works[0].messages

@@ -109,7 +109,7 @@ class Outbox:
         self._news.set()
 
     async def write(self) -> None:
-        """Write what is added until the end. Raises ClientGoneError, or Unread when too much is waiting."""
+        """Write what is added until the end. Raises ClientGoneError, or UnreadOutputError when too much is waiting."""
         while not self._ended or self._waiting:
             if len(self._waiting) > self._most:
                 told = f"the client has left {len(self._waiting) >> 20} MB unread, so the session was ended"

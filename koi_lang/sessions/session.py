@@ -168,7 +168,7 @@ class Session:
         return None if self._held is None else next(iter(tuple(self._held.calls)), None)
 
     def require_idle(self) -> None:
-        """Raise Refused while a call is under way."""
+        """Raise SessionError while a call is under way."""
         if self.call is not None:
             help = "Use `steer` or `follow_up`, or `abort` it first."
             raise SessionError("agent_busy", f"`{self.call.name}` is being carried out", help=help)
@@ -190,18 +190,18 @@ class Session:
         self._require().number_from(number)
 
     def begin(self, name: str, work: Work, **given: Any) -> HeldCall:
-        """Start a call; what it is `given` is told. Raises Refused while another one is under way."""
+        """Start a call; what it is `given` is told. Raises SessionError while another one is under way."""
         self.require_idle()
         return self._require().start(name, work, self.served.limit, is_alone=True, **given)
 
     def begin_handler(self, agent: type[Agent], event: str, payload: Any) -> HeldCall:
-        """Start the call of a handler. Raises Refused while another one is under way."""
+        """Start the call of a handler. Raises SessionError while another one is under way."""
         call = self.begin(f"{agent.about.name}.{event}", lambda run: run.call(agent, event, payload), args=payload)
         self.last = (agent, event, payload)
         return call
 
     async def within(self, work: Work) -> Any:
-        """What comes of something that is done in the run beside its calls. Raises as that does, and Refused."""
+        """What comes of something that is done in the run beside its calls. Raises as that does, and SessionError."""
         held = self._require()
         try:
             return await held.perform(work)

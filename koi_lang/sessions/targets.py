@@ -18,7 +18,7 @@ FIELDS = frozenset({"media_type", "mediaType", "data", "type", "mimeType"})
 
 
 def handler_named(session: Session, name: str) -> tuple[type[Agent], str]:
-    """The handler of a name; private ones are for the program alone. Raises Refused."""
+    """The handler of a name; private ones are for the program alone. Raises SessionError."""
     first, _, event = name.partition(".")
     agent = agent_named(session, first)
     public = [handler.event for handler in agent.about.handlers.values() if not handler.private]
@@ -29,7 +29,7 @@ def handler_named(session: Session, name: str) -> tuple[type[Agent], str]:
 
 
 def agent_named(session: Session, name: str) -> type[Agent]:
-    """An agent of the program. Raises Refused."""
+    """An agent of the program. Raises SessionError."""
     agents = {agent.about.name: agent for agent in session.served.agents}
     if name not in agents:
         help = suggestion(name, list(agents), "agent")
@@ -63,7 +63,7 @@ def _last_target(session: Session) -> MessageTarget | None:
 
 
 def say(session: Session, said: str | Message, how: How, to: str = "", sender: str = PERSON) -> dict[str, Any]:
-    """Queue something for an agent; empty for whoever was not delegated its work. Raises Refused."""
+    """Queue something for an agent; empty for whoever was not delegated its work. Raises SessionError."""
     if to:
         agent_named(session, to)
     message = message_of(said)
@@ -74,7 +74,7 @@ def say(session: Session, said: str | Message, how: How, to: str = "", sender: s
 
 
 def message_with_images(text: str, images: list[Any] | None) -> Message:
-    """A message with the images that came with it, each `{"data": base64}`. Raises Refused."""
+    """A message with the images that came with it, each `{"data": base64}`. Raises SessionError."""
     named = [(f"image {number}", given) for number, given in enumerate(images or (), 1)]
     for name, given in named:
         if not isinstance(given, dict) or not isinstance(given.get("data"), str) or not given.keys() <= FIELDS:

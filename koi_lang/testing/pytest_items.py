@@ -21,7 +21,7 @@ class KoiFile(pytest.File):
     """A file with `test` blocks."""
 
     def collect(self) -> Iterator[pytest.Item]:
-        """The tests in their order. Raises CollectError with Koi's message where the file does not compile."""
+        """Its tests in order. Raises pytest.Collector.CollectError with Koi's message where it does not compile."""
         for case in blocks.collect(self.path.resolve(), False):
             if isinstance(case, Broken):
                 raise self.CollectError(case.message)

@@ -104,7 +104,7 @@ class ChatConversation:
         self.screen.change()
 
     async def ask(self, type: str, **fields: Any) -> Any:
-        """The data of the response to a command. Raises Refused."""
+        """The data of the response to a command. Raises SessionError."""
         response = await self.dispatcher.handle({"type": type, **fields}, lambda message: None)
         if not response["success"]:
             raise SessionError(response["error_code"], response["error"], help=response.get("help"))
@@ -152,7 +152,7 @@ class ChatConversation:
         return images
 
     async def answer(self, text: str) -> None:
-        """Answer the oldest request. Raises Refused, and UsageError for an answer with images."""
+        """Answer the oldest request. Raises SessionError, and UsageError for an answer with images."""
         request = self.requests[0]
         if self.attached.of(text):
             self.screen.put_back(text)
@@ -172,7 +172,7 @@ class ChatConversation:
         self._finish_request(request["id"])
 
     def leave_open(self, request: Request) -> None:
-        """Say that nobody answers a request; what needs permission is then not allowed. Raises Refused."""
+        """Say that nobody answers a request; what needs permission is then not allowed. Raises SessionError."""
         self.session.client.settle(request["id"], request["type"], None)
         self._finish_request(request["id"])
 

@@ -51,12 +51,12 @@ class PhraseParts:
         return piece_of(self.parts.get(name) or "", self.pieces)
 
     def value(self, name: str, scene: RehearsalState) -> Any:
-        """What a part stands for. Raises Unclear and NotYet."""
+        """What a part stands for. Raises UnclearSentenceError and NotYetKnownError."""
         piece = self.piece(name)
         return evaluate(self.get(name), scene) if piece is None else piece_value(piece, scene)
 
     def text(self, name: str, scene: RehearsalState) -> str:
-        """A name or key: a quote with its references filled in, or one bare word. Raises Unclear."""
+        """A name or key: a quote with its references filled in, or one bare word. Raises UnclearSentenceError."""
         if self.piece(name):
             return as_text(self.value(name, scene))
         if re.fullmatch(r"[\w:./-]+", self.get(name)):
@@ -64,7 +64,7 @@ class PhraseParts:
         raise UnclearSentenceError(f"`{self.get(name)}` is not a plain name")
 
     def name(self, name: str, scene: RehearsalState) -> str:
-        """The name of something to do, which the playbook itself has to say. Raises Unclear."""
+        """The name of something to do, which the playbook itself has to say. Raises UnclearSentenceError."""
         piece = self.piece(name)
         if has_value(self.get(name)) or (piece and piece.kind != "text"):
             raise UnclearSentenceError("what is to be done is not for a value to say")
@@ -79,7 +79,7 @@ def piece_value(piece: QuotedPiece, scene: RehearsalState) -> Any:
 
 
 def evaluate(phrase: str, scene: RehearsalState) -> Any:
-    """The value of a phrase in plain words. Raises Unclear and NotYet."""
+    """The value of a phrase in plain words. Raises UnclearSentenceError and NotYetKnownError."""
     phrase = phrase.strip().rstrip(".,")
     if value := scene.values.find(phrase):
         return value.value
@@ -106,7 +106,7 @@ def _sum() -> str:
 
 
 def calculate(operator: str, left: Any, right: Any) -> Any:
-    """The result of one operation; `+` joins when a side is a text that is no number. Raises Unclear."""
+    """The result of one operation; `+` joins when a side is a text that is no number. Raises UnclearSentenceError."""
     if operator == "+" and isinstance(left, str) and as_number(left) is None:
         return left + as_text(right)
     a, b = as_number(left), as_number(right)
@@ -141,7 +141,7 @@ def fill(value: Any, scene: RehearsalState, missing: list[str] | None = None) ->
         missing: collects what is not known, which then becomes null; None makes it an error.
 
     Raises:
-        Unclear: something is not known and `missing` is None.
+        UnclearSentenceError: something is not known and `missing` is None.
     """
     if isinstance(value, dict):
         return {key: _fill_member(key, inner, scene, missing) for key, inner in value.items()}
@@ -179,8 +179,8 @@ def template_value(found: re.Match[str], scene: RehearsalState, *, strict: bool)
     """What words in brackets stand for; where that is not known, angle brackets may just be angle brackets.
 
     Raises:
-        Unclear: it is not known, and the brackets are others or are taken strictly.
-        NotYet: it is not known yet.
+        UnclearSentenceError: it is not known, and the brackets are others or are taken strictly.
+        NotYetKnownError: it is not known yet.
     """
     words = found["braces"] or found["dollar"] or found["angles"]
     try:

@@ -69,7 +69,7 @@ def end_of(scene: RehearsalState) -> ProposedAction:
 
 
 def _end_with(value: Any) -> ProposedAction:
-    """The end with a value, which may not change anything. Raises Unclear."""
+    """The end with a value, which may not change anything. Raises UnclearSentenceError."""
     if _changes_state(value):
         raise UnclearSentenceError("what changes the state is not for a value to say")
     return _end(value, [])

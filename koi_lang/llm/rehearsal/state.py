@@ -106,8 +106,8 @@ class RehearsalState:
         """The value that words speak of: a path, a pronoun, or a name.
 
         Raises:
-            NotYet: it comes from an action that is not executed yet.
-            Unclear: nothing is known by these words.
+            NotYetKnownError: it comes from an action that is not executed yet.
+            UnclearSentenceError: nothing is known by these words.
         """
         words = words.strip().strip("`")
         if path := _PATH.fullmatch(words):
@@ -120,7 +120,7 @@ class RehearsalState:
         return self._by_name(name, words)
 
     def state_value(self, key: str) -> Any:
-        """A field of the state. Raises NotYet while an update of the state is under way."""
+        """A field of the state. Raises NotYetKnownError while an update of the state is under way."""
         if any(deed.intent == "update_state" for deed in self._awaited):
             raise NotYetKnownError
         return self.task.state.get(key)

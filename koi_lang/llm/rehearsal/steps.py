@@ -47,7 +47,12 @@ class PlaybookStep:
         return self.sentence.source
 
     def action_for(self, scene: RehearsalState) -> ProposedAction:
-        """What to do for it. Raises Unclear when only a model could tell, NotYet when a result is missing."""
+        """The action that this step proposes.
+
+        Raises:
+            UnclearSentenceError: only a model could tell what is meant.
+            NotYetKnownError: the result of an earlier action is missing.
+        """
         if self.action is not None:
             return ProposedAction(fill_in(self.action, scene, self.ids))
         if _needs_judgement(self.sentence):

@@ -47,8 +47,8 @@ def fill_in(action: Mapping[str, Any], scene: RehearsalState, ids: frozenset[str
     What is to be done stands in the playbook: a value becomes no action, no name of one and no part of an expression.
 
     Raises:
-        Unclear: it refers to something that nobody knows, or a value stands for something to do.
-        NotYet: it refers to the result of a sentence whose action has been proposed and not executed yet.
+        UnclearSentenceError: it refers to something that nobody knows, or a value stands for something to do.
+        NotYetKnownError: it refers to the result of a sentence whose action has been proposed and not executed yet.
     """
     return _ActionWriter(scene, KNOWN | ids).action(action)
 

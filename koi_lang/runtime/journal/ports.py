@@ -22,7 +22,7 @@ class JournalPort(Protocol):
         """Append an event. One that is lasting is settled when this returns; others may be on their way.
 
         Raises:
-            CancelledError: it could not be kept, and what it announces may not be done twice.
+            asyncio.CancelledError: it could not be kept, and what it announces may not be done twice.
         """
 
     def settle(self) -> None:
