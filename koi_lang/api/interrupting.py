@@ -22,6 +22,7 @@ class Interrupt:
         self._is_asked = False
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
+        """Cancel the work at the first signal; raise KeyboardInterrupt at the next one."""
         if self._is_asked:
             raise KeyboardInterrupt
         self._is_asked = True

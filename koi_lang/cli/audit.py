@@ -33,10 +33,10 @@ COUNTS = ("turns", "requests", "tokens")
 @allow_option
 @click.option("--no-extensions", is_flag=True, help="Leave installed extensions out.")
 def command(file: str, as_json: bool, cost: bool, model: str | None, allow: Sequence[str], no_extensions: bool) -> None:
-    """Show what a model may do on behalf of each agent of FILE, if it is run in this folder: actions, agents it can
-    delegate to, skills, MCP servers, commands, hosts, and what it may spend.
+    """Show what a model may do on behalf of each agent of FILE, if it is run in this folder.
 
-    No server is started, and no model is asked.
+    Listed are actions, agents it can delegate to, skills, MCP servers, commands, hosts, and what it may spend. No
+    server is started, and no model is asked.
     """
     options = RunOptions(allow=allow_rules(allow), no_extensions=no_extensions, model=model)
     redact = options.key_lookup().redactor()

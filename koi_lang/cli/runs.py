@@ -215,8 +215,10 @@ def _growing(path: Path) -> Iterator[bytes]:
 @click.option("--html", is_flag=True, help="Write a page that shows the run, as one file that needs nothing else.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="A file that does not exist yet.")
 def export(run: str, html: bool, output: Path | None) -> None:
-    """Copy the readable lines of a journal to a file; its program is then named as seen from there. With `--html` write
-    a page instead, `ID.html` where no other file is named.
+    """Copy the readable lines of a journal to a file.
+
+    The program is then named as seen from there. With `--html` write a page instead, `ID.html` where no other file is
+    named.
     """
     path = store.find(Path.cwd(), run)
     if output is None and not html:
@@ -257,8 +259,9 @@ def _export_journal(path: Path, output: Path) -> None:
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Where to listen; by default any that is free.")
 @click.option("--no-open", is_flag=True, help="Say the address, and open no browser.")
 def view(run: str | None, port: int, no_open: bool) -> None:
-    """Show recorded runs in a browser, without a service: one run, or the list of all. Only this machine can reach it;
-    it ends with Ctrl-C.
+    """Show recorded runs in a browser, without a service: one run, or the list of all.
+
+    Only this machine can reach it; it ends with Ctrl-C.
     """
     path = f"/run/{store.find(Path.cwd(), run).stem}&" if run else ""
     token = secrets.token_urlsafe(32)

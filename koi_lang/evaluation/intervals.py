@@ -74,8 +74,9 @@ def pass_rate(shares: Sequence[float]) -> Interval:
 
 
 def mean_score(means: Sequence[float]) -> Interval:
-    """The mean of a score, with the interval of Student's t over the cases (Student, "The probable error of a mean",
-    1908).
+    """The mean of a score, with the interval of Student's t over the cases.
+
+    After Student, "The probable error of a mean", 1908.
 
     Args:
         means: of each case over its repeats; not empty.
@@ -124,8 +125,9 @@ def _paired_t_p(differences: Sequence[float]) -> float:
 
 
 def t_cdf(t: float, freedom: float) -> float:
-    """How likely a value of at most t is, by the incomplete beta function (M. Abramowitz and I. A. Stegun, "Handbook of
-    Mathematical Functions", 1964, 26.7.1).
+    """How likely a value of at most t is, by the incomplete beta function.
+
+    After M. Abramowitz and I. A. Stegun, "Handbook of Mathematical Functions", 1964, 26.7.1.
     """
     tail = incomplete_beta(freedom / (freedom + t * t), freedom / 2, 0.5) / 2
     return 1 - tail if t > 0 else tail

@@ -65,6 +65,7 @@ class TokenGuard:
         self._app, self._token = app, token
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on to the application, or refuse it."""
         if scope["type"] != "http" or self._token is None or self._shows_token(Headers(scope=scope)):
             await self._app(scope, receive, send)
             return

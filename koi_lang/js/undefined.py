@@ -15,6 +15,7 @@ class Undefined:
     _only: Undefined
 
     def __new__(cls) -> Undefined:
+        """The only value of this class."""
         return cls._only
 
     def __bool__(self) -> bool:

@@ -91,8 +91,9 @@ def execute(module: ModuleType, entry: cache.CachedModule | None = None) -> None
 
 
 def unload_changed(entry: cache.CachedModule) -> None:
-    """Forget the modules of a program when one of them was loaded from another content of its files, and those of all
-    programs that have imported Python files which have changed.
+    """Forget the modules of a program when one of them was loaded from another content of its files.
+
+    The same goes for the modules of all programs that have imported Python files which have changed.
 
     What goes on in them, such as a run, keeps the modules that it has.
     """

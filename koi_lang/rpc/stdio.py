@@ -165,8 +165,10 @@ def _is_gone(descriptor: int) -> bool:
 
 @contextmanager
 def _own_streams() -> Iterator[tuple[int, int]]:
-    """Descriptors for what the client sends and reads. For everybody else, also for child processes, standard input
-    is empty and standard output goes where errors go."""
+    """Descriptors for what the client sends and reads.
+
+    For everybody else, also for child processes, standard input is empty and standard output goes where errors go.
+    """
     incoming, outgoing, nothing = os.dup(0), os.dup(1), os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.dup2(2, 1)

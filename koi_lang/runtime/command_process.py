@@ -93,6 +93,7 @@ class CommandProtocol(SubprocessStreamProtocol):
         self.has_ended = asyncio.Event()
 
     def process_exited(self) -> None:
+        """Note that the process has ended; asyncio calls this."""
         super().process_exited()
         self.has_ended.set()
 

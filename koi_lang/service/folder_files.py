@@ -20,8 +20,13 @@ PASSED_OVER = frozenset({"node_modules", "__pycache__"})
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """What a file was like: when it was changed, in nanoseconds, its bytes, and the hash of its content, if it is not
-    too large."""
+    """The state of a file at one look.
+
+    Attributes:
+        changed: when it was changed last, in nanoseconds.
+        size: its bytes.
+        content: the hash of its content; empty for a file that is too large.
+    """
 
     changed: int
     size: int

@@ -117,8 +117,10 @@ class Client:
         return given
 
     def _name_request(self, type: str, fields: Mapping[str, Any]) -> str:
-        """An id that follows from what is asked and where: it is the same when the session goes on in another process,
-        and an answer that comes late never answers something else."""
+        """An id that follows from what is asked and where.
+
+        It is the same when the session goes on in another process, and a late answer never answers another request.
+        """
         about = json.dumps([type, current_path(), fields], default=str)
         key = hashlib.sha256(about.encode("utf-8", "surrogatepass")).hexdigest()[:16]
         self._asked[key] += 1

@@ -222,8 +222,10 @@ class Session:
         return taken
 
     def interrupt(self, delay_s: float) -> None:
-        """Have the call that is under way end, or give it some seconds, although its code computes and nothing else
-        happens meanwhile. Any thread may ask for it."""
+        """Interrupt the call that is under way, at once or after some seconds, also while its code computes.
+
+        Any thread may call this.
+        """
         call = self.call
         if call is not None:
             self._interrupted = call

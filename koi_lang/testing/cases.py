@@ -55,13 +55,16 @@ class Case(Protocol):
     """
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """The name of the case."""
 
     @property
-    def path(self) -> Path: ...
+    def path(self) -> Path:
+        """The file of the case."""
 
     @property
-    def line(self) -> int: ...
+    def line(self) -> int:
+        """The line where the case begins, counted from 1."""
 
     def run(self) -> CaseOutcome:
         """Find out whether it passes. What goes wrong becomes part of the outcome."""

@@ -31,6 +31,7 @@ class Gate:
         self._app, self._names, self._users = app, names, users
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on to the application, or refuse it."""
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return

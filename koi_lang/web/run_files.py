@@ -35,6 +35,7 @@ class FileContent(Response):
         self._content, self._size = content, size
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the content of the file, piece by piece."""
         with self._content:
             await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
             rest = self._size  # what is added to it meanwhile is no part of the answer

@@ -135,7 +135,7 @@ def counts(done: CompletedProcess[str]) -> dict[str, int]:
 
 
 def test_parts_add_up(desk: Project) -> None:
-    """stdout is the request, stderr counts each of its parts, and the last line is their sum."""
+    """Standard output is the request, standard error counts each of its parts, and the last line is their sum."""
     done = desk.koi("prompt", "desk.koi", "Chief.go")
 
     told = counts(done)

@@ -36,7 +36,7 @@ agent Main : Lead { uses team Crew  on go(args) { playbook "Do the work." } }
     ],
 )
 def test_feedback_is_a_line_each(play: Player, answer: Any) -> None:
-    """Whatever an action fails with or gives: one line, and `Continue.`"""
+    """Whatever an action fails with or gives: one line, and `Continue.` below it."""
     told = play(PROGRAM, [answer, done()]).feedback[-1]
 
     assert ["Continue."] == BREAK.split(told)[1:]

@@ -270,8 +270,10 @@ LIVES = st.lists(st.lists(st.integers(-300, 600), max_size=5), max_size=5)
 @example([[61, -100, 61], [50], [-200, 30, 30, 600]])
 @example([[-181, 31]])
 def test_clocks_and_kills_lose_and_double_nothing(lives: list[list[int]]) -> None:
-    """However the clock is set and the service is killed, the last full hour of each look has begun one run, unless one
-    of that or a later hour had begun before."""
+    """However the clock is set and the service is killed, the last full hour of each look has begun one run.
+
+    It begins none where one of that hour or a later one had begun before.
+    """
 
     async def play(folder: Path) -> None:
         clock, runs, hourly = SetClock("2026-11-26 08:30"), Runs(), job("1h")

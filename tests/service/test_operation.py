@@ -87,7 +87,7 @@ def test_a_proxy_passes_everything_on(proxied: ServiceProcess) -> None:
 
 @pytest.mark.needs("systemd-analyze")
 def test_the_unit_is_one(tmp_path: Path) -> None:
-    """systemd finds nothing to say about the unit of the manual."""
+    """The unit of the manual is one in which systemd finds nothing wrong."""
     unit = tmp_path / "koi-desk.service"
     unit.write_text(block(unit.name).replace("/opt/koi/bin/koi", sys.executable))
 

@@ -26,7 +26,6 @@ def write(files: SessionFiles, path: str, *content: bytes, size: int | None = No
 
 def read(files: SessionFiles, path: str) -> bytes:
     """The content of a file."""
-
     with files.open(path)[1] as content:
         return content.read()
 

@@ -15,8 +15,10 @@ from koi_lang.program import build
 @click.argument("file", shell_complete=complete_program)
 @click.option("--format", "kind", type=click.Choice(list(FORMATS)), default="mermaid", help="`mermaid` by default.")
 def command(file: str, kind: str) -> None:
-    """Draw FILE and what it leads to: agents, teams, roles with their permissions, skills, MCP servers, whom the model
-    of an agent may ask, and whom code calls.
+    """Draw FILE and what it leads to.
+
+    The picture has agents, teams, roles with their permissions, skills, MCP servers, whom the model of an agent may
+    ask, and whom code calls.
 
     Nothing of the program is run, and no server is started. `svg` is laid out by Graphviz where `dot` is installed,
     else in columns.

@@ -81,8 +81,9 @@ class Interrupts:
 
     @contextmanager
     def install(self) -> Iterator[None]:
-        """A context in which signals come here, but for those that the process ignores; others than its main thread
-        hear of none.
+        """A context in which signals come here, but for those that the process ignores.
+
+        Only the main thread of a process handles signals; in others the context does nothing.
         """
         if threading.current_thread() is not threading.main_thread():
             yield
@@ -98,6 +99,7 @@ class Interrupts:
                 signal.signal(number, usual[number])
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
+        """Handle a signal: the first one interrupts, the next one ends the process."""
         if self._first:
             self._end_at_once(number)
             return

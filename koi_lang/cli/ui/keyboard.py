@@ -101,8 +101,10 @@ def in_background() -> bool:
 
 
 def _foreground_group() -> int | None:
-    """The process group in the foreground; None where standard input is not the controlling terminal, or groups are
-    unknown, as on Windows."""
+    """The process group in the foreground.
+
+    None where standard input is not the controlling terminal, or groups are unknown, as on Windows.
+    """
     if not hasattr(os, "tcgetpgrp"):
         return None
     try:

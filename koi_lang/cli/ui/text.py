@@ -136,7 +136,7 @@ def whole(asked: str) -> str:
 
 
 def writable(text: str, stream: TextIO) -> str:
-    """A text as a stream can write it: what its encoding lacks becomes a question mark, half a character `\\ufffd`."""
+    r"""A text as a stream can write it: what its encoding lacks becomes a question mark, half a character `\ufffd`."""
     encoding = stream.encoding or "utf-8"
     return SURROGATE.sub("\ufffd", text).encode(encoding, "replace").decode(encoding)
 

@@ -151,7 +151,7 @@ class _Module:
     # ------------------------------------------------------------ run
 
     def main(self) -> list[ast.stmt]:
-        """`async def main()`: the `run` statements in order, but for jobs; importing the module does not call it."""
+        """The function `main`: the `run` statements in order, but for jobs; importing the module does not call it."""
         runs = [node for node in self.unit.program.declarations if isinstance(node, n.Run) and node.job is None]
         if not runs:
             return []

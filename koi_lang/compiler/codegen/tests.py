@@ -1,6 +1,4 @@
-"""The tests of a file to one function that declares them, so that they cost nothing while nobody asks for them; the
-evals of a file to another one.
-"""
+"""Code of tests and evals: one function each declares those of a file, so that they cost nothing until they are run."""
 
 from __future__ import annotations
 

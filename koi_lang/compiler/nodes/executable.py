@@ -30,8 +30,12 @@ class Literal(Expression):
 
 @node
 class Text(Expression):
-    """A quoted or triple-quoted text; `start` is the offset where `value` begins in the source when it stands there
-    unchanged (triple-quoted), else None."""
+    """A quoted or triple-quoted text.
+
+    Attributes:
+        value: the text.
+        start: the offset where `value` begins in the source, if it stands there unchanged (triple-quoted); else None.
+    """
 
     value: str
     start: int | None

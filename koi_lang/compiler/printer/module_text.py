@@ -17,8 +17,10 @@ def write_module(tree: ast.Module) -> str:
 
 
 def written_statements(tree: ast.Module, beside: Path | None = None, source: str = "") -> Iterator[str]:
-    """The readable text of each statement of a module, with the blank lines before it; one after the other, since the
-    trees of long ones take much room. Written to another folder than the source's, its paths start from there.
+    """The readable text of each statement of a module, with the blank lines before it.
+
+    They come one after the other, since the trees of long modules take much room. Written to another folder than the
+    source's, paths in the text start from there.
     """
     if beside is not None:
         tree = _move_paths(tree, _Moved(Path(source).parent, beside.resolve().parent))

@@ -1,5 +1,7 @@
-"""Explanations of what is wrong around a program: with its files and imports, which are found while files are read,
-and with names of models, which only the lists of their providers tell."""
+"""Explanations of problems around a program: those of its files and imports, and names of models.
+
+The former are found while files are read, the latter by the lists of providers.
+"""
 
 from __future__ import annotations
 

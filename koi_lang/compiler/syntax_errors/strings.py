@@ -206,9 +206,9 @@ def comment(failure: Failure) -> SyntaxHelp | None:
 
 @hint(HINTS, "E0198")
 def regex(failure: Failure) -> SyntaxHelp | None:
-    """A regular expression is never closed.
+    r"""A regular expression is never closed.
 
-    It ends with `/` on the line where it began; a `/` in it is written as `\\/`.
+    It ends with `/` on the line where it began; a `/` in it is written as `\/`.
 
     Wrong:
 

@@ -44,7 +44,6 @@ class StreamStore:
 
     def hooks(self, connection: ProviderConnection, wire: str) -> dict[str, Any]:
         """Arguments for an HTTP client of a connection, with which the bodies of its responses are kept."""
-
         make_stream = partial(_stream_of, connection, wire)
 
         async def ask_for_plain_text(request: httpx2.Request) -> None:

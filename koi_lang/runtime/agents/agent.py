@@ -48,8 +48,10 @@ class AgentClass(type):
 
 
 class Agent(metaclass=AgentClass):
-    """An agent in a run. Subclasses are declarations: their keywords are fields of AgentDeclaration, their handlers are
-    taken out of the class, so that an event may have any name.
+    """An agent in a run.
+
+    Subclasses are declarations: their keywords are fields of AgentDeclaration, their handlers are taken out of the
+    class, so that an event may have any name.
 
     Attributes:
         about: the declaration.

@@ -50,6 +50,7 @@ class SignalAlarm:
             signal.signal(signal.SIGALRM, signal.SIG_DFL)
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
+        """Set the next alarm, and ring."""
         self._schedule()
         self._ring(frame)
 
@@ -65,8 +66,10 @@ class SignalAlarm:
 
 
 def signal_alarm(ring: Ring) -> SignalAlarm | None:
-    """The alarm of the main thread; None in others, where somebody else uses the timer, and on Windows, which has
-    none."""
+    """The alarm of the main thread.
+
+    None in other threads, where somebody else uses the timer, and on Windows, which has no such timer.
+    """
     if not hasattr(signal, "SIGALRM") or threading.current_thread() is not threading.main_thread():
         return None
     known = signal.getsignal(signal.SIGALRM)

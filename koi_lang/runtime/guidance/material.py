@@ -91,7 +91,7 @@ def as_plain_text(data: bytes) -> str:
 
 
 def plain_text(text: str) -> str:
-    """A text without characters that nobody sees, with `\\n` for every end of a line."""
+    r"""A text without characters that nobody sees, with `\n` for every end of a line."""
     lines = BREAK.split(text)
     return "\n".join(line if line.isascii() and line.isprintable() else _visible_line(line) for line in lines)
 

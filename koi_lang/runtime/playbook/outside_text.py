@@ -10,7 +10,7 @@ BREAK = re.compile(r"\r\n|[\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029]")
 
 
 def flatten_lines(text: str) -> str:
-    """A text on one line, with `\\\\n` where lines ended."""
+    r"""A text on one line, with `\\n` where lines ended."""
     return BREAK.sub(r"\\n", text)
 
 

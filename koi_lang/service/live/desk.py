@@ -85,8 +85,10 @@ class LiveFeed(Feed):
         return self._live.board.requests
 
     def tell_current(self, reader: Reader) -> None:
-        """Tell somebody the texts that are being written, what is open and how it stands; in the loop of the run, since
-        secrets are taken out."""
+        """Send a new reader the texts that are being written, the open requests and the state of the run.
+
+        Runs in the loop of the run, since secrets are taken out.
+        """
         messages = [{"type": EVENT, "event": event} for event in self._texts.values()]
         for message in (*messages, *self.requests, {"type": "state", "state": state_of(self._live)}):
             reader.add((None, self._encode(message)))

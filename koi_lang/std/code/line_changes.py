@@ -35,8 +35,10 @@ class EditedText:
 
     @property
     def ranges(self) -> tuple[tuple[int, int], ...]:
-        """First and last line of each change in the new text, counted from 1; the last lies before the first where
-        lines have only been removed."""
+        """First and last line of each change in the new text, counted from 1.
+
+        The last lies before the first where lines have only been removed.
+        """
         found, moved = [], 0
         for change in self.changes:
             first = change.start + moved + 1

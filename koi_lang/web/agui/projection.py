@@ -1,5 +1,8 @@
-"""The messages of a session to events of AG-UI, for one run of that protocol: from a message of a person to the end of
-the call that it begins, or to the first question or approval that is open."""
+"""The messages of a session to events of AG-UI, for one run of that protocol.
+
+Such a run goes from a message of a person to the end of the call that it begins, or to the first question or approval
+that is open.
+"""
 
 from __future__ import annotations
 
