@@ -132,7 +132,7 @@ def tokens_of(messages: Sequence[Message], system: str = "") -> int:
     if isinstance(messages, Messages):
         return ceil(weight(system) + messages.weight) + TOKENS * messages.images
     texts = ceil(weight(system) + sum(map(weight, [message.text for message in messages])))
-    return texts + TOKENS * sum([len(message.images) for message in messages if message.images])
+    return texts + TOKENS * sum(len(message.images) for message in messages if message.images)
 
 
 def has_images(messages: Sequence[Message]) -> bool:

@@ -39,7 +39,7 @@ class Placed(OfDocument, Protocol):
     position: types.Position
 
 
-def register_navigation(server: LanguageServer, programs: Workspace) -> None:
+def register_navigation(server: LanguageServer, programs: Workspace) -> None:  # noqa: C901 -- a function a request
     """Have a server answer what names stand for; documents that are not open have no answers."""
 
     def name_at(params: Placed) -> tuple[Snapshot, Occurrence] | None:

@@ -72,7 +72,7 @@ from koi_lang.js.undefined import undefined
 from koi_lang.runtime.a2a.member import remote_agent
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.agents.declarations import Mcp, Team, on
-from koi_lang.runtime.agents.declarations import role as Role
+from koi_lang.runtime.agents.declarations import role as Role  # noqa: N812 -- as compiled modules call it
 from koi_lang.runtime.agents.exports import export, needs, with_types
 from koi_lang.runtime.agents.result_types import ResultType
 from koi_lang.runtime.agents.skills import skill

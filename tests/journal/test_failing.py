@@ -18,7 +18,7 @@ from tests.playbook.playing import Player
 LIMIT = LimitReachedError("time", "`A.go`", "took too long", "Raise it.")
 
 
-class Odd(KoiError):
+class OddError(KoiError):
     """An error whose attributes are more than a journal can hold."""
 
     def __init__(self, message: str, thing: object) -> None:
@@ -44,7 +44,7 @@ def test_an_error_comes_back_as_what_it_was(error: KoiError) -> None:
     assert (type(error), error.args, own) == (type(found), found.args, vars(found))
 
 
-@pytest.mark.parametrize("error", [Odd("odd", object()), LIMIT])
+@pytest.mark.parametrize("error", [OddError("odd", object()), LIMIT])
 def test_what_is_not_known_whole_is_an_ordinary_error(error: KoiError) -> None:
     """An error that lacks attributes, as in older journals, is no half of its class."""
     data = {name: value for name, value in kept(error).items() if name != "attributes"}

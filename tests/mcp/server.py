@@ -33,7 +33,7 @@ server = MCPServer("shelf", log_level="ERROR")
 def read(path: str, limit: int = 10) -> str:
     """Read
     a file.
-    """
+    """  # noqa: D205 -- two lines, as some servers have them
     return f"{path} {limit}"
 
 

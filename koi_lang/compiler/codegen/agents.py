@@ -61,7 +61,7 @@ def agent(node: n.Agent, file: Analysis, names: ModuleNames, python: str) -> ast
     return ast.ClassDef(python, [py.koi("Agent", at)], keywords, body or [ast.Pass(**at)], [], **at)
 
 
-def _keywords(node: n.Agent, file: Analysis, names: ModuleNames, at: py.At) -> dict[str, ast.expr]:
+def _keywords(node: n.Agent, file: Analysis, names: ModuleNames, at: py.At) -> dict[str, ast.expr]:  # noqa: C901 -- a row a keyword
     """What an agent is apart from its handlers; references are made late, so that cycles are harmless."""
     result: dict[str, ast.expr] = {"koi_name": py.constant(node.name.name, at)}
     role = names.table.find("role", node.role.name)
