@@ -30,11 +30,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Have Python keep bytecode, even where it was told not to: what tests start is compiled once, not each time.
 
-    And have Ctrl-C reach what tests start, also where a shell runs the suite in its background, and so ignores it.
+    And have Ctrl-C and the end of a terminal reach what tests start, also where a shell in the background or `nohup`
+    runs the suite, which ignore them.
     And let no test find bubblewrap by chance; workers inherit the PATH.
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     sys.dont_write_bytecode = False
     if (links := hide_bubblewrap(os.environ)) is not None:

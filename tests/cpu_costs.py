@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections import Counter
 from collections.abc import Generator
 from pathlib import Path
@@ -20,6 +21,8 @@ MAX_IMPORTS = 50
 # Marks of tests that have commands of their own, and with them no ceiling.
 MARKS = ("thorough", "counterpart")
 COST = "cpu_s"
+# CPU seconds of `_count` where the ceiling was set: a busy core or a slower one takes more for the same work.
+REFERENCE_S = 0.018
 TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 
 
@@ -36,6 +39,15 @@ def forked_s() -> tuple[float, float, float, float]:
         return (0.0, 0.0, 0.0, 0.0)
     user, system, children_user, children_system = map(int, text.rpartition(")")[2].split()[11:15])
     return (user / TICKS, system / TICKS, children_user / TICKS, children_system / TICKS)
+
+
+def _count() -> float:
+    """CPU seconds that work of a fixed size takes now."""
+    began_s = time.process_time()
+    counted = {}
+    for number in range(200_000):
+        counted[str(number % 1000)] = [number]
+    return time.process_time() - began_s
 
 
 class CpuCosts:
@@ -75,6 +87,8 @@ class CpuCosts:
         if call.when != "teardown":
             return (yield)
         spent_s = cpu_s() - self._began_s - self._shared_s
+        if spent_s > self.ceiling_s > 0:
+            spent_s /= max(1.0, _count() / REFERENCE_S)
         item.user_properties.append((COST, round(spent_s, 2)))
         report = yield
         if report.passed and self._is_over(item, spent_s):

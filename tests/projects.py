@@ -41,9 +41,9 @@ class Project:
         """The module of a file."""
         return koi_lang.load(str(path))
 
-    def koi(self, *words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    def koi(self, *words: str, stdin: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
         """The outcome of a `koi` command, in a process that is forked."""
-        return forks.run(words, self.folder, self.environment, stdin, LIMIT_S)
+        return forks.run(words, self.folder, {**self.environment, **environment}, stdin, LIMIT_S)
 
     def python(self, script: str, stdin: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
         """The outcome of a Python script."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import string
-import sys
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -464,7 +463,7 @@ def test_a_run_that_goes_on_has_what_was_found_again(project: Project) -> None:
     project.write("tool.py", STOPPING)
     project.write("main.koi", RESUMED)
 
-    project.run(sys.executable, "-m", "koi_lang", "run", "main.koi")
+    project.koi("run", "main.koi")
     project.write("go", "")
     outcome = project.koi("resume", "--on-doubt", "retry")
 

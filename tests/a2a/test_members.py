@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 
 from koi_lang.agent_address import parse_address
 from koi_lang.runtime.a2a.replies import reply_of
+from tests import forks
 from tests.a2a.counterpart import Counterpart, serving
 from tests.limits import LIMIT_S
 from tests.projects import Project
@@ -186,7 +186,7 @@ def test_a_token_is_shown_to_its_host(project: Project, counterpart: Counterpart
 def test_what_nobody_waits_for_is_cancelled(project: Project, counterpart: Counterpart) -> None:
     """A run that is ended ends its task at the other end, too."""
     write(project, counterpart, "hang")
-    words = [sys.executable, "-m", "koi_lang", "run", "main.koi"]
+    words = forks.koi("run", "main.koi")
     began, process = counterpart.requests, subprocess.Popen(words, cwd=project.folder, env=project.environment)
     deadline = time.monotonic() + LIMIT_S
     while counterpart.requests < began + 4 and time.monotonic() < deadline:  # card, message, two looks at the task

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import forks
 from tests.limits import LIMIT_S
 from tests.mcp.test_sign_in import Gate, guarded
 from tests.projects import Project
@@ -85,7 +86,7 @@ def test_a_server_that_is_a_process(project: Project) -> None:
 
 def test_a_browser_elsewhere(project: Project, gate: Gate, tmp_path: Path) -> None:
     """With `--no-browser` the page is shown, and the address that a browser came to at last is read."""
-    words = [sys.executable, "-m", "koi_lang", "connect", gate.url, "--no-browser"]
+    words = forks.koi("connect", gate.url, "--no-browser")
     pipe = subprocess.PIPE
     with subprocess.Popen(
         words, cwd=project.folder, env=project.environment, stdin=pipe, stdout=pipe, stderr=pipe, text=True

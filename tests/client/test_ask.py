@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -186,7 +185,7 @@ def test_what_is_typed_steers_the_run(service: StandIn, shown: Any) -> None:
 
 def test_a_token_without_encryption(project: Project) -> None:
     """That a token can be read on its way is said before it is sent."""
-    done = project.run(sys.executable, "-m", "koi_lang", "ask", "http://no.invalid", "Ada.go", KOI_SERVE_TOKEN="secret")
+    done = project.koi("ask", "http://no.invalid", "Ada.go", KOI_SERVE_TOKEN="secret")
 
     assert "warning: the token is sent to `no.invalid` without encryption" in done.stderr
     assert "secret" not in done.stderr

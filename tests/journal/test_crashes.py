@@ -18,6 +18,7 @@ from koi_lang.runtime.journal import store
 from koi_lang.runtime.journal.entries import JournalEntry
 from koi_lang.runtime.journal.reader import Journal, read
 from koi_lang.runtime.journal.summary import summarise
+from tests import forks
 from tests.projects import LIMIT_S, Project
 
 # Leaves a mark outside of the journal for every action that has really been carried out.
@@ -143,7 +144,7 @@ def test_readers_do_not_disturb(endless: Project) -> None:
 def test_tail_follows_until_the_run_is_gone(endless: Project) -> None:
     """`koi runs tail -f` shows entries as they are written and ends when the process does."""
     with running(endless) as (process, path):
-        words = [sys.executable, "-m", "koi_lang", "runs", "tail", "-f", "-n", "1", "last"]
+        words = forks.koi("runs", "tail", "-f", "-n", "1", "last")
         tail = subprocess.Popen(words, cwd=endless.folder, stdout=subprocess.PIPE, text=True)
         assert tail.stdout is not None
         first = [tail.stdout.readline() for _ in range(20)]

@@ -69,7 +69,7 @@ def killed(project: Project, way: str, tool: str) -> Project:
     ]
     project.write("answers.json", json.dumps([{"batch": batch}]))
     words = ("run", "--quiet", "--answers", "answers.json", "main.koi")
-    assert -signal.SIGKILL == project.run(sys.executable, "-m", "koi_lang", *words).returncode
+    assert -signal.SIGKILL == project.koi(*words).returncode
     return project
 
 

@@ -173,9 +173,7 @@ def session(project: Project) -> Project:
     """A session that another machine has recorded."""
     project.write("a.koi", CHAT)
     call = json.dumps({"type": "run_playbook", "name": "Main.chat", "args": {"message": "hi"}})
-    done = project.run(
-        sys.executable, "-m", "koi_lang", "rpc", "a.koi", stdin=f"{call}\n", KOI_CONFIG_DIR=str(project.folder / "key")
-    )
+    done = project.koi("rpc", "a.koi", stdin=f"{call}\n", KOI_CONFIG_DIR=str(project.folder / "key"))
     assert 0 == done.returncode
     return project
 

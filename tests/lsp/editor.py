@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from lsprotocol import types
 from pygls.lsp.client import LanguageClient
 from pygls.uris import from_fs_path
 
+from tests import forks
 from tests.limits import LIMIT_S
 
 CAPABILITIES = types.ClientCapabilities(
@@ -50,7 +50,7 @@ class Editor:
         return self.run(self._start())
 
     async def _start(self) -> types.InitializeResult:
-        await self.client.start_io(sys.executable, "-m", "koi_lang", "lsp", cwd=self.folder)
+        await self.client.start_io(*forks.koi("lsp"), cwd=self.folder)
         folder = types.WorkspaceFolder(self.uri(""), self.folder.name)
         result = await self.client.initialize_async(
             types.InitializeParams(CAPABILITIES, root_uri=folder.uri, workspace_folders=[folder])

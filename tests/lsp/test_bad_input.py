@@ -13,6 +13,7 @@ from lsprotocol import types
 from koi_lang.lsp.documents import OpenDocuments
 from koi_lang.lsp.positions import PositionMap
 from koi_lang.source import Span
+from tests import forks
 from tests.limits import LIMIT_S
 from tests.lsp.editor import Editor
 from tests.lsp.test_serving import GREETER
@@ -113,7 +114,7 @@ def test_a_server_ends_with_its_client(tmp_path: Path) -> None:
     """When the client dies, also in the middle of a message, the server ends by itself and without a traceback."""
     for sent in (b"", b"Content-Length: 500\r\n\r\n{", b"Content-Length: x\r\n\r\nnonsense"):
         server = subprocess.Popen(
-            [sys.executable, "-m", "koi_lang", "lsp"],
+            forks.koi("lsp"),
             cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
         _, told = server.communicate(sent, timeout=LIMIT_S)

@@ -36,11 +36,11 @@ def start_service(tmp_path: Path) -> Iterator[Callable[..., ServiceProcess]]:
     """Starts services of programs, by their text, or of the desk; they end with the test."""
     begun: list[ServiceProcess] = []
 
-    def start(*words: str, **programs: str) -> ServiceProcess:
+    def start(*words: str, is_forked: bool = True, **programs: str) -> ServiceProcess:
         for name, text in programs.items():
             (tmp_path / f"{name}.koi").write_text(text)
         given = (*(f"{name}.koi" for name in programs), *words) if programs else (*desk_in(tmp_path), *words)
-        begun.append(ServiceProcess(tmp_path, given))
+        begun.append(ServiceProcess(tmp_path, given, is_forked=is_forked))
         begun[-1].start()
         return begun[-1]
 

@@ -17,6 +17,7 @@ from typing import Any
 
 import httpx2
 
+from tests import forks
 from tests.limits import LIMIT_S
 
 ROOT = Path(__file__).parents[2]
@@ -30,6 +31,7 @@ class ServiceProcess:
     Attributes:
         words: of its command line, files first.
         token: what requests show.
+        is_forked: whether it is forked, so that `process` is another one that ends with it.
     """
 
     folder: Path
@@ -38,13 +40,21 @@ class ServiceProcess:
     url: str = ""
     told: list[str] = field(default_factory=list)
     process: subprocess.Popen[str] | None = None
+    is_forked: bool = True
 
     def start(self) -> None:
         """Start it and wait until it listens."""
         at = self.url.rpartition("/")[2] or "127.0.0.1:0"
         kept = {name: os.environ[name] for name in ("PATH", "HOME", "KOI_CACHE_DIR") if name in os.environ}
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "koi_lang", "serve", "http", *self.words, "--http", at],
+            [
+                *(forks.koi() if self.is_forked else (sys.executable, *forks.KOI)),
+                "serve",
+                "http",
+                *self.words,
+                "--http",
+                at,
+            ],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,

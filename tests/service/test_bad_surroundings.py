@@ -40,7 +40,7 @@ def numbers(service: ServiceProcess, run: str) -> list[int]:
 
 def test_a_full_disk_stops_sessions_and_damages_none(start_service: Callable[..., ServiceProcess]) -> None:
     """A session says why it has stopped; others and the service go on, and it goes on itself when there is room."""
-    service = start_service(main=PROGRAM)
+    service = start_service(main=PROGRAM, is_forked=False)
     run = service.begin(handler="Main.add", payload={})
     service.wait_for_state(run, "idle")
     service.command(run, "run_playbook", name="Main.count", args={})

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from tests import forks
 from tests.limits import LIMIT_S
 from tests.service.serving_process import ROOT, TOKEN, ServiceProcess
 
@@ -23,7 +23,7 @@ BROKEN = "agent Main : Nobody { on add() { } }"
 
 def reload(service: ServiceProcess) -> subprocess.CompletedProcess[str]:
     """What `koi serve reload` does."""
-    words = (sys.executable, "-m", "koi_lang", "serve", "reload", service.url)
+    words = forks.koi("serve", "reload", service.url)
     variables = {
         "PYTHONPATH": str(ROOT),
         "KOI_SERVE_TOKEN": TOKEN,

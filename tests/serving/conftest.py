@@ -103,7 +103,7 @@ def listening(place: Place, *words: str) -> Iterator[Listening]:
     printed = Path(tempfile.mkstemp(dir=place.folder)[1])
     with printed.open("w") as stdout:
         process = subprocess.Popen(
-            [sys.executable, "-m", "koi_lang", "serve", "mcp", *words],
+            forks.koi("serve", "mcp", *words),
             stdout=stdout,
             stderr=subprocess.PIPE,
             text=True,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import httpx2
 import pytest
 
+from tests import forks
 from tests.journal.commands import Commands
 from tests.service.serving_process import LIMIT_S, ROOT
 
@@ -17,7 +17,7 @@ from tests.service.serving_process import LIMIT_S, ROOT
 @pytest.fixture
 def view(koi: Commands, desk: Path) -> Iterator[str]:
     """The address that `koi runs view` says."""
-    command = [sys.executable, "-m", "koi_lang", "runs", "view", desk.stem[:6], "--no-open"]
+    command = forks.koi("runs", "view", desk.stem[:6], "--no-open")
     environment = {**koi.project.environment, "PYTHONPATH": str(ROOT)}
     with subprocess.Popen(command, cwd=koi.folder, env=environment, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
