@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from koi_lang.cli import main
+from tests.in_process import exit_code_of
 from tests.projects import Project
 
 PROGRAM = """
@@ -32,10 +32,9 @@ def test_a_denied_action_is_told_once(
     monkeypatch.chdir(project.write("main.koi", PROGRAM).parent)
     project.write("answers.json", json.dumps([LIST, LOOK, DONE]))
 
-    with pytest.raises(SystemExit) as ended:
-        main(["run", "main.koi", "--answers", "answers.json", *words])
+    code = exit_code_of("run", "main.koi", "--answers", "answers.json", *words)
 
-    assert (0, ("", told)) == (ended.value.code, tuple(capsys.readouterr()))
+    assert (0, ("", told)) == (code, tuple(capsys.readouterr()))
 
 
 def test_what_a_denied_action_would_have_given_is_not_made_up(
@@ -45,8 +44,5 @@ def test_what_a_denied_action_would_have_given_is_not_made_up(
     monkeypatch.chdir(project.write("main.koi", PROGRAM).parent)
     project.write("answers.json", json.dumps([LIST, {"intent": "return", "data": {"r": "${s.output.stdout}"}}]))
 
-    with pytest.raises(SystemExit) as ended:
-        main(["run", "main.koi", "--answers", "answers.json"])
-
-    assert 1 == ended.value.code
+    assert 1 == exit_code_of("run", "main.koi", "--answers", "answers.json")
     assert "return failed: `${s.output.stdout}` has no value: `s` failed" in capsys.readouterr().err

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from koi_lang.cli import main
 from koi_lang.llm.providers import PROVIDERS
 from koi_lang.program import loader
+from tests.in_process import exit_code_of
 from tests.llm.server import ModelServer
 from tests.projects import Project
 
@@ -68,14 +68,12 @@ class Machine:
 
     def now(self, *words: str, said: str = "") -> Outcome:
         """The outcome of a command that needs no server."""
-        out, err, code = io.StringIO(), io.StringIO(), 0
+        out, err = io.StringIO(), io.StringIO()
         with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
             patch.setattr(sys, "stdin", io.StringIO(said))
             patch.setattr(sys, "argv", ["koi", *words])
             try:
-                main(list(words))
-            except SystemExit as end:
-                code = end.code if isinstance(end.code, int) else int(end.code is not None)
+                code = exit_code_of(*words)
             finally:
                 loader.unload()
         return Outcome(code, out.getvalue(), err.getvalue())

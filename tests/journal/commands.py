@@ -14,11 +14,11 @@ from tempfile import TemporaryFile
 from typing import Any
 from unittest import mock
 
-from koi_lang.cli import main
 from koi_lang.program import loader
 from koi_lang.runtime.journal import store
 from koi_lang.runtime.journal.entries import JournalEntry
 from koi_lang.runtime.journal.reader import read
+from tests.in_process import exit_code_of
 from tests.projects import Project
 
 
@@ -48,7 +48,7 @@ class Commands:
         out, err = io.StringIO(), io.StringIO()
         given = mock.patch.object(sys, "argv", ["koi", *words])
         with chdir(self.folder), given, _typed(stdin), redirect_stdout(out), redirect_stderr(err):
-            code = _code_of(words)
+            code = exit_code_of(*words)
         return Done(code, out.getvalue(), err.getvalue())
 
     def record(self, text: str, answers: Any = None, *words: str, stdin: str = "") -> Done:
@@ -87,14 +87,6 @@ class Commands:
         """The lines of a file; none when there is no file."""
         path = self.folder / name
         return path.read_text().splitlines() if path.exists() else []
-
-
-def _code_of(words: tuple[str, ...]) -> int:
-    try:
-        main(list(words))
-    except SystemExit as end:
-        return end.code if isinstance(end.code, int) else int(end.code is not None)
-    return 0
 
 
 @contextmanager
