@@ -70,7 +70,7 @@ class Doer(AgentExecutor):
             await updater.add_artifact([new_data_part({"n": 1.0})])
             await updater.complete()
         elif text == "hang":
-            await asyncio.sleep(60)
+            await asyncio.sleep(3600)
         else:
             await asyncio.sleep(0.4 if text == "wait" else 0)
             await self._finish(updater, f"echo {text or data}")

@@ -192,7 +192,7 @@ def test_what_nobody_waits_for_is_cancelled(project: Project, counterpart: Count
     while counterpart.requests < began + 4 and time.monotonic() < deadline:  # card, message, two looks at the task
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
-    process.wait(60)
+    process.wait(LIMIT_S)
 
     assert len(counterpart.cancelled) == 1
 

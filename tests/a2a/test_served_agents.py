@@ -41,7 +41,7 @@ agent Clerk : Worker {
       return "it is " + asked.answer
     }
     if (args.message == "fail") throw new Error("out of tea")
-    if (args.message == "wait") await new Promise(resolve => setTimeout(resolve, 60000))
+    if (args.message == "wait") await new Promise(resolve => setTimeout(resolve, 3600000))
     return "you said " + args.message
   }
   private on hidden(args: Json) { return "secret" }
@@ -156,7 +156,9 @@ def test_a_task_can_be_cancelled(service: ServiceProcess) -> None:
     async def talk() -> Any:
         async with connected(service) as client:
             (begun,) = await sent(client, text("wait"), now=True)
-            await asyncio.sleep(0.5)
+            task = GetTaskRequest(id=begun.task.id)
+            while (await client.get_task(task)).status.state != TaskState.TASK_STATE_WORKING:  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
             cancelled = await client.cancel_task(CancelTaskRequest(id=begun.task.id))
             (after,) = await sent(client, text("tea", begun.task.context_id))
             return cancelled.status.state, after.task.status.state

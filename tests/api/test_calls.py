@@ -140,10 +140,10 @@ async def test_a_budget_counts_for_all_calls(desk: Path) -> None:
 
 async def test_a_call_has_its_time(desk: Path) -> None:
     """The time of a budget is that of each call."""
-    async with koi_lang.open(desk, budget={"time": 0.05}, output=len) as program:
-        with pytest.raises(koi_lang.LimitReachedError, match=r"`Editor\.slow` took longer than its budget of 0\.05 s"):
+    async with koi_lang.open(desk, budget={"time": 0.5}, output=len) as program:
+        with pytest.raises(koi_lang.LimitReachedError, match=r"`Editor\.slow` took longer than its budget of 0\.5 s"):
             await program.agent("Editor").slow({})
-        await asyncio.sleep(0.06)
+        await asyncio.sleep(0.6)
 
         assert 1 == await program.agent("Editor").count()
 

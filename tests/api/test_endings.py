@@ -10,6 +10,7 @@ import pytest
 
 import koi_lang
 from koi_lang.runtime.journal import store
+from tests.limits import LIMIT_S
 
 pytestmark = pytest.mark.anyio
 
@@ -22,13 +23,30 @@ def last_of(journal: Path | None) -> str:
     return str([kind for kind in kinds if kind][-1])
 
 
+class Printed(list[str]):
+    """What a program has printed."""
+
+    async def until(self, *expected: str) -> None:
+        """Wait until it has printed some lines and no others."""
+        async with asyncio.timeout(LIMIT_S):
+            while self != list(expected):  # noqa: ASYNC110  (nothing else tells it)
+                await asyncio.sleep(0.001)
+
+
 async def test_a_cancelled_call_is_ended(desk: Path) -> None:
     """A timeout of the caller ends the call before it is told; the program goes on."""
-    printed: list[str] = []
-    async with koi_lang.open(desk, output=printed.append) as program:
+    printed = Printed()
+    limit = asyncio.timeout(None)
+
+    def output(line: str) -> None:
+        printed.append(line)
+        if line == "begun":
+            limit.reschedule(asyncio.get_running_loop().time())
+
+    async with koi_lang.open(desk, output=output) as program:
         editor = program.agent("Editor")
         with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.05):
+            async with limit:
                 await editor.slow({})
 
         assert (["begun", "cleaned up"], 1) == (printed, await editor.count())
@@ -36,14 +54,12 @@ async def test_a_cancelled_call_is_ended(desk: Path) -> None:
 
 async def test_a_stream_that_is_left_ends_its_call(desk: Path) -> None:
     """Breaking out of the loop ends what it was about, without more."""
-    printed: list[str] = []
+    printed = Printed()
     async with koi_lang.open(desk, output=printed.append) as program:
         async for event in program.agent("Editor").stream("slow", {}):
             if event.type == "printed":
                 break
-        await asyncio.sleep(0.01)
-
-        assert ["begun", "cleaned up"] == printed
+        await printed.until("begun", "cleaned up")
 
 
 async def test_a_stream_is_closed(desk: Path) -> None:
@@ -59,10 +75,10 @@ async def test_a_stream_is_closed(desk: Path) -> None:
 
 async def test_a_program_that_is_left_ends_its_calls(desk: Path) -> None:
     """What is under way when the context ends is ended, its caller is told, and the journal has its end."""
-    printed: list[str] = []
+    printed = Printed()
     async with koi_lang.open(desk, output=printed.append) as program:
         call = asyncio.create_task(program.agent("Editor").call("slow", {}))
-        await asyncio.sleep(0.01)
+        await printed.until("begun")
     with pytest.raises(koi_lang.KoiError, match="the program was closed before the call had ended"):
         await call
 
@@ -81,7 +97,7 @@ async def test_an_error_of_the_caller_ends_the_program(desk: Path) -> None:
 
 async def test_a_cancelled_caller_ends_the_program(desk: Path) -> None:
     """Cancelling the task that has opened a program ends what it waits for."""
-    printed: list[str] = []
+    printed = Printed()
     program = koi_lang.open(desk, output=printed.append)
 
     async def work() -> None:
@@ -89,7 +105,7 @@ async def test_a_cancelled_caller_ends_the_program(desk: Path) -> None:
             await program.agent("Editor").slow({})
 
     task = asyncio.create_task(work())
-    await asyncio.sleep(0.1)
+    await printed.until("begun")
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

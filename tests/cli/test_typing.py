@@ -91,7 +91,7 @@ def test_a_terminal_that_is_not_the_controlling_one(project: Project) -> None:
         let_go(project)
         child.expect_exact("Name?")
         child.send("Ada\n")
-        running.wait(30)
+        running.wait(LIMIT_S)
     child.close()
     os.close(theirs)
 

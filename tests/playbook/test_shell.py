@@ -312,9 +312,9 @@ def is_alive(pid: int) -> bool:
 
 def test_a_command_that_takes_too_long_is_ended(play: Player) -> None:
     """When its time is up, everything it has started ends with it; what it wrote so far comes back."""
-    result = output(play, "sleep 60 & echo $!; wait", timeout=100)
+    result = output(play, "sleep 3600 & echo $!; wait", timeout=1000)
 
-    assert "the command took longer than 0.1 s and was ended" == result["error"]
+    assert "the command took longer than 1 s and was ended" == result["error"]
     assert not is_alive(int(result["stdout"]))
 
 
@@ -355,9 +355,9 @@ def test_a_command_ends_when_its_run_is_ended(play: Player, tmp_path: Path) -> N
         yield '{"intent":"shell","description":"d","command":"echo $$ > %s/pid; sleep 60; true"}' % tmp_path  # noqa: UP031
         pids.append(int(await asyncio.to_thread((tmp_path / "pid").read_text)))
 
-    played = play(PROGRAM, Voice(speak), allow=["shell"], limits={"time": 0.3})
+    played = play(PROGRAM, Voice(speak), allow=["shell"], limits={"time": 3})
 
-    assert "took longer than its budget of 0.3 s" in played.told
+    assert "took longer than its budget of 3 s" in played.told
     assert not is_alive(pids[0])
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import random
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from koi_lang.runtime.concurrency.stoppable_threads import StoppedError
 from koi_lang.std.code.globs import file_matcher, glob_matcher
 from koi_lang.std.code.listing import list_files
 from koi_lang.std.code.project_files import View, files_below, read_all
+from tests.limits import LIMIT_S
 from tests.std import ignored_trees
 from tests.std.project_folders import fill, give
 
@@ -143,16 +145,20 @@ def test_whoever_ends_it_ends_the_walk(tmp_path: Path) -> None:
     """A call that is cancelled ends its thread, at the next folder."""
     fill(tmp_path, {f"{number}/x": "" for number in range(50)})
     asked: list[str] = []
-
-    def may_read(path: str) -> bool:
-        asked.append(path)
-        time.sleep(0.01)
-        return True
+    go_on = threading.Event()
 
     async def cancel() -> None:
+        loop, begun = asyncio.get_running_loop(), asyncio.Event()
+
+        def may_read(path: str) -> bool:
+            asked.append(path)
+            loop.call_soon_threadsafe(begun.set)
+            return go_on.wait(LIMIT_S)
+
         task = asyncio.create_task(list_files(tmp_path, "**", may_read=may_read))
-        await asyncio.sleep(0.05)
+        await begun.wait()
         task.cancel()
+        loop.call_later(0.01, go_on.set)  # when the task has been told
         with pytest.raises(asyncio.CancelledError):
             await task
 
