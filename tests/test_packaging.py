@@ -43,7 +43,17 @@ IMPORTED_AS = {
     "pyyaml": "yaml",
 }
 # What the extra `dev` brings to be run, or loaded by pytest, and not to be imported.
-COMMANDS = {"build", "coverage", "hatchling", "mypy", "pytest_timeout", "pytest_xdist", "ruff", "types_pygments"}
+COMMANDS = {
+    "build",
+    "coverage",
+    "hatchling",
+    "mypy",
+    "pytest_timeout",
+    "pytest_xdist",
+    "ruff",
+    "towncrier",
+    "types_pygments",
+}
 
 # Runs the command line and writes the name of every file that was opened into its first argument.
 WATCHED = """
