@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -42,6 +43,20 @@ def pytest_configure(config: pytest.Config) -> None:
     sys.dont_write_bytecode = False
     if (links := hide_bubblewrap(os.environ)) is not None:
         config.add_cleanup(links.cleanup)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect cases without the garbage collector: it would walk through all modules and cases again and again.
+
+    They live until the end, so that it passes over them afterwards, too.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)
