@@ -61,11 +61,10 @@ def pytest_collection() -> Generator[None, object, object]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark counterparts, and what the usual suite leaves out of tests that are `sampled(n)`.
+    """Mark what the usual suite leaves out of tests that are `sampled(n)`, and counterparts.
 
     It takes n cases, spread over all; `-m thorough` takes the others.
     """
-    mark_counterparts(items)
     cases: defaultdict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
         if item.get_closest_marker("sampled") is not None:
@@ -76,6 +75,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for number, item in enumerate(found):
             if number not in taken:
                 item.add_marker(pytest.mark.thorough)
+    mark_counterparts(items)
 
 
 @pytest.fixture

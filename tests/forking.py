@@ -54,11 +54,13 @@ def import_all() -> None:
 
 
 def serve(requests: socket.socket) -> None:
-    """Fork for each request until standard input ends."""
+    """Fork for each request until standard input ends, and with it all that still runs."""
     running: list[Running] = []
     while True:
         ready = wait([0, requests, *(one.process.sentinel for one in running), *(one.asker for one in running)])
         if 0 in ready:
+            for one in running:
+                one.process.kill()
             return
         for one in list(running):
             if one.process.sentinel in ready:

@@ -1,7 +1,7 @@
 """Programs of others that tests need beside Python: `@pytest.mark.needs("node", "npm")`.
 
-Such a test is a `counterpart`: the usual suite leaves it out, so that it comes to the same on every machine, and
-`-m counterpart` runs it where the programs are, and says which are missing where they are not.
+Such a test is a `counterpart`, unless it is `thorough`: the usual suite leaves it out, so that it comes to the same on
+every machine, and `-m counterpart` runs it where the programs are, and says which are missing where they are not.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ def find_program(name: str) -> str | None:
 
 
 def mark_counterparts(items: Iterable[pytest.Item]) -> None:
-    """Mark the tests that need something of others; those are skipped that need what is missing here."""
+    """Mark the tests that need something of others, and are not thorough; skip those that miss something here."""
     for item in items:
         needs = list(_needs_of(item))
-        if needs:
+        if needs and item.get_closest_marker("thorough") is None:
             item.add_marker(pytest.mark.counterpart)
         missing = [name for programs in needs for name in programs if find_program(name) is None]
         if missing:

@@ -154,24 +154,6 @@ def test_examples_are_told(start_service: Callable[..., ServiceProcess]) -> None
     assert ["Where is tea?", "Hello"] == program["chat"][0]["examples"] == program["agents"][0]["examples"]
 
 
-def test_what_computes_holds_up_nobody_for_ever(start_service: Callable[..., ServiceProcess]) -> None:
-    """A call that never waits is ended, its client is told why, and the others go on."""
-    loops = "on spin(args: { n: number }) { let i = 0; while (true) { i = i + args.n } }"
-    answers = "on chat(args: { message: string }) { return args.message }"
-    service = start_service(host=f"role Guide {{ can advise }}\nagent Host : Guide {{ {loops} {answers} }}")
-    calm, spinning = service.begin(), service.begin()
-    told = service.follow(spinning)
-    assert "rpc_ready" == next(told)[1]["type"]
-
-    service.command(spinning, "run_playbook", name="Host.spin", args={"n": 1})
-    ended = list(takewhile(lambda told: not is_event("call_ended")(told[1]), told))
-
-    assert any("without an `await`" in message.get("text", "") for _, message in ended)
-    assert "idle" == service.wait_for_state(spinning, "idle")["state"]
-    service.command(calm, "prompt", message="hello")
-    assert "hello" == service.follow_until(calm, is_event("call_ended"))[-1][1]["event"]["result"]
-
-
 def test_sessions_have_files_of_their_own(start_service: Callable[..., ServiceProcess], tmp_path: Path) -> None:
     """What a session writes stands in its own folder, unless `koi.toml` says that the program shares the project."""
     handler = 'on chat(args: { message: string }) { await writeFile("said.txt", args.message) }'
