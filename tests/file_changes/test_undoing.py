@@ -121,18 +121,18 @@ def test_agents_that_change_at_once_are_undone(tmp_path: Path) -> None:
     before = tree(tmp_path)
 
     async def agent(number: int) -> None:
-        for round in range(5):
+        for round in range(3):
             await files.append("same.txt", f"{number} {round}\n")
             await files.write(f"own/{number}/{round}.txt", "own")
 
     async def work(run: Run) -> None:
-        await asyncio.gather(*map(agent, range(20)))
+        await asyncio.gather(*map(agent, range(10)))
 
     asyncio.run(record(tmp_path, work))
     lines = (tmp_path / "same.txt").read_text().count("\n")
     done, refused = undo(tmp_path)
 
-    assert (100, 1 + 100 + 21, []) == (lines, len(done), refused)
+    assert (30, 1 + 30 + 11, []) == (lines, len(done), refused)
     assert before == tree(tmp_path)
 
 

@@ -27,6 +27,8 @@ CODER, WORKER = Role("Coder", ("write_code",)), Role("Worker", ("execute",))
 # What changes a disk, as far as it is used here.
 CHANGING = ("rename", "replace", "unlink", "rmdir", "mkdir", "symlink", "fchmod", "write", "open")
 NOBODY = 65534
+# A case takes every fourth moment.
+STEP = 4
 SWAPPED = 2
 UNREADABLE = {"path": "open/c.txt", "why": "unreadable"}
 
@@ -111,13 +113,15 @@ def kill() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def test_a_killed_restore_is_finished_by_the_next(project: ProjectTree) -> None:
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("first", range(STEP))
+def test_a_killed_restore_is_finished_by_the_next(project: ProjectTree, first: int) -> None:
     """Wherever it is killed, doing it again gives the same tree, and nothing else is left."""
-    chance, number, status = random.Random(3), 0, 1
+    chance, number, status = random.Random(3), first - STEP + 1, 1
     random_trees.make(chance, project.folder)
     before, kept = random_trees.content(project.folder), project.snapshot("run")
     while status != 0:
-        number += 1
+        number += STEP
         random_trees.change(chance, project.folder)
         write(project.folder, new__a="new", new__b__c="new", b="other")
         for name in sorted(random_trees.content(project.folder, ignored=True).keys() - {".gitignore"}, reverse=True):
@@ -132,11 +136,13 @@ def test_a_killed_restore_is_finished_by_the_next(project: ProjectTree) -> None:
     assert number > 20
 
 
-def test_a_killed_snapshot_leaves_what_the_next_can_use(project: ProjectTree) -> None:
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("first", range(STEP))
+def test_a_killed_snapshot_leaves_what_the_next_can_use(project: ProjectTree, first: int) -> None:
     """Wherever it is killed, the next one is whole, and what was on its way goes with the next restore."""
-    number, status = 0, 1
+    number, status = first - STEP + 1, 1
     while status != 0:
-        number += 1
+        number += STEP
         random_trees.remove(project.folder)
         project.folder.mkdir()
         write(project.folder, a="a", src__b="b", src__c="c")
@@ -153,11 +159,13 @@ def test_a_killed_snapshot_leaves_what_the_next_can_use(project: ProjectTree) ->
     assert number > 20
 
 
-def test_no_link_that_comes_in_between_is_written_through(project: ProjectTree) -> None:
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("first", range(STEP))
+def test_no_link_that_comes_in_between_is_written_through(project: ProjectTree, first: int) -> None:
     """Somebody puts a link in place of a folder that is restored, at every moment: nothing outside changes."""
-    status, number = 1, 0
+    status, number = 1, first - STEP + 1
     while status != 0:
-        number += 1
+        number += STEP
         clear(project.folder)
         write(project.folder, src__a="1", src__deep__a="2", src__deep__b="3")
         (project.folder / "src").chmod(0o700)
@@ -457,7 +465,7 @@ def test_two_who_restore_do_not_mix(project: ProjectTree) -> None:
     second, two = random_trees.content(project.folder), project.snapshot("two")
 
     def work(id: str) -> None:
-        for _ in range(15):
+        for _ in range(5):
             project.restore(id, CODER)
             ProjectTree(project.folder, lambda: None).snapshot(f"run{os.getpid()}")
 
