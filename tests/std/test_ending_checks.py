@@ -119,9 +119,9 @@ def test_forty_at_once(checked: CheckedProject) -> None:
 def test_reports_are_not_mixed_up(checked: CheckedProject) -> None:
     """Several runs of the same tests at the same time each read their own report."""
     checked.write({"test_a.py": "def test(): pass\n", "test_b.py": "def test(): assert 0\n"})
-    results = checked.check_together([(run_tests, {"files": [f"test_{name}.py"]}) for name in "ababab"])
+    results = checked.check_together([(run_tests, {"files": [f"test_{name}.py"]}) for name in "ab"])
 
-    assert [True, False] * 3 == [result["ok"] for result in results]
+    assert [True, False] == [result["ok"] for result in results]
 
 
 @pytest.mark.parametrize(

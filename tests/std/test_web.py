@@ -84,6 +84,9 @@ class Answers(BaseHTTPRequestHandler):
         self.reply(b"<p>no</p>", "text/html", 404)
 
     def large(self) -> None:
+        self.reply(b"<p>x</p>" * 125_000, "text/html")
+
+    def largest(self) -> None:
         self.reply(b"<p>x</p>" * 1_250_000, "text/html")
 
     def too_large(self) -> None:
@@ -207,9 +210,11 @@ def test_what_is_no_page_is_told(
     assert words in page["error"]
 
 
-def test_ten_megabytes_of_html_are_read_to_the_bound(fetch: Callable[..., dict[str, Any]]) -> None:
-    """A page as large as may be is turned into text without holding up anything else."""
-    page = fetch("large", max_chars=100)
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("path", ["large", "largest"])
+def test_megabytes_of_html_are_read_to_the_bound(fetch: Callable[..., dict[str, Any]], path: str) -> None:
+    """A page of one megabyte, and one of ten, as large as may be, is turned into text, as much as is wanted."""
+    page = fetch(path, max_chars=100)
 
     assert (True, True, 100) == (page["success"], page["truncated"], len(page["text"]))
 

@@ -19,6 +19,7 @@ from tests.projects import Project
 __all__ = ["play"]
 
 SLICES = 5
+STEP = 3
 PROGRAM = """
     import effects from "./effects.py"
     import "std/workspace"
@@ -99,7 +100,9 @@ def test_a_run_killed_at_any_entry_goes_on(project: Project, first: int) -> None
     assert any("restore" not in Counter(outcome["effects"].splitlines()) - effects for outcome in outcomes)
 
 
-def test_a_restore_that_is_not_in_the_journal_is_done_again(project: Project) -> None:
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("first", range(1, STEP + 1))
+def test_a_restore_that_is_not_in_the_journal_is_done_again(project: Project, first: int) -> None:
     """Killed between what it did and the entry about it, a run does it once more, and ends alike."""
     project.write("main.koi", PROGRAM)
     project.write("effects.py", EFFECTS)
@@ -107,14 +110,14 @@ def test_a_restore_that_is_not_in_the_journal_is_done_again(project: Project) ->
     whole = project.koi(*RUN)
     for name in ("effects", "note.txt", "sub/new.txt"):
         (project.folder / name).unlink()
-    done = project.run(sys.executable, "-m", "tests.journal.killing", "1", "1", "before")
+    done = project.run(sys.executable, "-m", "tests.journal.killing", str(first), str(STEP), "before")
     outcomes = [json.loads(line) for line in done.stdout.splitlines()]
 
     begun = [outcome for outcome in outcomes if outcome["effects"]]
     end = "} two [ 'note.txt', 'sub/new.txt' ]"  # what was written is told as nothing, where all was there already
     assert all(str(outcome["out"]).rstrip().endswith(end) for outcome in ({"out": whole.stdout}, *begun))
     restored = Counter(str(outcome["effects"]).splitlines().count("restore") for outcome in begun)
-    assert 2 <= restored[3] < len(begun) // 2
+    assert 1 <= restored[3] < len(begun) // 2
     assert len(begun) == restored[3] + restored[2]
 
 
