@@ -5,16 +5,11 @@ Every Python server lives in an environment of its own: they may need another ve
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
-from tests.limits import LIMIT_S
-from tests.npm import locked, npm_package
+from tests.npm import cache_folder, locked, npm_package, require_installed
 
 NODE = {
     "server-everything": "2026.8.31",
@@ -39,25 +34,17 @@ def node_server(name: str, *words: str) -> dict[str, object]:
 
 def python_server(name: str, *words: str) -> dict[str, object]:
     """The options of a server written in Python; the test is skipped where it cannot be installed."""
-    folder = _cache() / f"{name}@{PYTHON[name]}"
-    folder.parent.mkdir(parents=True, exist_ok=True)
+    folder = cache_folder("python") / f"{name}@{PYTHON[name]}"
     with locked(folder.with_name(f"{folder.name}.lock")):
         if not (folder / "installed").exists():
             _install(f"{name}=={PYTHON[name]}", folder)
     return {"command": str(folder / "bin" / name), "args": list(words)}
 
 
-def _cache() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "koi-test-servers" / "python"
-
-
 def _install(package: str, folder: Path) -> None:
     """Make an environment with one package; it counts as installed when everything is there."""
     shutil.rmtree(folder, ignore_errors=True)
     pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", package]
-    for command in ([sys.executable, "-m", "venv", str(folder)], pip):
-        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
-        if done.returncode:
-            pytest.skip(f"`{package}` CANNOT BE INSTALLED, SO NOTHING IS TESTED AGAINST IT:\n{done.stderr[-500:]}")
+    require_installed(package, sys.executable, "-m", "venv", str(folder))
+    require_installed(package, *pip)
     (folder / "installed").touch()
