@@ -75,8 +75,11 @@ def test_ctrl_c_ends_a_program(project: Project, body: str) -> None:
     assert "interrupted" in project.koi("runs", "list").stdout
 
 
-def test_a_time_limit_ends_code_in_threads(project: Project) -> None:
-    """Programs that are open in the threads of a server end as they do in the main thread."""
-    done = busy(project, "while (true) {}").python(IN_THREADS)
+@pytest.mark.parametrize(
+    "body", ["while (true) {}", "while (args) {}", "while (true) { args }", "for (;;) {\n args\n }"]
+)
+def test_a_time_limit_ends_code_in_threads(project: Project, body: str) -> None:
+    """Programs that are open in the threads of a server end as they do in the main thread, and clean up."""
+    done = busy(project, body).python(IN_THREADS)
 
     assert (str(sorted(["cleaned up", "time"] * 3)) + "\n", "") == (done.stdout, done.stderr)

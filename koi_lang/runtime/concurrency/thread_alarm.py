@@ -63,12 +63,9 @@ class ThreadAlarm:
             self._ring(owner)
         if due:
             sleep(PAUSE_S)
-        else:
-            self._rest()
-            self._sleep()
-
-    def _sleep(self) -> None:
-        """Wait for the first moment, or for an earlier one that is set meanwhile."""
+            return
+        self._rest()
+        # Until the first moment, or an earlier one that is set meanwhile.
         self._sleeps_until = inf
         self._sleeps_until = first = min(list(self._moments.values()), default=-inf)
         with suppress(Empty):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dis
 import sys
 from collections.abc import Callable, Collection, MutableMapping
 from itertools import repeat
@@ -15,7 +16,7 @@ monitoring: Any = getattr(sys, "monitoring", None)
 
 
 class LineEvents:
-    """Has code call a function in its own thread before each of its lines, by `sys.monitoring` of Python 3.12.
+    """Has code call a function in its own thread before lines and turns of loops, by `sys.monitoring` of Python 3.12.
 
     The function sees its caller's frame as the handler of a signal does, and what it raises is raised there.
     """
@@ -23,15 +24,21 @@ class LineEvents:
     def __init__(self, call: Callable[[FrameType], object]) -> None:
         self._call = call
         self._codes: set[CodeType] = set()
+        # By the identity of code: to hash it takes longer than many a line of it.
+        self._offsets: dict[int, frozenset[int]] = {}
         self._tool: int | None = None
 
     def enable(self, codes: Collection[CodeType]) -> None:
         """Begin with some code, in all threads that run it; nothing happens where others have taken all tools."""
-        if self._tool is None:
-            self._tool = self._take_tool()
+        free = next((tool for tool in TOOLS if monitoring.get_tool(tool) is None), None)
+        if self._tool is None and free is not None:
+            self._tool = free
+            monitoring.use_tool_id(free, "koi")
+            monitoring.register_callback(free, monitoring.events.INSTRUCTION, self)
         if self._tool is not None:
             for code in self._codes.union(codes) - self._codes:
-                monitoring.set_local_events(self._tool, code, monitoring.events.LINE | monitoring.events.JUMP)
+                self._offsets[id(code)] = _interruptible_offsets(code)
+                monitoring.set_local_events(self._tool, code, monitoring.events.INSTRUCTION)
             self._codes.update(codes)
 
     def disable(self) -> None:
@@ -41,19 +48,23 @@ class LineEvents:
                 monitoring.set_local_events(self._tool, code, monitoring.events.NO_EVENTS)
             monitoring.free_tool_id(self._tool)
         self._codes.clear()
+        self._offsets.clear()
         self._tool = None
 
-    def _take_tool(self) -> int | None:
-        for tool in TOOLS:
-            if monitoring.get_tool(tool) is None:
-                monitoring.use_tool_id(tool, "koi")
-                monitoring.register_callback(tool, monitoring.events.LINE, self._heard)
-                monitoring.register_callback(tool, monitoring.events.JUMP, self._heard)
-                return tool
-        return None
+    def __call__(self, code: CodeType, offset: int) -> None:
+        """Pass an instruction on that code may be interrupted before."""
+        if offset in self._offsets.get(id(code), ()):
+            self._call(sys._getframe(1))
 
-    def _heard(self, *_: object) -> None:
-        self._call(sys._getframe(1))
+
+def _interruptible_offsets(code: CodeType) -> frozenset[int]:
+    """Where the lines and the loops of some code begin.
+
+    Not where it jumps back: an error that comes up there passes by the `finally` around a loop.
+    """
+    starts = {offset for offset, _ in dis.findlinestarts(code)}
+    jumps = {step.offset: int(step.argval) for step in dis.get_instructions(code) if step.opname == "JUMP_BACKWARD"}
+    return frozenset((starts - jumps.keys()) | {*jumps.values()})
 
 
 def raise_at(error: type[BaseException], thread: int, targets: MutableMapping[FrameType, int]) -> bool:
