@@ -1,4 +1,4 @@
-"""An app to a server that listens at an address until it is cancelled."""
+"""A server for an app, which listens at an address and closes connections that send no request in time."""
 
 from __future__ import annotations
 
@@ -9,18 +9,56 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from koi_lang.errors import UsageError
 from koi_lang.http_server.address import Address
-from koi_lang.http_server.patience import PatientProtocol
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
 # How long connections that are still open get when the server ends.
 LEAVE_S = 2
+# How long a client has for the head of a request, and for the rest of one that is refused.
+PATIENCE_S = 20.0
 # By the package `websockets`, which uvicorn loads by this name.
 SOCKETS = "websockets-sansio"
+
+
+class PatientProtocol(H11Protocol):
+    """HTTP of a connection that is closed when no request has come for a while.
+
+    Nobody needs to be known to open connections; without this, some hundred of them would be all that there are.
+    """
+
+    _given_up: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        """Begin with a connection."""
+        super().connection_made(transport)
+        self._wait_for_request()
+
+    def data_received(self, data: bytes) -> None:
+        """Take what has come; a whole head begins a request."""
+        before = self.cycle
+        super().data_received(data)
+        if self.cycle is not before and self._given_up is not None:
+            self._given_up.cancel()
+
+    def on_response_complete(self) -> None:
+        """Go on to the next request."""
+        super().on_response_complete()
+        self._wait_for_request()
+
+    def _wait_for_request(self) -> None:
+        if self._given_up is not None:
+            self._given_up.cancel()
+        self._given_up = self.loop.call_later(PATIENCE_S, self._give_up, self.cycle)
+
+    def _give_up(self, cycle: object) -> None:
+        """Close the connection, unless a request has begun or a WebSocket has taken it over."""
+        if self.cycle is cycle and self.transport.get_protocol() is self:
+            self.transport.close()
 
 
 async def serve_app(app: ASGIApp, address: Address, ready: Callable[[str], None], **config: Any) -> None:

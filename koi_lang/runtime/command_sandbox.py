@@ -195,10 +195,8 @@ class CommandSandboxes:
         """What confines the commands of the run; None where nothing does. Raises as `find_sandbox`."""
         async with self._looking:
             if self._found is None:
-                self._found = await find_sandbox(self._folder)
-                self._tell(self._found)
+                self._found = state = await find_sandbox(self._folder)
+                if state.sandbox is None and not state.is_meant:
+                    line = f"commands run without a sandbox: {state.why}; `koi doctor` says more"
+                    self._note_once("no-sandbox", line)
         return self._found.sandbox
-
-    def _tell(self, state: SandboxState) -> None:
-        if state.sandbox is None and not state.is_meant:
-            self._note_once("no-sandbox", f"commands run without a sandbox: {state.why}; `koi doctor` says more")

@@ -13,7 +13,7 @@ from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
-from koi_lang.http_server import patience
+from koi_lang.http_server import listening
 from koi_lang.http_server.address import Address
 from koi_lang.http_server.listening import serve_app
 from tests.limits import LIMIT_S
@@ -79,7 +79,7 @@ def test_who_does_not_read_is_cut_off(
 
 def test_who_hardly_sends_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     """Connections that send nothing, or a head that never ends, are closed; meanwhile others are answered."""
-    monkeypatch.setattr(patience, "PATIENCE_S", 0.6)
+    monkeypatch.setattr(listening, "PATIENCE_S", 0.6)
 
     async def answer(request: object) -> PlainTextResponse:
         return PlainTextResponse("here")

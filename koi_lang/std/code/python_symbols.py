@@ -6,7 +6,6 @@ import ast
 import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 
 from koi_lang.std.code.symbol_records import OutlineSymbol
@@ -26,22 +25,16 @@ def python_symbols(text: str) -> list[OutlineSymbol] | None:
     if sys.getrecursionlimit() > MOST_FRAMES or "\r" in text:  # which ends lines for Python, and for nobody else
         return None
     warnings.filterwarnings("ignore", module=READ_CODE)
-    try:
-        return [*_Declarations(text.split("\n")).of(_parsed(text).body, "")]
-    except (SyntaxError, ValueError, RecursionError, MemoryError, SystemError):
-        return None
-
-
-def _parsed(text: str) -> ast.Module:
-    """The syntax tree of a text; several threads may parse at a time.
-
-    Before 3.11.8 Python counts the depth of all trees that are made at a time in one place, and parsing ends with a
-    SystemError where another thread parses between two nodes (python/cpython#106905). So that is tried again.
-    """
+    # Before 3.11.8 Python counts the depth of all trees that are made at a time in one place, and parsing ends with a
+    # SystemError where another thread parses between two nodes (python/cpython#106905).
     for _ in range(MAX_TRIES):
-        with suppress(SystemError):
-            return ast.parse(text, READ_CODE)
-    return ast.parse(text, READ_CODE)
+        try:
+            return [*_Declarations(text.split("\n")).of(ast.parse(text, READ_CODE).body, "")]
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return None
+        except SystemError:
+            continue
+    return None
 
 
 @dataclass(frozen=True, slots=True)
