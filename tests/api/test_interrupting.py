@@ -30,7 +30,7 @@ IN_THREADS = """
     import asyncio, threading, koi_lang
 
     async def serve():
-        async with koi_lang.open("busy.koi", budget={"time": 0.3}, output=told.append) as program:
+        async with koi_lang.open("busy.koi", budget={"time": 2}, output=told.append) as program:
             try:
                 await program.agent("Main").go({})
             except koi_lang.LimitReachedError as error:

@@ -77,7 +77,8 @@ def test_koi_resume_goes_on_with_a_run(project: Project) -> None:
     """A run that `koi_lang.run` has begun is resumed with all that was said about it; one that ended well is not."""
     project.write("main.koi", ASKING)
     options = "payload={'x': 5}, budget={'usd': 0.5, 'time': 60}, allow=['shell:ls *'], rehearse=True, extensions=False"
-    began = project.python(f"import koi_lang, os\nkoi_lang.run('main.koi', ask=lambda *_: os._exit(9), {options})")
+    die = "lambda *_: sys.stdout.flush() or os._exit(9)"
+    began = project.python(f"import koi_lang, os, sys\nkoi_lang.run('main.koi', ask={die}, {options})")
     resumed = project.koi("resume", stdin="Ada\n")
     project.python(
         "import asyncio, koi_lang\nasync def main():\n  async with koi_lang.open('main.koi'): pass\nasyncio.run(main())"
