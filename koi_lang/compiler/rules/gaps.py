@@ -17,7 +17,9 @@ NAME = r"[A-Za-z_$][\w$]*"
 WORD = re.compile(NAME)
 # What names something in code: these words, patterns that are assigned, and parameters.
 DECLARING = re.compile(r"\b(?:const|let|var|function|catch|for|class|def|on)\b(?:\s*\(|\s+function)?\s*")
-ASSIGNED = re.compile(rf"({NAME})\s*\??\s*(?::|=(?!=))|[{{\[]([^{{}}=\n]*)[}}\]]\s*=(?!=)|\(([^()\n]*)\)\s*(?:=>|{{)")
+ASSIGNED = re.compile(
+    rf"(?<![\w$])({NAME})\s*\??\s*(?::|=(?!=))|[{{\[]([^{{}}=\n]*)[}}\]]\s*=(?!=)|\(([^()\n]*)\)\s*(?:=>|{{)"
+)
 NO_NAME = re.compile(r"[,({\[]\s*=[^=>]")
 COMMENT = re.compile(r"//[^\n]*|/\*(?s:.)*?\*/")
 HEAD = re.compile(r"\s*(?:(?:export\s+)?(?:agent|role|team|skill|mcp|prompt|run|package)\s|test\b)", re.IGNORECASE)
