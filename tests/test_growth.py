@@ -69,7 +69,7 @@ def test_checking_takes_linear_work(program: Callable[[int], str], tmp_path: Pat
         build.check(str(path))
         return lambda: build.check(str(path))
 
-    assert growth(check, 250) < MOST_GROWTH
+    assert growth(check, 100) < MOST_GROWTH
 
 
 def test_writing_a_module_takes_no_more_room_when_it_is_long() -> None:

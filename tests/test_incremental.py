@@ -21,7 +21,7 @@ from tests.support import HERE, FolderFiles
 
 FOLDERS = (HERE.parent / "examples", HERE.parent / "stdlib_skills", HERE / "data" / "clean")
 PROGRAMS = sorted(path for folder in FOLDERS for path in folder.rglob("*.koi"))
-EDITS = 12
+EDITS = 6
 TYPED = [
     *("(", ")", "{", "}", '"', "'", "`", '"""', "/*", "*/", "//", "\n", " ", "x", "1 +", "=>"),
     *("const x = ", 'peers.event("', "on hello(", "agent B : ", "role Extra { can go }\n", "\nagent ", "skill S {\n"),
