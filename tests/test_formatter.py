@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import islice
 from pathlib import Path
 from random import Random
 from textwrap import dedent
@@ -16,8 +17,8 @@ from koi_lang.compiler.lalr import parse_tokens
 from koi_lang.compiler.parser import parse
 from koi_lang.diagnostics import CompileError
 from koi_lang.source import Source
-from tests import js_programs
-from tests.typed_programs import add_types
+from tests.differential.engines import koi_program
+from tests.differential.generate import programs
 
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAMS = [
@@ -109,12 +110,9 @@ def test_comments_and_blanks_anywhere(path: str) -> None:
 @pytest.mark.parametrize("seed", range(100))
 def test_generated_programs(seed: int) -> None:
     """Generated programs, with types and without, keep their meaning and are laid out in one step."""
-    body = js_programs.program(seed)
-    for each in (body, add_types(body, Random(seed))):
-        handler = js_programs.HANDLER.format(seed=seed, show=js_programs.SHOW, body=each)
-        text = js_programs.KOI.format(handlers=handler)
+    text = koi_program(list(islice(programs(seed), 2)))
 
-        assert formatted(text).count("agent Main") == 1
+    assert formatted(text).count("agent A") == 1
 
 
 def test_imports_of_files_keep_their_order() -> None:

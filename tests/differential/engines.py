@@ -21,6 +21,9 @@ from tests.running import RecordingHost
 
 # What is said of errors: those of the program by their texts, others by their names, since Koi has words of its own.
 TOLD = 'console.log("thrown", e?.name ?? e, String(e?.message).startsWith("own") ? e.message : "")'
+# Prints a value; ends loops by an error, which those around them throw again at their next step.
+STEP = """let fuel = 60; const step = (value) => {
+if (--fuel < 0) throw new Error("own fuel"); console.log("step", value); return value; };"""
 MARK = "=== program "
 NODE = """
 const { format } = require("util")
@@ -45,7 +48,7 @@ const outputs = [];
 def guard(body: str, has_types: bool) -> str:
     """A body whose errors are printed, with what is of TypeScript or without it."""
     body = re.sub("[⟦⟧]" if has_types else "⟦[^⟧]*⟧", "", body)
-    return f"try {{\n{body}\n}} catch (e) {{ {TOLD} }}"
+    return f"{STEP}\ntry {{\n{body}\n}} catch (e) {{ {TOLD} }}"
 
 
 def node_outputs(bodies: Sequence[str]) -> list[str]:
@@ -71,16 +74,20 @@ def koi_outputs(bodies: Sequence[str]) -> list[str]:
 
 def _run_together(bodies: Sequence[str]) -> list[str]:
     """What bodies print that are handlers of one program. Raises what compiling and running raise."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "generated.koi"
+        path.write_text(koi_program(bodies), "utf-8")
+        printed = "".join(f"{line}\n" for line in _run(path))
+    pieces = printed.split(MARK)[1:]
+    return [piece.partition("\n")[2].removesuffix("\n") for piece in pieces]
+
+
+def koi_program(bodies: Sequence[str]) -> str:
+    """A program with a handler of each body, which runs all of them."""
     handlers = [f"  on p{at}() {{\n{guard(body, has_types=True)}\n  }}" for at, body in enumerate(bodies)]
     runs = [f"run A.say({{ at: {at} }})\nrun A.p{at}()" for at in range(len(bodies))]
     marker = f'  on say(args) {{ console.log("{MARK}" + args.at) }}'
-    text = "\n".join(["role R { can execute }", "agent A : R {", marker, *handlers, "}", *runs])
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "generated.koi"
-        path.write_text(text, "utf-8")
-        printed = "\n".join(_run(path))
-    pieces = printed.split(MARK)[1:]
-    return [piece.partition("\n")[2].removesuffix("\n") for piece in pieces]
+    return "\n".join(["role R { can execute }", "agent A : R {", marker, *handlers, "}", *runs])
 
 
 def _run(path: Path) -> list[str]:

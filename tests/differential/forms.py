@@ -7,7 +7,11 @@ A hole is `@` with what stands there:
 * `@new:number`, `@let:number`: the name of a new constant or variable, visible in what follows the statement.
 * `@in:number`: a new name for the rest of the form, such as a parameter. `@1`, `@2`: the first, the second of these.
 * `@var:number`, `@put:number`: a name that is visible, one that can be assigned. Without one the form is not used.
-* `@block`, `@loop` (where `break` and `continue` may stand), `@body:number` (statements and a `return`).
+* `@block`, `@loop` (where `break` and `continue` may stand), `@case` (where `break` may), `@body:number` (statements
+  and a `return`), `@result` (what the function around returns).
+* any other word: one of the leaves below, such as an operator.
+
+`step(value)` prints a value and returns it. After some steps it throws, so that each loop with a step in it ends.
 
 A number before `|` says how often a form is chosen, otherwise once; a line that is indented belongs to the one before.
 What stands between `⟦` and `⟧` is of TypeScript: Node does not get it. What differs on purpose is left out;
@@ -21,23 +25,31 @@ STATEMENTS = """
 2| console.log(`@name: ${@any}`);
 4| const @new:T = @T;
 4| let @let:T = @T;
+2| let @let:number = @number;
 3| @put:number = @number;
-@put:number += @number;
-@put:number -= @number;
-@put:number *= @number;
-@put:number /= @number;
-@put:number %= @number;
-@put:number **= 2;
+4| @put:number @becomes @number;
+@put:number @becomes @small;
+@put:number @becomes @any;
+@put:number **= @small;
 @put:number++;
-@put:number |= @number;
-@put:number >>>= @small;
-@put:number &= @any;
---@put:number;
+console.log(@put:number++, --@put:number);
+2| let @let:any = @number;
+let @let:any;
+var @let:any = @any;
+4| @put:any = @any;
+4| @put:any @becomes @any;
+2| @put:any @becomes @number;
+@put:any @chooses @any;
+@put:any **= 2;
+@put:any++;
+console.log(@put:any++, --@put:any);
+for (let @in:count = 0; @1 < 3; @1++) { if (@1 === 2) @put:any = @any; @loop }
+for (let @in:count = 0; @1 < 3; @1++, @put:any = @any) @loop
+console.log(step(@any), step(@any));
 @put:text = @text;
 @put:text += @any;
 @put:flag = @flag;
-@put:flag ||= @flag;
-@put:flag &&= @flag;
+@put:flag @chooses @flag;
 @put:object.@key ??= @any;
 @put:numbers = @numbers;
 @put:texts = @texts;
@@ -46,6 +58,8 @@ STATEMENTS = """
 @var:object["@key"] = @any;
 delete @var:object.@key;
 @var:numbers[0] = @number;
+@var:numbers[0] @becomes @number;
+@var:object.@key @becomes @any;
 @var:numbers.push(@number, @number);
 @var:texts.push(@text);
 console.log(@var:numbers.pop(), @var:numbers);
@@ -72,9 +86,26 @@ for (const [@in:text, @in:any] of Object.entries(@object)) @loop
 for (const [@in:any, @in:any] of @map) @loop
 for (const @in:any of @set) @loop
 let @let:count = @small; while (@1-- > 0) @loop
+2| while (step(@any)) @loop
+2| do { step("round"); @loop } while (@any);
+for (let @in:count = 0; @1 < @bound; @1 += 2) @loop
+for (let @in:count = 5; @1 > -2; @1--) { step(@1); @loop }
+2| @in:label: while (step(@any)) @loop
+2| @in:label: do { step("round"); @loop } while (@any);
+@in:label: for (let @in:count = 0; @2 < 3; @2++) @loop
+@in:label: for (const @in:any of [@any, @any, @any]) @loop
+2| @in:spot: if (@any) @block else @block
+@in:spot: switch (@any) { case @any: @case default: @case }
+2| if (@flag) break @var:spot;
+2| if (@flag) break @var:label;
+3| if (@flag) continue @var:label;
+for (const @in:any of [@any, @any]) @loop
+console.log([@any, @any, @any].@each((@in:any) => (@any)));
 let @let:count = @small; do @loop while (@1-- > 0);
 switch (@number) { case @number: @block case 1: console.log("one"); break; case @number: @block break; default: @block }
 switch (@text) { case @text: case 'a': @block break; default: console.log("other"); case @text: @block }
+2| switch (@any) { case @any: @case case @any: @case default: @case }
+switch (@any) { default: @case case @any: case @any: @case break; case @any: @case }
 switch (true) { case @flag: console.log(@any); break; case @any: @block default: console.log(@any); }
 @in:label: for (const @in:number of @numbers.slice(0, 3)) { for (const @in:text of @texts) {
     if (@flag) continue @1; if (@flag) break @1; console.log(@any); } }
@@ -84,7 +115,14 @@ try @block catch (@in:error) { console.log(@1.name, @1 instanceof Error); }
 try { throw @error; } catch (@in:error) { console.log(@1.name, @1.message); }
 try { throw @any; } catch (@in:any) @block finally { console.log("finally"); }
 try @block catch { console.log("caught"); } finally { console.log("finally"); }
+try { @block throw step(@any); } catch ({ name: @in:any = @any, ...rest }) @block
+2| try @block catch (@in:caught) { console.log(@1 instanceof Error ? @1.name : @1); @block } finally @block
+2| try @block finally @block
+try { throw @any; } finally @block
 throw @error;
+const { [@text]: @new:any, ...@new:object } = @object;
+let { length: @let:any, x: @let:any = @any } = [@any, @any];
+let [@let:any = 1, ...@let:any] = [@any, @any];
 const { @key: @new:any, @key: @new:any = @any } = @object;
 const { @new:any, ...@new:object } = @object;
 const [@new:number = @number, @new:number = @number] = @numbers;
@@ -96,23 +134,54 @@ function @new:fn(@in:number, @in:number) @body:number
 function @new:tf(@in:text, @in:text = @text) @body:text
 const @new:tf = (@in:text) => @text;
 function @new:fn(...@in:numbers) @body:number
+function @new:af(@in:any, @in:any = @any) @body:any
+2| const @new:af = (@in:any, @in:any) => @body:any;
 const @new:any = await Promise.resolve(@any);
 console.log(await Promise.all([@any, Promise.resolve(@any)]));
 console.log(await Promise.allSettled([Promise.resolve(@any), Promise.reject(@any)]));
 console.log(JSON.stringify(@any), JSON.stringify(@any, null, 2));
 const @new:set = new Set([@any, @any]);
 const @new:map = new Map([[@any, @any]]);
-const @new:thing = { n: @number, s: @text, bump(@in:number) { this.n += @2; return this; },
-    get twice() { return this.n * 2; }, set twice(@in:number) { this.n = @3 / 2; },
-    show: function () { return `${this.n} ${this.s}`; } };
+3| const @new:thing = { n: @number, s: @text, bump(@in:number) { this.n += @2; return this; },
+    get twice() { return step(this.n * 2); }, set twice(@in:number) { this.n = @3 / 2; step("set"); },
+    show: function () { const inner = () => this.n; return `${inner()} ${this.s}`; },
+    own: { n: @any, up() { this.n = [this.n, 1].join().slice(0, 9); return this.n; } },
+    only: { get one() { return typeof this.two; } }, *both() { yield this.n; const r = yield* [1, 2]; yield r; } };
+const @new:thing = Object.assign({ n: @number }, @var:thing);
 const @new:thing = { ...@var:thing, s: @text };
 @var:thing.twice = @number;
+@var:thing["twice"] @becomes @number;
+@var:thing.own.n @becomes @any;
+@var:thing.zzz?.(step(1));
 @var:thing.bump(@number).bump(1);
 console.log(@var:thing.twice, @var:thing);
 @var:thing.s += @text;
-const @new:any = @any⟦ as any⟧;
-const @new:T⟦: any⟧ = @T⟦ satisfies any⟧;
-function @new:fn⟦<T>⟧(@in:number⟦: any⟧, @in:number⟦?: any⟧)⟦: any⟧ @body:number
+const @new:any⟦: @type⟧ = @any⟦ as @type⟧;
+let @let:T⟦: @type⟧ = @T⟦ satisfies @type⟧;
+var @let:any⟦: @type⟧ = @any⟦ as unknown as @type⟧;
+function @new:fn⟦<T extends @type, U = @type>⟧(@in:number⟦: @type⟧, @in:number⟦?: @type⟧)⟦: @type⟧ @body:number
+const @new:fn = ⟦<T>⟧(@in:number⟦: @type⟧, @in:number⟦: any⟧ = @number)⟦: @promise⟧ => @body:number;
+function* @new:gen(@in:any) { try { const got = yield (@any); if (got) step(got);
+    for (const each of @numbers) yield each; @body:any }
+    catch (error) { yield step("caught"); return "c"; } finally { step("closed"); } }
+function* @new:gen(@in:any) { for (let at = 0; at < @small; at++) { step(yield at); if (@flag) return at; }
+    const got = yield* @numbers; yield got; yield (@any); }
+function* @new:gen(@in:any) { const r = yield* @var:gen(@1); step(r); yield r; yield* [@1, @any]; }
+2| const @new:steps = @var:gen(@any);
+console.log(@var:steps.next(), @var:steps.next(@any).value);
+console.log(@var:steps.next(@any).done, @var:steps.return(@any));
+console.log(@var:steps.throw(@error).value);
+2| for (const @in:any of @var:gen(@any)) @loop
+for (const @in:any of @var:steps) @loop
+for (const @in:any of @var:thing.both()) @loop
+const [@new:any, @new:any] = @var:gen(@any);
+async function* @new:late(@in:any) { try { for (let at = 0; at < @small; at++) { step(await at);
+    const got = yield Promise.resolve(at); step(got); } return "z"; } finally { await null; step("shut"); } }
+async function* @new:late(@in:any) { const r = yield* @var:late(@1); step(r); yield* [@1, @any]; }
+2| for await (const @in:any of @var:late(@any)) @loop
+for await (const @in:any of @var:gen(@any)) @loop
+for await (const @in:any of [@any, Promise.resolve(@any)]) @loop
+console.log((await @var:late(@any).next()).value, JSON.stringify(await @var:late(1).return(@any)));
 const @new:map = new Map⟦<any, any>⟧([[@any, @any]]);
 """
 
@@ -121,6 +190,23 @@ break;
 continue;
 if (@flag) break;
 if (@flag) continue;
+if (@any) break;
+if (@any) continue;
+"""
+
+RETURNS = """
+if (@flag) return @result;
+if (@flag) return step(@result);
+"""
+
+SUMS = """
+6| (@number @sign @number)
+2| (@number * @n1)
+(@small * -@n1)
+2| (@number @bits @number)
+(@n1 @bits @small)
+(-@number)
+Math.@math(@number)
 """
 
 NUMBERS = """
@@ -133,20 +219,19 @@ NUMBERS = """
 (@n1 + @n1 * @n1 - @n1 / @n1)
 (@flag ? @number : @number)
 (-@number)
-(@number | @number)
-(@number & @number)
-(@number ^ @number)
+2| (@number @bits @number)
+(@number @bits @small)
 (~@number)
-(@number << @small)
-(@number >> @small)
-(@number >>> @small)
+3| (@any @arith @any)
+2| (@any @bits @any)
 (@any | 0)
+(-@any)
+(~@any)
+((@any) ** 2)
 0x1f
 0b101
 (.5 + @number)
 (+@any)
-(@any - @any)
-(@any * @any)
 Number(@any)
 parseInt(@text)
 parseInt(@text, @radix)
@@ -171,13 +256,17 @@ parseFloat(@text)
 Math.max(@number, @number)
 Math.min(@number, @number, @number)
 Math.max(...@numbers)
-Math.round(@number)
-Math.floor(@number)
-Math.ceil(@number)
-Math.trunc(@number)
-Math.sign(@number)
-Math.abs(@number)
-Math.sqrt(@number)
+3| Math.@math(@number)
+Math.@math(@number / @n1)
+Math.@math(@any)
+Math.max(@any, @any)
+String(@any).length
+String(@any).charCodeAt(@small)
+[@any, 2, 3].indexOf(@any)
+Math.max(...@var:gen(@any))
+[...@var:gen(@any)].length
+[...@var:thing.both()].length
+new Set(@var:gen(@any)).size
 Math.hypot(@n1, @n1)
 Math.fround(@number)
 Math.clz32(@number)
@@ -193,25 +282,35 @@ Date.parse(@datetext)
 @map.size
 @set.size
 @var:fn(@number, @number)
-@var:fn(@number)
+@var:fn⟦<number, Map<string, U[]>>⟧(@number)
+@var:fn(@number, @number, @any)
 @texts.push(@text)
 Object.keys(@object).length
 @var:thing.n
 @var:thing.twice
 @var:thing.bump(@number).n
-(@number⟦ as number⟧)
+@var:thing["bump"](@number).twice
+@var:thing.bump.bind({ n: @number })(@number).n
+({ ...@var:thing }).twice
+(@number⟦ as @type⟧)
 @numbers⟦!⟧.length
 ({ n: @number, half() { return this.n / 2; } }).half()
 """
 
 TEXTS = """
 @var:thing.show()
+@var:thing?.show?.()
+({ ...@var:thing, n: @number }).show()
+@var:thing.show.call({ n: @any, s: @text })
 (@text⟦ as string⟧)
 5| (@text + @text)
 (@text + @any)
 (@any + @text)
 3| `${@any}-${@any}`
 String(@any)
+String(@any).slice(@any)
+[@any, @any].join()
+(typeof @var:thing.own?.["up"]())
 (@number).toString()
 (@number).toFixed(@digits)
 (@number).toPrecision(@precision)
@@ -269,12 +368,7 @@ FLAGS = """
 3| (@number < @number)
 2| (@number >= @number)
 (@text < @text)
-(@any < @any)
-(@any >= @any)
-3| (@any === @any)
-2| (@any == @any)
-(@any != @any)
-(@any !== @any)
+8| (@any @compares @any)
 (!@any)
 (!@flag)
 (@flag && @flag)
@@ -412,9 +506,23 @@ ANYTHING = """
 @set
 null
 undefined
-(@any ?? @any)
-(@any || @any)
-(@any && @any)
+3| (@any @logic @any)
+3| (@any + @any)
+2| (@any)?.[@at]
+2| [@any, @any]?.[@any]
+(@any⟦ as any⟧)⟦!⟧?.[@at]
+(@any⟦ satisfies @type⟧)
+@var:af(@any, @any)
+@var:af⟦<T, { a: 1 }>⟧(@any)
+[@any, @any].pop()
+@var:thing.own.up()
+@var:thing.only.one
+@var:gen(@any).next().value
+[...@var:gen(@any)]
+Array.from(@var:gen(@any))
+(([@in:any, @in:any]) => @2)(@var:gen(@any))
+Object.fromEntries([["k", [...@var:gen(@any)][0]]])
+step(@any)
 (@flag ? @any : @any)
 @object.@key
 @object?.@key
@@ -443,15 +551,38 @@ JSON.parse(JSON.stringify([@any]))
 structuredClone(@any)
 """
 
+# Types of TypeScript, which change nothing.
+TYPES = """
+any
+number
+string | null
+Array<string>
+readonly number[]
+[string, number?: any][]
+{ a: number; b?: string }
+(x: number, ...rest: any[]) => void
+Map<string, Array<Set<number>>>
+keyof typeof Math
+{ [key: string]: unknown }
+A.B & C
+"a" | 1 | true
+(string | number)[]
+Promise<void>
+unknown
+Record<"a", number>["a"]
+"""
+
 FORMS = {
-    "statement": STATEMENTS, "jump": JUMPS, "number": NUMBERS, "text": TEXTS, "flag": FLAGS, "numbers": NUMBER_LISTS,
-    "texts": TEXT_LISTS, "object": OBJECTS, "map": MAPS, "set": SETS, "date": DATES, "error": ERRORS, "any": ANYTHING,
+    "statement": STATEMENTS, "jump": JUMPS, "return": RETURNS, "type": TYPES,
+    "sum": SUMS, "number": NUMBERS, "text": TEXTS, "flag": FLAGS, "numbers": NUMBER_LISTS, "texts": TEXT_LISTS,
+    "object": OBJECTS, "map": MAPS, "set": SETS, "date": DATES, "error": ERRORS, "any": ANYTHING,
 }  # fmt: skip
 
 # What a kind is where it may not go deeper, or has no other forms.
 LEAVES = {
-    "number": "0;1;2;3;7;10;42;100;0.5;1.25;(-1);(-3.75);1e21;1e-7;123456789;NaN;Infinity;0.1",
-    "n1": "0;1;2;3;5;12;0.5;(-2);2.5",
+    "number": "0;1;2;3;7;10;42;100;0.5;1.25;(-1);(-3.75);1e21;1e-7;123456789;NaN;Infinity;0.1;(-7);1000003;4294967296;"
+    "9007199254740991;9007199254740992;4503599627370496;(-9007199254740991);1e308;(-0)",
+    "n1": "0;1;2;3;5;12;0.5;(-2);(-1);2.5",
     "small": "0;1;2;3",
     "index": "0;1;2;-1;-2;5",
     "digits": "0;1;2;5",
@@ -470,7 +601,19 @@ LEAVES = {
     "error": "new Error('own')",
     "regex": "/a/;/[a-c]+/g;/\\d+/;/(\\w)(\\w)/;/\\s*,\\s*/g;/^[A-Z]/;/x|1/gi;/(?<first>\\w)/",
     "globalregex": "/[a-z]/g;/\\d/g;/(\\w)\\w/g",
-    "any": "null;undefined;0;1;'';'a';true;false;[];{};NaN;'1';[1];-0",
+    "any": "null;undefined;0;1;'';'a';true;false;[];{};NaN;'1';[1];(-0)",
+    "at": "0;1;2;-1;7;0.5;'1';'length';9007199254740992",
+    "bound": "3;4;2.5;[1, 2, 3].length;'3'",
+    "becomes": "=;+=;+=;-=;*=;/=;%=;&=;|=;^=;<<=;>>=;>>>=",
+    "chooses": "??=;||=;&&=",
+    "arith": "-;*;/;%",
+    "sign": "+;-;*;/;%",
+    "bits": "&;|;^;<<;>>;>>>",
+    "compares": "===;===;!==;==;!=;<;>;<=;>=",
+    "logic": "&&;||;??",
+    "math": "floor;ceil;abs;round;trunc;sqrt;sign",
+    "each": "map;filter;forEach;some;findIndex",
+    "promise": "any;x is string[];A | { b: C }",
     "key": "a;b;c;d",
     "name": "seen;got;is",
 }

@@ -9,8 +9,17 @@ from functools import cache
 from itertools import accumulate
 from random import Random
 
+from koi_lang.compiler.build import CONTEXTUAL
 from tests.differential.forms import FORMS, KINDS, LEAVES
 
+# Words of declarations, which are also names, here and in strict JavaScript.
+WORDS = sorted(CONTEXTUAL - {"private"})
+LABELS = ("label", "spot")
+# What a program about numbers mostly has instead of other kinds.
+NUMERIC = {"any": "number", "number": "sum"}
+BLOCKS = ("block", "loop", "case")
+# Kinds of names whose values are not printed at the end.
+SILENT = ("fn", "tf", "af", "gen", "late", "steps", "label", "spot")
 HOLE = re.compile(r"@(?:(new|let|in|var|put|body):)?(\w+)")
 DEEPEST = 3
 
@@ -29,7 +38,7 @@ class Form:
     @property
     def has_blocks(self) -> bool:
         """Whether statements stand in it."""
-        return any(role == "body" or kind in ("block", "loop") for role, kind in self.holes)
+        return any(role == "body" or kind in BLOCKS for role, kind in self.holes)
 
     @property
     def is_function(self) -> bool:
@@ -77,22 +86,31 @@ class Generator:
         self.random = random
         self.scopes = [Scope()]
         self.count = 0
-        self.loops = 0
+        self.jumps: list[str] = []
+        self.results = ["any"]
         self.functions = 0
+        self.is_numeric = random.random() < 0.4
+        self.words = random.sample(WORDS, len(WORDS))
 
     def program(self) -> str:
         """Some statements, and what the variables hold at the end."""
         lines = [self.statement(DEEPEST) for _ in range(self.random.randint(2, 9))]
-        kept = [name for name, (kind, _) in self.scopes[0].names.items() if kind not in ("fn", "tf", "label")]
+        kept = [name for name, (kind, _) in self.scopes[0].names.items() if kind not in SILENT]
         return "\n".join([*lines, *(f"console.log({name});" for name in kept)])
 
     def statement(self, depth: int) -> str:
         """A statement; in loops sometimes one that leaves them."""
-        kind = "jump" if self.loops and self.random.random() < 0.1 else "statement"
-        return self.fill(kind, depth)
+        chance = self.random.random()
+        if chance < 0.03:
+            return self.fill("return", depth)
+        if chance < 0.15 and self.jumps:
+            return self.fill("jump", depth) if self.jumps[-1] == "loop" else f"if ({self.fill('flag', 1)}) break;"
+        return self.fill("statement", depth)
 
     def fill(self, kind: str, depth: int) -> str:
         """A form of a kind; a leaf where it may not go deeper, or where nothing else is possible."""
+        if self.is_numeric and kind in NUMERIC and self.random.random() < 0.8:
+            kind = NUMERIC[kind] if depth > 0 else "number"
         if kind in LEAVES and (depth <= 0 or kind not in FORMS):
             return self.leaf(kind)
         for _ in range(20):
@@ -115,13 +133,14 @@ class Generator:
     def write(self, form: Form, depth: int) -> str:
         """A form with its holes filled; what it declares is visible afterwards. Raises NoNameError."""
         inner, declared, names = Scope(), Scope(), list[str]()
-        generic = self.random.choice(KINDS)
+        generic = "number" if self.is_numeric else self.random.choice(KINDS)
         written = [form.pieces[0]]
         self.functions += form.is_function
         try:
             for (role, name), piece in zip(form.holes, form.pieces[1:], strict=True):
                 kind, before = generic if name == "T" else name, "".join(form.pieces[: len(written) // 2 + 1])
-                sees_inner = role == "body" or kind in ("block", "loop") or is_inside_arrow(before)
+                sees_inner = role == "body" or kind in BLOCKS or is_inside_arrow(before)
+                sees_inner = sees_inner and "finally" not in before
                 self.scopes.append(inner if sees_inner else Scope())
                 try:
                     written += [self.hole(role, kind, depth, (inner, declared, names)), piece]
@@ -137,7 +156,7 @@ class Generator:
         inner, declared, names = binders
         if role in ("new", "let", "in"):
             self.count += 1
-            name = f"v{self.count}"
+            name = self.words.pop() if self.words and self.random.random() < 0.05 else f"v{self.count}"
             (inner if role == "in" else declared).names[name] = (kind, role == "let" and kind != "count")
             names.append(name)
             return name
@@ -147,7 +166,9 @@ class Generator:
             return self.body(kind, depth)
         if kind.isdigit():
             return names[int(kind) - 1]
-        return self.block(depth, loop=kind == "loop") if kind in ("block", "loop") else self.fill(kind, depth - 1)
+        if kind in BLOCKS:
+            return self.block(depth, kind)
+        return self.fill(self.results[-1] if kind == "result" else kind, depth - 1)
 
     def pick(self, kind: str, must_assign: bool) -> str:
         """A visible name of a kind. Raises NoNameError."""
@@ -162,24 +183,36 @@ class Generator:
         names = [pair for scope in self.scopes for pair in scope.names.items()]
         return [name for name, (own, assignable) in names if own in kinds and (assignable or not must_assign)]
 
-    def block(self, depth: int, loop: bool = False) -> str:
-        """Statements between braces."""
-        self.scopes.append(Scope())
-        self.loops += loop
-        lines = [self.statement(depth - 1) for _ in range(self.random.randint(1, 3))]
-        self.loops -= loop
-        self.scopes.pop()
-        return "\n".join(["{", *(f"  {line}" for text in lines for line in text.split("\n")), "}"])
+    def block(self, depth: int, kind: str) -> str:
+        """Statements between braces; in a loop or a `case`, they may jump."""
+        jumps = self.jumps
+        if kind == "loop" or (kind == "case" and not jumps):
+            self.jumps = [*jumps, kind]
+        lines = self.lines(depth, 1, 3)
+        self.jumps = jumps
+        return braces(lines)
 
     def body(self, kind: str, depth: int) -> str:
-        """The body of a function, which ends with a value."""
-        outer, self.loops = self.loops, 0
+        """The body of a function, which ends with a value; labels around it are out of its reach."""
+        outer, self.jumps, scopes = self.jumps, [], self.scopes
+        self.scopes = [Scope({n: own for n, own in each.names.items() if own[0] not in LABELS}) for each in scopes]
+        self.results.append(kind)
+        lines = [*self.lines(depth, 0, 2), f"return {self.fill(kind, depth - 1)};"]
+        self.results.pop()
+        self.jumps, self.scopes = outer, scopes
+        return braces(lines)
+
+    def lines(self, depth: int, least: int, most: int) -> list[str]:
+        """Some statements with names of their own."""
         self.scopes.append(Scope())
-        lines = [self.statement(depth - 1) for _ in range(self.random.randint(0, 2))]
-        lines.append(f"return {self.fill(kind, depth - 1)};")
+        lines = [self.statement(depth - 1) for _ in range(self.random.randint(least, most))]
         self.scopes.pop()
-        self.loops = outer
-        return "\n".join(["{", *(f"  {line}" for text in lines for line in text.split("\n")), "}"])
+        return lines
+
+
+def braces(statements: list[str]) -> str:
+    """Statements between braces."""
+    return "\n".join(["{", *(f"  {line}" for text in statements for line in text.split("\n")), "}"])
 
 
 def programs(seed: int) -> Iterator[str]:
