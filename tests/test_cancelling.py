@@ -333,7 +333,7 @@ def test_code_is_ended_in_any_thread(project: Project, work: str, end: str) -> N
     assert ("True\n", "") == (done.stdout, done.stderr)
 
 
-def test_forty_threads_each_have_their_own_end(project: Project) -> None:
+def test_many_threads_each_have_their_own_end(project: Project) -> None:
     """Of programs that run the same code beside each other, those whose time is up end, and no others."""
     script = (
         COMPUTING
@@ -345,12 +345,12 @@ def test_forty_threads_each_have_their_own_end(project: Project) -> None:
             call_outside(spin, 30 if number % 2 else 0.6)
         ended[number] = scope.caught is not None
 
-    threads = [threading.Thread(target=lambda n=n: asyncio.run(main(n))) for n in range(40)]
+    threads = [threading.Thread(target=lambda n=n: asyncio.run(main(n))) for n in range(16)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    print(ended == {n: n % 2 == 1 for n in range(40)})
+    print(ended == {n: n % 2 == 1 for n in range(16)})
     """
     )
     done = project.python(script)

@@ -286,9 +286,9 @@ def test_an_index_that_is_none_is_told(index: Any) -> None:
     assert "`openai` sent an answer that is not well formed" == failure_of("responses", Answer(raw=raw)).message
 
 
-def test_a_hundred_thousand_calls_are_read_in_seconds() -> None:
+def test_ten_thousand_calls_are_read_in_a_second() -> None:
     """Also where the first one never closes, so that all others wait for it."""
-    events = [each for number in range(1, 100_000) for each in (item(number), piece(number, "{}"))]
+    events = [each for number in range(1, 10_000) for each in (item(number), piece(number, "{}"))]
 
     async def run() -> str:
         raw = "".join(f"data: {json.dumps(event)}\n\n" for event in [item(0), piece(0, "{"), *events, ENDED])

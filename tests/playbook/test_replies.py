@@ -390,7 +390,7 @@ def taken(pieces: list[str], reader: ReplyReader | None = None) -> tuple[list[Ac
 
 
 @given(cut_answers())
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_pieces_do_not_matter(answer: tuple[str, list[str]]) -> None:
     """However an answer is cut, it gives the same actions and the same error as the whole."""
     text, pieces = answer
