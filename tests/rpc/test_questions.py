@@ -83,7 +83,7 @@ def test_a_timeout_closes_only_its_own_request(talk: Talker) -> None:
         await client.asked(2)
         client.answer(touch(0))
         first = await client.until("approval_request")
-        await asyncio.sleep(1)
+        await asyncio.sleep(2)
         client.answer(touch(1))
         second = await client.until("approval_request", 2)
         closed = await client.until("request_closed")
@@ -94,7 +94,7 @@ def test_a_timeout_closes_only_its_own_request(talk: Talker) -> None:
 
         assert ["made-1"] == [path.name for path in talk.folder.glob("made-*")]
 
-    talk(program(2), test, answer_s=2.0)
+    talk(program(2), test, answer_s=4.0)
 
 
 def test_a_change_is_shown_to_the_client(talk: Talker) -> None:
