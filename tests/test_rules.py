@@ -358,8 +358,8 @@ def seconds(handlers: int) -> Iterator[tuple[float, float]]:
 
 
 def test_thousands_of_lines_are_checked_quickly() -> None:
-    """Checks look at every node once: 3,000 lines take less time than it takes to read them."""
-    checked, read = zip(*seconds(300), strict=True)
+    """Checks look at every node once: 1,000 lines take less time than it takes to read them."""
+    checked, read = zip(*seconds(100), strict=True)
 
     assert min(checked) < min(read)
 
