@@ -14,6 +14,7 @@ from koi_lang import settings
 from koi_lang.compiler import lalr
 from koi_lang.program import build, cache
 from koi_lang.program.files import absolute
+from tests import forks
 from tests.limits import LIMIT_S
 from tests.projects import Project
 
@@ -150,7 +151,7 @@ def test_a_cache_that_cannot_be_written_is_no_error(cached: Project, monkeypatch
 def test_two_processes_at_once(cached: Project) -> None:
     """Processes that compile the same program at the same time do not disturb each other."""
     cache.clear()
-    words = (sys.executable, "-m", "koi_lang", "run", "main.koi")
+    words = forks.koi("run", "main.koi")
 
     running = [
         subprocess.Popen(words, cwd=cached.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(2)
