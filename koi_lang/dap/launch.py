@@ -26,7 +26,7 @@ from koi_lang.sessions.trust import require_trust
 # The words of a command line of `koi run` to what they say.
 OptionsOf = Callable[[Sequence[str]], RunOptions]
 TORN = "the last line of the journal is not whole, and counts for nothing"
-CHANGED = "the program, or Koi, has changed since the run was recorded: what it does otherwise has no recorded result"
+CHANGED = "the program has changed since the run was recorded: what it does otherwise has no recorded result"
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,6 @@ from koi_lang.sessions.message_targets import MessageTarget, targets
 from koi_lang.sessions.options import RunOptions
 from koi_lang.sessions.prepared import Prepared, prepare_program
 from koi_lang.sessions.recording import hash_of
-from koi_lang.version import __version__
 
 # What programs of the standard library are called by.
 STD = "std/"
@@ -75,7 +74,7 @@ class ServedProgram:
         if header is None:
             return self.require_ready()
         found = self.versions.get(header.hash)
-        if found is None or header.version != __version__:
+        if found is None:
             help = "Go on in a branch of it: `POST api/runs/ID/branch`."
             raise ServiceError(
                 "program_changed", f"`{self.name}` has changed since `{header.run}` was begun", help=help

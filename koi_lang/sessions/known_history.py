@@ -15,7 +15,6 @@ from koi_lang.runtime.journal.reader import Journal, read
 from koi_lang.sessions.continuation import Continuation
 from koi_lang.sessions.recording import hash_of
 from koi_lang.sessions.trust import signer_or_none
-from koi_lang.version import __version__
 
 
 def readable(path: Path, folder: Path, note: Callable[[str], None]) -> Journal:
@@ -42,8 +41,12 @@ def own_journal(path: Path, folder: Path, note: Callable[[str], None]) -> Journa
 
 
 def is_changed(header: Header, entry: cache.CachedModule) -> bool:
-    """Whether a program, or Koi, is another one than when the journal was begun."""
-    return (header.hash, header.version) != (hash_of(entry), __version__)
+    """Whether a program is another one than when the journal was begun.
+
+    A newer Koi changes nothing: what its journals are like has a number of its own, and what it does otherwise is found
+    where it happens.
+    """
+    return header.hash != hash_of(entry)
 
 
 def words_since(journal: Journal) -> list[str]:

@@ -15,9 +15,7 @@ def test_the_time_for_a_call_is_an_option(shelf: Shelf) -> None:
     options = {"command": sys.executable, "args": [str(SERVER)], "env": {"PIDS": str(shelf.pids)}}
     played = shelf(call("hang"), call("read", path="a"), timeout_s=2, **options)
 
-    told = (
-        "`files.hang` failed: no answer within 2 s. The option `timeout_s` of the server says how long it may take."
-    )
+    told = "`files.hang` failed: no answer within 2 s. The option `timeout_s` of the server says how long it may take."
     assert f"❌ call_mcp failed: {told}" in played.feedback[1]
     assert '✅ call_mcp -> {"result":"a 10"}' in played.feedback[2]
     assert 1 == len(shelf.processes())

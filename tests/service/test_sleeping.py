@@ -137,6 +137,26 @@ def test_what_is_under_way_goes_on_after_a_restart(folder: Path) -> None:
     restart(folder, again)
 
 
+def test_a_session_goes_on_after_koi_was_updated(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that an earlier release has begun wakes in its own journal."""
+
+    async def begun(host: SessionHost) -> str:
+        session = await begin(host)
+        await called(session, "Main.add", n=2)
+        return session.id
+
+    async def gone_on(host: SessionHost) -> list[str]:
+        session = host.find(id, ADMIN)
+        await called(session, "Main.add", n=3)
+        return printed(session)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("koi_lang.sessions.recording.__version__", "0.0.1")
+        id = restart(folder, begun)
+
+    assert ["2", "5"] == restart(folder, gone_on)
+
+
 def test_two_hosts_of_a_folder_do_not_both_wake_a_session(folder: Path) -> None:
     """The second one is told that the session goes on elsewhere, and begins nothing."""
 

@@ -79,7 +79,7 @@ class History:
         redact: takes secrets out of a text, as it did when the journal was written.
         decide: says what becomes of an effect in doubt, when it is met.
         parent: for a branch, all entries of the run that it goes on from, also those that do not count for it.
-        is_of_changed_program: whether the program, or Koi, is another one than when the run was recorded.
+        is_of_changed_program: whether the program is another one than when the run was recorded.
         keeps_models: whether agents are to be answered by the models that have answered them, and by no others.
 
     Attributes:
