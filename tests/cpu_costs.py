@@ -61,13 +61,24 @@ class CpuCosts:
         self.ceiling_s = ceiling_s
         self.by_folder: Counter[str] = Counter()
         self.of_workers_s = 0.0
-        self._began_s, self._shared_s, self._modules = 0.0, 0.0, 0
+        self._began_s, self._shared_s, self._modules, self._is_last = 0.0, 0.0, 0, False
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_runtest_protocol(self) -> Generator[None, Any, Any]:
+    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, Any, Any]:
         """Begin to measure a test."""
         self._began_s, self._shared_s, self._modules = cpu_s(), 0.0, len(sys.modules)
+        self._is_last = nextitem is None or nextitem.path != item.path
         return (yield)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_teardown(self) -> Generator[None, Any, Any]:
+        """What several tests have shared is not the cost of the last of them either."""
+        began_s = cpu_s()
+        try:
+            return (yield)
+        finally:
+            if self._is_last:
+                self._shared_s += cpu_s() - began_s
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any]) -> Generator[None, Any, Any]:

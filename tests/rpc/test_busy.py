@@ -20,6 +20,12 @@ TOOL = """
     def begin():
         open("begun", "w").close()
     """
+# What computes has five seconds to end by itself, which tests would spend computing.
+IMPATIENT = """
+    from koi_lang.rpc import control, stdio
+
+    control.GRACE_S = stdio.GRACE_S = 0.2
+    """
 PROGRAM = """
     import tool from "./tool.py"
     role R { can execute }
@@ -31,10 +37,10 @@ PROGRAM = """
     """
 
 
-def written(project: Project, body: str = "while (true) {}") -> Project:
-    """The program, with something that computes."""
+def written(project: Project, body: str = "while (true) {}", more: str = "") -> Project:
+    """The program, with something that computes, and more code of Python beside it."""
     project.write("a.koi", PROGRAM.replace("BODY", body))
-    project.write("tool.py", TOOL)
+    project.write("tool.py", more + TOOL)
     return project
 
 
@@ -64,8 +70,8 @@ def test_abort_ends_code_that_computes(project: Project, way: str) -> None:
 
 
 def test_a_closed_input_ends_code_that_computes(project: Project) -> None:
-    """The call has some seconds; then everything ends, and nothing of it is left running."""
-    with rpc(written(project), "a.koi") as koi:
+    """The call has some time; then everything ends, and nothing of it is left running."""
+    with rpc(written(project, more=IMPATIENT), "a.koi") as koi:
         begin(koi, project)
         koi.close_input()
 
@@ -75,7 +81,7 @@ def test_a_closed_input_ends_code_that_computes(project: Project) -> None:
 
 def test_quit_ends_code_that_computes(project: Project) -> None:
     """Its response says that something was cut off."""
-    with rpc(written(project), "a.koi") as koi:
+    with rpc(written(project, more=IMPATIENT), "a.koi") as koi:
         begin(koi, project)
         koi.send("quit")
 
