@@ -13,7 +13,7 @@ from koi_lang.llm.messages import Request, Usage
 from koi_lang.llm.models import card_of
 from koi_lang.llm.request_bodies import encode_body, in_order, plain_parts
 from koi_lang.llm.sdk_model import SdkModel
-from koi_lang.llm.stream_fields import count, field, first, text_of, thought_of, word
+from koi_lang.llm.stream_fields import count, field, first, json_word, text_of, thought_of, word
 from koi_lang.llm.stream_state import StreamState
 from koi_lang.llm.thinking import chat_effort
 from koi_lang.llm.tools import ToolOffer
@@ -120,8 +120,10 @@ class _ChunkReader(StreamState):
     def __init__(self, offer: ToolOffer | None, thoughts: str) -> None:
         super().__init__(offer)
         self._kept = ThoughtKeeper(thoughts if offer is not None else "")
-        # How many calls have begun at each index: some servers give all of them the same one.
-        self._turns: dict[Any, int] = {}
+        # The last call that began at each index, by its number, as some servers give all of them the same one; and
+        # the calls by their ids.
+        self._by_index: dict[str, int] = {}
+        self._by_id: dict[str, int] = {}
         self._calls_begun = 0
 
     def read(self, part: Any) -> str:
@@ -139,7 +141,7 @@ class _ChunkReader(StreamState):
         if refusal := word(delta, "refusal"):
             self.refusal = (self.refusal or "") + refusal
         calls = field(delta, "tool_calls")
-        for call in calls if isinstance(calls, list) else ():
+        for call in calls if isinstance(calls, list) else [calls] if isinstance(calls, Mapping) else ():
             self.called += self._read_call(call)
         if (call := field(delta, "function_call")) is not None:  # how servers that follow older versions say it
             self.called += self._read_call({"function": call})
@@ -150,20 +152,38 @@ class _ChunkReader(StreamState):
 
     def _read_call(self, call: Any) -> str:
         """A piece of a call; a name begins another one where the last of its place is complete, or has another id."""
-        key, name, id = field(call, "index"), word(field(call, "function"), "name"), word(call, "id")
-        known = self.calls.get((key, self._turns.get(key)))
-        if known is None or (name and (known.is_complete or (id and id != known.id))):
-            self._turns[key] = self._turns.get(key, 0) + 1
-            self.calls.call((key, self._turns[key]), name, id)
+        function, index, id = field(call, "function") or call, str(field(call, "index")), word(call, "id")
+        name = word(function, "name")
+        number = self._number_of(index, id, name)
+        known = self.calls.get(number)
+        if number is None or known is None or (name and (known.is_complete or (id and id != known.id))):
+            number = self._calls_begun
+            self.calls.call(number, name, id)
             self._calls_begun += 1
-        self._kept.add_call(self._calls_begun - 1, call)
-        return self.calls.add((key, self._turns[key]), word(field(call, "function"), "arguments"))
+            self._by_index[index] = number
+        elif name:
+            self.calls.add_name(number, name)
+        if id:
+            self._by_id[id] = number
+        self._kept.add_call(number, call)
+        return self.calls.add(number, json_word(function, "arguments"))
+
+    def _number_of(self, index: str, id: str, name: str) -> int | None:
+        """The call to which a piece belongs, by its index, its id, or as what follows the last piece."""
+        number = self._by_index.get(index)
+        known = self.calls.get(number)
+        if number is None and name and index != str(None):
+            return None
+        if id and (known is None or known.id != id):
+            number = self._by_id.get(id, number)
+        return self._calls_begun - 1 if number is None and self._calls_begun and not id else number
 
 
 def _first_choice(part: Any) -> Any:
     """The choice of a chunk that is the answer; None where it has none, or one beside the answer."""
     choices = field(part, "choices")
-    return first([each for each in choices if not field(each, "index")]) if isinstance(choices, list) else None
+    choices = choices if isinstance(choices, list) else []
+    return first([each for each in choices if field(each, "index") in (None, 0, "0")])
 
 
 def _usage_in(part: Any, choice: Any) -> Usage | None:

@@ -12,7 +12,7 @@ from koi_lang.llm.models import card_of
 from koi_lang.llm.openai import OpenAI
 from koi_lang.llm.request_bodies import in_order
 from koi_lang.llm.responses_items import items_of, thought_text, tools_of
-from koi_lang.llm.stream_fields import count, field, text_of, word
+from koi_lang.llm.stream_fields import count, field, json_word, text_of, word
 from koi_lang.llm.stream_state import StreamState
 from koi_lang.llm.thinking import responses_effort
 from koi_lang.llm.tools import ToolOffer
@@ -29,6 +29,14 @@ STOP_REASONS = {"max_output_tokens": "max_tokens"}
 DELTAS = frozenset(
     f"response.{each}.delta" for each in ("output_text", "refusal", "reasoning_summary_text", "reasoning_text")
 )
+# Events about one item.
+ABOUT_ITEMS = DELTAS | {
+    "response.output_item.added",
+    "response.content_part.added",
+    "response.function_call_arguments.delta",
+    "response.function_call_arguments.done",
+    "response.output_item.done",
+}
 # Objects of a body in which `extra_body` may have fields beside ours.
 SHARED = ("reasoning", "text")
 
@@ -103,14 +111,16 @@ class _ResponseReader(StreamState):
         self._open: dict[int, int] = {}
         self._begun: set[int] = set()
         self._calls = 0
-        # Indices of items of which anything is known.
+        # Arguments that stand in the beginning of a call already; pieces of them count instead.
+        self._whole: dict[int, str] = {}
+        # Indices of items of which anything is known, and the index of each item by its id.
         self._seen: set[int] = set()
+        self._by_id: dict[str, int] = {}
 
     def read(self, part: Any) -> str:
         self.begun = True
         kind = word(part, "type")
-        if kind in DELTAS:
-            self._seen.add(count(part, "output_index"))
+        index = self._index_of(part) if kind in ABOUT_ITEMS else 0
         match kind:
             case "response.output_text.delta":
                 return text_of(field(part, "delta"))
@@ -121,18 +131,30 @@ class _ResponseReader(StreamState):
             case "response.reasoning_summary_part.added" if count(part, "summary_index"):
                 self.thought = "\n\n"
             case "response.output_item.added":
-                self._begin_item(count(part, "output_index"), field(part, "item"))
+                self._begin_item(index, field(part, "item"))
+            case "response.content_part.added" if text := text_of([field(part, "part")]):
+                self._seen.add(index)
+                return text
             case "response.function_call_arguments.delta":
-                self._add_arguments(count(part, "output_index"), word(part, "delta"))
+                self._add_arguments(index, json_word(part, "delta"))
             case "response.function_call_arguments.done":
-                self._complete_arguments(count(part, "output_index"), word(part, "arguments"))
+                self._complete_arguments(index, json_word(part, "arguments"))
             case "response.output_item.done":
-                return self._end_item(count(part, "output_index"), field(part, "item"))
+                return self._end_item(index, field(part, "item"))
             case "response.completed" | "response.incomplete" | "response.failed":
                 return self._take_end(kind.removeprefix("response."), field(part, "response"))
             case "error":
                 raise FailedResponseError(part)
         return ""
+
+    def _index_of(self, part: Any) -> int:
+        """The index of an event's item, which a piece makes known; where none is given, a negative one by its id."""
+        id = word(part, "item_id") or word(field(part, "item"), "id")
+        if field(part, "output_index") is not None:
+            self._by_id[id] = count(part, "output_index")
+        index = self._by_id.setdefault(id, -1 - len(self._by_id))
+        self._seen |= {index} if word(part, "type") in DELTAS else set()
+        return index
 
     def _refuse(self, reason: str) -> None:
         if reason:
@@ -145,6 +167,7 @@ class _ResponseReader(StreamState):
             self._calls += 1
             self._open[index] = self._calls
             self.calls.call(self._calls, word(item, "name"), word(item, "call_id"))
+            self._whole[index] = json_word(item, "arguments")
 
     def _add_arguments(self, index: int, arguments: str) -> None:
         number = self._open.get(index)
@@ -165,7 +188,7 @@ class _ResponseReader(StreamState):
             case "function_call":
                 if is_new:
                     self._begin_item(index, item)
-                self._complete_arguments(index, word(item, "arguments"))
+                self._complete_arguments(index, json_word(item, "arguments"))
                 self._open.pop(index, None)
             case "reasoning":
                 self._end_thought(item, is_new=is_new)
@@ -187,6 +210,8 @@ class _ResponseReader(StreamState):
         self.usage = _usage(field(response, "usage")) or self.usage
         if kind == "failed":
             raise FailedResponseError(field(response, "error"))
+        for index in [*self._open]:
+            self._complete_arguments(index, self._whole[index])
         whole = [] if self._seen else _records(field(response, "output"))
         text = "".join([self._end_item(index, item) for index, item in enumerate(whole)])
         reason = word(field(response, "incomplete_details"), "reason")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
 # What the parts of a text are called; the others hold what a model thinks, or no text at all.
 TEXTS = (None, "text", "output_text")
+# Of a number that comes as a text.
+MAX_DIGITS = 19
 
 
 def field(record: Any, name: str) -> Any:
@@ -23,6 +26,12 @@ def word(record: Any, name: str) -> str:
     """A text that stands in a field; empty where there is none."""
     value = field(record, name)
     return value if isinstance(value, str) else ""
+
+
+def json_word(record: Any, name: str) -> str:
+    """A piece of JSON that stands in a field as a text; a value that stands there itself, as the text of it."""
+    value = field(record, name)
+    return value or "" if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def text_of(content: Any) -> str:
@@ -47,10 +56,11 @@ def thought_of(content: Any) -> str:
 
 
 def count(record: Any, name: str) -> int:
-    """A number of tokens, 0 where there is none. Raises ValueError when it is something else."""
+    """A number of tokens, or an index, 0 where there is none. Raises ValueError when it is something else."""
     value = field(record, name)
     if value is None:
         return 0
+    value = int(value) if isinstance(value, str) and value.isdecimal() and len(value) < MAX_DIGITS else value
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise ValueError(f"`{name}` is no number of tokens")
     return value

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from koi_lang.llm.tools import NativeTool
+from koi_lang.llm.tools import NativeTool, plain_name
 
 MARK = re.compile(r'["{}\[\]]')
 QUOTE = re.compile(r'["\\]')
@@ -83,6 +83,11 @@ class CallText:
         """Whether its arguments are."""
         return self._end.has_ended
 
+    @property
+    def has_arguments(self) -> bool:
+        """Whether anything of them has been read."""
+        return self._end.has_begun or bool(self._other)
+
     def add(self, arguments: str) -> str:
         """More of its arguments; gives the text that this adds. What is no object is kept until it is complete."""
         if not self._end.has_begun:
@@ -153,9 +158,24 @@ class CallWriter:
     def call(self, key: object, name: str, id: str = "") -> None:
         """Begin a call; `key` is what its pieces are known by."""
         self.has_called = True
-        self._calls[key] = CallText(self._tools.get(name) or make_undeclared(name), id)
+        self._calls[key] = CallText(self._tool(name), id)
         self._kept[key] = []
         self._order.append(key)
+
+    def add_name(self, key: object, name: str) -> None:
+        """More of the name of a call, or that name again: many servers repeat it with each piece of the arguments."""
+        call = self._calls[key]
+        known = call.tool.name
+        if plain_name(name) == known or call.has_arguments or "".join(self._kept[key]).strip():
+            return
+        whole = known + name
+        if whole in self._tools or known not in self._tools:
+            call.tool = self._tool(name if name in self._tools and whole not in self._tools else whole)
+
+    def _tool(self, name: str) -> NativeTool:
+        """The tool of a name, with words of a template around it or without; else an action that was not offered."""
+        plain = name if name in self._tools else plain_name(name)
+        return self._tools.get(plain) or make_undeclared(plain)
 
     def get(self, key: object) -> CallText | None:
         """The call of a key; None where none has begun."""

@@ -21,6 +21,12 @@ PLANS = re.compile(r'\{\s*"(?:actions|batch|parallel)"')
 NAMED = re.compile(r'\{"intent":("(?:[^"\\]|\\.)*+")(?=[,}])')
 NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 LONGEST_NAME = 64
+# A name as the templates of some models have them write it: `functions.print`, `functions.print:0`,
+# `print<|channel|>commentary`, `commentary to=functions.print`.
+DECORATED = re.compile(
+    r"\s*+(?:[^=]*+(?<=\bto)=)?(?:(?:functions?|tools?|default_api)[./:])?(?P<name>[A-Za-z0-9_-]++)(?::\d+|\(\)|<\|.*)?\s*+",
+    re.DOTALL,
+)
 # Between the parts of a name, as in `Skill__function`.
 TOOL_MARK = "__"
 
@@ -120,6 +126,12 @@ class ToolOffer:
 
     system: str
     set: ToolSet
+
+
+def plain_name(name: str) -> str:
+    """The name of a tool without the words of a template around it."""
+    found = DECORATED.fullmatch(name)
+    return name if found is None else found["name"]
 
 
 def fit_name(name: str) -> str:

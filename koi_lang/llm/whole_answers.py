@@ -37,8 +37,8 @@ def parts_of_completion(document: Any) -> Iterator[Mapping[str, Any]]:
     message = field(choice, "message")
     message = message if isinstance(message, Mapping) else {"content": word(choice, "text")}
     calls = message.get("tool_calls")
-    known = [call for call in calls if isinstance(call, Mapping)] if isinstance(calls, list) else []
-    indexed = [{**call, "index": n} for n, call in enumerate(known)]
+    calls = [calls] if isinstance(calls, Mapping) else calls if isinstance(calls, list) else []
+    indexed = [{**call, "index": n} for n, call in enumerate(calls) if isinstance(call, Mapping)]
     delta = {**message, "tool_calls": indexed}
     reason = word(choice, "finish_reason") or "stop"
     yield {"choices": [{"index": 0, "delta": delta, "finish_reason": reason}], "usage": field(document, "usage")}

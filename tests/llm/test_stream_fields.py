@@ -6,6 +6,7 @@ import asyncio
 import copy
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from koi_lang.errors import RequestError
 from koi_lang.llm.messages import Delta, StreamEnd, TextDelta, ThinkingDelta, Usage
 from koi_lang.llm.stream_fields import text_of
+from koi_lang.llm.tools import NativeTool, ToolOffer, ToolSet
 from tests.llm.server import Answer, ModelServer
 from tests.llm.test_adapters import ALL, REQUEST, adapter, answer_to, failure_of
 from tests.llm.wire import call
@@ -77,13 +79,100 @@ def test_content_that_is_neither_is_told(content: Any) -> None:
     assert ("`openai` sent an answer that is not well formed", True) == (failure.message, failure.repeatable)
 
 
-@pytest.mark.parametrize("usage", [{}, {"prompt_tokens": "3"}, {"prompt_tokens": -3, "completion_tokens": 2}, 5])
+@pytest.mark.parametrize("usage", [{}, {"prompt_tokens": "three"}, {"prompt_tokens": -3, "completion_tokens": 2}, 5])
 def test_a_count_that_cannot_be_read_is_none(usage: Any) -> None:
     """The answer is kept, and what it took is estimated; an answer that nothing was counted of is not free."""
     document = {**CHUNK, "usage": usage}
     deltas = answer_to("openai", Answer(pieces=(), raw=f"data: {json.dumps(document)}\n\ndata: [DONE]\n\n"))
 
     assert [TextDelta("ok"), StreamEnd(None, "stop")] == deltas
+
+
+TOOLS = tuple(NativeTool(name, "", {}, json.dumps({"intent": name})[:-1]) for name in ("look", "look_up"))
+OFFERING = replace(REQUEST, offer=ToolOffer("Call tools.", ToolSet(TOOLS)))
+LOOKED = '{"intent":"look","a":1}'
+
+
+def called(arguments: Any, **about: Any) -> dict[str, Any]:
+    """A piece of a call; a name goes into its function."""
+    function = {"name": about.pop("name")} if "name" in about else {}
+    return {**about, "function": {**function, "arguments": arguments}}
+
+
+# Calls in pieces as some servers send them, and the text of the actions that they stand for.
+PIECES: dict[str, tuple[list[Any], str]] = {
+    "an object": ([called({"a": 1}, index=0, name="look")], LOOKED),
+    "an object after an empty text": ([called("", index=0, name="look"), called({"a": 1}, index=0)], LOOKED),
+    "JSON in JSON": ([called('"{\\"a\\":1}"', index=0, name="look")], LOOKED),
+    "a list": ([called([1], index=0, name="look")], '{"intent":"look","data":[1]}'),
+    "null": ([called(None, index=0, name="look")], '{"intent":"look"}'),
+    "without a list": ({"function": {"name": "look", "arguments": {"a": 1}}}, LOOKED),  # type: ignore[dict-item]
+    "without a function": ([{"index": 0, "name": "look", "arguments": {"a": 1}}], LOOKED),
+    "an id alone": ([called("", index=0, id="x", name="look"), called('{"a":1}', id="x")], LOOKED),
+    "neither id nor index": ([called("", index=0, id="x", name="look"), called('{"a":1}')], LOOKED),
+    "ids that take turns": (
+        [called("", id=id, name="look") for id in "xy"] + [called('{"a":1}', id=id) for id in "yx"],
+        LOOKED * 2,
+    ),
+    "ids that take turns at one index": (
+        [called("", index=0, id=id, name="look") for id in "xy"] + [called('{"a":1}', index=0, id=id) for id in "yx"],
+        LOOKED * 2,
+    ),
+    "one id for all": ([called('{"a":1}', index=index, id="x", name="look") for index in (0, 1)], LOOKED * 2),
+    "an index as a text": ([called("", index="0", name="look"), called('{"a":1}', index=0)], LOOKED),
+    "an index that is none": ([called("", index=[0], name="look"), called('{"a":1}', index=[0])], LOOKED),
+    "a name in two pieces": (
+        [called("", index=0, name=name) for name in ("lo", "ok")] + [called("{}", index=0)],
+        '{"intent":"look"}',
+    ),
+    "a name that goes on": (
+        [called("", index=0, name=name) for name in ("look", "_up")] + [called("{}", index=0)],
+        '{"intent":"look_up"}',
+    ),
+    "a name that grows": (
+        [called("", index=0, name=name) for name in ("lo", "look")] + [called("{}", index=0)],
+        '{"intent":"look"}',
+    ),
+    "a name with each piece": ([called(piece, index=0, name="look") for piece in ("", '{"a":', "1}")], LOOKED),
+    "a name after its id": ([called("", index=0, id="x"), called('{"a":1}', index=0, name="look")], LOOKED),
+}
+
+
+@pytest.mark.parametrize("name", PIECES)
+def test_a_call_is_read_however_its_pieces_come(name: str) -> None:
+    """What was no text was dropped, and the action carried out with its defaults."""
+    calls, expected = PIECES[name]
+    deltas = [{"tool_calls": calls}] if isinstance(calls, dict) else [{"tool_calls": [call]} for call in calls]
+
+    assert expected == spoken(deltas)
+
+
+@pytest.mark.parametrize("arguments", [{"a": 1}, '{"a":1}'])
+def test_the_call_of_an_older_interface_is_read(arguments: Any) -> None:
+    """It has neither a list nor an index."""
+    call = {"name": "look", "arguments": arguments}
+
+    assert [LOOKED] * 2 == [spoken([{"function_call": call}]), spoken({"function_call": call})]
+
+
+def test_a_choice_whose_index_is_a_text_is_the_answer() -> None:
+    """Only one that stands beside it is not."""
+    chunk = {"choices": [{"index": "0", "delta": {"content": "ok"}, "finish_reason": "stop"}]}
+
+    deltas = answer_to("openai", Answer(pieces=(), raw=f"data: {json.dumps(chunk)}\n\n"))
+
+    assert [TextDelta("ok"), StreamEnd(None, "stop")] == deltas
+
+
+def spoken(said: Any) -> str:
+    """The text of an answer that comes as some deltas of a message, or as a whole one."""
+    chunks = [{"choices": [{"index": 0, "delta": delta, "finish_reason": None}]} for delta in said]
+    chunks += [{"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]}]
+    raw = "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks)
+    document = {"choices": [{"message": said, "finish_reason": "tool_calls"}]}
+    answer = Answer(document=document) if isinstance(said, dict) else Answer(pieces=(), raw=raw)
+    deltas = answer_to("openai", answer, request=OFFERING, transport="tools")
+    return "".join([delta.text for delta in deltas if isinstance(delta, TextDelta)]).replace(" ", "")
 
 
 def places(value: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:

@@ -79,6 +79,33 @@ def test_a_second_value_is_never_an_action(size: int) -> None:
     assert isinstance(json.loads(text[end:]), str)
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "functions.print",
+        "functions.print:0",
+        "function/print",
+        "print:12",
+        " print\n",
+        "print()",
+        "default_api.print",
+        "print<|channel|>commentary",
+        "commentary to=functions.print",
+        "functions.print<|channel|>commentary json",
+    ],
+)
+def test_words_of_a_template_around_a_name_are_left_out(name: str) -> None:
+    """The tool is called all the same, also where it is not known here."""
+    assert '{"intent":"print"}' == written([(name, "{}")], 9)
+    assert '{"intent":"zap"}' == written([(name.replace("print", "zap"), "{}")], 9)
+
+
+@pytest.mark.parametrize("name", ["Worker::print", "files.print", "print.print", "functions::print", "a print"])
+def test_other_names_stay_what_they_are(name: str) -> None:
+    """A member or a server may be called anything."""
+    assert json.dumps({"intent": name}).replace(" ", "") == written([(name, "{}")], 9).replace(" ", "")
+
+
 def test_an_action_is_complete_with_its_arguments() -> None:
     """It need not wait for the call after it, or for the end of the answer."""
     writer = CallWriter(SET.by_name)

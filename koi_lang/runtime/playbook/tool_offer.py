@@ -10,7 +10,7 @@ from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.llm.tool_calls import CallText
-from koi_lang.llm.tools import LONGEST_NAME, TOOL_MARK, NativeTool, ToolSet, fit_name
+from koi_lang.llm.tools import LONGEST_NAME, TOOL_MARK, NativeTool, ToolSet, fit_name, plain_name
 from koi_lang.runtime.actions.control import CONTROL
 from koi_lang.runtime.actions.registered import ActionKind
 from koi_lang.runtime.agents.declarations import Handler
@@ -251,7 +251,7 @@ def named_action(known: ToolSet, action: Action) -> Action:
 
     Its `id`, `type` and `condition` are arguments, too, where the tool takes such.
     """
-    tool = known.by_name.get(action.intent)
+    tool = known.by_name.get(action.intent) or known.by_name.get(plain_name(action.intent))
     given = action.data.get("data") if action.delegated else action.data
     if tool is None or not tool.opening or not isinstance(given, Mapping):
         return action
