@@ -16,7 +16,7 @@ from koi_lang.llm.messages import Request, Usage
 from koi_lang.llm.models import card_of
 from koi_lang.llm.request_bodies import encode_body, plain_parts
 from koi_lang.llm.sdk_model import SdkModel
-from koi_lang.llm.stream_fields import count, field, text_of, word
+from koi_lang.llm.stream_fields import count, field, json_word, text_of, word
 from koi_lang.llm.stream_state import StreamState
 from koi_lang.llm.thinking import claude_effort, room_for_thoughts
 from koi_lang.llm.tools import ToolOffer
@@ -130,50 +130,75 @@ class _EventReader(StreamState):
     def __init__(self, offer: ToolOffer | None) -> None:
         super().__init__(offer)
         self.thoughts = None if offer is None else ()
-        # The blocks of thoughts that have begun, by their index.
-        self._thinking: dict[Any, dict[str, Any]] = {}
+        # The last block that began at each index, by its number.
+        self._numbers: dict[str, int] = {}
+        self._blocks_begun = 0
+        # The blocks of thoughts that have begun, by their number.
+        self._thinking: dict[int, dict[str, Any]] = {}
+        # Arguments that stand in the beginning of a call already; pieces of them count instead.
+        self._whole: dict[int, str] = {}
 
     def read(self, part: Any) -> str:
         self.begun = True
-        index = field(part, "index")
+        index = str(field(part, "index"))
+        number = self._numbers.get(index, self._blocks_begun)
         match field(part, "type"):
             case "content_block_delta":
-                return self._take_delta(index, field(part, "delta"))
+                return self._take_delta(number, field(part, "delta"))
             case "content_block_start":
-                self._begin_block(index, field(part, "content_block"))
-            case "content_block_stop" if self.thoughts is not None and index in self._thinking:
-                self.thoughts = (*self.thoughts, json.dumps(self._thinking.pop(index)))
+                self._blocks_begun += 1
+                self._numbers[index] = self._blocks_begun
+                return self._begin_block(self._blocks_begun, field(part, "content_block"))
+            case "content_block_stop":
+                self._end_block(self._numbers.get(index, 0))
             case "message_start":
                 self.usage = _usage(field(field(part, "message"), "usage"))
             case "message_delta":
                 self._take_end(part)
         return ""
 
-    def _begin_block(self, index: Any, block: Any) -> None:
+    def _begin_block(self, number: int, block: Any) -> str:
+        """The beginning of a block; its text, which some servers send whole in it."""
         match word(block, "type"):
+            case "text":
+                return text_of(field(block, "text"))
             case "tool_use":
-                self.calls.call(index, word(block, "name"), word(block, "id"))
+                self.calls.call(number, word(block, "name"), word(block, "id"))
+                self._whole[number] = json_word(block, "input")
             case "thinking" | "redacted_thinking" as kind:
-                self._thinking[index] = {"type": kind, **{name: word(block, name) for name in THOUGHT_FIELDS[kind]}}
+                self.thought = word(block, "thinking")
+                self._thinking[number] = {"type": kind, **{name: word(block, name) for name in THOUGHT_FIELDS[kind]}}
+        return ""
 
-    def _take_delta(self, index: Any, delta: Any) -> str:
+    def _take_delta(self, number: int, delta: Any) -> str:
         match word(delta, "type"):
-            case "input_json_delta" if self.calls.get(index) is not None:
-                self.called = self.calls.add(index, word(delta, "partial_json"))
+            case "input_json_delta" if self.calls.get(number) is not None:
+                arguments = json_word(delta, "partial_json")
+                if arguments.strip():
+                    self._whole.pop(number, None)
+                self.called = self.calls.add(number, arguments)
             case "thinking_delta":
                 self.thought = word(delta, "thinking")
-                self._extend_thought(index, "thinking", self.thought)
+                self._extend_thought(number, "thinking", self.thought)
             case "signature_delta":
-                self._extend_thought(index, "signature", word(delta, "signature"))
+                self._extend_thought(number, "signature", word(delta, "signature"))
             case "text_delta":
                 return text_of(field(delta, "text"))
         return ""
 
-    def _extend_thought(self, index: Any, name: str, text: str) -> None:
-        if index in self._thinking:
-            self._thinking[index][name] += text
+    def _extend_thought(self, number: int, name: str, text: str) -> None:
+        if number in self._thinking:
+            self._thinking[number][name] += text
+
+    def _end_block(self, number: int) -> None:
+        if number in self._whole:
+            self.called += self.calls.add(number, self._whole.pop(number))
+        if self.thoughts is not None and number in self._thinking:
+            self.thoughts = (*self.thoughts, json.dumps(self._thinking.pop(number)))
 
     def _take_end(self, part: Any) -> None:
+        for number in [*self._whole]:
+            self._end_block(number)
         self.stop_reason = word(field(part, "delta"), "stop_reason") or self.stop_reason
         if self.stop_reason == "refusal":
             self.refusal = ""

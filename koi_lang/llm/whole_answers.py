@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from koi_lang.llm.stream_fields import field, first, text_of, word
+from koi_lang.llm.stream_fields import field, first, word
 
 
 async def read_document(stream: Any) -> Any:
@@ -52,9 +52,7 @@ def parts_of_message(document: Any) -> Iterator[Mapping[str, Any]]:
     usage = field(document, "usage")
     yield {"type": "message_start", "message": {"usage": usage}}
     for index, block in enumerate(content if isinstance(content, list) else [{"type": "text", "text": content}]):
-        yield {"type": "content_block_start", "index": index, "content_block": _without_content(block)}
-        for delta in _deltas_of(block):
-            yield {"type": "content_block_delta", "index": index, "delta": delta}
+        yield {"type": "content_block_start", "index": index, "content_block": block}
         yield {"type": "content_block_stop", "index": index}
     end = {"stop_reason": word(document, "stop_reason") or "end_turn"}
     yield {"type": "message_delta", "delta": end, "usage": usage}
@@ -64,21 +62,3 @@ def parts_of_response(document: Any) -> Iterator[Mapping[str, Any]]:
     """The event that says what a response of OpenAI's newer interface does."""
     if isinstance(field(document, "output"), list):
         yield {"type": f"response.{word(document, 'status') or 'completed'}", "response": document}
-
-
-def _without_content(block: Any) -> dict[str, Any]:
-    """A block as it begins."""
-    empty = {"text": "", "thinking": "", "signature": "", "input": {}}
-    return {name: empty.get(name, value) for name, value in block.items()} if isinstance(block, Mapping) else {}
-
-
-def _deltas_of(block: Any) -> Iterator[dict[str, Any]]:
-    """What arrives of a block after its beginning."""
-    match word(block, "type"):
-        case "text":
-            yield {"type": "text_delta", "text": text_of(field(block, "text"))}
-        case "thinking":
-            yield {"type": "thinking_delta", "thinking": word(block, "thinking")}
-            yield {"type": "signature_delta", "signature": word(block, "signature")}
-        case "tool_use":
-            yield {"type": "input_json_delta", "partial_json": json.dumps(field(block, "input"), ensure_ascii=False)}

@@ -155,6 +155,57 @@ def test_the_call_of_an_older_interface_is_read(arguments: Any) -> None:
     assert [LOOKED] * 2 == [spoken([{"function_call": call}]), spoken({"function_call": call})]
 
 
+def block(content: Any, *deltas: Any, index: Any = 0, stop: bool = True) -> list[dict[str, Any]]:
+    """The events of a block of Anthropic's interface, which may begin with anything of it."""
+    begun = {"type": "content_block_start", "index": index, "content_block": content}
+    pieces = [{"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas]
+    return [begun, *pieces, {"type": "content_block_stop", "index": index}][: None if stop else -1]
+
+
+def piece(arguments: Any) -> dict[str, Any]:
+    """A piece of the arguments of a call."""
+    return {"type": "input_json_delta", "partial_json": arguments}
+
+
+USE = {"type": "tool_use", "id": "x", "name": "look", "input": {"a": 1}}
+# Blocks as some servers send them, and the text that they stand for.
+BLOCKS: dict[str, tuple[list[dict[str, Any]], str]] = {
+    "whole": (block(USE), LOOKED),
+    "whole, with an empty piece": (block(USE, piece("")), LOOKED),
+    "whole, with pieces": (block(USE | {"input": {"a": 2}}, piece('{"a":'), piece("1}")), LOOKED),
+    "whole, without an end": (block(USE, stop=False), LOOKED),
+    "whole, without an index": ([*block(USE, index=None), *block(USE, index=None)], LOOKED * 2),
+    "whole, at one index": ([*block(USE), *block(USE)], LOOKED * 2),
+    "a text of JSON": (block(USE | {"input": '{"a":1}'}), LOOKED),
+    "a piece that is an object": (block(USE | {"input": {}}, piece({"a": 1})), LOOKED),
+    "an index that is none": (block(USE, index=[0]), LOOKED),
+    "no arguments": (block(USE | {"input": None}), '{"intent":"look"}'),
+    "text": (block({"type": "text", "text": "a"}, {"type": "text_delta", "text": "b"}), "ab"),
+    "text alone": ([*block({"type": "text", "text": "a"}), *block({"type": "text", "text": "b"}, index=1)], "ab"),
+}
+
+
+@pytest.mark.parametrize("name", BLOCKS)
+def test_a_block_is_read_from_its_first_event(name: str) -> None:
+    """What stands there already was dropped, and the action carried out with its defaults."""
+    blocks, expected = BLOCKS[name]
+    events = [MESSAGE[0], *blocks, *MESSAGE[3:]]
+    raw = "".join(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events)
+
+    deltas = answer_to("anthropic", Answer(pieces=(), raw=raw), request=OFFERING, transport="tools")
+
+    assert expected == "".join([each.text for each in deltas if isinstance(each, TextDelta)]).replace(" ", "")
+
+
+def test_thoughts_in_the_first_event_are_shown() -> None:
+    """As those that follow."""
+    blocks = block({"type": "thinking", "thinking": "h"}, {"type": "thinking_delta", "thinking": "m"})
+    events = [MESSAGE[0], *blocks, *MESSAGE[1:]]
+    raw = "".join(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events)
+
+    assert [ThinkingDelta("h"), ThinkingDelta("m"), TextDelta("ok")] == answer_to("anthropic", Answer(raw=raw))[1:4]
+
+
 def test_a_choice_whose_index_is_a_text_is_the_answer() -> None:
     """Only one that stands beside it is not."""
     chunk = {"choices": [{"index": "0", "delta": {"content": "ok"}, "finish_reason": "stop"}]}
