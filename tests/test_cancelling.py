@@ -60,6 +60,7 @@ def place(project: Project) -> Project:
     return project
 
 
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("code", ENDLESS.values(), ids=ENDLESS)
 def test_max_time_ends_code(place: Project, code: str) -> None:
     """`--max-time` bounds a run, whatever its code does or waits for, and says so with exit code 1."""

@@ -12,6 +12,7 @@ import pytest
 
 import koi_lang
 from koi_lang.system.recursion import MAX_FRAMES
+from tests import forks
 from tests.limits import LIMIT_S
 from tests.projects import Project
 
@@ -36,7 +37,7 @@ def run(tmp_path: Path, text: str) -> subprocess.CompletedProcess[str]:
     file = tmp_path / "deep.koi"
     file.write_text(f"{HEAD}{text}{AGAIN}}}\nrun A.go({{}})\n", encoding="utf-8")
     env = {"HOME": str(tmp_path), "KOI_CACHE_DIR": str(tmp_path), "PATH": os.environ["PATH"]}
-    command = [sys.executable, "-m", "koi_lang", "run", str(file)]
+    command = forks.koi("run", str(file))
     return subprocess.run(command, capture_output=True, text=True, env=env, cwd=tmp_path, timeout=LIMIT_S)
 
 

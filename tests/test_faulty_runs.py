@@ -135,6 +135,7 @@ def test_prose_and_half_an_object_are_answered(project: Project, kind: str) -> N
     assert "stops in the middle" in json.dumps(done.bodies[2])
 
 
+@pytest.mark.sampled(1)
 @ALL
 def test_ten_megabytes_of_prose_are_survived(project: Project, kind: str) -> None:
     """A flood without an action costs a turn, and does not go back to the model."""

@@ -93,7 +93,7 @@ def comments(text: str) -> list[str]:
     return ["".join(comment.text.split()) for piece in read_pieces(text, tree) for comment in piece.comments]
 
 
-@pytest.mark.sampled(40)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("path", PROGRAMS)
 def test_comments_and_blanks_anywhere(path: str) -> None:
     """Each comment is there once and in order, whatever it stands between; blanks that change nothing are no matter."""

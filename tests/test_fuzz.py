@@ -43,7 +43,7 @@ def grows_too_fast(grow: Shape) -> bool:
     return long > 8 * FLOOR_S and long > 8 * seconds(grow(count))
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(SEED, SEED + 20))
 def test_mutated_programs_give_diagnostics(seed: int) -> None:
     """No change to a good program brings out anything but diagnostics."""

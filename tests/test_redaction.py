@@ -176,7 +176,7 @@ def test_a_named_secret_is_hidden_wherever_it_stands(place: str, secret: str) ->
 
 
 @given(secret=TOKENS, around=st.sampled_from(["{}", "see {} here", "({})", "a\n{}\nb", 'x="{}"', "\\n{}", "{},{}"]))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_a_token_is_hidden_without_a_name(secret: str, around: str) -> None:
     """Tokens of known kinds, JSON web tokens among them, are hidden wherever they stand."""
     for shown in everywhere(around.replace("{}", secret)):
@@ -184,7 +184,7 @@ def test_a_token_is_hidden_without_a_name(secret: str, around: str) -> None:
 
 
 @given(key=KEYS, kind=st.sampled_from(["", "RSA ", "EC ", "OPENSSH ", "ENCRYPTED "]), cut=st.booleans())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_private_keys_are_hidden_over_all_their_lines(key: str, kind: str, cut: bool) -> None:
     """Also where the key is cut off; what stands around it stays."""
     end = "" if cut else f"\n-----END {kind}PRIVATE KEY-----\nand so on"
@@ -233,7 +233,7 @@ NAMED = st.one_of(
 
 
 @given(st.lists(NAMED, min_size=1, max_size=4).map(" ".join))
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_what_only_looks_drawn_stays(text: str) -> None:
     """Hashes of git, UUIDs, names, dates, data in base64: without a telling name nothing is hidden."""
     assert REDACT(text) == text
@@ -294,7 +294,7 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
 
 
 @given(st.dictionaries(st.sampled_from(["result", "fields", "password", "apiKey"]), VALUES, max_size=3))
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_a_line_holds_what_the_values_hold(value: dict[str, Any]) -> None:
     """A line that is written at once hides no less than one whose values are looked at one by one."""
     assert json.loads(json_line(value, REDACT)) == plain(value, REDACT)
@@ -302,7 +302,7 @@ def test_a_line_holds_what_the_values_hold(value: dict[str, Any]) -> None:
 
 @given(VALUES)
 @example(["'password': ", None, {"password": None}])
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_json_stays_json(value: Any) -> None:
     """A line of JSON without its secrets can be read, and so can JSON in its texts."""
     inner = json.dumps(value)

@@ -30,7 +30,7 @@ IN_THREADS = """
     import asyncio, threading, koi_lang
 
     async def serve():
-        async with koi_lang.open("busy.koi", budget={"time": 2}, output=told.append) as program:
+        async with koi_lang.open("busy.koi", budget={"time": 1}, output=told.append) as program:
             try:
                 await program.agent("Main").go({})
             except koi_lang.LimitReachedError as error:
@@ -75,6 +75,7 @@ def test_ctrl_c_ends_a_program(project: Project, body: str) -> None:
     assert "interrupted" in project.koi("runs", "list").stdout
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "body", ["while (true) {}", "while (args) {}", "while (true) { args }", "for (;;) {\n args\n }"]
 )

@@ -27,6 +27,8 @@ PROGRAM = """
     run Main.start({ topic: "tea" })
     """
 ANSWERS = {"Write about": [{"intent": "return", "data": "done"}] * 4}
+# Started anew each time: the threads that deliver traces do not survive a fork.
+KOI = (sys.executable, *forks.KOI)
 RUN = ("run", "main.koi", "--answers", "answers.json")
 TREE = {"invoke_workflow main", "invoke_agent Main", "chat scripted", "execute_tool return"}
 
@@ -46,7 +48,7 @@ def to(collector: Collector, **more: str) -> Mapping[str, str]:
 
 def run(project: Project, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run the program."""
-    return project.koi(*RUN, **environment)
+    return project.run(*KOI, *RUN, **environment)
 
 
 def test_a_collector_gets_the_trace(written: Project) -> None:
@@ -127,8 +129,8 @@ def test_a_dead_collector_breaks_nothing(written: Project) -> None:
     """One that hangs or is not there is told of in one line, and the run ends long before an hour is over."""
     with silent_port() as port:
         given = {"OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{port}", "OTEL_EXPORTER_OTLP_TIMEOUT": "3600"}
-        hanging = written.run(sys.executable, *forks.KOI, *RUN, **given)
-    gone = written.run(sys.executable, *forks.KOI, *RUN, **given)
+        hanging = run(written, **given)
+    gone = run(written, **given)
 
     for done in (hanging, gone):
         assert (done.returncode, done.stdout) == (0, "")
@@ -174,7 +176,7 @@ def test_a_session_sends_its_calls(written: Project) -> None:
     lines = [json.dumps({"type": "prompt", "id": number, "message": "tea"}) for number in range(2)]
     with listening() as collector:
         process = subprocess.Popen(
-            forks.koi("rpc", "main.koi", "--answers", "answers.json"),
+            [*KOI, "rpc", "main.koi", "--answers", "answers.json"],
             cwd=written.folder,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -81,7 +81,7 @@ def test_a_run_is_replayed_whatever_the_transport(
     assert whole.played.did() == again.played.did()
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(1)
 @IN_BOTH_DIRECTIONS
 @pytest.mark.parametrize("mode", ["resume", "branch"])
 def test_a_run_goes_on_from_any_entry_whatever_the_transport(

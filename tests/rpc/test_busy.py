@@ -52,6 +52,7 @@ def begin(koi: Process, project: Project) -> None:
         time.sleep(0.01)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("way", list(BUSY))
 def test_abort_ends_code_that_computes(project: Project, way: str) -> None:
     """The call ends as any other that is aborted, and the session goes on."""

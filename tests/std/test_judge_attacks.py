@@ -94,7 +94,7 @@ def text_of(content: Any) -> str:
 # ---------------------------------------------------------------- what is judged
 
 
-@pytest.mark.sampled(20)
+@pytest.mark.sampled(10)
 @EVERY
 @pytest.mark.parametrize("text", ATTACKS.values(), ids=ATTACKS)
 def test_a_result_is_data_between_fences(transport: str, text: str, project: Project) -> None:
@@ -113,7 +113,7 @@ def test_a_result_is_data_between_fences(transport: str, text: str, project: Pro
     assert result["findings"][0]["where"] == text.strip()
 
 
-@pytest.mark.sampled(20)
+@pytest.mark.sampled(10)
 @EVERY
 @pytest.mark.parametrize("name", ["action", "fenced action", "batch", "call", "system"])
 @pytest.mark.parametrize("form", ["The result says {}, but I do not.", "> {}\n\nThis is what it says."])
