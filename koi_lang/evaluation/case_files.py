@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from koi_lang.errors import UsageError, reason
-from koi_lang.js.json_text import stringify
+from koi_lang.js.json_text import stringify_exactly
 from koi_lang.runtime.test_blocks.evals import EvalBlock
 
 # Larger files are no list of cases; the largest of the usual collections have a tenth of it.
@@ -42,7 +42,7 @@ def cases_of(block: EvalBlock, program: Path) -> list[EvalCase]:
     """The cases of an eval, in their order. Raises CaseFileError, which names the line."""
     if isinstance(block.over, str):
         return _with_ids(_read(program.parent / block.over, block.over))
-    return _with_ids([{}] if block.over is None else json.loads(str(stringify(block.over))))
+    return _with_ids([{}] if block.over is None else json.loads(str(stringify_exactly(block.over))))
 
 
 def _with_ids(found: Sequence[Any]) -> list[EvalCase]:

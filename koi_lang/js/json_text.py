@@ -21,6 +21,8 @@ from koi_lang.js.undefined import Value, undefined
 METHODS = MethodTable()
 _BLANKS = (" ", "\t", "\r", "\n")
 _WORDS = ("true", "false", "null")
+# Of whole numbers that are more exact than a double, which has no more digits either.
+MAX_BITS, MAX_DIGITS = 1024, 309
 _HALF = re.compile("[\ud800-\udfff]")
 
 
@@ -41,6 +43,16 @@ def stringify(value: Value, replacer: Value = undefined, indent: Value = undefin
     return undefined if written is None else written
 
 
+def stringify_exactly(value: Value, replacer: Value = undefined) -> Value:
+    """As `stringify`, with all digits of whole numbers: what is told to models, stored and sent is no double.
+
+    Raises:
+        TypeErrorValue: the value contains itself.
+    """
+    written = _JsonWriter(replacer, "", is_exact=True).write("", value, "")
+    return undefined if written is None else written
+
+
 def _step(indent: Value) -> str:
     if isinstance(indent, str):
         return indent[:10]
@@ -50,7 +62,8 @@ def _step(indent: Value) -> str:
 class _JsonWriter:
     """One `stringify`: `open` are the objects being written, to notice one inside itself."""
 
-    def __init__(self, replacer: Value, step: str) -> None:
+    def __init__(self, replacer: Value, step: str, *, is_exact: bool = False) -> None:
+        self.is_exact = is_exact
         self.replace = replacer if callable(replacer) else None
         self.names = [text(name) for name in replacer] if is_array(replacer) else None
         self.step = step
@@ -66,7 +79,7 @@ class _JsonWriter:
             value = apply_to(value, convert, key) if callable(convert) else value
         if self.replace is not None:
             value = apply(self.replace, key, value)
-        simple = _simple(value)
+        simple = str(value) if self.is_exact and is_whole(value) else _simple(value)
         return self._write_nested(value, line) if simple is None and not _is_skipped(value) else simple
 
     def _write_nested(self, value: Value, line: str) -> str:
@@ -125,19 +138,33 @@ def parse(source: Value, reviver: Value = undefined) -> Value:
         SyntaxErrorValue: the text is not JSON.
     """
     written = text(source)
+    value = _decode(written, _decoder())
+    return _revive("", value, reviver) if callable(reviver) else value
+
+
+def parse_exactly(source: str) -> Value:
+    """As `parse`, with all digits of whole numbers, as in values that Python gives.
+
+    Raises:
+        SyntaxErrorValue: the text is not JSON.
+    """
+    return _decode(source, _decoder(_exact_whole))
+
+
+def _decode(written: str, decoder: json.JSONDecoder) -> Value:
     try:
-        value, end = _decoder().raw_decode(written, _next(written, 0))
+        value, end = decoder.raw_decode(written, _next(written, 0))
     except json.JSONDecodeError as error:
         raise SyntaxErrorValue(_complaint(written, error.pos)) from error
     end = _next(written, end)
     if end < len(written):
         raise SyntaxErrorValue(f"Unexpected non-whitespace character after JSON at position {end}")
-    return _revive("", value, reviver) if callable(reviver) else value
+    return value
 
 
-@cache
-def _decoder() -> json.JSONDecoder:
-    return json.JSONDecoder(parse_int=_whole, parse_float=_real, parse_constant=_refuse)
+def is_whole(value: Value) -> bool:
+    """Whether a value is a whole number of which all digits can be written."""
+    return isinstance(value, int) and not isinstance(value, bool) and value.bit_length() <= MAX_BITS
 
 
 def _next(source: str, at: int) -> int:
@@ -149,6 +176,15 @@ def _next(source: str, at: int) -> int:
 
 def _whole(digits: str) -> int | float:
     return int(digits) if len(digits) < 16 and digits != "-0" else to_compact(float(digits))
+
+
+def _exact_whole(digits: str) -> int | float:
+    return int(digits) if len(digits) < MAX_DIGITS and digits != "-0" else to_compact(float(digits))
+
+
+@cache
+def _decoder(whole: Callable[[str], int | float] = _whole) -> json.JSONDecoder:
+    return json.JSONDecoder(parse_int=whole, parse_float=_real, parse_constant=_refuse)
 
 
 def _real(digits: str) -> int | float:

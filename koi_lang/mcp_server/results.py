@@ -8,7 +8,7 @@ from typing import Any
 
 from mcp import types
 
-from koi_lang.js.json_text import stringify
+from koi_lang.js.json_text import stringify_exactly
 
 BLOCKS: dict[str, type[types.ContentBlock]] = {
     "text": types.TextContent,
@@ -33,7 +33,7 @@ def result_of(value: Any) -> types.CallToolResult:
     """
     if isinstance(value, str):
         return types.CallToolResult(content=[_text(value)])
-    written = stringify(value)
+    written = stringify_exactly(value)
     if not isinstance(written, str):
         return types.CallToolResult(content=[])
     plain = json.loads(written)
@@ -67,7 +67,7 @@ def failure_of(message: str) -> types.CallToolResult:
 
 def plain_of(value: Any) -> Any:
     """A value as JSON has it; null for what JSON has not. Raises TypeErrorValue."""
-    written = stringify(value)
+    written = stringify_exactly(value)
     return json.loads(written) if isinstance(written, str) else None
 
 

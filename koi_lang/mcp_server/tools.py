@@ -12,7 +12,7 @@ from typing import Any
 from mcp import types
 
 from koi_lang.errors import UsageError
-from koi_lang.js.json_text import parse
+from koi_lang.js.json_text import parse_exactly
 from koi_lang.js.undefined import undefined
 from koi_lang.mcp_server.results import result_of, typed_result_of
 from koi_lang.runtime.actions.registered import ActionKind
@@ -106,7 +106,7 @@ class ExposedTool:
 
     def payload(self, arguments: Mapping[str, Any]) -> Any:
         """What the handler is given. An untyped one may also get all of it as one argument `args`."""
-        given = parse(json.dumps(dict(arguments)))
+        given = parse_exactly(json.dumps(dict(arguments)))
         if self._parameter is not None:
             return given.get(self._parameter, undefined)
         if not given and self.handler.may_get_nothing:

@@ -8,7 +8,7 @@ from typing import Any
 
 from koi_lang.events import Event, HandlerEnded, HandlerFailed, StateChanged
 from koi_lang.js.errors import ErrorValue
-from koi_lang.js.json_text import stringify
+from koi_lang.js.json_text import stringify_exactly
 from koi_lang.runtime.agents.agent import Agent
 
 Tell = Callable[[str], Coroutine[Any, Any, None]]
@@ -61,6 +61,6 @@ class Watch:
 def _state(agent: Agent) -> str:
     """The state of an agent as text; empty where JSON cannot hold it."""
     try:
-        return str(stringify(agent.state))
+        return str(stringify_exactly(agent.state))
     except ErrorValue:
         return ""

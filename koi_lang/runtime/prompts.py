@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from koi_lang.errors import AgentError
 from koi_lang.interpolation import Interpolation, Part, Rendered, join_rendered
+from koi_lang.js.json_text import is_whole
 from koi_lang.js.operators import text
 from koi_lang.js.promises import settle
 from koi_lang.js.undefined import undefined
@@ -182,4 +183,4 @@ def value_text(value: Any) -> str:
         return ""
     if isinstance(value, (dict, list, tuple)):
         return prompt_text(value)
-    return str(text(value))
+    return str(value) if is_whole(value) else str(text(value))

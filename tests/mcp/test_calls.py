@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import sys
 
+from mcp.types import CallToolResult
+
+from koi_lang.runtime.mcp.conversion import result_of
+from koi_lang.runtime.mcp.tools import Tool
 from tests.mcp.conftest import Shelf, call
 from tests.playbook.playing import act, solo
 
+ID = 725653563933458433
 HEADING = "## MCP tools, for call_mcp"
 
 
@@ -142,3 +147,13 @@ def test_an_incomplete_declaration(shelf: Shelf) -> None:
     played = shelf(call("read"), command=sys.executable, args=["-c", 5])
 
     assert "the MCP server `files` is not declared completely: `args[1]` must be a text, not 5." in played.feedback[1]
+
+
+def test_numbers_of_servers_stay_exact(shelf: Shelf) -> None:
+    """Identifiers have 64 bits; rounded they name another thing."""
+    tool = Tool("files", "read", "", {}, {})
+    text = [{"type": "text", "text": f"[{ID}]"}]
+    both = CallToolResult.model_validate({"content": text, "structuredContent": {"id": ID}})
+    alone = CallToolResult.model_validate({"content": text})
+
+    assert [{"id": ID}, [ID]] == [result_of(tool, both), result_of(tool, alone)]

@@ -9,7 +9,7 @@ import pytest
 
 from tests.pictures import RED
 from tests.playbook.conversations import END, PROGRAM, skill, told
-from tests.playbook.playing import Player
+from tests.playbook.playing import Player, act
 from tests.playbook.transports import MODELS, Said, talk
 
 PROVIDERS = pytest.mark.parametrize("provider", list(MODELS))
@@ -49,3 +49,30 @@ def test_images_stand_in_their_results(play: Player, provider: str) -> None:
     assert 2 == len(results)
     assert [provider != "openai", False] == [RED.data in json.dumps(result) for result in results]
     assert ("Images in these results:" in sent(asked[1].body)) == (provider == "openai")
+
+
+def test_numbers_beyond_those_of_javascript_are_told_exactly(play: Player) -> None:
+    """In payloads, state, results and texts: an identifier that is rounded names another thing."""
+    id = 725653563933458433
+    source = """
+role Worker { can execute }
+skill Store { export function newest(n) { return { order: n } } }
+agent Main : Worker {
+  uses skill Store
+  state { last: null }
+  on go(args) { playbook "Look at {{args.id}}." }
+}
+"""
+    look = act("call_skill", skill="Store", function="newest", input={"n": id}, id="a")
+    said = [
+        look,
+        act("update_state", updates={"last": "${a.output.order}"}),
+        act("print", message="${a.output.order}"),
+        act("print", message="It is ${a.output.order}."),
+    ]
+
+    played = play(source, [{"batch": said}, act("return", data="${a.output}")], payload={"id": id})
+
+    assert ({"order": id}, [str(id), f"It is {id}."]) == (played.result, [*played.printed])
+    assert (1, 4) == tuple(said.count(str(id)) for said in played.feedback)
+    assert "725653563933458400" not in "".join(played.feedback)

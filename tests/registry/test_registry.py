@@ -161,6 +161,13 @@ def test_a_value_is_stored_as_json_stringify_writes_it(registry):
     assert found == {"a": 1, "n": None, "d": "1970-01-01T00:00:00.000Z"}
 
 
+def test_large_numbers_stay_exact_beside_what_is_no_json(registry):
+    """A date made the number a double."""
+    fill(registry, k={"n": 2**63 + 1, "d": DateValue(0)})
+
+    assert 2**63 + 1 == asyncio.run(registry.get("k"))["n"]
+
+
 def test_a_value_that_contains_itself_is_refused(registry):
     """A cyclic value raises an error instead of exhausting the stack."""
     with pytest.raises(RegistryError, match="contains itself"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from koi_lang.js.dates import DateValue
 from koi_lang.js.errors import ErrorValue, SyntaxErrorValue, TypeErrorValue
 from koi_lang.js.inspect_value import inspect
-from koi_lang.js.json_text import parse, stringify
+from koi_lang.js.json_text import parse, parse_exactly, stringify, stringify_exactly
 from koi_lang.js.keyed_collections import new_map
 from koi_lang.js.number_format import NAN
 from koi_lang.js.undefined import undefined
@@ -131,3 +132,18 @@ def test_an_error_shows_the_text_around_it() -> None:
         parse(source)
 
     assert failure.value.message == """Unexpected token 'o', ..."ng":1,"b":oops,"cccc"... is not valid JSON"""
+
+
+@pytest.mark.parametrize("value", [2**53 + 1, 725653563933458433, -(2**64), 10**300])
+def test_whole_numbers_can_be_written_and_read_exactly(value: int) -> None:
+    """For models, stores and other programs; `JSON` itself rounds them to doubles, as in Node."""
+    written = stringify_exactly({"a": [value, undefined], "d": DateValue(0), "b": True})
+
+    assert f'{{"a":[{value},null],"d":"1970-01-01T00:00:00.000Z","b":true}}' == written
+    assert [value, value] == [parse_exactly(written)["a"][0], parse_exactly(str(value))]
+    assert str(value) != stringify(value) or abs(value) == 2**64
+
+
+def test_what_no_double_holds_either_is_read_as_one() -> None:
+    """No number is too long to be read."""
+    assert [math.inf, 0] == [parse_exactly("9" * 5000), parse_exactly("-0")]

@@ -11,6 +11,7 @@ from koi_lang.diagnostics import suggestion
 from koi_lang.errors import AgentError, PermissionDeniedError
 from koi_lang.events import OutputDelta
 from koi_lang.js.inspect_value import inspect
+from koi_lang.js.json_text import is_whole
 from koi_lang.lazy import lazy_module
 from koi_lang.llm.messages import Message, Request
 from koi_lang.runtime.actions.layers import perform, require_permission
@@ -46,7 +47,7 @@ def spending(context: ActionContext) -> BudgetAccount:
 @action(aliases={"text": "message", "data": "message"}, asked={"message": TEXT}, safe=True, inside=True)
 async def print(context: ActionContext, message: Any) -> Any:
     """Show a message to the person."""
-    line = message if isinstance(message, str) else inspect(message)
+    line = str(message) if isinstance(message, str) or is_whole(message) else inspect(message)
     context.run.host.print(line)
     return {"printed": True, "message": line}
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from koi_lang.diagnostics import nearest
 from koi_lang.errors import AgentError
 from koi_lang.events import ReadOnlyFound
-from koi_lang.js.json_text import stringify
+from koi_lang.js.json_text import stringify_exactly
 from koi_lang.runtime.actions.registered import ActionContext, ActionError, action
 from koi_lang.runtime.agents.declarations import by_name
 from koi_lang.runtime.mcp.caller import Caller
@@ -83,7 +83,10 @@ async def mcp_get_prompt(
     if prompt is None:
         visible = [one for one in known if access.shows(one.name, "prompt")]
         return {"prompts": pick_fields(visible, "name", "description", "arguments")}
-    given = {name: value if isinstance(value, str) else str(stringify(value)) for name, value in (input or {}).items()}
+    given = {
+        name: value if isinstance(value, str) else str(stringify_exactly(value))
+        for name, value in (input or {}).items()
+    }
     _check_prompt(connection, {one.name: one.arguments or () for one in known}, prompt, given)
     await access.permit(context.agent, prompt, "prompt", given)
     result = await connection.ask(prompt, lambda client: client.get_prompt(prompt, given), _caller(context))

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.js.errors import ErrorValue
-from koi_lang.js.json_text import parse
+from koi_lang.js.json_text import parse_exactly
 from koi_lang.runtime.actions.registered import ActionError
 from koi_lang.runtime.mcp.safe_text import plain
 from koi_lang.runtime.mcp.tools import Tool
@@ -74,8 +74,8 @@ def _value(text: str) -> Any:
 
 
 def _as_data(text: str) -> Any:
-    """JSON text with numbers as everywhere in a program."""
-    return parse(text)
+    """JSON text as data, its whole numbers exact: servers count beyond 2^53."""
+    return parse_exactly(text)
 
 
 def pick_fields(items: Sequence[Any], *names: str) -> list[dict[str, Any]]:

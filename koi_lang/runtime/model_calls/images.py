@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from koi_lang.js.json_text import stringify
+from koi_lang.js.json_text import stringify_exactly
 from koi_lang.lazy import lazy_module
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def medium(value: Any) -> str | None:
 
 def prompt_text(value: Any) -> str:
     """A value as JSON text, with notes in place of data. Raises ErrorValue for what JSON cannot hold."""
-    return str(stringify(value, lambda key, item: medium(item) or item))
+    return str(stringify_exactly(value, lambda key, item: medium(item) or item))
 
 
 def replace_images(value: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 
 from koi_lang.errors import RegistryError
 from koi_lang.js.dates import DateValue
-from koi_lang.js.json_text import stringify
+from koi_lang.js.json_text import stringify_exactly
 from koi_lang.js.undefined import undefined
 
 DEEPEST = 200
@@ -44,7 +44,7 @@ def value_text(key: str, value: object) -> str:
         try:
             return _encode(value)
         except (TypeError, ValueError):
-            return str(stringify(value))
+            return str(stringify_exactly(value))
     path, what = flaw
     place = f" at `{path}`" if path else ""
     raise RegistryError(
