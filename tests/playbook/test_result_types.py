@@ -53,6 +53,44 @@ def test_a_misfit_is_told_and_answered_again(result: Any, told: str, play: Playe
     assert f"❌ return failed: {told}" in played.requests[1].messages[-1].text
 
 
+SEARCH = """
+role Worker { can execute }
+type One = { kind: "one", size?: int }
+type Two = { kind: "two", name: string, size?: int }
+agent Main : Worker {
+  on go(args): { query: string, limit?: int, tags?: string[], parts?: { a: int, b?: string }[], of?: One | Two } {
+    playbook "Return the search."
+  }
+}
+"""
+# Results that a schema asks for, or that some models write, and what they are read as.
+READ: dict[str, tuple[Any, Any]] = {
+    "null": ({"query": "a", "limit": None, "tags": None, "parts": None, "of": None}, {"query": "a"}),
+    "null in a list": ({"query": "a", "parts": [{"a": 1, "b": None}]}, {"query": "a", "parts": [{"a": 1}]}),
+    "null in a union": (
+        {"query": "a", "of": {"kind": "two", "name": "b", "size": None}},
+        {"query": "a", "of": {"kind": "two", "name": "b"}},
+    ),
+    "a text of JSON": ('{"query":"a","limit":1}', {"query": "a", "limit": 1}),
+    "texts of JSON in it": ({"query": "a", "limit": "1", "tags": '["b"]'}, {"query": "a", "limit": 1, "tags": ["b"]}),
+}
+
+
+@pytest.mark.parametrize(("given", "result"), READ.values(), ids=READ)
+def test_a_result_with_one_meaning_is_read(given: Any, result: Any, play: Player) -> None:
+    """Closed schemas require every field, and null stands there for what may be left out."""
+    played = play(SEARCH, [act("return", data=given)])
+
+    assert (None, result, 1) == (played.error, played.result, len(played.requests))
+
+
+def test_null_for_a_field_that_is_needed_is_refused(play: Player) -> None:
+    """Nothing can be left out there."""
+    played = play(SEARCH, [act("return", data={"query": None}), act("return", data={"query": "a"})])
+
+    assert "`query` must be a text, not null" in played.feedback[1]
+
+
 @pytest.mark.parametrize("result", [result for result, _ in MISFITS.values()], ids=MISFITS)
 def test_the_third_misfit_ends_the_call(result: Any, play: Player) -> None:
     """Nothing that does not fit is ever a result."""

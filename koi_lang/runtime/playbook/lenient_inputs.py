@@ -21,12 +21,15 @@ if TYPE_CHECKING:
 MOST_NOTED = 20
 
 
-def read_inputs(agent: AgentPort, kind: ActionKind, fields: Fields, *, is_delegated: bool) -> tuple[Fields, list[str]]:
+def read_inputs(
+    agent: AgentPort, kind: ActionKind, fields: Fields, *, is_delegated: bool, result: Schema
+) -> tuple[Fields, list[str]]:
     """The fields of an action with what they give to others as those ask for it, and how each value was read.
 
     Args:
         fields: as the action asks for them, with their references replaced.
         is_delegated: whether a member is given them, whom the name of the action means.
+        result: the schema of what `return` gives; empty for anything.
     """
     notes: list[str] = []
     if is_delegated:
@@ -34,6 +37,8 @@ def read_inputs(agent: AgentPort, kind: ActionKind, fields: Fields, *, is_delega
     elif kind.name == "call_skill" and "input" in fields:
         input = _for_function(_parameters(agent, fields), fields["input"], notes)
         fields = {**fields, "input": input}
+    elif kind.name == "return" and "data" in fields and result:
+        fields = {**fields, "data": read_value(fields["data"], result, "data", notes)}
     more = [f"{len(notes) - MOST_NOTED:,} more likewise"] if len(notes) > MOST_NOTED else []
     return fields, [*notes[:MOST_NOTED], *more]
 
@@ -88,11 +93,20 @@ def read_value(value: Any, schema: Schema, path: str, notes: list[str]) -> Any:
         note_reading(notes, path, value, found)
         return found
     options = list(_options(value, schema))
-    if len(options) != 1:
-        return value
+    for option in options:
+        found_notes = list[str]()
+        read = _read_parts(value, resolve_part(schema, option), path, found_notes)
+        if len(options) == 1 or not any(problems(read, schema)):
+            notes += found_notes
+            return read
+    return value
+
+
+def _read_parts(value: Any, schema: Schema, path: str, notes: list[str]) -> Any:
+    """An object with its fields read, or a list with its items."""
     if isinstance(value, dict):
-        return _read_object(value, resolve_part(schema, options[0]), path, notes)
-    items = resolve_part(schema, options[0]["items"])
+        return _read_object(value, schema, path, notes)
+    items = resolve_part(schema, schema["items"])
     return [read_value(item, items, f"{path}[{index}]", notes) for index, item in enumerate(value)]
 
 

@@ -50,5 +50,9 @@ class PlaybookAction(RunningAction):
 
     def _read_values(self, filled: dict[str, Any]) -> None:
         fields, notes = read_values(self.kind, filled)
-        self.filled, given = read_inputs(self.context.agent, self.kind, fields, is_delegated=self.is_delegated)
+        type = self.call.result_type
+        result = {} if type is None else type.schema
+        self.filled, given = read_inputs(
+            self.context.agent, self.kind, fields, is_delegated=self.is_delegated, result=result
+        )
         self.read_as += [*notes, *given]
