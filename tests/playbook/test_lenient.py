@@ -211,6 +211,15 @@ def test_a_slip_with_one_meaning_is_read(play: Player, name: str) -> None:
     assert any(line.startswith(note) for line in begun["read_as"]), begun
 
 
+@pytest.mark.parametrize("name", ["functions.print", "print:0", "print<|channel|>commentary", "functions.forecast"])
+def test_words_of_a_template_are_left_out_of_intents(play: Player, name: str) -> None:
+    """Models that were trained to call tools by such names write them in plans, too."""
+    played = play(PROGRAM, [{"batch": [act(name, message="a")]}, done()])
+
+    assert name.startswith("functions.f") or (PRINTED, 1) == (played.printed, played.feedback[1].count("✅ print"))
+    assert ("known actions are" in played.feedback[1]) == (name == "functions.forecast")
+
+
 def test_what_fits_is_left_as_it_is(play: Player) -> None:
     """Nothing is noted, and nothing changes, where an action is as it should be, or means what it says."""
     for action in (

@@ -12,7 +12,7 @@ from koi_lang.errors import AgentError, PlanShownError
 from koi_lang.events import ActionEnded, ActionFailed, ActionStarted
 from koi_lang.js.tagged_json import as_fields
 from koi_lang.js.undefined import undefined
-from koi_lang.llm.tools import TOOL_MARK
+from koi_lang.llm.tools import TOOL_MARK, plain_name
 from koi_lang.outcome import capture, error_of
 from koi_lang.runtime.actions.kept_results import with_marks, with_references
 from koi_lang.runtime.actions.layers import PERMITTED, ActionLayer, Fields, Next, compose, permit
@@ -199,7 +199,8 @@ async def carry_out_nested(call: PlaybookCall, action: Action, names: ActionScop
 
 def begin(call: PlaybookCall, action: Action, names: ActionScope) -> PlaybookAction:
     """An action of which nothing has been done yet; one by the name of a tool is what that stands for."""
-    if TOOL_MARK in action.intent and _find_kind(call, action) is None:
+    is_tool = TOOL_MARK in action.intent or plain_name(action.intent) != action.intent
+    if is_tool and _find_kind(call, action) is None:
         action = named_action(call.offered_tools().set, action)
     kind = _find_kind(call, action)
     context = ActionContext(call.agent.run, call.agent, call, partial(_open_block, call, names))
