@@ -63,8 +63,8 @@ def test_what_is_not_only_text_comes_whole(shelf: Shelf) -> None:
 
 
 FAILURES = [
-    (call("read", path=5), "cannot be called with this `input`: `path`: 5 is not of type 'string'"),
-    (call("read"), "cannot be called with this `input`: 'path' is a required property. Use files.read(path: string"),
+    (call("read", path=5), "cannot be called with this `input`: `path` must be a text, not 5. Use"),
+    (call("read"), "cannot be called with this `input`: it lacks `path`. Use files.read(path: string"),
     (call("fail", reason="no paper"), "`files.fail` failed: no paper"),
     (call("reed"), "the MCP server `files` has no tool `reed`. Did you mean `read`?"),
     (act("call_mcp", mcp="file", tool="read"), "`Main` uses no MCP server `file`. Did you mean `files`?"),

@@ -29,7 +29,7 @@ def test_a_tool_is_a_function_of_its_server(shelf: Shelf) -> None:
     ("call", "told"),
     [
         ("files.ecko({ text: 1 })", "the MCP server `files` has no tool `ecko`"),
-        ("files.echo({ text: 1 })", "`files.echo` cannot be called with this `input`: `text`: 1 is not of type"),
+        ("files.echo({ text: 1 })", "`files.echo` cannot be called with this `input`: `text` must be a text, not 1"),
         ('files.echo("a")', "`files.echo` takes one object with its parameters"),
         ('files("a")', "`McpServer` is not a function"),
         ('files.prompt("gret")', "the MCP server `files` has no prompt `gret`"),

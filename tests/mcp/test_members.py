@@ -54,7 +54,10 @@ def test_what_a_tool_cannot_take_is_told(shelf: Shelf) -> None:
     """A wrong parameter is a failed action that names it."""
     feedback = play(shelf, ask("tool::echo", {"text": 5})).feedback[1]
 
-    assert "❌ tool::echo failed: `my_files.echo` cannot be called with this `input`: `text`: 5 is not" in feedback
+    assert (
+        "❌ tool::echo failed: `my_files.echo` cannot be called with this `input`: `text` must be a text, not 5"
+        in feedback
+    )
 
 
 def test_the_permission_to_delegate_is_enough(shelf: Shelf) -> None:

@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
-import pytest
+import asyncio
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, ClassVar
 
+import pytest
+from mcp.types import ListToolsResult
+
+from koi_lang.runtime.mcp.pagination import every
 from tests.mcp.conftest import Shelf, call
 from tests.mcp.test_lifetime import alive
 from tests.playbook.playing import Played, act
@@ -33,6 +42,137 @@ def test_one_that_exits_at_its_start(shelf: Shelf) -> None:
     assert "- files cannot be used now: the MCP server `files` cannot be reached: no [2Jshelf for you" in (
         played.requests[0].system
     )
+
+
+NUMBER = {"type": "object", "properties": {"n": {"type": "integer"}}}
+# What is odd about a tool, and where that is told to be.
+ODD: dict[str, tuple[dict[str, Any], str]] = {
+    "no type": ({"inputSchema": {"properties": {}}}, "inputSchema.type"),
+    "another type": ({"inputSchema": {"type": "string"}}, "inputSchema.type"),
+    "no schema": ({}, "inputSchema"),
+    "required among the properties": (
+        {"inputSchema": {"type": "object", "properties": {"n": {}, "required": ["n"]}}},
+        "inputSchema.properties.required.dict[str,any]",
+    ),
+    "required for all": ({"inputSchema": {**NUMBER, "required": True}}, "inputSchema.required"),
+    "a list of properties": ({"inputSchema": {"type": "object", "properties": ["n"]}}, "inputSchema.properties"),
+    "a result of another type": ({"inputSchema": NUMBER, "outputSchema": {"type": "array"}}, "outputSchema.type"),
+    "hints that are a list": ({"inputSchema": NUMBER, "annotations": ["readOnly"]}, "annotations"),
+    "a description that is none": ({"inputSchema": NUMBER, "description": {"en": "Odd."}}, "description"),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_one_that_describes_a_tool_oddly(shelf: Shelf, tmp_path: Path, name: str) -> None:
+    """All its tools can be called, and one line tells what is odd."""
+    about, place = ODD[name]
+    tools = [{"name": "good", "inputSchema": NUMBER}, {"name": "odd", **about}, {"inputSchema": NUMBER}, 5]
+    (tmp_path / "tools.json").write_text(json.dumps(tools), "utf-8")
+    notes: list[str] = []
+    body = "return [(await files.good({ n: 1 })).result, (await files.odd({ n: 2 })).result]"
+
+    played = shelf.code(body, "catalog", str(tmp_path / "tools.json"), note=notes.append)
+
+    assert ['called "good" with {"n": 1}', 'called "odd" with {"n": 2}'] == played.result, played.told
+    assert [
+        f"the MCP server `files` describes its tool `odd` wrongly, in `{place}`",
+        "the MCP server `files` lists a tool without a name, which is left out",
+    ] == notes
+
+
+def test_one_whose_list_never_ends() -> None:
+    """A cursor that was there before is not asked again."""
+    asked: list[str | None] = []
+
+    async def page(cursor: str | None) -> Any:
+        asked.append(cursor)
+        return ListToolsResult(tools=[], next_cursor={None: "a", "a": "b"}.get(cursor, "a"))
+
+    asyncio.run(every(page, "tools"))
+
+    assert [None, "a", "b"] == asked
+
+
+class Forgetful(BaseHTTPRequestHandler):
+    """Lets its first session go after one call, and answers that with status 404 and `body`."""
+
+    body: ClassVar[bytes] = b""
+    sessions = calls = 0
+
+    def do_POST(self) -> None:
+        """Answer a request."""
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        kind, method = type(self), asked["method"]
+        tools = [{"name": "echo", "inputSchema": {"type": "object"}}]
+        results = {"tools/list": {"tools": tools}, "tools/call": {"content": [{"type": "text", "text": "ok"}]}}
+        if method == "initialize":
+            kind.sessions += 1
+            about = {"capabilities": {"tools": {}}, "serverInfo": {"name": "shop", "version": "1"}}
+            results[method] = {"protocolVersion": asked["params"]["protocolVersion"], **about}
+        if self.headers.get("mcp-session-id") == "1" and kind.calls:
+            return self.reply(404, kind.body)
+        kind.calls += method == "tools/call"
+        error = {"error": {"code": -32601, "message": "Method not found"}}
+        answer = {"result": results.get(method, {})} if method in (*results, "ping") else error
+        answer = {"jsonrpc": "2.0", "id": asked.get("id"), **answer}
+        return self.reply(200 if "id" in asked else 202, json.dumps(answer).encode() if "id" in asked else b"")
+
+    def do_GET(self) -> None:
+        """There is no stream."""
+        self.reply(405, b"")
+
+    do_DELETE = do_GET
+
+    def reply(self, status: int, body: bytes) -> None:
+        """Send an answer in the last session."""
+        self.send_response(status)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(body)))
+        self.send_header("mcp-session-id", str(self.sessions))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *values: Any) -> None:
+        """Say nothing."""
+
+
+@pytest.mark.parametrize("code", [-32001, -32603, -32600, -32000, 0, None])
+def test_one_over_http_that_lets_a_session_go(shelf: Shelf, code: int | None) -> None:
+    """Whatever stands in the answer with status 404: the call after it has a new session."""
+    error = {"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": "Session not found"}}
+    made = type("Restarted", (Forgetful,), {"body": b"" if code is None else json.dumps(error).encode()})
+    with ThreadingHTTPServer(("127.0.0.1", 0), made) as server:
+        threading.Thread(target=server.serve_forever).start()
+        address = f"http://127.0.0.1:{server.server_port}/mcp"
+        played = shelf(*[call("echo")] * 3, type="http", url=address)
+        server.shutdown()
+
+    assert ["✅", "❌", "✅"] == [told[0] for told in played.feedback[1:]]
+
+
+def test_one_whose_arguments_come_as_texts(shelf: Shelf, tmp_path: Path) -> None:
+    """What a model writes is read as the schema asks for it; code is told."""
+    fields = {
+        "n": {"type": "integer"},
+        "all": {"type": "array", "items": {"type": "number"}},
+        "at": {"type": "object", "properties": {"x": {"type": "integer"}}},
+        "none": {"type": ["string", "null"]},
+        "left": {"type": "string"},
+    }
+    tools = [{"name": "put", "inputSchema": {"type": "object", "properties": fields, "required": ["n"]}}]
+    (tmp_path / "tools.json").write_text(json.dumps(tools), "utf-8")
+    given = {"n": "1", "all": "[1, 2.5]", "at": '{"x":1}', "none": None, "left": None}
+
+    options = shelf.raw("catalog", str(tmp_path / "tools.json"))
+    played = shelf(call("put", **given), call("put", **{**given, "left": "a"}), call("put", n="x"), **options)
+
+    read = '{"n": 1, "all": [1, 2.5], "at": {"x": 1}'
+    assert f"with {read}}}" in json.loads(played.feedback[1].partition("-> ")[2].splitlines()[0])["result"]
+    assert (
+        f'with {read}, "left": "a", "none": null}}'
+        in json.loads(played.feedback[2].partition("-> ")[2].splitlines()[0])["result"]
+    )
+    assert '`n` must be a whole number, not "x"' in played.feedback[3]
 
 
 def test_one_that_hangs_in_the_handshake(shelf: Shelf) -> None:

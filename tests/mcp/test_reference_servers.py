@@ -44,7 +44,7 @@ def test_everything_calls(shelf: Shelf) -> None:
         return [sum.result, Object.keys(weather).includes("temperature"), image.mimeType, image.data.length > 100, told]
         """,
     )
-    told = "`files.get-sum` cannot be called with this `input`: 'b' is a required property"
+    told = "`files.get-sum` cannot be called with this `input`: it lacks `b`"
 
     assert ["The sum of 2 and 3 is 5.", True, "image/png", True, told] == played.result
 

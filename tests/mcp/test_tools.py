@@ -118,4 +118,21 @@ def test_problems_name_the_field() -> None:
     """Each problem says where it is, also deep inside."""
     lists = {"type": "object", "properties": {"b": {"type": "array", "items": {"type": "integer"}}}}
 
-    assert ["`a.b.1`: 'x' is not of type 'integer'"] == list(tool({"a": lists}).problems({"a": {"b": [1, "x"]}}))
+    assert ['`a.b.1` must be a whole number, not "x"'] == list(tool({"a": lists}).problems({"a": {"b": [1, "x"]}}))
+
+
+@pytest.mark.parametrize(
+    ("schema", "given", "told"),
+    [
+        ({"type": ["integer", "null"]}, "x", '`a` must be a whole number or null, not "x"'),
+        ({"enum": ["x", 1]}, "it's", '`a` must be "x" or 1, not "it\'s"'),
+        ({"const": True}, None, "`a` must be true, not null"),
+        ({"maximum": 3}, 5, '`a` must fit {"maximum": 3}, and is 5'),
+        ({"pattern": "^b"}, "'a'", '`a` must fit {"pattern": "^b"}, and is "\'a\'"'),
+        ({"required": ["b", "c"]}, {"b": 1}, "`a` lacks `c`"),
+        ({"additionalProperties": False}, {"b": 1}, "`a` takes no `b`"),
+    ],
+)
+def test_problems_are_told_in_words_of_json(schema: dict[str, Any], given: Any, told: str) -> None:
+    """Python writes values otherwise."""
+    assert [told] == list(tool({"a": schema}).problems({"a": given}))

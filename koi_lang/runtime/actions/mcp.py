@@ -15,6 +15,8 @@ from koi_lang.runtime.mcp.conversion import pick_fields, prompt_of, resource_of,
 from koi_lang.runtime.mcp.pagination import every
 from koi_lang.runtime.mcp.safe_text import one_line
 from koi_lang.runtime.mcp.tool_catalog import search_tools
+from koi_lang.runtime.playbook.lenient_inputs import read_value
+from koi_lang.runtime.playbook.tool_schemas import simplify_schema
 
 if TYPE_CHECKING:
     from koi_lang.runtime.mcp.connection import McpConnection
@@ -30,8 +32,8 @@ MOST_OF_A_SCHEMA = 24_000
 async def call_mcp(context: ActionContext, mcp: str, tool: str, input: dict[str, Any] | None = None) -> Any:
     """Call a tool of an MCP server; `input` is an object with its parameters."""
     access, connection = await _connect(context, mcp)
-    known, arguments = _tool(context, access, connection, tool), input or {}
-    _check(known, arguments)
+    known = _tool(context, access, connection, tool)
+    arguments = _arguments(context, known, input or {})
     context.run.planning.require(f"the tool `{mcp}.{tool}`", is_reading=known.only_reads)
     await access.permit(context.agent, tool, arguments=arguments)
     if known.only_reads:  # so a run that goes on may ask again
@@ -153,17 +155,28 @@ def _suggest_name(name: str, known: list[str], begin: str) -> str:
     return f"{begin} {', '.join(f'`{one_line(one)}`' for one in known[:MOST_FOUND]) or 'none'}."
 
 
-def _check(tool: Tool, arguments: dict[str, Any]) -> None:
-    """Raise ActionError when a tool cannot be called so."""
+def _arguments(context: ActionContext, tool: Tool, given: dict[str, Any]) -> dict[str, Any]:
+    """Arguments of a tool; what a model gives is read by the schema, as what it gives to skills is.
+
+    Raises:
+        ActionError: the tool cannot be called so.
+    """
     if tool.needs_task:
         raise ActionError(f"`{tool.server}.{tool.name}` can only be called as a task, which is not supported")
+    arguments = given
     try:
-        wrong = list(tool.problems(arguments))
+        wrong = list(tool.problems(given))
+        if wrong and context.execution is not None:
+            read = read_value(given, simplify_schema(tool.schema) or {}, "input", [])
+            with_nulls = {**read, **{name: None for name, value in given.items() if value is None}}
+            arguments = read if any(tool.problems(with_nulls)) else with_nulls
+            wrong = list(tool.problems(arguments))
     except ValueError as error:
         raise ActionError(f"`{tool.server}.{tool.name}` says what it takes in a broken schema: {error}") from error
     if wrong:
         told = f"`{tool.server}.{tool.name}` cannot be called with this `input`: {'; '.join(wrong)}"
         raise ActionError(told, help=tool.hint)
+    return arguments
 
 
 def _describe_tool(tool: Tool) -> dict[str, Any]:

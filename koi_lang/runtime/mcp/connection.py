@@ -23,6 +23,7 @@ from mcp.types import (
     ToolListChangedNotification,
 )
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
 
 from koi_lang.errors import AgentError, KoiError, reason
 from koi_lang.events import OMITTED, McpProgress
@@ -37,7 +38,7 @@ from koi_lang.runtime.mcp.safe_text import one_line, plain
 from koi_lang.runtime.mcp.sign_in import PersonSignIn
 from koi_lang.runtime.mcp.stderr_tail import StderrTail
 from koi_lang.runtime.mcp.tools import Tool
-from koi_lang.runtime.mcp.transport import Listener, transport
+from koi_lang.runtime.mcp.transport import Listener, MendedStream, transport
 
 T = TypeVar("T")
 # How long a server that has broken an answer off may take to say that it is there.
@@ -53,8 +54,14 @@ class McpConnection:
         tools: what it offers by name, known when it is ready.
     """
 
-    def __init__(self, name: str, options: Mapping[str, Any], person: PersonSignIn | None = None) -> None:
-        self.name, self._person = name, person
+    def __init__(
+        self,
+        name: str,
+        options: Mapping[str, Any],
+        person: PersonSignIn | None = None,
+        note: Callable[[str], None] = lambda line: None,
+    ) -> None:
+        self.name, self._person, self._note = name, person, note
         self.tools: Mapping[str, Tool] = {}
         self._options, self._limits = options, Limits()
         self._words, self._errands = StderrTail(), ClientRequests(name)
@@ -63,6 +70,7 @@ class McpConnection:
         self._limit: asyncio.Timeout | None = None
         self._is_outdated = False
         self._started, self._over, self._gone = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self._session_missing = asyncio.Event()
 
     @property
     def over(self) -> bool:
@@ -105,16 +113,19 @@ class McpConnection:
     async def _hold(self, limit: asyncio.Timeout) -> None:
         _keep_log_quiet()
         around = None if self._person is None else SignInContext(self._person, self._be_patient)
-        listener = Listener(self._words, self._over.set, around)
+        listener = Listener(self._words, self._over.set, self._session_missing.set, around)
         way = transport(self.name, self._options, self._limits, listener)
-        async with Client(
-            way,
-            read_timeout_seconds=self._limits.call_s,
-            cache=None,
-            message_handler=self._on_message,
-            sampling_callback=self._errands.sample,
-            elicitation_callback=self._errands.elicit,
-        ) as client:
+        async with (
+            way as (reading, writing),
+            Client(
+                nullcontext((MendedStream(reading, self.name, self._note), writing)),
+                read_timeout_seconds=self._limits.call_s,
+                cache=None,
+                message_handler=self._on_message,
+                sampling_callback=self._errands.sample,
+                elicitation_callback=self._errands.elicit,
+            ) as client,
+        ):
             self.tools = await _list_tools(self.name, client)
             limit.reschedule(None)
             self._client = client
@@ -188,9 +199,14 @@ class McpConnection:
         raise await self._call_error(what, ended.error, monotonic() - begin) from ended.error
 
     async def _is_lost(self, error: Exception) -> bool:
-        """Whether a server over HTTP knows the session no longer; an answer that breaks off fails one call only."""
-        if not isinstance(error, MCPError) or error.code not in (CONNECTION_CLOSED, INVALID_REQUEST):
+        """Whether a server over HTTP knows the session no longer; an answer that breaks off fails one call only.
+
+        Status 404 says so, whatever the error in it; a server may also send it for a method that it does not know.
+        """
+        is_suspect = isinstance(error, MCPError) and error.code in (CONNECTION_CLOSED, INVALID_REQUEST)
+        if not is_suspect and not self._session_missing.is_set():
             return False
+        self._session_missing.clear()
         if self._live.protocol_version in MODERN_PROTOCOL_VERSIONS:
             return False  # no session that could be lost
         with catch_warnings():  # it is a request of these protocols, and of no newer ones
@@ -280,4 +296,7 @@ def _innermost(error: Exception) -> Exception:
 
 
 def _text(error: Exception) -> str:
+    if isinstance(error, ValidationError):
+        place = one_line(".".join(map(str, error.errors(include_url=False)[0]["loc"])))
+        return f"`{place}` of the answer is not as the protocol says"
     return plain(str(getattr(error, "message", None) or error or type(error).__name__), MOST_OF_A_CAUSE)

@@ -9,13 +9,13 @@ MOST_PAGES = 100
 
 
 async def every(page_after: Callable[[str | None], Awaitable[Any]], field: str) -> list[Any]:
-    """What a server lists in a field of its answers, page after page."""
+    """What a server lists in a field of its answers, page after page, up to a page that was there before."""
     found: list[Any] = []
     cursor: str | None = None
-    for _ in range(MOST_PAGES):
+    seen = set[str | None]()
+    while len(seen) < MOST_PAGES and cursor not in seen:
+        seen.add(cursor)
         page = await page_after(cursor)
         found += getattr(page, field)
-        cursor = page.next_cursor
-        if not cursor:
-            break
+        cursor = page.next_cursor or None
     return found

@@ -100,7 +100,7 @@ class Servers:
         await asyncio.to_thread(lambda: (connections.McpConnection, validation.Checks))
         connection = self._connections.get(key)
         if connection is None or connection.over:  # else somebody has begun it meanwhile
-            connection = self._connections[key] = connections.McpConnection(name, options, self._person)
+            connection = self._connections[key] = connections.McpConnection(name, options, self._person, self._note)
             _begin(self._group, connection)
         return connection
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ else:
 
 # A signature that is longer is no help beside an error.
 MOST_OF_A_HINT = 1500
+MAX_MENDINGS = 20
 # What a schema may hold that asks for nothing but the types of its fields.
 SAID = frozenset({"type", "title", "description", "default"})
 PLAIN = SAID | {"$schema", "properties", "required", "additionalProperties"}
@@ -128,6 +129,38 @@ class Tool:
     @cached_property
     def _checks(self) -> Checks:
         return validation.Checks(self.schema)
+
+
+def mend_tool(tool: Any, find_odd: Callable[[Mapping[str, Any]], Sequence[Sequence[int | str]]]) -> tuple[Any, str]:
+    """A tool as a server describes it, without what the protocol does not allow, and a clause that says what that is.
+
+    Args:
+        find_odd: finds in a result with a list of tools where they are odd, each as the steps within a tool.
+
+    Returns:
+        None for a tool that cannot be called; an empty text where nothing is odd.
+    """
+    first, name = "", one_line(str(tool.get("name", ""))) if isinstance(tool, dict) else ""
+    for _ in range(MAX_MENDINGS):  # leaving out one thing may show another
+        place = [str(step) for step in next(iter(find_odd({"tools": [tool]})), ())]
+        if not place and isinstance(tool, dict):
+            break
+        first = first or ".".join(place)
+        if not place or place[0] == "name":
+            return None, "lists a tool without a name, which is left out"
+        schema = tool.get("inputSchema")
+        fields = schema.get("properties") if isinstance(schema, dict) else None
+        if place[0] != "inputSchema":
+            tool = {key: value for key, value in tool.items() if key != place[0]}
+        elif not isinstance(schema, dict) or place[1:] == ["type"]:
+            tool = {**tool, "inputSchema": {**(schema if isinstance(schema, dict) else {}), "type": "object"}}
+        elif place[1:2] == ["properties"] and len(place) > 2 and isinstance(fields, dict):
+            moved = {"required": fields["required"]} if place[2] == "required" and "required" not in schema else {}
+            known = {name: field for name, field in fields.items() if name != place[2]}
+            tool = {**tool, "inputSchema": {**schema, "properties": known, **moved}}
+        else:
+            tool = {**tool, "inputSchema": {key: value for key, value in schema.items() if key not in place[1:2]}}
+    return tool, f"describes its tool `{name}` wrongly, in `{one_line(first)}`" if first else ""
 
 
 def _is_plain(about: Any) -> bool:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import httpx2
-from mcp.client._transport import TransportStreams
+from mcp.client._transport import ReadStream, TransportStreams
 from mcp.client.sse import sse_client
-from mcp.client.streamable_http import streamable_http_client
+from mcp.client.streamable_http import MCP_SESSION_ID, streamable_http_client
+from mcp.shared.message import SessionMessage
+from mcp.types import JSONRPCResponse
+from mcp.types.methods import validate_server_result
+from mcp.types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
 
 from koi_lang.errors import REFUSED, AgentError
 from koi_lang.js.conversions import text as text_of
@@ -21,6 +26,7 @@ from koi_lang.runtime.mcp.configured import is_process
 from koi_lang.runtime.mcp.limits import Limits
 from koi_lang.runtime.mcp.process import ServerCommand, process_streams
 from koi_lang.runtime.mcp.stderr_tail import StderrTail
+from koi_lang.runtime.mcp.tools import mend_tool
 from koi_lang.runtime.schema import problems
 from koi_lang.settings import environment
 
@@ -47,6 +53,9 @@ ADDRESS = {
     },
     "required": ["url"],
 }
+NOT_FOUND = 404
+# The newest protocol whose results do not say of what kind they are.
+HANDSHAKE_VERSION = "2025-11-25"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +65,13 @@ class Listener:
     Attributes:
         words: take what a process writes to stderr, or why it is refused over HTTP.
         ended: is called when a process says no more.
+        lost: is called when a server over HTTP does not find the session.
         around: who signs in; None where nobody can.
     """
 
     words: StderrTail
     ended: Callable[[], None]
+    lost: Callable[[], None]
     around: SignInContext | None = None
 
 
@@ -83,6 +94,76 @@ def transport(
     if is_process(given):
         return _process(given, limits, listener)
     return _address(given, limits, listener, _authorization(name, given, listener))
+
+
+# ---------------------------------------------------------------- odd tools
+
+
+class MendedStream:
+    """Messages of a server; of tools that the protocol does not allow, what is odd about them is left out.
+
+    The library would refuse the whole list.
+
+    Args:
+        name: of the server.
+        odd: is told what that is, a line for each tool.
+    """
+
+    def __init__(self, stream: ReadStream[SessionMessage | Exception], name: str, odd: Callable[[str], None]) -> None:
+        self._stream, self._name, self._odd = stream, name, odd
+        self._told: set[str] = set()
+
+    @property
+    def last_context(self) -> Any:
+        """The context in which the last message was sent, where the transport keeps it."""
+        return getattr(self._stream, "last_context", None)
+
+    async def receive(self) -> SessionMessage | Exception:
+        """The next message."""
+        return self._mend(await self._stream.receive())
+
+    async def aclose(self) -> None:
+        """Close the stream."""
+        await self._stream.aclose()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        return self._mend(await anext(self._stream))
+
+    async def __aenter__(self) -> Self:
+        await self._stream.__aenter__()
+        return self
+
+    async def __aexit__(self, *raised: Any) -> bool | None:
+        return await self._stream.__aexit__(*raised)
+
+    def _mend(self, item: SessionMessage | Exception) -> SessionMessage | Exception:
+        if isinstance(item, SessionMessage) and isinstance(item.message, JSONRPCResponse):
+            result = item.message.result
+            if isinstance(result.get("tools"), list) and _odd_places(result):
+                mended = [mend_tool(tool, _odd_places) for tool in result["tools"]]
+                result["tools"] = [tool for tool, _ in mended if tool is not None]
+                lines = {f"the MCP server `{self._name}` {told}" for _, told in mended if told} - self._told
+                self._told |= lines
+                for line in sorted(lines):
+                    self._odd(line)
+        return item
+
+
+def _odd_places(result: Mapping[str, Any]) -> list[Sequence[int | str]]:
+    """Where tools are not as the protocol says, each as the steps within a tool."""
+    version = MODERN_PROTOCOL_VERSIONS[-1] if "resultType" in result else HANDSHAKE_VERSION
+    try:
+        validate_server_result("tools/list", version, result)
+    except ValidationError as error:
+        places = [each["loc"] for each in error.errors(include_url=False, include_input=False)]
+        return [place[2:] for place in places if place[:1] == ("tools",) and len(place) > 1]
+    return []
+
+
+# ---------------------------------------------------------------- ways
 
 
 @asynccontextmanager
@@ -108,6 +189,8 @@ async def _address(
     """A server that is reached over HTTP, by the current way or by the older one with a stream of events."""
 
     async def look(response: httpx2.Response) -> None:
+        if response.status_code == NOT_FOUND and MCP_SESSION_ID in response.request.headers:
+            listener.lost()
         if response.status_code in REFUSED:
             listener.words.data_received(f"HTTP {response.status_code} {response.reason_phrase}".encode())
         if response.headers.get("content-type", "").lower().startswith("application/json"):

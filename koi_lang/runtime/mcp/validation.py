@@ -21,6 +21,7 @@ from referencing.exceptions import Unresolvable
 from koi_lang.errors import PatternError
 from koi_lang.js.bounded_regex import BoundedRegex, SearchTime
 from koi_lang.runtime.mcp.safe_text import clip_text
+from koi_lang.runtime.schema import WORDS
 
 # References that mention others twice, forty times over, would never be done with.
 MOST_REFERENCES = 10_000
@@ -51,7 +52,8 @@ class Checks:
         try:
             for error in self._validator.iter_errors(arguments):
                 field = ".".join(map(str, error.absolute_path))
-                yield f"`{field}`: {clip_text(error.message)}" if field else clip_text(error.message)
+                told = clip_text(_problem(error))
+                yield f"`{field}` {told}" if field else f"it {told}"
         except Unresolvable as error:
             raise ValueError(_first_line(error)) from error
         except RecursionError:
@@ -73,7 +75,7 @@ class Checks:
         except PatternError:  # a kind of pattern that the server has to check itself
             return
         if not fits:
-            yield ValidationError(f"{instance!r} does not match {pattern!r}")
+            yield ValidationError("")
 
     def _count_references(self, keyword: Keyword) -> Keyword:
         def check(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[Any]:
@@ -87,6 +89,32 @@ class Checks:
 
 REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 PATTERNS = "patternProperties"
+
+
+def _problem(error: Any) -> str:
+    """What is wrong with a value, in JSON's own quotation marks."""
+    value, wanted = _as_json(error.instance), error.validator_value
+    match error.validator:
+        case "required" if isinstance(wanted, list):  # each of them has an error of its own
+            lacks = next((str(name) for name in wanted if error.message.startswith(repr(name))), "")
+            return f"lacks `{lacks}`"
+        case "type":
+            kinds = wanted if isinstance(wanted, list) else [wanted]
+            return f"must be {' or '.join(WORDS.get(str(kind), str(kind)) for kind in kinds)}, not {value}"
+        case "enum" | "const":
+            choices = wanted if isinstance(wanted, list) and error.validator == "enum" else [wanted]
+            return f"must be {' or '.join(map(_as_json, choices))}, not {value}"
+        case "additionalProperties" if isinstance(error.instance, dict):
+            known = error.schema.get("properties", {})
+            names = ", ".join(f"`{name}`" for name in error.instance if name not in known)
+            return f"takes no {names}"
+        case keyword:
+            return f"must fit {_as_json({str(keyword): wanted})}, and is {value}"
+
+
+def _as_json(value: Any) -> str:
+    """A value on one line, as a model writes it."""
+    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _nothing(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[Any]:

@@ -103,22 +103,10 @@ def read_value(value: Any, schema: Schema, path: str, notes: list[str]) -> Any:
 
 
 def _read_parts(value: Any, schema: Schema, path: str, notes: list[str]) -> Any:
-    """An object with its fields read, or a list with its items."""
-    if isinstance(value, dict):
-        return _read_object(value, schema, path, notes)
-    items = resolve_part(schema, schema["items"])
-    return [read_value(item, items, f"{path}[{index}]", notes) for index, item in enumerate(value)]
-
-
-def _options(value: Any, schema: Schema) -> Iterator[Schema]:
-    """The parts of a schema that say what an object, or a list, holds."""
-    wanted = "properties" if isinstance(value, dict) else "items" if isinstance(value, list) else ""
-    options = (resolve_part(schema, option) for option in schema.get("anyOf", (schema,)))
-    yield from (option for option in options if wanted in option)
-
-
-def _read_object(value: Fields, schema: Schema, path: str, notes: list[str]) -> Fields:
-    """An object without the nulls of what may be left out, and with its other fields read."""
+    """A list with its items read, or an object with its fields, without the nulls of what may be left out."""
+    if isinstance(value, list):
+        items = resolve_part(schema, schema["items"])
+        return [read_value(item, items, f"{path}[{index}]", notes) for index, item in enumerate(value)]
     read: Fields = {}
     for name, item in value.items():
         field = resolve_part(schema, schema["properties"].get(name, {}))
@@ -128,3 +116,10 @@ def _read_object(value: Fields, schema: Schema, path: str, notes: list[str]) -> 
         else:
             read[name] = read_value(item, field, where, notes)
     return read
+
+
+def _options(value: Any, schema: Schema) -> Iterator[Schema]:
+    """The parts of a schema that say what an object, or a list, holds."""
+    wanted = "properties" if isinstance(value, dict) else "items" if isinstance(value, list) else ""
+    options = (resolve_part(schema, option) for option in schema.get("anyOf", (schema,)))
+    yield from (option for option in options if wanted in option)
