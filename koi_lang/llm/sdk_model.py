@@ -35,7 +35,8 @@ from koi_lang.llm.whole_answers import is_error, read_document
 if TYPE_CHECKING:
     from koi_lang.llm.corpus.recording import StreamStore
 
-CUT_SHORT = frozenset({"length", "max_tokens"})
+# Why an answer ends at its limit: OpenAI and Anthropic, then Mistral, Google and OpenAI's Responses without a reason.
+CUT_SHORT = frozenset({"length", "max_tokens", "model_length", "MAX_TOKENS", "max_output_tokens", "incomplete"})
 # Why an answer ends that its provider could not complete: Mistral and OpenRouter, then DeepSeek.
 BROKEN = frozenset({"error", "insufficient_system_resource"})
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from koi_lang.llm.messages import Request
 from koi_lang.runtime.playbook.action_parsing import ReplyError
 from koi_lang.runtime.playbook.framing import frame, without_thoughts
-from koi_lang.runtime.playbook.reply_parser import CUT, MIXED, ReplyReader, read_reply
+from koi_lang.runtime.playbook.reply_parser import CUT, LESS, MIXED, ReplyReader, read_reply
 from tests.playbook.playing import Player, Voice, act, done, solo
 
 SHELL = '{"intent":"shell","command":"rm -rf ."}'
@@ -265,7 +265,7 @@ def test_an_answer_that_is_cut_off_means_nothing_of_its_rest() -> None:
         assert intents == [action.intent for action in reader.feed(answer)]
         with pytest.raises(ReplyError) as error:
             list(reader.finish(is_cut=True))
-        assert CUT == error.value.message
+        assert f"{CUT}, so that it is not known what of it is meant; {LESS}" == error.value.message
 
 
 # ---------------------------------------------------------------- anything

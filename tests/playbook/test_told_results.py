@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.llm.wire import Answer
 from tests.pictures import RED
 from tests.playbook.conversations import END, PROGRAM, skill, told
 from tests.playbook.playing import Player, act
@@ -76,3 +77,20 @@ agent Main : Worker {
     assert ({"order": id}, [str(id), f"It is {id}."]) == (played.result, [*played.printed])
     assert (1, 4) == tuple(said.count(str(id)) for said in played.feedback)
     assert "725653563933458400" not in "".join(played.feedback)
+
+
+@PROVIDERS
+@pytest.mark.parametrize("transport", ["text", "tools"])
+def test_an_answer_that_is_cut_at_its_limit_says_so(play: Player, provider: str, transport: str) -> None:
+    """The model is told to write less at a time, and the person of `max_tokens`, not of another model."""
+    begun = '{"message":"a long'
+    written = {"pieces": (begun.replace("{", '{"intent":"print",'),)} if transport == "text" else {}
+    called = {"calls": (("print", (begun,)),)} if transport == "tools" else {}
+    cut = Answer(**written, **called, stop_reason="max_tokens" if provider == "anthropic" else "length")
+
+    played, asked, _ = talk(play, PROGRAM, [cut] * 5, (provider, transport))
+
+    assert "the answer reached its limit of tokens, `max_tokens`, in the middle of" in sent(asked[1].body)
+    assert "write less at a time" in sent(asked[1].body)
+    assert (5, True) == (len(asked), "Raise `max_tokens` of the agent" in played.told), played.told
+    assert "-m" not in played.told

@@ -51,7 +51,7 @@ async def read(call: PlaybookCall, turn: Turn, actions: asyncio.Queue[Action | N
             turn.values.append(reader.values)
             actions.put_nowait(action)
     except ReplyError as error:
-        turn.problem, turn.unread = error.message, reader.values
+        turn.problem, turn.advice, turn.unread = error.message, error.help or "", reader.values
     except ProviderError as error:
         turn.error, turn.problem = error, f"the connection broke: {error.message}"
     finally:

@@ -27,7 +27,7 @@ from koi_lang.runtime.playbook.call import PlaybookCall
 from koi_lang.runtime.playbook.compaction import explain_error, fit, make_room, open_for_wishes
 from koi_lang.runtime.playbook.conversation import Conversation
 from koi_lang.runtime.playbook.last_report import add_report, turns_note
-from koi_lang.runtime.playbook.loop_guard import Failures, RepetitionGuard
+from koi_lang.runtime.playbook.loop_guard import PLAIN, Failures, RepetitionGuard
 from koi_lang.runtime.playbook.placeholders import name_values
 from koi_lang.runtime.playbook.prompting import Section
 from koi_lang.runtime.playbook.references import ActionScope
@@ -273,7 +273,7 @@ def remember(messages: Transcript, turn: Turn, call: PlaybookCall) -> None:
     feedback = [each.feedback for each in turn.actions]
     is_broken = turn.ended_by in ("cut", "unreadable")
     if is_broken:
-        call.failures.unreadable(turn.problem)
+        call.failures.unreadable(turn.problem, turn.advice or PLAIN)
         feedback.append(prompting.unreadable(turn.problem, is_rest=bool(turn.actions)))
     sees, is_last = can_see_images(call), turn.has_returned
     has_results = calls or (is_broken and turn.request.offer is not None)

@@ -113,16 +113,16 @@ class Failures:
         self._row = self._pivots = self._unread = 0
         self._has_acted = False
         self._cuts, self._cut = 0, ""
-        self.last = ""
+        self.last, self._help = "", PLAIN
 
     def record_success(self) -> None:
         """An action was carried out."""
         self._row, self._has_acted = 0, True
 
-    def record_failure(self, message: str) -> None:
-        """An action or answer failed."""
+    def record_failure(self, message: str, help: str = PLAIN) -> None:
+        """An action or answer failed; `help` is what a person may do about it."""
         self._row += 1
-        self.last = message
+        self.last, self._help = message, help
 
     def in_a_row(self, count: int) -> str:
         """What failed last, empty unless so many failed one after the other."""
@@ -136,13 +136,13 @@ class Failures:
         """What the last answer broke off with, empty unless so many broke off one after the other."""
         return self._cut if self._cuts >= count else ""
 
-    def unreadable(self, message: str) -> None:
+    def unreadable(self, message: str, help: str = PLAIN) -> None:
         """An answer holds no actions. Raises LimitReachedError when the model seems to know no other answers."""
-        self.record_failure(message)
+        self.record_failure(message, help)
         self._unread += 1
         if not self._has_acted and self._unread >= self._patience.unread:
             told = f"gave up after {self._unread} answers without any action; the last: {message}"
-            raise LimitReachedError("failures", self._what, told, PLAIN)
+            raise LimitReachedError("failures", self._what, told, help)
 
     def must_pivot(self) -> bool:
         """Whether it is time to demand a change of approach. Raises LimitReachedError when enough was demanded."""
@@ -152,6 +152,6 @@ class Failures:
         if self._pivots == patience.pivots:
             count = patience.failures * (patience.pivots + 1)
             told = f"gave up after {count} failures; the last: {self.last}"
-            raise LimitReachedError("failures", self._what, told, PLAIN)
+            raise LimitReachedError("failures", self._what, told, self._help)
         self._pivots, self._row = self._pivots + 1, 0
         return True

@@ -30,7 +30,9 @@ LIST = re.compile(r"\[\s{0,100}\{")
 LIST_BEGUN = re.compile(r"\[\s{0,100}\Z")
 ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|u[0-9a-fA-F]{0,3}\Z|[^u]|\Z)", re.DOTALL)
 MEANT = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
-CUT = "the answer reached its limit of tokens, so that it is not known what of it is meant"
+CUT = "the answer reached its limit of tokens, `max_tokens`"
+LESS = "write less at a time: shorter texts, over several answers"
+HELP_FOR_CUT = "Raise `max_tokens` of the agent, or have the playbook ask for less at a time."
 MIXED = "text and JSON are mixed, and JSON that is quoted, or given as an example, is not meant"
 
 # Where a value begins; where what may become its beginning does; or where something else does, which is kept whole.
@@ -149,17 +151,23 @@ class ReplyReader:
         Raises:
             ReplyError: the answer holds no action, stops in the middle of one, or mixes them with text.
         """
+        rest = unended = ""
         if self._open:
             self._at = len(self._piece)
-            raise ReplyError(f"the answer stops in the middle of {self._text_from(self._open[0])[:SHOWN]!r}")
-        rest, self._rest, self._begun = "".join(self._rest) or self._begun, [], ""
+            unended = self._text_from(self._open[0])
+        else:
+            rest, self._rest, self._begun = "".join(self._rest) or self._begun, [], ""
         framed = frame(rest)
-        if framed.unended:
-            raise ReplyError(f"the answer stops in the middle of {framed.unended[:SHOWN]!r}")
+        if unended := unended or framed.unended:
+            seen = unended[:SHOWN]
+            if is_cut:
+                raise ReplyError(f"{CUT}, in the middle of {seen!r}; {LESS}", help=HELP_FOR_CUT)
+            raise ReplyError(f"the answer stops in the middle of {seen!r}")
         if framed.values and (not framed.is_meant or (framed.has_prose and self.count)):
             raise ReplyError(MIXED)
-        if framed.values and is_cut:
-            raise ReplyError(CUT)
+        if is_cut and (framed.values or not self.count):
+            what = "so that it is not known what of it is meant" if framed.values else "before it held an action"
+            raise ReplyError(f"{CUT}, {what}; {LESS}", help=HELP_FOR_CUT)
         for value in framed.values:
             yield from self._read_value(value)
         if not self.count:
