@@ -29,11 +29,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Have Python keep bytecode, even where it was told not to: what tests start is compiled once, not each time.
+    """Make the processes that tests start independent of how the suite was started.
 
-    And have Ctrl-C and the end of a terminal reach what tests start, also where a shell in the background or `nohup`
-    runs the suite, which ignore them.
-    And let no test find bubblewrap by chance; workers inherit the PATH.
+    Python keeps bytecode, so that they are compiled once. Ctrl-C and the end of a terminal reach them, also where a
+    shell in the background or `nohup` ignores those. They find the commands of this Python, also where its environment
+    is not activated, and no bubblewrap. Their pytest loads no plugin that happens to be installed here.
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -41,8 +41,11 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGHUP, signal.SIG_DFL)
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     sys.dont_write_bytecode = False
+    os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
     if (links := hide_bubblewrap(os.environ)) is not None:
         config.add_cleanup(links.cleanup)
+    if hasattr(config, "workerinput") or not config.getoption("numprocesses", None):  # workers load plugins themselves
+        os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
 
 
 @pytest.hookimpl(wrapper=True)

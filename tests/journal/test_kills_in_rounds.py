@@ -25,9 +25,8 @@ NOTE = "    await writeFile(\"mended/conftest.py\", \"open('.effects', 'a').writ
 
 
 @pytest.fixture
-def mending(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
+def mending(project: Project) -> Project:
     """The example that mends a function, whose tests leave a line behind each time."""
-    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # plugins that are installed here take long to load
     text = (EXAMPLES / "improve.koi").read_text("utf-8")
     assert WRITES in text
     project.write("main.koi", text.replace(WRITES, NOTE + WRITES))

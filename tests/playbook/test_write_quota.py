@@ -93,9 +93,12 @@ def test_every_answer_has_a_quota(play: Player, small: int) -> None:
 
 def test_a_run_that_was_refused_can_be_replayed(project: Project) -> None:
     """What was refused is refused again where outcomes are taken from the journal."""
-    project.write("a.koi", KEEPING.replace("go(args)", "go(args: Json)") + "run Main.go({})\n")
-    more = act("update_state", updates={"t": "${state.t}" * 190})
-    answers = [{"batch": [TEXT, GROWN, more, act("print", message="${state.t}")]}, act("print", message="x"), done()]
+    project.write(
+        "quota.py", "from koi_lang.runtime.guards import write_quota\nwrite_quota.MOST_OF_AN_ANSWER = 150_000"
+    )
+    program = KEEPING.replace("go(args)", "go(args: Json)")
+    project.write("a.koi", f'import quota from "./quota.py"\n{program}run Main.go({{}})\n')
+    answers = [{"batch": [TEXT, GROWN, act("print", message="${state.t}")]}, act("print", message="x"), done()]
     project.write("answers.json", json.dumps(answers))
     ran = project.koi("run", "a.koi", "--answers", "answers.json")
     replayed = project.koi("replay", "last")

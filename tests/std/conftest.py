@@ -19,9 +19,8 @@ def tools(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CheckedProject:
-    """An empty project, whose pytest loads no plugins that happen to be installed here: they take a second to start."""
-    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+def checked(tmp_path: Path) -> CheckedProject:
+    """An empty project."""
     folder = tmp_path / "project of a person"
     folder.mkdir()
     return CheckedProject(folder)
