@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import re
+from contextlib import suppress
 
 import pytest
 
 from koi_lang.runtime.concurrency.cancellation import CancelScope
+from koi_lang.runtime.concurrency.tasks import gather
 from tests.projects import Project
 
 TOOL = """
@@ -198,6 +200,31 @@ def test_the_outer_scope_goes_first() -> None:
         return [scope.caught is not None for scope in (outer, inner)]
 
     assert [True, False] == asyncio.run(work())
+
+
+async def fail() -> None:
+    """Fail in the next turn of the event loop."""
+    await asyncio.sleep(0)
+    raise ValueError
+
+
+async def fail_in_group() -> None:
+    """Meet the failure of one member of a group, which ends the other one."""
+    with suppress(ValueError):
+        await gather([fail(), asyncio.sleep(60)])
+
+
+def test_a_scope_ends_after_a_failure_in_a_group() -> None:
+    """What a group has cancelled for a failure that was caught is not taken for a cancellation from outside."""
+
+    async def work() -> bool:
+        async with CancelScope() as scope:
+            await fail_in_group()
+            scope.cancel()
+            await asyncio.Event().wait()
+        return scope.caught is not None
+
+    assert asyncio.run(work())
 
 
 COMPUTING = """

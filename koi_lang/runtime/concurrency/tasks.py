@@ -16,6 +16,10 @@ async def together() -> AsyncIterator[asyncio.TaskGroup]:
     try:
         async with asyncio.TaskGroup() as group:
             yield group
+            # Not left to `__aexit__`: before Python 3.13 that cancels its task to end this wait, and leaves the request
+            # standing, so that cancel scopes around take their own cancellation for one of somebody else.
+            while group._tasks:
+                await asyncio.wait(group._tasks)
     except BaseExceptionGroup as failures:
         raise _first(failures) from None
 
