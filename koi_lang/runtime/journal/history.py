@@ -131,8 +131,8 @@ class History:
         return failed if done is None or (failed is not None and failed.n > done.n) else done
 
     def forget(self, path: Path) -> None:
-        """Have an outcome count no more, so that the one it comes to now is written down, and why it is had again."""
-        for kind in ("done", "failed", DoubtSettled.type):
+        """Have an outcome count no more, so that the one it comes to now is written down and paid for."""
+        for kind in ("done", "failed", DoubtSettled.type, ModelAnswered.type):
             self._found.pop((kind, path), None)
 
     def answer(self, path: Path) -> RecordedAnswer | None:
@@ -228,8 +228,8 @@ def is_cut(entry: JournalEntry) -> bool:
 
 def _paid_by_path(entries: Iterable[JournalEntry]) -> dict[Path, tuple[int, float, int]]:
     paid: dict[Path, tuple[int, float, int]] = {}
-    # Of an answer that was told twice the latest counts, as everywhere.
-    latest = {(entry.kind, entry.path): entry for entry in entries if entry.kind in PAID}
+    # Of an answer that was told twice the latest counts, as everywhere; half of one was paid for beside the whole.
+    latest = {(entry.kind, entry.path, entry.data.get("stop") == CUT): entry for entry in entries if entry.kind in PAID}
     for entry in latest.values():
         if entry.data.get("replayed"):
             continue

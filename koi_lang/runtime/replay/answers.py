@@ -67,13 +67,14 @@ class RecordedBefore:
 
 
 def recall_answer(
-    recorded: RecordedRun, asked: RequestIdentity, stop: Diverge, *, is_repeatable: bool
+    recorded: RecordedRun, asked: RequestIdentity, stop: Diverge, *, is_repeatable: bool, is_text: bool
 ) -> RecordedBefore | None:
     """What is known of an answer beforehand; None when the model is to be asked.
 
     Args:
         stop: ends the run where it may not ask for something else than before.
         is_repeatable: whether the model answers the same again, and for nothing.
+        is_text: whether the answer is a text, so that nothing was done by half of it.
     """
     history, place, path = recorded.history, current_place(), asked.path
     if history is None or place is None or place.state.has_diverged:
@@ -86,8 +87,12 @@ def recall_answer(
     answer, failed = history.answer(path), history.find(ModelFailed.type, path)
     if place.state.is_over and failed is None and (answer is None or not answer.is_whole):
         return RecordedBefore(answer, None, unended=True)
-    if answer is not None and not answer.is_whole and is_repeatable and history.policy.has_outside:
-        return None
+    if answer is not None and not answer.is_whole and history.policy.has_outside:
+        if is_repeatable:
+            return None
+        if is_text and failed is None:
+            history.forget(path)
+            return None
     if answer is None and failed is None:
         return _missing(history.policy, place)
     failure = None if failed is None else from_data(failed.data)
