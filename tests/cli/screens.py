@@ -84,10 +84,18 @@ class Shown:
             pass
 
     def _read(self) -> bool:
-        """Take in what has been written; false at the end."""
+        """Take in what has been written; false once nobody has the terminal any more.
+
+        That is later than the end of the child: what was forked for it may still have to be killed, and would take
+        the end of its terminal for somebody's who has closed the window.
+        """
+        if not select.select([self.child], [], [], LIMIT_S)[0]:
+            raise TimeoutError(f"nothing has been written for {LIMIT_S:g} s:\n{self.text()}")
         try:
-            data = self.child.read_nonblocking(65536, LIMIT_S)
-        except pexpect.EOF:
+            data = os.read(self.child.child_fd, 65536)
+        except OSError:  # how Linux tells it
+            data = b""
+        if not data:
             return False
         self.written += data
         self._stream.feed(data)

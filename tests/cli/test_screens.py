@@ -9,11 +9,13 @@ import re
 import signal
 import sys
 import termios
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
 
+from tests import forks
 from tests.cli.screens import Shown, golden
 from tests.llm.server import Answer, Asked, ModelServer
 from tests.playbook.playing import act, ask, done
@@ -243,6 +245,22 @@ def test_nothing_known_is_shown_again(project: Project, start: Start) -> None:
     shown = start(alone(act("registry_set", key="x", value=1), waiting("ann")), ("resume", "--on-doubt", "retry"))
 
     assert "registry_set" not in shown.until("Lead: shell")
+
+
+def test_a_killed_run_does_not_hear_of_a_closed_terminal(project: Project, start: Start) -> None:
+    """A screen ends when a command that was killed has: however late that is, the command does nothing more."""
+    shown = start(alone(waiting("ann")))
+    shown.until("Lead: shell")
+    forking = forks.forking_process()
+    assert forking is not None
+
+    os.kill(forking, signal.SIGSTOP)
+    threading.Timer(0.5, os.kill, (forking, signal.SIGCONT)).start()
+    shown.child.kill(signal.SIGKILL)
+    shown.end()
+
+    (journal,) = (project.folder / ".koi" / "runs").glob("*.jsonl")
+    assert "run_ended" not in journal.read_text("utf-8")
 
 
 ESCAPES = "\x1b]0;owned\x07\x1b[2J\x1b[9;9H\x9b31mred\x1b[32mgreen\x1b[0m\r\b!"
