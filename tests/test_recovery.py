@@ -190,6 +190,12 @@ def test_what_a_broken_declaration_brings_is_not_missed(broken: str, rest: str) 
     assert found[0] < "E0200"
 
 
+@pytest.mark.parametrize("rest", ["{{\n} }", "[1, 2].map(String)"])
+def test_a_bracket_at_the_margin_stands_in_what_is_open(rest: str) -> None:
+    """A line that begins with a bracket is no declaration, so a block without an end is the only problem."""
+    assert codes(f"{HEAD}agent Ada : Worker {{ on go() {{\n{rest}\n") == ["E0131"]
+
+
 def test_checks_work_beside_a_broken_declaration() -> None:
     """A syntax error switches no check off for what has nothing to do with it."""
     text = f"""{HEAD}

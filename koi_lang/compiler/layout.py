@@ -14,8 +14,9 @@ CLOSING = frozenset((")", "]", "}", "`"))
 def balance(found: Scan, text: str, end: int) -> Scan:
     """The tokens of a text with empty ones where brackets end that nothing closes, so that every opener has a partner.
 
-    Such a bracket ends before the first line behind it that is indented no deeper than its own, else at the end. One
-    whose partner stands further left than its line has taken that of another.
+    Such a bracket ends before the first line behind it that is indented no deeper than its own, else at the end. A line
+    that begins with a bracket ends none where it would be a declaration. A bracket whose partner stands further left
+    than its line has taken that of another.
     """
     if not found.unclosed and not found.stray:
         return found
@@ -76,6 +77,10 @@ class _Balancing:
 
     def _end_left(self, number: int, piece: ScannedToken) -> None:
         """End the brackets that a line which is indented no deeper shows to be over."""
+        outermost = self.open[0] if self.open else None
+        # No declaration begins with a bracket: such a line is inside of what is open, however it is indented.
+        if outermost and outermost.is_suspicious and outermost.indent >= self.indents[number] and piece.text in CLOSERS:
+            return
         offset = max(self._last_end(), self.text.rfind("\n", 0, piece.span.start))
         while self.open and self.open[-1].is_suspicious and self.open[-1].indent >= self.indents[number]:
             has_partner = self.open[-1].indent == self.indents[number] and self.open[-1].closer == piece.text
