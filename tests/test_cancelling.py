@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 import pytest
@@ -202,9 +203,15 @@ def test_the_outer_scope_goes_first() -> None:
     assert [True, False] == asyncio.run(work())
 
 
+async def pass_turns(turns: int) -> None:
+    """Let the event loop go on for some turns."""
+    for _ in range(turns):
+        await asyncio.sleep(0)
+
+
 async def fail() -> None:
-    """Fail in the next turn of the event loop."""
-    await asyncio.sleep(0)
+    """Fail in the third turn of the event loop."""
+    await pass_turns(2)
     raise ValueError
 
 
@@ -225,6 +232,75 @@ def test_a_scope_ends_after_a_failure_in_a_group() -> None:
         return scope.caught is not None
 
     assert asyncio.run(work())
+
+
+async def wait_for_future() -> None:
+    """Wait for what is there in the second turn."""
+    loop = asyncio.get_running_loop()
+    future = loop.create_future()
+    loop.call_soon(loop.call_soon, lambda: future.done() or future.set_result(None))
+    await future
+
+
+async def fail_in_child() -> None:
+    """Wait for a task in which a group fails."""
+    await asyncio.create_task(fail_in_group())
+
+
+async def fail_when_cancelled() -> None:
+    """Fail while cleaning up."""
+    try:
+        await asyncio.Event().wait()
+    finally:
+        await fail()
+
+
+async def fail_twice() -> None:
+    """Meet the failure of one member of a group, and have the other one fail for that."""
+    with suppress(ValueError):
+        await gather([fail(), fail_when_cancelled()])
+
+
+async def end_inner_scope() -> None:
+    """Wait in a scope that ends in the second turn."""
+    async with CancelScope() as inner:
+        asyncio.get_running_loop().call_soon(inner.cancel)
+        await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize("work", [wait_for_future, fail_in_group, fail_in_child, fail_twice, end_inner_scope])
+def test_a_scope_ends_in_any_turn(work: Callable[[], Awaitable[None]]) -> None:
+    """In whichever turn of the loop a scope is to end, it ends soon, and no cancellation is left to what follows."""
+
+    async def limited(turns: int) -> tuple[bool, int]:
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        assert task is not None
+        async with CancelScope() as scope:
+            ending = loop.create_task(pass_turns(turns))
+            ending.add_done_callback(lambda _: scope.cancel())
+            await work()
+            await pass_turns(40)
+        await pass_turns(4)
+        return scope.caught is not None, task.cancelling()
+
+    assert [(True, 0)] * 12 == [asyncio.run(limited(turns)) for turns in range(12)]
+
+
+def test_a_failure_in_a_group_loses_no_cancellation() -> None:
+    """A task that is cancelled while a member of its group fails ends, though it catches that failure."""
+
+    async def work() -> None:
+        await fail_twice()
+        await asyncio.Event().wait()
+
+    async def main(turns: int) -> bool:
+        task = asyncio.create_task(work())
+        await pass_turns(turns)
+        task.cancel()
+        await asyncio.wait([task], timeout=5)
+        return task.cancelled()
+
+    assert [True] * 12 == [asyncio.run(main(turns)) for turns in range(12)]
 
 
 COMPUTING = """

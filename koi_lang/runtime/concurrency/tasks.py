@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine, Iterable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -12,7 +12,13 @@ T = TypeVar("T")
 
 @asynccontextmanager
 async def together() -> AsyncIterator[asyncio.TaskGroup]:
-    """A task group whose first failure is raised itself, instead of in a group of errors."""
+    """A task group whose first failure is raised itself, instead of in a group of errors.
+
+    A cancellation of the current task that comes while its members fail is not lost: it is raised instead.
+    """
+    task = asyncio.current_task()
+    assert task is not None, "this runs in a task"
+    before = task.cancelling()
     try:
         async with asyncio.TaskGroup() as group:
             yield group
@@ -21,6 +27,10 @@ async def together() -> AsyncIterator[asyncio.TaskGroup]:
             while group._tasks:
                 await asyncio.wait(group._tasks)
     except BaseExceptionGroup as failures:
+        if task.cancelling() > before:
+            with suppress(asyncio.CancelledError):
+                await asyncio.sleep(0)  # from Python 3.13 on it is delivered here, once more
+            raise asyncio.CancelledError from _first(failures)
         raise _first(failures) from None
 
 
