@@ -10,6 +10,7 @@ from koi_lang.compiler.analysis import Analysis
 from koi_lang.compiler.rules.program import AnalysedProgram, handlers, prompts_in, prompts_of
 from koi_lang.compiler.rules.scopes import is_state
 from koi_lang.compiler.rules.sends import targets
+from koi_lang.compiler.rules.skills import skill_calls
 from koi_lang.compiler.rules.state import fields_of
 from koi_lang.compiler.rules.tests import agent_of, handler_calls
 from koi_lang.compiler.scope import Resolution, ScopeVariable
@@ -59,6 +60,7 @@ def occurrences(file: Analysis, program: AnalysedProgram) -> list[Occurrence]:
         found.find_names(),
         found.find_in_code(),
         found.find_calls(),
+        found.find_skill_calls(),
         found.find_events(),
         found.find_fields(),
         found.find_types(),
@@ -184,6 +186,18 @@ class _Collector:
             yield from self._own_handler(_inner(text), around.agent)
         for exposed, around in of(n.Exposed):
             yield from self._own_handler(exposed.handler, around.agent)
+
+    def find_skill_calls(self) -> Iterator[Occurrence]:
+        """Skills, and functions of theirs, that the texts of `callSkill` name."""
+        for call in skill_calls(self.file, self.program):
+            skill = self.table.find("skill", call.name.value)
+            if skill is None or skill.node is not call.skills.get(skill.name):
+                continue
+            yield Occurrence(_inner(call.name).span, (definition_of(skill),))
+            first = call.arguments[0] if call.arguments else None
+            function = self.table.find("function", first.value) if isinstance(first, n.Text) else None
+            if isinstance(first, n.Text) and function is not None and function.owner is skill.node:
+                yield Occurrence(_inner(first).span, (definition_of(function),))
 
     def _handler(self, name: n.Name, symbol: Symbol | None) -> Iterator[Occurrence]:
         if symbol is not None and isinstance(symbol.node, n.Agent):

@@ -131,3 +131,20 @@ run Clerk.count({})
     uri = editor.open("captured.koi", text)
     with pytest.raises(JsonRpcException, match=r"stands for something else|would be wrong"):
         rename(editor, uri, place(text, "first = 1"), "n")
+
+
+def test_a_rename_reaches_what_call_skill_names(editor: Editor) -> None:
+    """A skill and its function get their names in `callSkill`, too; a text that is no name of a function stays."""
+    text = """skill Sums { export function add(left: number): number { return left + 1 } }
+role Worker { can execute }
+agent Clerk : Worker {
+  uses skill Sums
+  on count(args: Json) { return [await this.callSkill("Sums", "add", 1), await this.callSkill("Sums", "sum")] }
+}
+"""
+    uri = editor.open("named.koi", text)
+    skills = rename(editor, uri, place(text, "Sums {"), "Totals")
+    functions = rename(editor, uri, place(text, '"add"', "add"), "plus")
+
+    assert {uri: 4} == {file: len(edits) for file, edits in skills.items()}
+    assert {uri: 2} == {file: len(edits) for file, edits in functions.items()}

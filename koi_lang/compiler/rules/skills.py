@@ -59,7 +59,7 @@ def unknown_in_skill(file: Analysis, report: Report) -> None:
         role Worker { can execute }
         agent Clerk : Worker { uses skill Sums  on sum(args) { return await this.callSkill("Sums", "add", 1, 2) } }
     """
-    for call in _skill_calls(file, report.program):
+    for call in skill_calls(file, report.program):
         skill = call.skills.get(call.name.value)
         if skill is None:
             near = nearest(call.name.value, call.skills)
@@ -130,7 +130,8 @@ def _number(needed: int, most: int | None) -> str:
     return "no arguments" if most == 0 else "one argument" if most == 1 else f"{most} arguments"
 
 
-def _skill_calls(file: Analysis, program: AnalysedProgram) -> Iterator[SkillCall]:
+def skill_calls(file: Analysis, program: AnalysedProgram) -> Iterator[SkillCall]:
+    """The calls of `callSkill` that name a skill, of agents that are known."""
     for call, around in file.index.of(n.Call):
         callee = call.callee
         if not isinstance(callee, n.Member) or callee.name != "callSkill" or not call.arguments:
@@ -160,7 +161,7 @@ def _calls_by_name(file: Analysis, program: AnalysedProgram) -> Iterator[Called]
 
 
 def _calls_by_skill(file: Analysis, program: AnalysedProgram) -> Iterator[Called]:
-    for each in _skill_calls(file, program):
+    for each in skill_calls(file, program):
         first = each.arguments[0] if each.arguments else None
         skill = each.skills.get(each.name.value)
         function = (
