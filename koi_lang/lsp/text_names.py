@@ -1,4 +1,4 @@
-"""Names within texts of playbooks and prompts: those of placeholders, and `Agent::event` in sentences."""
+"""Names within texts of playbooks and prompts: in placeholders and directives, and `Agent::event` in sentences."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
+from koi_lang.compiler.compositions import Directive, TemplateError, directives, in_order, variables
 from koi_lang.compiler.rules.program import AnalysedProgram, texts_of
-from koi_lang.compiler.templates import HOLE, payload_parts
-from koi_lang.compiler.walk import Enclosing
+from koi_lang.compiler.templates import HOLE, free_names, payload_parts
+from koi_lang.compiler.walk import Enclosing, everything
 from koi_lang.lsp.occurrences import (
     Definition,
     Occurrence,
@@ -46,6 +47,15 @@ class Prose:
             group = "braces" if match["braces"] is not None else "dollar"
             yield Span(self.span.start + match.start(group), self.span.start + match.end(group))
 
+    def directives(self) -> tuple[Directive, ...]:
+        """What the template of a `compose` prompt consists of; nothing for other texts, and where it cannot be read."""
+        if self.prompt is None or not isinstance(self.prompt.value, n.Compose):
+            return ()
+        try:
+            return directives(self.text, frozenset())
+        except TemplateError:
+            return ()
+
 
 def prose_of(file: Analysis, _program: AnalysedProgram) -> list[Prose]:
     """The texts of the playbooks and prompts of a file, without those that are written with escapes."""
@@ -70,6 +80,7 @@ def text_occurrences(file: Analysis, program: AnalysedProgram) -> list[Occurrenc
     found: list[Occurrence] = []
     for prose in program.for_file(prose_of, file):
         found += _in_holes(prose, file, program)
+        found += _in_directives(prose, file)
         found += _in_sentences(prose, file, program)
     return sorted(found, key=lambda each: each.span)
 
@@ -88,10 +99,25 @@ def _in_holes(prose: Prose, file: Analysis, program: AnalysedProgram) -> Iterato
                     yield Occurrence(Span(*match.span("field")), (field,))
 
 
+def _in_directives(prose: Prose, file: Analysis) -> Iterator[Occurrence]:
+    """The parameters of a prompt in the values of `@let` and the conditions of `@if`."""
+    roots = _roots(prose, file)
+    for _, expression in in_order(prose.directives()):
+        properties = (node for node in everything(expression) if isinstance(node, n.Property) and node.shorthand)
+        shorthand = {node.value.span for node in properties}
+        for name in free_names(expression):
+            if name.name in roots:
+                span = Span(prose.span.start + name.span.start, prose.span.start + name.span.end)
+                yield Occurrence(span, (roots[name.name],), name.span in shorthand)
+
+
 def _roots(prose: Prose, file: Analysis) -> Mapping[str, Definition]:
     """What the names that placeholders begin with stand for: names of the payload, parameters of a prompt."""
     if prose.prompt is not None:
-        return {each.name.name: parameter_definition(each, file) for each in prose.prompt.parameters or ()}
+        parameters = {each.name.name: parameter_definition(each, file) for each in prose.prompt.parameters or ()}
+        # What `@let` declares anew is another value from there on.
+        redeclared = set(variables(prose.directives()))
+        return {name: each for name, each in parameters.items() if name not in redeclared}
     handler = prose.around.function if prose.around is not None else None
     if not isinstance(handler, n.Handler) or handler not in file.code:
         return {}

@@ -148,3 +148,32 @@ agent Clerk : Worker {
 
     assert {uri: 4} == {file: len(edits) for file, edits in skills.items()}
     assert {uri: 2} == {file: len(edits) for file, edits in functions.items()}
+
+
+DIRECTIVES = '''role Worker { can execute, can registry }
+prompt Item(key: string, kind: string) = compose {
+  template: """
+    @let found = callAction("registry_get", { key })
+    @let kind = kind || "item"
+    @if (key != "none" && [1].some(each => each > key.length)) {
+    The {{kind}} {{key}} is {{found.value}}.
+    }
+  """
+}
+agent Clerk : Worker { on show(args) { playbook Item(args.key, "book") } }
+'''
+
+
+def test_a_rename_reaches_directives(editor: Editor) -> None:
+    """A parameter of a prompt gets its name in `@let` and `@if`, where a key of an object keeps its own."""
+    uri = editor.open("directives.koi", DIRECTIVES)
+    found = rename(editor, uri, place(DIRECTIVES, "key: string"), "title")
+
+    assert ["title", "key: title", "title", "title", "title"] == [edit.new_text for edit in found[uri]]
+
+
+def test_what_a_directive_declares_anew_is_no_parameter(editor: Editor) -> None:
+    """A parameter whose name a `@let` takes is not renamed: a placeholder may mean the one or the other."""
+    uri = editor.open("directives.koi", DIRECTIVES)
+    with pytest.raises(JsonRpcException, match="something else would be wrong"):
+        rename(editor, uri, place(DIRECTIVES, "kind: string"), "sort")
