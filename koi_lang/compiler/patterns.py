@@ -97,7 +97,8 @@ def _composite(expression: n.Expression, pending: dict[Any, Any], *, declares: b
 def _entry(item: n.Property | n.Spread, pending: dict[Any, Any], declares: bool) -> n.Element:
     if isinstance(item, n.Spread):
         return _element(item, None, None, pending, declares)
-    return _element(item.value, item.key, item.default, pending, declares)
+    found = _element(item.value, item.key, item.default, pending, declares)
+    return n.Element(item.span, found.pattern, found.key, found.default)
 
 
 def _element(

@@ -150,6 +150,24 @@ agent Clerk : Worker {
     assert {uri: 2} == {file: len(edits) for file, edits in functions.items()}
 
 
+def test_a_rename_keeps_the_keys_of_patterns(editor: Editor) -> None:
+    """A key before a name stays in parameters of arrow functions and in assignments; one that is the name is added."""
+    text = """role Worker { can execute }
+agent Clerk : Worker { on go(args: Json) {
+  let q
+  ({ a: q, b: [q] } = args)
+  ({ q } = args)
+  return [1].map(({ x: y }) => y + q)
+} }
+"""
+    uri = editor.open("patterns.koi", text)
+    assigned = rename(editor, uri, place(text, "q\n"), "sum")[uri]
+    parameters = rename(editor, uri, place(text, "y + q"), "each")[uri]
+
+    assert ["sum", "sum", "sum", "q: sum", "sum"] == [edit.new_text for edit in assigned]
+    assert ["each", "each"] == [edit.new_text for edit in parameters]
+
+
 DIRECTIVES = '''role Worker { can execute, can registry }
 prompt Item(key: string, kind: string) = compose {
   template: """
