@@ -129,7 +129,7 @@ def _template() -> Pattern:
 
 
 def _regex() -> Pattern:
-    begins = r"(?:(?<=[=(:,\[!&|?{};>])|(?<=return)|(?<=case)|^)\s*"
+    begins = r"(?:(?<=[=(:,\[!&|?{};>])|(?<=return)|(?<=yield)|(?<=case)|^)\s*"
     body = r"(/(?![*/])(?:[^/\\\[]|\\.|\[(?:[^\]\\]|\\.)*\])+/)([a-z]*)"
     return _match(begins + body, None, "string.regexp", "keyword.other.flags")
 

@@ -65,7 +65,7 @@ syntax match koiNumber /\v<\d[0-9_]*%(\.\d[0-9_]*)?%([eE][+-]?\d+)?%(ms|s|m|h)?>
 syntax match koiHandler /\v%(<on\s+)@<=[A-Za-z_$][0-9A-Za-z_$]*\ze\s*\(/
 syntax match koiHandler /\v%(<function\*?\s+)@<=[A-Za-z_$][0-9A-Za-z_$]*/
 syntax match koiPermission /\v%(<%(can|needs)\s+)@<=\w+%(:\w+)?/
-syntax match koiRegex "\v%([=(:,\[!&|?{};>]\s*|<return\s+)@<=/[*/]@!%([^/\\\[]|\\.|\[%([^\]\\]|\\.)*\])+/[a-z]*"
+syntax match koiRegex "\v%([=(:,\[!&|?{};>]\s*|<(return|yield)\s+)@<=/[*/]@!%([^/\\\[]|\\.|\[%([^\]\\]|\\.)*\])+/[a-z]*"
 syntax match koiComment "//.*$" contains=@Spell
 syntax region koiComment start="/\*" end="\*/" contains=@Spell
 syntax region koiDocumentation start="/\*\*/\@!" end="\*/" contains=@Spell

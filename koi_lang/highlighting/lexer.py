@@ -83,7 +83,7 @@ def _blank() -> list[Rule]:
 def _texts(lexer: type[KoiLexer]) -> list[Rule]:
     """Texts; those in three quotes or more end with as many, and are prose."""
     prose = using(lexer, state="prose")
-    before = rf"([=(:,\[!&|?;{{}}>]+|\breturn\b)([ \t]*){REGEX}"
+    regex = rf"([ \t]*){REGEX}"
     return [
         (r'"{6}(?!")', String.Double),
         (r'("{3,})([\s\S]*?)(\1)', bygroups(String.Delimiter, prose, String.Delimiter)),
@@ -93,7 +93,8 @@ def _texts(lexer: type[KoiLexer]) -> list[Rule]:
         (r"`", String.Backtick, "template"),
         (r"mcp://[\w.\-]+/[\w/.\-]*", String.Other),
         (r"a2a://[\w.\-:\[\]]+(?:/[\w/.~\-]*)?", String.Other),
-        (before, bygroups(Punctuation, Whitespace, String.Regex)),
+        (rf"([=(:,\[!&|?;{{}}>]+){regex}", bygroups(Punctuation, Whitespace, String.Regex)),
+        (rf"(\breturn\b|\byield\b){regex}", bygroups(Keyword, Whitespace, String.Regex)),
     ]
 
 

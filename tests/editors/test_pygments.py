@@ -34,6 +34,8 @@ PIECES: tuple[tuple[str, _TokenType], ...] = (
     ("  for (const x «of» list) { }", Operator.Word),
     ("  const x = «/a+[/]b/gi».test(y)", String.Regex),
     ("  if (a && «/b/».test(c)) { }", String.Regex),
+    ("  const x = yield «/a b/g»", String.Regex),
+    ("  «return» /a b/.test(x)", Keyword),
     ("  return x / «2» / 3", Number),
     ("  const text = `Hello ${«name»}`", Name),
     ('  const text = "a«\\n»b"', String.Escape),
