@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
 from koi_lang.errors import AgentError, KoiError, RequestError
 from koi_lang.js.errors import ErrorValue, RangeErrorValue, TypeErrorValue
+from koi_lang.llm.messages import Request
 from koi_lang.runtime.actions.registered import ActionError
 from koi_lang.runtime.budget.limits import LimitReachedError
 from koi_lang.runtime.journal.entries import JournalEntry, entry_in, line_of
+from koi_lang.runtime.journal.history import lasting_entries
 from koi_lang.runtime.replay.error_records import data_of, from_data
 from tests.journal.again import Recorder, each_cut
-from tests.playbook.playing import Player
+from tests.playbook.playing import Player, Voice
 
 LIMIT = LimitReachedError("time", "`A.go`", "took too long", "Raise it.")
 
@@ -78,3 +81,82 @@ def test_a_failed_request_is_caught_in_the_same_way(play: Player) -> None:
 
     for tape in each_cut(Recorder(play, source)):
         assert ["TypeError true true true"] == tape.printed
+
+
+COUNTERS = """
+role R { can execute, can delegate }
+agent Counter : R { on count(args: { n: int }) { playbook "Return one." } }
+agent Main : R { on go(x: Json) { BODY } }
+"""
+# Branches that fail for one reason; the code around them does nothing after that but to fail.
+BRANCHES = {
+    "all": "const all = await Promise.all([1, 2, 3].map(n => Counter.count({ n }))) console.log(all.join())",
+    "functions": """const all = await Promise.all([1, 2, 3].map(async n => { const r = await Counter.count({ n })
+        return r })) console.log(all.join())""",
+    "settled": """const all = await Promise.allSettled([1, 2, 3].map(n => Counter.count({ n })))
+        for (const each of all) { if (each.status === "rejected") { throw each.reason } }
+        console.log(all.map(each => each.value).join())""",
+}
+
+
+class Recovering:
+    """Models of runs, of which those of the first one are refused."""
+
+    def __init__(self) -> None:
+        self.voices: list[Voice] = []
+
+    def __call__(self) -> Voice:
+        is_first = not self.voices
+        self.voices.append(Voice(refuse if is_first else return_one))
+        return self.voices[-1]
+
+
+async def refuse(request: Request) -> AsyncIterator[str]:
+    """The key is wrong."""
+    raise RequestError("the key is wrong")
+    yield ""
+
+
+async def return_one(request: Request) -> AsyncIterator[str]:
+    """The key is right."""
+    yield '{"intent":"return","data":1}'
+
+
+@pytest.mark.parametrize("name", BRANCHES)
+def test_all_branches_that_failed_are_tried_again_at_once(play: Player, name: str) -> None:
+    """One resume is enough; the failures of the others were given again, one resume after the other."""
+    models = Recovering()
+    recorder = Recorder(play, COUNTERS.replace("BODY", BRANCHES[name]), models)
+
+    failed = recorder.run({})
+    resumed = recorder.again(failed.entries, {})
+
+    assert ("the key is wrong" in failed.played.told, "") == (True, resumed.played.told)
+    assert (["1,1,1"], 3) == (resumed.printed, len(models.voices[1].requests))
+
+
+def test_a_failure_that_code_has_seen_stays(play: Player) -> None:
+    """What was done after it would not have been done otherwise."""
+    body = """let n = 0 try { await Counter.count({ n: 1 }) } catch (e) { console.log("seen") n = 2 }
+        console.log(await Counter.count({ n }))"""
+    models = Recovering()
+    recorder = Recorder(play, COUNTERS.replace("BODY", body), models)
+
+    resumed = recorder.again(recorder.run({}).entries, {})
+
+    assert (["seen", "1"], 1) == (resumed.printed, len(models.voices[1].requests))
+
+
+@pytest.mark.parametrize("unsafe", [True, False])
+def test_an_effect_of_another_branch_that_failed_has_ended(unsafe: bool) -> None:
+    """Nobody has to decide about it, and it is not done twice; what changes nothing is tried again."""
+    shell, first, second = ("go", "~1", "shell"), ["go", "~1", "error"], ["go", "~2", "error"]
+    entries = [
+        JournalEntry(1, 0.0, "begun", shell, data={"unsafe": unsafe}),
+        JournalEntry(2, 0.0, "failed", shell, data={"origin": first}),
+        JournalEntry(3, 0.0, "handler_failed", ("go", "~2", "count"), data={"origin": second}),
+        JournalEntry(4, 0.0, "handler_failed", ("go",), data={"origin": second}),
+        JournalEntry(5, 0.0, "run_ended", data={"origin": second}),
+    ]
+
+    assert [1, 2][: 1 + unsafe] == [entry.n for entry in lasting_entries(entries)]

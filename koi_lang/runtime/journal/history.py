@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -304,12 +305,18 @@ def _mark_killed(entry: JournalEntry) -> JournalEntry:
 def _drop_unwinding(entries: list[JournalEntry]) -> None:
     """Take away how a run ended: its last entry, and whatever was told of the error that led there.
 
-    What a hook denied there was not done, so that it is neither in doubt nor decided.
+    So are errors of other branches that nothing was done after. What a hook denied there was not done, so that it is
+    neither in doubt nor decided.
     """
     origin = _take_end(entries)
-    errors = [entry for entry in entries if entry.kind in ERRORS and entry.data.get("origin") == origin is not None]
+    origins = set[tuple[str, ...]]() if origin is None else {tuple(origin), *_unanswered_errors(entries)}
+    errors = [entry for entry in entries if _origin_of(entry) in origins]
     failed = {entry.path for entry in errors} | {entry.path[:-1] for entry in entries[-1:]}
-    denials = [entry for entry in entries if _is_denial(entry) and entry.path[:-1] in failed]
+    denials = [
+        entry
+        for entry in entries
+        if entry.kind == HookDecided.type and entry.data.get("decision") == "deny" and entry.path[:-1] in failed
+    ]
     denied = {entry.path[:-1] for entry in denials}
     dropped = {*map(id, errors), *map(id, denials)}
     dropped |= {id(entry) for entry in entries if entry.kind == "begun" and entry.path in denied}
@@ -329,8 +336,33 @@ def _take_end(entries: list[JournalEntry]) -> Any:
     return last.data.get("origin") if last.kind in ERRORS else None
 
 
-def _is_denial(entry: JournalEntry) -> bool:
-    return entry.kind == HookDecided.type and entry.data.get("decision") == "deny"
+def _origin_of(entry: JournalEntry) -> tuple[str, ...] | None:
+    """Where the error of an entry was first told; None for other entries."""
+    origin = entry.data.get("origin") if entry.kind in ERRORS else None
+    return None if origin is None else tuple(origin)
+
+
+def _unanswered_errors(entries: Sequence[JournalEntry]) -> Iterator[tuple[str, ...]]:
+    """The origins of the errors after which the code around them has done nothing: several branches had failed.
+
+    What may not be done twice has failed for good.
+    """
+    outermost: dict[tuple[str, ...], int] = {}
+    first: dict[Path, int] = {}
+    last = Counter[Path]()  # where something was begun in a path, or told of it
+    for n, entry in enumerate(entries):
+        origin = _origin_of(entry)
+        if origin is not None and entry.path:
+            known = outermost.get(origin, n)
+            outermost[origin] = n if len(entry.path) <= len(entries[known].path) else known
+        elif origin is None:
+            last[entry.path] = n
+        for length in range(1, len(entry.path) + 1):
+            if entry.path[:length] not in first:
+                first[entry.path[:length]] = last[entry.path[: length - 1]] = n
+    unsafe = {entry.path for entry in unsafe_effects(entries)}
+    final = {_origin_of(entry) for entry in entries if entry.path in unsafe}
+    yield from (origin for origin, n in outermost.items() if last[entries[n].path[:-1]] < n and origin not in final)
 
 
 def until(entries: Sequence[JournalEntry], n: int) -> list[JournalEntry]:
