@@ -161,9 +161,10 @@ class Follower:
 
 @contextmanager
 def following(project: Project, since: int = 0, **fields: Any) -> Iterator[Follower]:
-    """A client that follows the only run of a folder."""
+    """A client that follows the only run of a folder, and is told all that happens from now on."""
     follower = Follower(socket_of(project))
     follower.follow(since, **fields)
+    follower.until("response")
     try:
         yield follower
     finally:
