@@ -10,6 +10,8 @@ import pytest
 from platformdirs.macos import MacOS
 
 from koi_lang import settings
+from koi_lang.llm.scripted import read_answers
+from koi_lang.settings import project
 
 
 @pytest.fixture
@@ -94,3 +96,14 @@ def test_a_broken_line_is_shown_nowhere(tmp_path: Path, capfd: pytest.CaptureFix
     (tmp_path / ".env").write_text("A='secret\n")
 
     assert (settings.dotenv(tmp_path), *capfd.readouterr()) == ({}, "", "")
+
+
+def test_files_of_windows_begin_with_a_mark(tmp_path: Path) -> None:
+    """Its editors write one in front of settings, servers and answers; it is read past, as in programs."""
+    servers = '{"mcpServers":{"a":{"command":"b"}}}'
+    for name, text in {"koi.toml": "[shell]\n", ".mcp.json": servers, "a.json": "[1]"}.items():
+        (tmp_path / name).write_text(f"\ufeff{text}", "utf-8")
+
+    assert {"shell": {}} == project.read_toml(tmp_path)
+    assert (".mcp.json", {"command": "b"}) == project.mcp_servers(tmp_path)["a"]
+    assert [1] == read_answers(tmp_path / "a.json")

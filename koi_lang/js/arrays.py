@@ -276,11 +276,11 @@ def _comparison(compare: Value) -> Callable[[Value, Value], int]:
     """A comparison of Koi as Python's sort asks for it."""
     compare = getattr(compare, "__koi_code__", compare)
     if type(compare) is not FunctionType or arity(compare) != (2, 2):
-        return lambda a, b: _order(apply(compare, a, b))
+        return lambda a, b: _order(start_coroutine(apply(compare, a, b)))
 
     def order(a: Value, b: Value) -> int:
         result = compare(a, b)
-        return result if type(result) is int else _order(result)
+        return result if type(result) is int else _order(start_coroutine(result))
 
     return order
 

@@ -35,8 +35,10 @@ class Pauses:
     cap_s: float = 60.0
     spread: Callable[[], float] = random.random
 
-    def after(self, attempt: int) -> float:
-        """Seconds to wait after a failed attempt, counted from 1."""
+    def after(self, attempt: int, asked_s: float | None = None) -> float:
+        """Seconds to wait after a failed attempt, counted from 1: at least those that the provider asks for."""
+        if asked_s is not None:
+            return asked_s + min(asked_s, self.base_s) * self.spread() / 2
         whole_s = min(self.cap_s, self.base_s * 2.0 ** (attempt - 1))
         return whole_s * (1 + self.spread()) / 2
 
@@ -92,8 +94,9 @@ class _Retry(Layer):
         attempt = failure.attempts
         if attempt >= min(self._tries, request.most_requests):
             self._give_up(first, attempt, failure, f"{failure.message} ({attempt} attempts)")
-        delay_s = self._pauses.after(attempt) if failure.retry_after_s is None else failure.retry_after_s
-        if delay_s > self._pauses.cap_s:
+        delay_s = self._pauses.after(attempt, failure.retry_after_s)
+        if (failure.retry_after_s or 0) > self._pauses.cap_s:
+            delay_s = failure.retry_after_s or 0
             asked = f"a wait of {delay_s:.0f} s, longer than the {self._pauses.cap_s:g} s allowed"
             failure.repeatable = False  # not within the time that anybody waits
             failure.help = f"Try again in {delay_s:.0f} s, or choose another model with `koi run -m provider/model`."

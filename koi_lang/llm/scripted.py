@@ -117,7 +117,7 @@ def read_answers(path: Path) -> Answers:
         SettingsError: the file cannot be read or holds something else.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
         answers = (
             [json.loads(line) for line in text.splitlines() if line.strip()] if _is_lines(path) else json.loads(text)
         )

@@ -215,7 +215,7 @@ def read_toml(folder: Path) -> Mapping[str, Any]:
         SettingsError: the file is no TOML, or has a misspelt section; others may belong to somebody else.
     """
     try:
-        loaded = tomllib.loads((folder / "koi.toml").read_text("utf-8"))
+        loaded = tomllib.loads((folder / "koi.toml").read_text("utf-8-sig"))
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
@@ -377,7 +377,7 @@ def _laid_over(described: tuple[str, Any] | None, about: Any) -> tuple[str, Any]
 
 def _mcp_file(folder: Path) -> dict[str, Any]:
     try:
-        loaded = json.loads((folder / MCP_FILE).read_text("utf-8"))
+        loaded = json.loads((folder / MCP_FILE).read_text("utf-8-sig"))
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:

@@ -100,6 +100,10 @@ def async_predicate(file: Analysis, report: Report) -> None:
                     help = "wait for the answers before: `const answers = await Promise.all(list.map(async …))`."
                     message = f"`{name}` does not wait for an `async` function, and takes every answer for true"
                     report.add(span, message, help=help)
+                elif name in ("sort", "toSorted"):
+                    help = "wait for what is compared before: `const keys = await Promise.all(list.map(async …))`."
+                    message = f"`{name}` does not wait for an `async` function, and takes all items for equal"
+                    report.add(span, message, help=help)
 
 
 def _promises(file: Analysis, _: AnalysedProgram) -> set[n.Node]:
