@@ -138,4 +138,7 @@ class Terminal:
         for name, words in {"koi": koi, "python": [sys.executable]}.items():
             (commands / name).write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n', "utf-8")
             (commands / name).chmod(0o755)
-        yield {**self.project.environment, "PATH": os.pathsep.join((str(commands), os.environ["PATH"]))}
+        path = os.pathsep.join((str(commands), os.environ["PATH"]))
+        # Of the plugins for pytest only ours is loaded, and that for tests that are coroutines.
+        plugins = "koi_lang.testing.pytest_plugin,anyio.pytest_plugin"
+        yield {**self.project.environment, "PATH": path, "PYTEST_PLUGINS": plugins}

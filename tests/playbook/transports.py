@@ -11,7 +11,6 @@ from typing import Any, NamedTuple, TypeAlias
 
 from koi_lang.events import Event, ThoughtDelta
 from koi_lang.llm.connect import ModelEnvironment, connect
-from koi_lang.llm.sdk_model import CUT_SHORT
 from koi_lang.runtime.actions.control import CONTROL
 from koi_lang.runtime.context import current_run
 from koi_lang.runtime.playbook.compaction import request_compaction
@@ -108,7 +107,7 @@ def as_answer(turn: Turn | Answer, transport: str, provider: str = "openai") -> 
         return Answer(pieces=(turn,))
     said = turn if isinstance(turn, Said) else Said(turn)
     answer = FORMS[transport](said)
-    cut = sorted(CUT_SHORT)[provider == "anthropic"]
+    cut = "max_tokens" if provider == "anthropic" else "length"
     return replace(answer, stop_reason=cut) if said.cut else answer
 
 

@@ -68,7 +68,7 @@ def test_answers_have_to_fit(place: Place, tmp_path: Path) -> None:
     """A client whose answers do not meet the form is not believed."""
     result, _ = met(place, tmp_path, action="accept", content={"name": "Ada", "age": -1})
 
-    assert "the answers do not fit the form: `age`: -1 is less than the minimum of 0" == result
+    assert 'the answers do not fit the form: `age` must fit {"minimum": 0}, and is -1' == result
 
 
 def test_a_person_is_asked_field_by_field(tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ MISFITS: dict[str, tuple[Any, str]] = {
     "nothing": (answer({}), "`dimensions` is missing"),
     "too high": (answer(grades(tone=1.1)), "`dimensions[2].score` must be a number from 0 to 1, not 1.1"),
     "too low": (answer(grades(tone=-0.1)), "`dimensions[2].score` must be a number from 0 to 1, not -0.1"),
-    "a text": (answer(grades(tone="0.9")), "`dimensions[2].score` must be a number, not"),  # type: ignore[arg-type]
+    "a text": (answer(grades(tone="high")), "`dimensions[2].score` must be a number, not"),  # type: ignore[arg-type]
     "no number": (NAN, "`dimensions[0].score` must be a number"),
     "missing": (answer({**grades(), "dimensions": grades()["dimensions"][:3]}), "`dimensions` lacks structure"),
     "unknown": (
