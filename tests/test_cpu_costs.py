@@ -36,7 +36,7 @@ def test_may(): compute()
 def test_an_unmarked_test_that_computes_too_long_fails(tmp_path: Path) -> None:
     """What counts is the CPU time of a test and of what it starts, without waiting and without shared fixtures."""
     (tmp_path / "test_costs.py").write_text(CASES, "utf-8")
-    words = "-p tests.cpu_costs -p no:cacheprovider -q --cpu-ceiling 0.15 -c /dev/null --rootdir".split()
+    words = "-p tests.cpu_costs -p no:cacheprovider -q --cpu-ceiling 0.05 -c /dev/null --rootdir".split()
     command = [sys.executable, "-m", "pytest", *words, str(tmp_path), str(tmp_path)]
 
     environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}

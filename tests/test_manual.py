@@ -153,7 +153,13 @@ def test_a_session_in_python_says_this(name: str, programs: Project, monkeypatch
     assert [(0, text.count(">>> ")) for text in sessions] == [tuple(pages.replayed(text)) for text in sessions]
 
 
-@pytest.mark.parametrize("name", CONSOLES)
+# Pages whose commands are mostly pytest and Python started anew, by which people test their own programs.
+OWN_TESTS = {"docs/python.md"}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.counterpart] * (name in OWN_TESTS)) for name in CONSOLES]
+)
 def test_a_terminal_says_this(name: str, programs: Project) -> None:
     """The commands of a page, carried out in the order in which they stand, write what is below them."""
     sessions = [block.text for block in prepare(name, programs) if block.kind == "console"]
