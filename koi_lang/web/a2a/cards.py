@@ -20,7 +20,7 @@ from koi_lang.version import __version__
 BINDING = "JSONRPC"
 VERSIONS = ("1.0", "0.3")
 TEXT, DATA = "text/plain", "application/json"
-BEARER = "bearer"
+AUTH_SCHEME = "bearer"
 
 
 def public_handlers(agent: type[Agent]) -> list[Handler]:
@@ -48,10 +48,10 @@ def card_of(agent: type[Agent], url: str, *, needs_token: bool) -> AgentCard:
         skills=[_skill_of(agent, handler) for handler in public_handlers(agent)],
     )
     if needs_token:
-        card.security_schemes[BEARER].CopyFrom(
+        card.security_schemes[AUTH_SCHEME].CopyFrom(
             SecurityScheme(http_auth_security_scheme=HTTPAuthSecurityScheme(scheme="bearer"))
         )
-        card.security_requirements.append(SecurityRequirement(schemes={BEARER: StringList()}))
+        card.security_requirements.append(SecurityRequirement(schemes={AUTH_SCHEME: StringList()}))
     return card
 
 
