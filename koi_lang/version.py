@@ -1,3 +1,3 @@
 """The version of koi-lang."""
 
-__version__ = "0.4.0"
+__version__ = "0.5.0"
