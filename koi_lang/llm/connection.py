@@ -8,7 +8,6 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from koi_lang.llm.cards import ModelCard
 from koi_lang.llm.messages import Request
-from koi_lang.llm.models import card_of
 from koi_lang.llm.usage import least
 
 # How a model is told of its actions and says what it wants: as native tools, or in text, which a schema may bound.
@@ -19,8 +18,6 @@ Interface: TypeAlias = Literal["chat", "responses"]
 INTERFACES: tuple[Interface, ...] = get_args(Interface)
 
 # Of texts in `extra_body`, those with more characters are not shown to anybody.
-# Of an answer of a server that says nothing of itself; many go on to the end of their window.
-UNKNOWN_MAX_TOKENS = 4096
 LONGEST_WORD = 11
 
 
@@ -135,13 +132,8 @@ class ProviderConnection:
             request,
             model=request.model or self.model,
             temperature=self.temperature if request.temperature is None else request.temperature,
-            max_tokens=least(self.answer_limit(request.model), request.max_tokens),
+            max_tokens=least(self.max_tokens, request.max_tokens),
         )
-
-    def answer_limit(self, model: str = "") -> int | None:
-        """Most tokens of an answer; one of ours for models of which nothing is known but an address."""
-        is_known = self.base_url is None or card_of(model or self.model).output_tokens is not None
-        return self.max_tokens if self.max_tokens is not None or is_known else UNKNOWN_MAX_TOKENS
 
 
 def texts_in(value: Any) -> Iterator[str]:

@@ -26,7 +26,7 @@ from koi_lang.llm.provider_errors import (
     without_text,
 )
 from koi_lang.llm.request_trial import Refused, RequestTrial
-from koi_lang.llm.stream_state import ENDLESS, StreamState
+from koi_lang.llm.stream_state import StreamState
 from koi_lang.llm.tools import ToolOffer
 from koi_lang.llm.usage import Candidate, usage_of
 from koi_lang.llm.vision import seen
@@ -69,7 +69,7 @@ class SdkModel(ABC):
     @property
     def candidates(self) -> Sequence[Candidate]:
         """The one model that answers."""
-        return (Candidate(self.model, self.connection.answer_limit()),)
+        return (Candidate(self.model, self.connection.max_tokens),)
 
     @property
     def takes_tools(self) -> bool:
@@ -153,9 +153,6 @@ class SdkModel(ABC):
             async for part in parts:
                 for delta in ending.deltas(part):
                     yield delta
-                if ending.is_endless:
-                    ending.stop_reason = ENDLESS
-                    break
         for delta in ending.finish():
             yield delta
 

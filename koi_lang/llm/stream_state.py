@@ -9,17 +9,11 @@ from typing import Any
 from koi_lang.llm.failed_generations import calls_in
 from koi_lang.llm.messages import Delta, TextDelta, ThinkingDelta, Usage
 from koi_lang.llm.token_weight import weight
-from koi_lang.llm.tool_calls import CallWriter, JsonEnd
+from koi_lang.llm.tool_calls import CallWriter
 from koi_lang.llm.tools import ToolOffer
 
 # What a model stopped with whose provider refuses to hand out the rest.
 FAILED = "failed_generation"
-# What is noted where a stream was closed, since its model wrote the same again and again.
-ENDLESS = "endless"
-# Blanks behind a complete answer; and of what repeats, how often, and how many characters in all.
-MAX_BLANKS = 200
-MIN_REPEATS, MIN_REPEATED_CHARS = 20, 500
-MAX_PERIOD = MIN_REPEATED_CHARS // MIN_REPEATS
 
 
 class StreamState(ABC):
@@ -35,7 +29,6 @@ class StreamState(ABC):
         calls: the calls of tools.
         called: the text of actions that the part which was read last adds by calls.
         reads_calls: whether the answer may be actions; else a call is no answer.
-        is_endless: whether the answer goes on without saying anything new, so that it need not be read any longer.
         written: tokens of all that has arrived, also of thoughts and calls of tools, about.
         stop_reason: why the model stopped; empty while it has not.
         usage: what the answer consumed so far, None when the provider has not told.
@@ -49,8 +42,6 @@ class StreamState(ABC):
         self._waits_for_calls, self._held = offer is not None, ""
         self.thought = self.called = ""
         self.reads_calls = True
-        self.is_endless = False
-        self._tail, self._json, self._is_json = "", JsonEnd(), False
         self.written = 0.0
         self.stop_reason = ""
         self.usage: Usage | None = None
@@ -69,30 +60,14 @@ class StreamState(ABC):
         """What a part adds to thoughts and answer. Text beside calls is a comment, and known as such by the calls."""
         text = self.read(part)
         thought, called, self.thought, self.called = self.thought, self.called, "", ""
-        self._watch(text or called)
         if thought:
             self.written += weight(thought)
             yield ThinkingDelta(thought)
         if self._waits_for_calls:
             text, self._held = "", self._held + text
-        if self._held and self.calls.has_called:  # what was said beside calls
-            held, self._held = self._held, ""
-            self.written += weight(held)
-            yield ThinkingDelta(held)
+        if self._held and self.calls.has_called:
+            yield self._comment()
         yield from self._say(text + called * self.reads_calls)
-
-    def _watch(self, piece: str) -> None:
-        """Notice that an answer has ended and blanks follow, or that a short piece comes again and again."""
-        if not self._tail.strip():
-            self._json, self._is_json = JsonEnd(), piece.lstrip().startswith(("{", "["))
-        if self._is_json:
-            self._json.find(piece)
-        self._tail = (self._tail + piece)[-MIN_REPEATED_CHARS - MAX_PERIOD :]
-        if self._is_json and self._json.has_ended and not self._tail[-MAX_BLANKS:].strip():
-            self.is_endless = len(self._tail) > MAX_BLANKS
-        end = self._tail[-MIN_REPEATED_CHARS:]
-        if len(end) == MIN_REPEATED_CHARS:
-            self.is_endless |= any(end[period:] == end[:-period] for period in range(1, MAX_PERIOD + 1))
 
     def rescue(self, text: str) -> Iterator[Delta]:
         """Take a text that arrives within an error for the answer; nothing of another one was said."""
@@ -110,6 +85,12 @@ class StreamState(ABC):
         """What is left at the end of the stream."""
         held, self._held = self._held, ""
         yield from self._say(held + self.calls.finish() * self.reads_calls)
+
+    def _comment(self) -> Delta:
+        """What the model said beside its calls, as a thought."""
+        held, self._held = self._held, ""
+        self.written += weight(held)
+        return ThinkingDelta(held)
 
     def _say(self, text: str) -> Iterator[Delta]:
         if text:

@@ -14,7 +14,6 @@ import pytest
 from koi_lang.errors import RequestError
 from koi_lang.llm.messages import Delta, StreamEnd, TextDelta, ThinkingDelta, Usage
 from koi_lang.llm.stream_fields import text_of
-from koi_lang.llm.stream_state import ENDLESS
 from koi_lang.llm.tools import NativeTool, ToolOffer, ToolSet
 from tests.llm.server import Answer, ModelServer
 from tests.llm.test_adapters import ALL, REQUEST, adapter, answer_to, failure_of
@@ -298,30 +297,3 @@ def test_whatever_stands_in_a_stream_is_read_or_told(kind: str, every: bool) -> 
 
     assert all(map(is_sound, answers))
     assert len(answers) > len(found) / 2
-
-
-# Answers that say nothing new from some point on, or seem to.
-ENDLESS_ANSWERS: dict[str, tuple[str, str, bool]] = {
-    "blanks behind it": ('{"intent":"a"}', "\n ", True),
-    "blanks within it": ('{"intent":"a', " ", True),
-    "some blanks behind it": ('{"intent":"a"}', "\n" * 150, False),
-    "a number": ('{"id":"1', "0", True),
-    "a short piece": ('{"options":[', '"grandpa",', True),
-    "a line": ("a\n" + "-" * 300 + "\n", "", False),
-    "a table": ("| a | b |\n" * 30, "", False),
-}
-
-
-@ALL
-@pytest.mark.parametrize("name", ENDLESS_ANSWERS)
-def test_an_answer_that_repeats_itself_is_not_read_to_its_end(kind: str, name: str) -> None:
-    """It is paid for by the token, up to the end of the window."""
-    begun, again, is_endless = ENDLESS_ANSWERS[name]
-    pieces = (begun, *[again] * (2000 if is_endless else 1), "end")
-
-    *deltas, end = answer_to(kind, Answer(pieces=pieces))
-    text = "".join(delta.text for delta in deltas if isinstance(delta, TextDelta))
-
-    assert isinstance(end, StreamEnd)
-    assert (is_endless, is_endless) == (end.stop_reason == ENDLESS, not text.endswith("end"))
-    assert len(text) < 1000

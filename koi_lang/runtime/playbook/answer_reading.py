@@ -7,7 +7,6 @@ from contextlib import aclosing
 
 from koi_lang.errors import ProviderError
 from koi_lang.llm.messages import Request
-from koi_lang.llm.stream_state import ENDLESS
 from koi_lang.runtime.concurrency.tasks import together
 from koi_lang.runtime.guards.write_quota import write_quota
 from koi_lang.runtime.model_calls.answer_stream import AnswerStream
@@ -48,7 +47,7 @@ async def read(call: PlaybookCall, turn: Turn, actions: asyncio.Queue[Action | N
             listener = WrittenTexts(arriving.emit) if call.agent.run.events.has_onlookers else None
             reader = ReplyReader(call.result_shapes, listener=listener)
             await read_pieces(arriving, reader, turn, actions)
-        for action in reader.finish(is_cut=arriving.is_cut, is_endless=arriving.stop_reason == ENDLESS):
+        for action in reader.finish(is_cut=arriving.is_cut):
             turn.values.append(reader.values)
             actions.put_nowait(action)
     except ReplyError as error:
