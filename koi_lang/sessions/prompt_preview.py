@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Any
 
 from koi_lang.diagnostics import suggestion
@@ -12,7 +13,7 @@ from koi_lang.errors import UsageError
 from koi_lang.js.errors import ErrorValue
 from koi_lang.js.undefined import undefined
 from koi_lang.llm.layers import name_of
-from koi_lang.llm.messages import Request, RequestPreview
+from koi_lang.llm.messages import Message, Request, RequestPreview
 from koi_lang.llm.tools import NativeTool
 from koi_lang.llm.usage import TOKENS_PER_MESSAGE, tokens_of
 from koi_lang.program import declarations
@@ -25,6 +26,7 @@ from koi_lang.runtime.narrowing import narrowed_to
 from koi_lang.runtime.playbook import loop
 from koi_lang.runtime.playbook.call import PlaybookCall
 from koi_lang.runtime.playbook.delegation import remote_tools
+from koi_lang.runtime.playbook.placeholders import PlaybookMessage
 from koi_lang.runtime.playbook.prompting import Section, join_sections
 from koi_lang.runtime.ports import AgentPort
 from koi_lang.runtime.replay.location import enter
@@ -225,8 +227,9 @@ def _sections(call: PlaybookCall, sent: RequestPreview) -> Iterator[CountedSecti
     if join_sections(told) != system_of(request):
         told = [Section("system", system_of(request))]
     yield from (CountedSection(each.name, each.text, tokens_of((), each.text)) for each in told)
-    said = "\n\n".join(message.text for message in request.messages)
-    yield CountedSection("messages", said, tokens_of(request.messages))
+    for name, messages in groupby(request.messages, _part_of):
+        part = tuple(messages)
+        yield CountedSection(name, "\n\n".join(message.text for message in part), tokens_of(part))
     if request.offer is not None:
         tools = "\n".join(json.dumps(_tool_data(tool), ensure_ascii=False) for tool in request.offer.set.tools)
         yield CountedSection("tools", tools, tokens_of((), tools))
@@ -234,6 +237,11 @@ def _sections(call: PlaybookCall, sent: RequestPreview) -> Iterator[CountedSecti
         schema = json.dumps(request.schema, ensure_ascii=False)
         yield CountedSection("schema", schema, tokens_of((), schema))
     yield CountedSection("marks between messages", "", TOKENS_PER_MESSAGE * (1 + len(request.messages)))
+
+
+def _part_of(message: Message) -> str:
+    """What a person calls the part of a request that a message belongs to."""
+    return "playbook" if isinstance(message, PlaybookMessage) else "messages"
 
 
 def system_of(request: Request) -> str:

@@ -354,7 +354,7 @@ def sides() -> Voice:
     async def speak(request: Request) -> AsyncIterator[str]:
         name = next(name for name in ("North", "South", "Both") if playbook_in(request).startswith(name))
         await asyncio.sleep(0.02 if name == "North" else 0.001)
-        if len(request.messages) > 1:
+        if len(request.messages) > 2:
             yield json.dumps(done())
         elif name == "Both":
             yield json.dumps({"batch": [{"parallel": [ask("north::go"), ask("south::go")]}]})

@@ -19,6 +19,7 @@ from koi_lang.program.error_report import explain
 from koi_lang.program.files import absolute
 from koi_lang.program.safe_expressions import evaluate
 from koi_lang.runtime.budget.limits import LimitReachedError
+from koi_lang.runtime.playbook.placeholders import PLAYBOOK, PlaybookMessage
 from koi_lang.runtime.run import Run
 from koi_lang.runtime.services import Services
 from tests.limits import LIMIT_S
@@ -63,7 +64,8 @@ async def as_pieces(text: str) -> AsyncIterator[str]:
 
 def playbook_in(request: Request) -> str:
     """The playbook as a model reads it."""
-    return request.system.partition("\n## Playbook\n")[2]
+    told = [message.text for message in request.messages if isinstance(message, PlaybookMessage)]
+    return next((text.removeprefix(PLAYBOOK) for text in reversed(told) if text.startswith(PLAYBOOK)), "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,7 +67,7 @@ class Provider:
         """Write for a while, then end."""
         self.requests.append(request)
         read = self.times * tokens_of(request.messages, request.system)
-        helps = "Help." in request.system
+        helps = "Help." in playbook_in(request)
         written = min(self.tokens if helps else 50, request.max_tokens or 100_000)
         key = len(self.requests)
         self.open[key] = read + (request.max_tokens or 4096)
@@ -89,7 +89,9 @@ class Provider:
 def helpers(jobs: int) -> Provider:
     """A lead that has so many jobs done at once."""
     group = {"parallel": [ask("helper::work", {"n": n}) for n in range(jobs)]}
-    return Provider(lambda request: done(ok=True) if "Help." in request.system else [group, done(ok=1)][_turn(request)])
+    return Provider(
+        lambda request: done(ok=True) if "Help." in playbook_in(request) else [group, done(ok=1)][_turn(request)]
+    )
 
 
 def _turn(request: Request) -> int:

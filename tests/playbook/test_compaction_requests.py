@@ -174,7 +174,7 @@ def test_a_call_that_fails_leaves_the_memory_alone(play: Player) -> None:
     played = play.each(program("context_tokens: 8000"), main, calls, connect=by_name(main=main, small=small))
     memory = next(agent.memory for agent in played[-1].run._agents.values())
 
-    assert ("no more answers", 5) == (str(played[1].error), len(memory))
+    assert ("no more answers", 6) == (str(played[1].error), len(memory))
     assert compacted(played[1])
 
 

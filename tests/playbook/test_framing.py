@@ -246,7 +246,7 @@ def test_nothing_begins_before_it_is_known_to_be_meant(play: Player, begin: str)
     printed: list[str] = []
 
     async def speak(request: Request) -> AsyncIterator[str]:
-        if len(request.messages) > 1:
+        if len(request.messages) > 2:
             yield json.dumps(done(printed=list(printed)))
             return
         yield begin + json.dumps(act("print", message="meant"))

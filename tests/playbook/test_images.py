@@ -51,7 +51,7 @@ def test_images_in_arguments_are_shown(play: Player) -> None:
     """The first message shows each image once, and tells of it where its data would stand."""
     payload = {"message": "what?", "images": [value_of(RED), value_of(RED), value_of(DARK)]}
     played = play(solo(), voice([done()]), payload=payload)
-    (opening,) = played.requests[0].messages
+    opening, _ = played.requests[0].messages
 
     assert (RED, DARK) == opening.images
     assert f'"images":["{NOTE}","{NOTE}","[image, image/png, {DARK.size} bytes]"]' in opening.text
@@ -102,7 +102,7 @@ def test_a_note_with_an_image_is_heard(play: Player) -> None:
     given = iter([act("print", message="working"), done()])
 
     async def speak(request: Request) -> AsyncIterator[str]:
-        if len(request.messages) == 1:
+        if len(request.messages) == 2:
             current_run().steering.say(Message("user", "[image 1: a.png] Look here", (RED,)))
         yield json.dumps(next(given))
 

@@ -13,7 +13,7 @@ import pytest
 from koi_lang.errors import exit_code
 from koi_lang.llm.messages import Request, Usage
 from koi_lang.runtime.budget.limits import LimitReachedError
-from tests.playbook.playing import Played, Player, Voice, act, ask, done, solo
+from tests.playbook.playing import Played, Player, Voice, act, ask, done, playbook_in, solo
 from tests.running import RecordingHost
 
 TEAM = """
@@ -299,7 +299,7 @@ class Charging(Voice):
         self._answers = {key: iter(texts) for key, texts in answers.items()}
 
     async def _answer(self, request: Request) -> AsyncIterator[str]:
-        key = next(key for key in self._answers if key in request.system)
+        key = next(key for key in self._answers if key in request.system + playbook_in(request))
         yield json.dumps(next(self._answers[key]))
 
 
@@ -332,7 +332,7 @@ def test_the_time_of_a_parent_bounds_its_delegates(play: Player) -> None:
     """A member that hangs is ended when the time of whoever delegated is up, and with it the parent."""
 
     async def speak(request: Request) -> AsyncIterator[str]:
-        if "Help" in request.system:
+        if "Help" in playbook_in(request):
             await asyncio.Event().wait()
         yield json.dumps(ask("helper::work"))
 

@@ -35,14 +35,14 @@ agent Main : Lead {
 
 def begun(request: Request) -> int:
     """How many calls a conversation has seen."""
-    return sum(message.text.startswith("Begin") for message in request.messages)
+    return sum(message.text.startswith("Context") for message in request.messages)
 
 
 def test_the_first_message_has_payload_and_state(play: Player) -> None:
     """A call begins with its args and the state of its agent."""
     request = play(FAMILY, [done()], payload={"x": [1]}).requests[0]
 
-    assert 'Begin with your first action.\nContext: {"args":{"x":[1]},"state":{"n":1}}' == request.messages[0].text
+    assert 'Context: {"args":{"x":[1]},"state":{"n":1}}' == request.messages[0].text
 
 
 def test_a_call_without_payload_has_empty_args(play: Player) -> None:
@@ -56,14 +56,14 @@ def test_a_root_agent_remembers(play: Player) -> None:
     played = play.each(FAMILY, [act("print", message="hi"), done(a=1), done(a=2)], calls)[1]
 
     assert [1, 1, 2] == [begun(request) for request in played.requests]
-    assert ["user", "assistant", "user", "assistant", "user", "user"] == [m.role for m in played.requests[2].messages]
+    assert "uuauauuu" == "".join(message.role[0] for message in played.requests[2].messages)
 
 
 def test_amnesia_forgets(play: Player) -> None:
     """With `amnesia = true` every call begins anew."""
     played = play.each(FAMILY, [done(), done()], [("Forgetful.go", {}), ("Forgetful.go", {})])[1]
 
-    assert [1, 1] == [len(request.messages) for request in played.requests]
+    assert [2, 2] == [len(request.messages) for request in played.requests]
 
 
 def test_a_delegate_starts_fresh(play: Player) -> None:
@@ -73,9 +73,9 @@ def test_a_delegate_starts_fresh(play: Player) -> None:
         "Help": [done()] * 2,
     }
     played = play(FAMILY, answers)
-    helping = [request for request in played.requests if "Help with" in request.system]
+    helping = [request for request in played.requests if "Help with" in playbook_in(request)]
 
-    assert [1, 1] == [len(request.messages) for request in helping]
+    assert [2, 2] == [len(request.messages) for request in helping]
     assert ["Help with ⟨args.n⟩."] * 2 == [playbook_in(request) for request in helping]
 
 
@@ -185,7 +185,7 @@ def test_requests_only_grow(play: Player) -> None:
         {"batch": [act("prnt")]},
     ]
     played = play(FAMILY, {"Do the work": [*steps, done()], "Help": [done()] * 9})
-    main = [request for request in played.requests if "Do the work" in request.system]
+    main = [request for request in played.requests if "Do the work" in playbook_in(request)]
 
     assert 10 == len(main)
     assert min(kept(main)) >= 0.9
@@ -234,7 +234,7 @@ def test_the_playbook_follows_the_state(play: Player) -> None:
     """A value of the state in a playbook that has changed is told before the next request, as data, and once."""
     program = solo("execute", more="state { n: number = 1 }", playbook="Now {{state.n}}.")
     played = play(program, [act("print", message="x"), act("update_state", updates={"n": 2}), act("print"), done()])
-    changes = [[m.text for m in request.messages if "⟨state.n⟩" in m.text] for request in played.requests]
+    changes = [[m.text for m in request.messages if '"⟨state.n⟩"' in m.text] for request in played.requests]
 
     assert {"Now ⟨state.n⟩."} == {playbook_in(request) for request in played.requests}
     assert [[], [], *[['What stands in the playbook for: {"⟨state.n⟩":2}']] * 2] == changes

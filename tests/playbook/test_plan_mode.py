@@ -171,7 +171,7 @@ def test_steps_are_ticked_off(play: Player) -> None:
     finished = [event.fields["step"] for event in played.events if event.type == "plan_step_finished"]
 
     assert [1, 2] == finished
-    assert "is done.\nDone: 1\n2. run the tests\n" in played.requests[2].system
+    assert "is done.\nDone: 1\n2. run the tests" in played.requests[2].system
     assert "the plan has no step 3: it has 2" in played.feedback[3]
     assert "## Plan" not in played.requests[4].system
 

@@ -12,7 +12,7 @@ from koi_lang.events import AnswerDiscarded, ModelAnswered
 from koi_lang.llm.messages import Delta, Request, StreamEnd
 from koi_lang.runtime.budget.limits import LimitReachedError
 from tests.journal.again import Recorder
-from tests.playbook.playing import Played, Player, Voice, act, ask, done, solo
+from tests.playbook.playing import Played, Player, Voice, act, ask, done, playbook_in, solo
 
 JUDGED = {"llm_eval": True, "instruction": "Go on?", "data": "d"}
 WORDS = act("call_llm", data="d", instruction="words")
@@ -28,7 +28,7 @@ def voice(first: Any) -> Voice:
     """A model whose first answer is given, which returns with its second, and to which everything is true."""
 
     async def speak(request: Request) -> AsyncIterator[str]:
-        is_turn = "Do the work." in request.system
+        is_turn = "Do the work." in playbook_in(request)
         turns = sum(message.role == "assistant" for message in request.messages)
         yield json.dumps(done(ok=True) if turns else first) if is_turn else "true"
 
@@ -84,7 +84,11 @@ def test_requests_of_delegates_count_for_whoever_asked(play: Player) -> None:
     work = {"batch": [ask("helper::work"), ask("helper::think")]}
 
     async def speak(request: Request) -> AsyncIterator[str]:
-        yield json.dumps(work if "Do the work." in request.system else done()) if "words" not in request.system else "w"
+        yield (
+            json.dumps(work if "Do the work." in playbook_in(request) else done())
+            if "words" not in request.system
+            else "w"
+        )
 
     model = Voice(speak)
     played = play(team, model)

@@ -69,11 +69,11 @@ def test_an_answer_that_was_not_read_says_why(play: Player) -> None:
     """The rest of one cannot be read, or does not arrive; what it had asked for before is done."""
 
     async def speak(request: Request) -> AsyncIterator[str]:
-        if len(request.messages) == 1:
+        if len(request.messages) == 2:
             yield "Let me think about it."
             return
         yield json.dumps(act("print", message="one"))
-        if len(request.messages) == 3:
+        if len(request.messages) == 4:
             raise RequestError("it was cut", help="", status=None)
 
     unread, cut = turns_with(play, Voice(speak), most=2)

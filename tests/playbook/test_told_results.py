@@ -75,7 +75,8 @@ agent Main : Worker {
     played = play(source, [{"batch": said}, act("return", data="${a.output}")], payload={"id": id})
 
     assert ({"order": id}, [str(id), f"It is {id}."]) == (played.result, [*played.printed])
-    assert (1, 4) == tuple(said.count(str(id)) for said in played.feedback)
+    assert (0, 4) == tuple(said.count(str(id)) for said in played.feedback)
+    assert str(id) in played.requests[0].messages[0].text
     assert "725653563933458400" not in "".join(played.feedback)
 
 

@@ -106,7 +106,7 @@ def test_repaired_calls_go_back_as_they_were_understood(play: Player, provider: 
 
 @PROVIDERS
 def test_a_tool_stands_for_each_action_that_the_prompt_would_show(play: Player, provider: str) -> None:
-    """Its lists are not told as text, and the playbook still ends the system text."""
+    """Its lists are not told as text, and the playbook is told last."""
     _, asked, _ = talk(play, TEAM, [[done()]], (provider, "tools"))
     body = asked[0].body
     system = body["system"][0]["text"] if provider == "anthropic" else _conversation(body)[0]["content"]
@@ -116,7 +116,7 @@ def test_a_tool_stands_for_each_action_that_the_prompt_would_show(play: Player, 
     assert names == list(dict.fromkeys(names))
     assert all((tool.get("function") or tool)["description"] for tool in body["tools"])
     assert {"call_skill", "if", "while", "repeat"}.isdisjoint(names)
-    assert system.endswith("## Playbook\nGreet ⟨args.name⟩ and tell the weather.")
+    assert '## Playbook\\nGreet ⟨args.name⟩ and tell the weather."' in json.dumps(body, ensure_ascii=False)
     assert "## Actions" not in system
 
 

@@ -272,7 +272,7 @@ def test_members_of_a_group_start_one_by_one(play: Player) -> None:
     host = Meeting()
 
     async def speak(request: Request) -> AsyncIterator[str]:
-        if len(request.messages) > 1:
+        if len(request.messages) > 2:
             yield json.dumps(done())
             return
         yield f'{{"parallel":[{json.dumps(question("a"))},'
@@ -324,7 +324,7 @@ def test_a_broken_stream_goes_on_from_what_was_carried_out(play: Player) -> None
     played = play(solo(), model)
 
     assert (("once",), {"ok": True}) == (played.printed, played.result)
-    assert ["user", "assistant", "user"] == [message.role for message in played.requests[1].messages]
+    assert ["user", "user", "assistant", "user"] == [message.role for message in played.requests[1].messages]
     assert "✅ print" in played.feedback[1]
     assert "❌ The rest of your answer was not carried out: the connection broke: cut." in played.feedback[1]
 
@@ -413,7 +413,7 @@ def test_an_answer_that_is_cut_short_is_paid_for(play: Player) -> None:
     """What a failed action keeps from being read is not counted, what was read is."""
 
     async def speak(request: Request) -> AsyncIterator[str]:
-        if len(request.messages) > 1:
+        if len(request.messages) > 2:
             yield json.dumps(done())
             return
         yield json.dumps(act("print"))

@@ -41,7 +41,7 @@ def test_a_model_reads_what_functions_are_for(play: Player) -> None:
 
     assert "### Files - Reads files with text below the folder of the program; paths are relative" in system
     assert "- Files.fileExists(path: string) Whether there is such a file or folder.\n" in system
-    assert "### Own - Says hello\n- Own.hello(name: string)\n\n## Playbook\n" in system
+    assert "### Own - Says hello\n- Own.hello(name: string)" in system
 
 
 def test_parameters_may_all_be_left_out(play: Player, tmp_path: Path) -> None:

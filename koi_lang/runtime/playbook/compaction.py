@@ -25,6 +25,7 @@ from koi_lang.runtime.playbook.conversation import (
     NothingToCompactError,
     Reason,
 )
+from koi_lang.runtime.playbook.placeholders import DataMessage, PlaybookMessage
 from koi_lang.runtime.playbook.summaries import ConversationSummary, SummaryTask, plain, summed_up
 from koi_lang.runtime.replay.location import enter, leaf_path
 
@@ -107,7 +108,8 @@ def explain_error(conversation: Conversation, error: ProviderError) -> ProviderE
 def cut_of(messages: Sequence[Message], sizes: Sequence[int], keep: int) -> int:
     """How many messages from the beginning go so that about `keep` tokens, and at least one message, stay.
 
-    An answer and the message after it, which tells what came of its actions, go or stay together.
+    An answer and the message after it, which tells what came of its actions, go or stay together; so do a playbook and
+    what its call was given.
     """
     first, total = len(messages), 0
     while first > 0 and total + sizes[first - 1] <= keep:
@@ -115,11 +117,14 @@ def cut_of(messages: Sequence[Message], sizes: Sequence[int], keep: int) -> int:
         total += sizes[first]
     if first == 0:
         return 0
-    starts = [n for n in range(1, len(messages)) if not _tells_results(messages, n)]
+    starts = [n for n in range(1, len(messages)) if not _follows(messages, n)]
     return next((n for n in starts if n >= first), starts[-1] if starts else 0)
 
 
-def _tells_results(messages: Sequence[Message], n: int) -> bool:
+def _follows(messages: Sequence[Message], n: int) -> bool:
+    """Whether a message belongs to the one before it."""
+    if isinstance(messages[n], PlaybookMessage):
+        return isinstance(messages[n - 1], DataMessage)
     return messages[n].role == "user" and messages[n - 1].role == "assistant"
 
 

@@ -183,7 +183,7 @@ async def next_request(call: PlaybookCall, messages: Transcript, parts: Parts) -
     scope = PromptContext(agent, call.args)
     call.playbook = await join_parts(parts(scope), scope, "\n")
     call.instructions = name_values(call.playbook, call.args, agent.state)
-    tell_values(call, messages)
+    tell_playbook(call, messages, begins=call.turns == 0)
     if call.failures.must_pivot():
         messages.append(Message("user", prompting.PIVOT))
     note = turns_note(call)
@@ -191,15 +191,15 @@ async def next_request(call: PlaybookCall, messages: Transcript, parts: Parts) -
         messages.append(note)
     is_delegate = call.parent is not None
     add_notes(call, messages, await agent.run.steering.before_request(agent.name, delegated=is_delegate))
-    playbook, offer = call.instructions.text, None
+    offer = None
     system = prompting.join_sections(text_sections(call))
     if takes_tools(agent.run.models.of(agent)):
         offer = ToolOffer(prompting.join_sections(tool_sections(call)), call.offered_tools().set)
-    await fit(conversation_of(call), system, playbook)
-    tell_values(call, messages)  # a record in place of messages does not tell them
+    await fit(conversation_of(call), system, call.instructions.text)
+    tell_playbook(call, messages)  # a record in place of messages does not tell it
     told = ToldData(messages.snapshot(), call.material, call.playbook) if agent.run.recorded.has_literals() else None
     call.names.begin_answer(told)
-    key = prompting.make_cache_key(system, playbook)
+    key = prompting.make_cache_key(system)
     return Request(system, messages.snapshot(), json=True, task=task(call), offer=offer, cache_key=key)
 
 
@@ -207,7 +207,6 @@ def text_sections(call: PlaybookCall) -> list[Section]:
     """What a model is told of a call that answers with actions as text."""
     return prompting.system_sections(
         call.agent,
-        call.instructions.text,
         is_delegate=call.parent is not None,
         tools=call.tools,
         result=call.result_type,
@@ -217,7 +216,7 @@ def text_sections(call: PlaybookCall) -> list[Section]:
 
 def tool_sections(call: PlaybookCall) -> list[Section]:
     """What a model is told of a call that answers by calling tools."""
-    return call.offered_tools().sections_with(call.instructions.text, sections_of(call.guidance))
+    return [*call.offered_tools().sections, *sections_of(call.guidance)]
 
 
 def sections_of(guidance: Mapping[str, Any]) -> list[Section]:
@@ -225,11 +224,12 @@ def sections_of(guidance: Mapping[str, Any]) -> list[Section]:
     return [Section("project files", text) for text in guidance_texts(guidance)]
 
 
-def tell_values(call: PlaybookCall, messages: Transcript) -> None:
-    """Tell the values in the playbook that are not told as they are."""
-    news = conversation_of(call).told.tell_changes(call.instructions, call.agent.state)
-    if news is not None:
-        messages.append(news)
+def tell_playbook(call: PlaybookCall, messages: Transcript, *, begins: bool = False) -> None:
+    """Tell the playbook and the values in it, as far as they are not told as they are; the playbook comes last."""
+    told = conversation_of(call).told
+    values = told.tell_changes(call.instructions, call.agent.state)
+    playbook = told.tell_playbook(call.instructions, begins=begins)
+    messages.extend(filter(None, (values, playbook)))
 
 
 def follow_up(call: PlaybookCall, messages: Transcript) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from math import isfinite
-from typing import Any
+from typing import Any, TypeVar
 
 from koi_lang.interpolation import Interpolation, Rendered
 from koi_lang.js.undefined import undefined
@@ -23,7 +23,8 @@ LINK = re.compile(r"\.([\w$]+)|\[(\d+)\]")
 # Characters of an expression that stands in a placeholder.
 LONGEST_NAME = 60
 SIMPLE = (str, int, float, bool, type(None))
-BEGIN, BEGIN_AGAIN = "Begin with your first action.", "Begin."
+PLAYBOOK = "## Playbook\n"
+SAME_PLAYBOOK = "The same playbook."
 # What of the state is not as it was told.
 CHANGED = "changed state"
 # Begins the names of its fields among the values that were told.
@@ -55,6 +56,14 @@ class DataMessage(Message):
     """
 
     values: tuple[tuple[str, bytes], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PlaybookMessage(DataMessage):
+    """A message with the text of a playbook; the digest of that stands under `PLAYBOOK` in `values`."""
+
+
+T = TypeVar("T", bound=DataMessage)
 
 
 def name_values(playbook: Rendered, args: Any, state: Mapping[str, Any]) -> NamedPlaybook:
@@ -125,12 +134,11 @@ class ToldValues:
         Args:
             today: date and place; empty tells none.
         """
-        begin = BEGIN_AGAIN if STATE in self._told else BEGIN
         digest = _digest(prompt_text(dict(state)))
         told, values = ({}, {}) if self._told.get(STATE) == digest else self._tell_state(state, digest)
         if today and self._told.get(TODAY) != (when := _digest(today)):
             told, values = {**told, TODAY: today}, {**values, TODAY: when}
-        text = f"{begin}\nContext: {prompt_text({ARGS: args, **told})}"
+        text = f"Context: {prompt_text({ARGS: args, **told})}"
         return self._note(DataMessage("user", text, images_in(args), values=tuple(values.items())))
 
     def _tell_state(self, state: Mapping[str, Any], digest: bytes) -> tuple[dict[str, Any], dict[str, bytes]]:
@@ -157,13 +165,26 @@ class ToldValues:
         members = (f"{_quote(f'⟨{name}⟩')}:{_as_json(playbook.shown[name])}" for name in new)
         return self._note(DataMessage("user", f"{VALUES} {{{','.join(members)}}}", values=tuple(new.items())))
 
+    def tell_playbook(self, playbook: NamedPlaybook, *, begins: bool = False) -> PlaybookMessage | None:
+        """The text of a playbook; None where it is the one that was told last.
+
+        Args:
+            begins: whether a call begins, so that a short reminder stands for a playbook that was told before.
+        """
+        digest = _digest(playbook.text)
+        is_new = self._told.get(PLAYBOOK) != digest
+        if not is_new and not begins:
+            return None
+        text = f"{PLAYBOOK}{playbook.text}" if is_new else SAME_PLAYBOOK
+        return self._note(PlaybookMessage("user", text, values=((PLAYBOOK, digest),) if is_new else ()))
+
     def _pass_over_state(self, playbook: NamedPlaybook, state: Mapping[str, Any], new: dict[str, bytes]) -> None:
         """Take out what stands in the state as it was told."""
         parts = [name for name in new if name in playbook.found and name not in self._told]
         if parts and self._told.get(STATE) == _digest(prompt_text(dict(state))):
             self._told.update((name, new.pop(name)) for name in parts)
 
-    def _note(self, message: DataMessage) -> DataMessage:
+    def _note(self, message: T) -> T:
         values = dict(message.values)
         changed = values.pop(CHANGED, None)
         if changed is not None and STATE not in self._told:

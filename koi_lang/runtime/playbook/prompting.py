@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from koi_lang.runtime.ports import AgentPort
 
 RULES = """\
-You carry out the playbook at the end by answering with actions, as JSON only. `⟨args.n⟩` in it stands for a value that
-you are told as data: `n` of `args`. An action is {"intent":"<action>", ...its fields} or
+You carry out the playbook that you are given by answering with actions, as JSON only. `⟨args.n⟩` in it stands
+for a value that you are told as data: `n` of `args`. An action is {"intent":"<action>", ...its fields} or
 {"actionType":"delegate","intent":"<member>::<event>","data":{...}}. For example,
 {"batch":[{"intent":"prompt_user","question":"Who?","id":"a"},{"intent":"print","message":"Hi ${a.output.answer}"}]}
 is answered by `✅ [a] prompt_user -> {"answer":"Ada"}`; then {"intent":"return","data":{"who":"Ada"}}.
@@ -54,7 +54,6 @@ Parameters are the fields of `input`, with their types as in TypeScript."""
 SERVERS = "## MCP servers"
 RESULT = "## Result\nThe `data` of `return` has this type, as in TypeScript:"
 TYPES = "## Types"
-PLAYBOOK = "## Playbook"
 NO_TOOLS: Mapping[str, Any] = {}
 MOST_ANSWER = 50_000
 ONLY_DELEGATES = frozenset({"ask_parent"})
@@ -86,26 +85,19 @@ def join_sections(sections: Iterable[Section]) -> str:
     return "\n\n".join(section.text for section in sections)
 
 
-def playbook_section(playbook: str) -> Section:
-    """The playbook, with names in place of values; it stands last."""
-    return Section("playbook", f"{PLAYBOOK}\n{playbook}")
-
-
 def system_sections(
     agent: AgentPort,
-    playbook: str,
     *,
     is_delegate: bool = False,
     tools: Mapping[str, Any] = NO_TOOLS,
     result: ResultType | None = None,
     guidance: Sequence[Section] = (),
 ) -> list[Section]:
-    """The instructions of one call: the rules, only what this agent may do, and the playbook.
+    """The instructions of one call: the rules, and only what this agent may do.
 
-    What is the same for every call stands first, so that providers need not read it again.
+    They are the same for every call of a handler, so that providers need not read them again.
 
     Args:
-        playbook: with names in place of values.
         tools: what MCP servers offer, as `as_data` of `runtime.mcp.offers` says it.
         result: the declared type of what it returns.
         guidance: what the files of the project tell, a section each.
@@ -118,7 +110,6 @@ def system_sections(
         *([] if result is None else [Section("result", f"{RESULT} {result.lines}")]),
         *plan_of(agent),
         *guidance,
-        playbook_section(playbook),
     ]
 
 
@@ -128,10 +119,9 @@ def plan_of(agent: AgentPort) -> list[Section]:
     return [Section("plan", told)] if told else []
 
 
-def make_cache_key(system: str, playbook: str) -> str:
-    """A key of what stands before the playbook in a system text, where the name of the agent is."""
-    stable = system.removesuffix(playbook).encode("utf-8", "surrogatepass")
-    return f"koi-{blake2b(stable, digest_size=16).hexdigest()}"
+def make_cache_key(system: str) -> str:
+    """The key of a system text, by which providers find a prefix that they have read."""
+    return f"koi-{blake2b(system.encode('utf-8', 'surrogatepass'), digest_size=16).hexdigest()}"
 
 
 def reach_of(

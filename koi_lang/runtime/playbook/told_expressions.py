@@ -18,6 +18,7 @@ from koi_lang.interpolation import Rendered
 from koi_lang.llm.messages import Message
 from koi_lang.llm.transcript import MessageLog, Messages
 from koi_lang.runtime.playbook.holes import HOLE, texts_in
+from koi_lang.runtime.playbook.placeholders import PlaybookMessage
 
 # An expression that is not complete where its text ends or is cut off, and what marks it among the others.
 BEGUN = re.compile(r"""(?:\$\{|\{\{)\s*([\w$.?'\[\]-]{1,200})(?=\\*+["…]|\Z)""")
@@ -95,6 +96,8 @@ _INDEXES: WeakKeyDictionary[MessageLog, _Index] = WeakKeyDictionary()
 def _told_by(message: Message) -> frozenset[str]:
     if isinstance(message, FeedbackMessage):
         return message.told
+    if isinstance(message, PlaybookMessage):
+        return NOTHING  # its author wrote it; values stand in other messages
     return expressions_in(message.text) if message.role == "user" else NOTHING
 
 

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from koi_lang.runtime.ports import AgentPort
 
 RULES = """\
-You carry out the playbook at the end by calling tools. `⟨args.n⟩` in it stands for a value that you are told as data:
-`n` of `args`. For example, you call `prompt_user` with {"question":"Who?"}, are told `✅ prompt_user ->
+You carry out the playbook that you are given by calling tools. `⟨args.n⟩` in it stands for a value that you are
+told as data: `n` of `args`. For example, you call `prompt_user` with {"question":"Who?"}, are told `✅ prompt_user ->
 {"answer":"Ada"}`, and call `print` with {"message":"Hi Ada"} and `return` with {"data":{"who":"Ada"}}. Calls are done
 in order while you write. Call several tools at once where none needs the result of another one;
 `plan` carries out several actions in one call, also in parallel, in loops, and with results of earlier ones. When
@@ -69,7 +69,7 @@ class Offer:
     """What an agent may do in a call, apart from what the call is about.
 
     Attributes:
-        sections: what its model is told before the playbook.
+        sections: the system text for models that call tools.
         of: what MCP servers offered, by which it was made.
         has_outputs: whether there were long outputs to read.
     """
@@ -78,10 +78,6 @@ class Offer:
     set: ToolSet
     of: Mapping[str, Any]
     has_outputs: bool = False
-
-    def sections_with(self, playbook: str, guidance: Sequence[Section] = ()) -> list[Section]:
-        """All that its model is told: also a playbook, with names in place of values, and files of the project."""
-        return [*self.sections, *guidance, prompting.playbook_section(playbook)]
 
 
 def offer_of(
