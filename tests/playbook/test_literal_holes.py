@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from koi_lang.llm.rehearsal.values import without_references
 from koi_lang.program.safe_expressions import evaluate
-from koi_lang.runtime.playbook.missing_references import require_results
-from koi_lang.runtime.playbook.references import ActionScope
+from koi_lang.runtime.playbook.references import ActionScope, require_results
 from tests.playbook.playing import Player, act, done, solo
 from tests.playbook.transports import MODELS, talk
 

@@ -27,9 +27,8 @@ from koi_lang.runtime.playbook.call import PlaybookCall
 from koi_lang.runtime.playbook.interventions import intervene
 from koi_lang.runtime.playbook.lenient_fields import read_names
 from koi_lang.runtime.playbook.lenient_intents import known_names, read_intent
-from koi_lang.runtime.playbook.missing_references import require_results
 from koi_lang.runtime.playbook.prompting import SKIPPED
-from koi_lang.runtime.playbook.references import ActionScope
+from koi_lang.runtime.playbook.references import ActionScope, require_results
 from koi_lang.runtime.playbook.running_action import PlaybookAction
 from koi_lang.runtime.playbook.tool_offer import named_action
 from koi_lang.runtime.playbook.turn import TurnAction
