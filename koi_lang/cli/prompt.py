@@ -101,7 +101,12 @@ def _texts(preview: PromptPreview) -> Iterator[str]:
 def _counts(preview: PromptPreview) -> Iterator[str]:
     """About how many tokens each part takes, and what is not there."""
     yield ""
-    yield f"{preview.handler} to {preview.model}, with {TRANSPORTS[preview.transport]}"
+    way = (
+        f"with {TRANSPORTS[preview.transport]}, since {preview.obstacle}"
+        if preview.obstacle
+        else "for its result alone"
+    )
+    yield f"{preview.handler} to {preview.model}, {way}"
     rows = [(section.name, section.tokens) for section in preview.sections]
     wide = max(len(name) for name, _ in rows)
     yield from (f"  {name:<{wide}} {tokens:>9,}" for name, tokens in rows)

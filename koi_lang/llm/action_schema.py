@@ -90,6 +90,8 @@ def close(schema: Schema) -> dict[str, Any] | None:
     """A schema that leaves nothing open: what may be left out may be null. None where it takes anything at all."""
     if "anyOf" in schema:
         options = [close(option) for option in schema["anyOf"]]
+        if all(option is not None and "enum" in option for option in options):
+            return _enumeration([value for option in options if option is not None for value in option["enum"]])
         return None if None in options else {"anyOf": options}
     if "enum" in schema:
         return _enumeration(schema["enum"])

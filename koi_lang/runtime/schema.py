@@ -26,7 +26,15 @@ WORDS = {
     "array": "a list",
     "object": "an object",
 }
-
+# What stands for a value of a type in the form of an answer.
+FORMS = {
+    "string": '"<text>"',
+    "number": "<number>",
+    "integer": "<integer>",
+    "boolean": "true | false",
+    "null": "null",
+    "object": "{…}",
+}
 # Of a path that is longer only the ends are told.
 LONGEST_PATH = 200
 
@@ -382,3 +390,26 @@ def type_text(schema: Schema) -> str:
     if schema.get("type") == "object" and schema.get("properties"):
         return "{ " + signature_text(schema) + " }"
     return str(schema.get("type", "any"))
+
+
+def json_form(schema: Schema) -> str:
+    """A schema as the JSON that fits it, with types in place of values: `{"word":"<text>","n"?:<number>}`."""
+    return _form(schema, schema.get("$defs", {}), ())
+
+
+def _form(schema: Schema, definitions: Mapping[str, Schema], inside: tuple[str, ...]) -> str:
+    if "$ref" in schema:
+        name = name_of_reference(schema)
+        return f"<{name}>" if name in inside else _form(definitions.get(name, {}), definitions, (*inside, name))
+    if "anyOf" in schema:
+        return " | ".join(_form(option, definitions, inside) for option in schema["anyOf"])
+    if "const" in schema or "enum" in schema:
+        return " | ".join(json.dumps(value, ensure_ascii=False) for value in schema.get("enum", [schema.get("const")]))
+    if schema.get("type") == "array":
+        return f"[{_form(schema.get('items', {}), definitions, inside)}, …]"
+    if schema.get("type") == "object" and schema.get("properties"):
+        required = schema.get("required", ())
+        names = (json.dumps(name, ensure_ascii=False) + "?" * (name not in required) for name in schema["properties"])
+        forms = (_form(field, definitions, inside) for field in schema["properties"].values())
+        return "{" + ",".join(f"{name}:{form}" for name, form in zip(names, forms, strict=True)) + "}"
+    return FORMS.get(schema.get("type", "any"), "<any>")

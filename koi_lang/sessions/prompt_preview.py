@@ -26,6 +26,7 @@ from koi_lang.runtime.narrowing import narrowed_to
 from koi_lang.runtime.playbook import loop
 from koi_lang.runtime.playbook.call import PlaybookCall
 from koi_lang.runtime.playbook.delegation import remote_tools
+from koi_lang.runtime.playbook.direct_results import obstacle
 from koi_lang.runtime.playbook.placeholders import PlaybookMessage
 from koi_lang.runtime.playbook.prompting import Section, join_sections
 from koi_lang.runtime.ports import AgentPort
@@ -79,6 +80,7 @@ class PromptPreview:
         model: `provider/model`.
         sent: the request as its model is told of it, and the body that the provider gets.
         sections: all of it, in the order in which it is told.
+        obstacle: why its model is not asked for the result alone; empty where it is.
         missing: MCP servers whose tools are asked for at run time, so that they are not there.
     """
 
@@ -86,6 +88,7 @@ class PromptPreview:
     model: str
     sent: RequestPreview
     sections: tuple[CountedSection, ...]
+    obstacle: str = ""
     missing: tuple[str, ...] = ()
 
     @property
@@ -111,6 +114,8 @@ class PromptPreview:
             "handler": self.handler,
             "model": self.model,
             "transport": self.transport,
+            "direct": not self.obstacle,
+            "obstacle": self.obstacle or None,
             "tokens": self.tokens,
             "sections": [{"name": each.name, "tokens": each.tokens} for each in self.sections],
             "missing": list(self.missing),
@@ -209,7 +214,8 @@ async def _first_request(
     request = await loop.next_request(call, messages, parts)
     sent = await models.preview(call.agent, request)
     missing = () if wanted.connects else tuple(dict.fromkeys(_servers(call.agent)))
-    return PromptPreview(wanted.name, name_of(models.of(call.agent)), sent, tuple(_sections(call, sent)), missing)
+    sections, model = tuple(_sections(call, sent)), name_of(models.of(call.agent))
+    return PromptPreview(wanted.name, model, sent, sections, obstacle(call), missing)
 
 
 def _servers(agent: AgentPort) -> Iterator[str]:

@@ -62,7 +62,7 @@ def test_perfect_is_exactly_one(play: Player) -> None:
 # ---------------------------------------------------------------- answers that do not fit
 
 MISFITS: dict[str, tuple[Any, str]] = {
-    "prose": ("It is a very good text, 10/10.", "the answer holds no action"),
+    "prose": ("It is a very good text, 10/10.", "the answer is not JSON"),
     "nothing": (answer({}), "`dimensions` is missing"),
     "too high": (answer(grades(tone=1.1)), "`dimensions[2].score` must be a number from 0 to 1, not 1.1"),
     "too low": (answer(grades(tone=-0.1)), "`dimensions[2].score` must be a number from 0 to 1, not -0.1"),
@@ -111,7 +111,7 @@ def test_two_that_do_not_fit_give_no_number(first: Any, why: str, second: str, p
     assert (result["graded"], result["score"], result["dimensions"]) == (False, None, {})
     assert list(numbers_in(result)) == []
     assert len(played.requests) == 2
-    assert (why if second == "the same" else "the answer holds no action") in result["notes"][0]
+    assert (why if second == "the same" else "the answer is not JSON") in result["notes"][0]
 
 
 def test_earlier_findings_outlive_a_judge_that_fails(play: Player) -> None:
@@ -287,15 +287,17 @@ def test_rules_come_first_and_are_the_same(play: Player) -> None:
 
     assert one.system == other.system
     assert "Sing." in one.messages[0].text
-    assert [message.role for message in one.messages] == ["user"]
+    assert [message.role for message in one.messages] == ["user", "user"]
 
 
 def test_it_may_do_nothing_that_needs_a_permission(play: Player) -> None:
-    """Its prompt offers no such action."""
-    system = judge(play, answer(grades())).requests[0].system
-    offered = re.findall(r"^- (\w+)\(", system.partition("## Actions")[2].partition("##")[0], re.MULTILINE)
+    """It is offered no action at all, and one that it writes is refused."""
+    shell = {"intent": "shell", "command": "touch done", "description": "to see"}
+    played = judge(play, shell, answer(grades()))
 
-    assert offered == ["print", "prompt_user", "return", "call_llm"]
+    assert "## Actions" not in played.requests[0].system
+    assert 2 == len(played.requests)
+    assert not (play.folder / "done").exists()
 
 
 @pytest.mark.parametrize(

@@ -186,7 +186,7 @@ def handler(node: n.Handler, agent: str, file: Analysis, names: ModuleNames) -> 
         body = [_emit_playbook(node, told, file, names, arguments[0].arg)]
     result = py.function(python_name(node.name.name), listed, body, at, is_async=True)
     assert isinstance(result, ast.AsyncFunctionDef)
-    result.decorator_list = [_on(node, told, file, e.result_type)]
+    result.decorator_list = [_on(node, told, file, names, e.result_type)]
     return result
 
 
@@ -210,7 +210,7 @@ def _emit_playbook(node: n.Handler, told: n.Playbook, file: Analysis, names: Mod
     return ast.Return(ast.Await(py.helper("playbook", arguments, at), **at), **at)
 
 
-def _on(node: n.Handler, told: n.Playbook | None, file: Analysis, result_type: str) -> ast.expr:
+def _on(node: n.Handler, told: n.Playbook | None, file: Analysis, names: ModuleNames, result_type: str) -> ast.expr:
     """The decorator that names the event and says what callers must know."""
     at = place(node.name.span, file)
     description = next((item.text for item in node.body.statements if isinstance(item, n.Affordance)), None)
@@ -226,6 +226,7 @@ def _on(node: n.Handler, told: n.Playbook | None, file: Analysis, result_type: s
         private=py.constant(True, at) if node.private else None,
         background=py.constant(True, at) if node.is_async else None,
         playbook=py.constant(True, at) if told else None,
+        acts=py.constant(False, at) if told and result_type and not names.asks_for_action(told) else None,
         budget=_limits(told.budget, at) if told and told.budget else None,
     )
 

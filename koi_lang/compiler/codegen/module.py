@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import posixpath
+from collections.abc import Callable
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
@@ -22,9 +23,15 @@ START: py.At = {"lineno": 1, "col_offset": 0, "end_lineno": 1, "end_col_offset":
 ORDER = (n.TypeDeclaration, n.Role, n.Mcp, n.Prompt, n.Skill, n.Team, n.Agent)
 
 
-def module(file: Analysis) -> ast.Module:
-    """The module of a file: imports, declarations, and `main` with what `run` starts."""
-    return _Module(file).build()
+def module(file: Analysis, asks_for_action: Callable[[n.Playbook], bool]) -> ast.Module:
+    """The module of a file: imports, declarations, and `main` with what `run` starts.
+
+    Args:
+        asks_for_action: whether a sentence of a playbook asks for more than a result.
+    """
+    made = _Module(file)
+    made.names.asks_for_action = asks_for_action
+    return made.build()
 
 
 class _Module:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 import posixpath
 import re
+from collections.abc import Callable
 
+from koi_lang.compiler import nodes as n
 from koi_lang.compiler.codegen import py_ast as py
 from koi_lang.compiler.imports import Unit
 from koi_lang.compiler.scope import PYTHON_NAMES, python_name
@@ -20,6 +22,7 @@ class ModuleNames:
         declared: names that code can mention declarations by.
         imported: alias of every other file of the program that was mentioned, in order of first mention.
         has_generators: whether the file has generators, so that its loops may walk over them.
+        asks_for_action: whether a sentence of a playbook asks for more than a result.
         definitions: functions in lone expressions, to be defined before the declaration that mentions them.
     """
 
@@ -30,6 +33,7 @@ class ModuleNames:
         self.declared = table.values.keys() | table.roles.keys()
         self.definitions: list[ast.stmt] = []
         self.has_generators = False
+        self.asks_for_action: Callable[[n.Playbook], bool] = lambda playbook: True
         self._own = {unit.path: _names_of(unit)}
         self._taken = set(self._own[unit.path].values()) | PYTHON_NAMES | local
 

@@ -98,6 +98,7 @@ class Handler:
         private: not offered outside of the program.
         background: declared `async`.
         playbook: whether a model carries it out.
+        acts: whether its playbook may ask for actions; else its result is all that it asks for.
         budget: most a call may spend.
     """
 
@@ -109,6 +110,7 @@ class Handler:
     private: bool = False
     background: bool = False
     playbook: bool = False
+    acts: bool = True
     budget: Mapping[str, Any] = field(default_factory=dict)
 
     @property

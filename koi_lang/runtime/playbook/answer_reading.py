@@ -13,6 +13,7 @@ from koi_lang.runtime.model_calls.answer_stream import AnswerStream
 from koi_lang.runtime.playbook.action_layers import carry_out_action
 from koi_lang.runtime.playbook.action_parsing import Action, ReplyError
 from koi_lang.runtime.playbook.call import PlaybookCall
+from koi_lang.runtime.playbook.direct_results import read_result
 from koi_lang.runtime.playbook.reply_parser import ReplyReader
 from koi_lang.runtime.playbook.turn import Turn
 from koi_lang.runtime.playbook.written_texts import WrittenTexts
@@ -41,14 +42,16 @@ async def carry_out(call: PlaybookCall, request: Request) -> Turn:
 
 async def read(call: PlaybookCall, turn: Turn, actions: asyncio.Queue[Action | None]) -> None:
     """Put the actions of an answer into a queue while it arrives, then None."""
-    arriving = None
+    arriving, reader = None, ReplyReader(call.result_shapes)
     try:
         async with call.agent.run.models.stream_answer(call.agent, turn.request, call.spending) as arriving:
             listener = WrittenTexts(arriving.emit) if call.agent.run.events.has_onlookers else None
             reader = ReplyReader(call.result_shapes, listener=listener)
-            await read_pieces(arriving, reader, turn, actions)
-        for action in reader.finish(is_cut=arriving.is_cut):
-            turn.values.append(reader.values)
+            await read_pieces(arriving, None if call.is_direct else reader, turn, actions)
+        is_cut = arriving.is_cut
+        rest = read_result(call, turn.text, is_cut=is_cut) if call.is_direct else reader.finish(is_cut=is_cut)
+        for action in rest:
+            turn.values.append(max(1, reader.values))
             actions.put_nowait(action)
     except ReplyError as error:
         turn.problem, turn.advice, turn.unread = error.message, error.help or "", reader.values
@@ -61,12 +64,17 @@ async def read(call: PlaybookCall, turn: Turn, actions: asyncio.Queue[Action | N
 
 
 async def read_pieces(
-    arriving: AnswerStream, reader: ReplyReader, turn: Turn, actions: asyncio.Queue[Action | None]
+    arriving: AnswerStream, reader: ReplyReader | None, turn: Turn, actions: asyncio.Queue[Action | None]
 ) -> None:
-    """Feed pieces of an answer to the reader; what an action was read from is kept before it can begin."""
+    """Collect the pieces of an answer and feed them to a reader.
+
+    What an action was read from is kept before it can begin.
+    """
     async with aclosing(arriving.pieces()) as pieces:
         async for piece in pieces:
             turn.pieces.append(piece)
+            if reader is None:
+                continue
             for action in reader.feed(piece):
                 arriving.keep()
                 turn.values.append(reader.values)

@@ -21,7 +21,7 @@ from koi_lang.runtime.budget.limits import LimitReachedError, current_spending
 from koi_lang.runtime.context import current_execution
 from koi_lang.runtime.guidance.prompt_sections import sections_of as guidance_texts
 from koi_lang.runtime.outputs.ends import with_ends
-from koi_lang.runtime.playbook import delegation, prompting
+from koi_lang.runtime.playbook import delegation, direct_results, prompting
 from koi_lang.runtime.playbook.answer_reading import carry_out
 from koi_lang.runtime.playbook.call import PlaybookCall
 from koi_lang.runtime.playbook.compaction import explain_error, fit, make_room, open_for_wishes
@@ -183,6 +183,7 @@ async def next_request(call: PlaybookCall, messages: Transcript, parts: Parts) -
     scope = PromptContext(agent, call.args)
     call.playbook = await join_parts(parts(scope), scope, "\n")
     call.instructions = name_values(call.playbook, call.args, agent.state)
+    call.is_direct = not direct_results.obstacle(call)
     tell_playbook(call, messages, begins=call.turns == 0)
     if call.failures.must_pivot():
         messages.append(Message("user", prompting.PIVOT))
@@ -193,18 +194,21 @@ async def next_request(call: PlaybookCall, messages: Transcript, parts: Parts) -
     add_notes(call, messages, await agent.run.steering.before_request(agent.name, delegated=is_delegate))
     offer = None
     system = prompting.join_sections(text_sections(call))
-    if takes_tools(agent.run.models.of(agent)):
+    if not call.is_direct and takes_tools(agent.run.models.of(agent)):
         offer = ToolOffer(prompting.join_sections(tool_sections(call)), call.offered_tools().set)
     await fit(conversation_of(call), system, call.instructions.text)
     tell_playbook(call, messages)  # a record in place of messages does not tell it
     told = ToldData(messages.snapshot(), call.material, call.playbook) if agent.run.recorded.has_literals() else None
     call.names.begin_answer(told)
     key = prompting.make_cache_key(system)
-    return Request(system, messages.snapshot(), json=True, task=task(call), offer=offer, cache_key=key)
+    schema = direct_results.schema_of(call.result_type) if call.is_direct and call.result_type else None
+    return Request(system, messages.snapshot(), json=True, schema=schema, task=task(call), offer=offer, cache_key=key)
 
 
 def text_sections(call: PlaybookCall) -> list[Section]:
-    """What a model is told of a call that answers with actions as text."""
+    """What a model is told of a call that answers with actions as text, or with the result alone."""
+    if call.is_direct and call.result_type is not None:
+        return [Section("rules", direct_results.rules_for(call.result_type))]
     return prompting.system_sections(
         call.agent,
         is_delegate=call.parent is not None,
@@ -228,7 +232,7 @@ def tell_playbook(call: PlaybookCall, messages: Transcript, *, begins: bool = Fa
     """Tell the playbook and the values in it, as far as they are not told as they are; the playbook comes last."""
     told = conversation_of(call).told
     values = told.tell_changes(call.instructions, call.agent.state)
-    playbook = told.tell_playbook(call.instructions, begins=begins)
+    playbook = told.tell_playbook(call.instructions, begins=begins, is_plain=call.is_direct)
     messages.extend(filter(None, (values, playbook)))
 
 
@@ -270,6 +274,9 @@ def remember(messages: Transcript, turn: Turn, call: PlaybookCall) -> None:
         messages.append(Message("assistant", text, calls=calls, thoughts=turn.thoughts))
     conversation_of(call).note(turn.tokens)
     call.failures.record_end(turn.error.message if turn.error is not None and turn.ended_by == "cut" else "")
+    if call.is_direct and not turn.has_returned and not turn.actions[:-1]:
+        correct(call, turn, messages)
+        return
     feedback = [each.feedback for each in turn.actions]
     is_broken = turn.ended_by in ("cut", "unreadable")
     if is_broken:
@@ -279,6 +286,16 @@ def remember(messages: Transcript, turn: Turn, call: PlaybookCall) -> None:
     has_results = calls or (is_broken and turn.request.offer is not None)
     results = results_of(turn, len(calls), feedback, sees=sees) if has_results else ()
     messages.append(prompting.joined_feedback(feedback, sees=sees, is_last=is_last, results=results))
+
+
+def correct(call: PlaybookCall, turn: Turn, messages: Transcript) -> None:
+    """Tell a model that was asked for the result alone why its answer is none."""
+    assert call.result_type is not None
+    call.wrong_answers += 1
+    error = turn.actions[-1].error if turn.actions else None
+    problem = turn.problem if error is None else error.message
+    call.failures.record_failure(problem, turn.advice or PLAIN)
+    messages.append(Message("user", direct_results.correction_of(call.result_type, problem)))
 
 
 def can_see_images(call: PlaybookCall) -> bool:

@@ -70,18 +70,10 @@ class PlaybookSentence:
 
 
 @dataclass(frozen=True, eq=False)
-class PlaybookText:
-    """A text of a playbook, and what is around it.
-
-    Attributes:
-        is_whole: whether the playbook consists of this text alone.
-    """
+class PlaybookProse:
+    """A text of a playbook as prose."""
 
     text: n.Text
-    around: Enclosing
-    agent: n.Agent
-    file: Analysis
-    is_whole: bool
 
     @cached_property
     def pieces(self) -> tuple[tuple[quoting.QuotedPiece, int], ...]:
@@ -109,6 +101,20 @@ class PlaybookText:
         """Its sentences in order."""
         spans = ((each.start, each.end) for each in sentences.sentences_of(self.unfenced_text))
         return tuple(PlaybookSentence(self.unfenced_text[a:b], self.prose[a:b], a) for a, b in spans)
+
+
+@dataclass(frozen=True, eq=False)
+class PlaybookText(PlaybookProse):
+    """A text of a playbook, and what is around it.
+
+    Attributes:
+        is_whole: whether the playbook consists of this text alone.
+    """
+
+    around: Enclosing
+    agent: n.Agent
+    file: Analysis
+    is_whole: bool
 
     def place(self, start: int, end: int) -> Span:
         """Where a piece of the text stands in the program; the whole text if it is written there in another form."""

@@ -12,7 +12,8 @@ from koi_lang.compiler.declared_types import choices_of
 from koi_lang.compiler.rules.kinds import KINDS
 from koi_lang.compiler.rules.program import handlers
 from koi_lang.compiler.rules.prose.abilities import Abilities
-from koi_lang.compiler.rules.prose.playbooks import PlaybookText
+from koi_lang.compiler.rules.prose.playbooks import PlaybookProse, PlaybookText
+from koi_lang.compiler.rules.prose.words import pattern, read_capabilities, read_words
 from koi_lang.compiler.rules.state import fields_of
 from koi_lang.compiler.symbols import SymbolTable
 from koi_lang.llm.messages import ActionResult, DelegateInfo, Task
@@ -131,3 +132,31 @@ def _result(deed: ProposedAction, abilities: Abilities) -> Any:
         if handler is not None and handler.returns is not None:
             return sample_of(handler.returns, event, home.table)
     return RESULTS.get(deed.intent, f"⟨{event or deed.label or 'result'}⟩")
+
+
+def asks_for_action(playbook: n.Playbook) -> bool:
+    """Whether a sentence of a playbook asks for more than a result; prompts, which are not read here, may."""
+    return any(not isinstance(part, n.Text) or acts(PlaybookProse(part)) for part in playbook.parts)
+
+
+def acts(prose: PlaybookProse) -> bool:
+    """Whether a sentence asks for more than a result: by its words, or in the rehearsal."""
+    patterns = [each for capability in read_capabilities() for each in capability.patterns]
+    patterns += read_words()["acting"]["patterns"]
+    clauses = ((sentence.prose, begin) for sentence in prose.sentences for begin in sentence.clauses)
+    if any(pattern(each).match(text, begin) for text, begin in clauses for each in patterns):
+        return True
+    if any(pattern(each).search(prose.text.value) for each in read_words()["acting"]["names"]):
+        return True
+    payload = {name: f"⟨args.{name}⟩" for name in ARGS.findall(prose.text.value)}
+    scene = RehearsalState(Task(prose.unfenced_text, payload))
+    for step in steps_of(scene.values.text, scene):
+        try:
+            proposed = step.action_for(scene)
+        except (UnclearSentenceError, NotYetKnownError):
+            scene.lose_track()
+            continue
+        if proposed.action is not None and proposed.intent != "return":
+            return True
+        scene.name(proposed.label, proposed.value)
+    return False

@@ -1,0 +1,141 @@
+"""Calls that can do nothing but return: what their model is asked for, what it answers, and when that is given up."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.playbook.playing import Player, act
+from tests.playbook.test_result_types import MISFITS
+
+TYPED = """
+role Worker { can execute, can delegate }
+/** What a review found. */
+type Finding = { line: int, text: string, severity: "blocker" | "note", fix?: string }
+agent Helper : Worker { on help(args) { return 1 } }
+team Crew { helper: Helper }
+skill Marks { export function mark() { return 1 } }
+agent Main : Worker {
+  MORE
+  on go(args: { text: string }): RESULT { playbook "PLAYBOOK" }
+}
+"""
+FINDINGS = '{ verdict: "pass" | "change", findings: Finding[] }'
+GOOD = {"verdict": "pass", "findings": []}
+
+
+def typed(
+    result: str = "{ mood: string }", playbook: str = "What is the mood of {{args.text}}?", more: str = ""
+) -> str:
+    """A program whose only playbook declares a result."""
+    return TYPED.replace("MORE", more).replace("RESULT", result).replace("PLAYBOOK", playbook)
+
+
+def is_direct(play: Player, program: str) -> bool:
+    """Whether the first request asks for the result alone."""
+    played = play(program, [act("return", data={"mood": "good"})], payload={"text": "a"})
+    return played.requests[0].system.startswith("Do what you are asked.")
+
+
+def test_the_request_has_the_form_the_playbook_and_the_values(play: Player) -> None:
+    """No action is explained; the answer is the result."""
+    played = play(typed(), [{"mood": "good"}], payload={"text": "I like it"})
+    (request,) = played.requests
+
+    assert {"mood": "good"} == played.result
+    assert 'of this form: {"mood":"<text>"}\n' in request.system
+    assert "intent" not in request.system
+    assert "What is the mood of ⟨args.text⟩?" == request.messages[-1].text
+    assert '{"args":{"text":"I like it"}' in request.messages[0].text
+    assert {"mood": {"type": "string"}} == (request.schema or {}).get("properties")
+
+
+@pytest.mark.parametrize(
+    ("result", "answer", "expected"),
+    [
+        ("number", {"result": 3}, 3),
+        ("string", {"result": "a"}, "a"),
+        ("string", "Just words.", "Just words."),
+        ("string[]", ["a", "b"], ["a", "b"]),
+        ("boolean", {"result": True}, True),
+        ('"red" | "green"', {"result": "red"}, "red"),
+        ("{ type: string, actions: string[] }", {"type": "a", "actions": ["b"]}, {"type": "a", "actions": ["b"]}),
+        ("{ mood: string, note?: string }", {"mood": "a", "note": None}, {"mood": "a"}),
+    ],
+)
+def test_results_of_every_kind(result: str, answer: Any, expected: Any, play: Player) -> None:
+    """What is no object travels in one; fields may be called like words of the protocol."""
+    played = play(typed(result), [answer], payload={"text": "a"})
+
+    assert (None, expected, 1) == (played.error, played.result, len(played.requests))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'Sure:\n```json\n{"mood": "good"}\n```',
+        '<think>{"mood": 1}</think>{"mood": "good"}',
+        '"{\\"mood\\":\\"good\\"}"',
+    ],
+)
+def test_an_answer_may_have_words_around_it(text: str, play: Player) -> None:
+    """Fences, thoughts and JSON within JSON mean nothing."""
+    assert {"mood": "good"} == play(typed(), [text], payload={"text": "a"}).result
+
+
+@pytest.mark.parametrize(("result", "told"), MISFITS.values(), ids=MISFITS)
+def test_a_misfit_is_told_once_with_the_form(result: Any, told: str, play: Player) -> None:
+    """The second answer counts."""
+    played = play(typed(FINDINGS), [json.dumps(result), GOOD], payload={"text": "a"})
+
+    assert GOOD == played.result
+    assert told in played.requests[1].messages[-1].text or "is not JSON" in played.requests[1].messages[-1].text
+    assert (
+        'of this form: {"verdict":"pass" | "change","findings":[{"line":<integer>'
+        in played.requests[1].messages[-1].text
+    )
+
+
+@pytest.mark.parametrize("wrong", ["I do not know.", {"mod": "a"}, {"mood": 1}, ""])
+def test_after_two_misfits_comes_the_protocol(wrong: Any, play: Player) -> None:
+    """With the rules of actions; a third one ends the call as it always did."""
+    played = play(typed(), [wrong, wrong, act("return", data={"mood": "a"})], payload={"text": "a"})
+
+    assert {"mood": "a"} == played.result
+    assert [False, False, True] == ["You are the agent" in request.system for request in played.requests]
+
+
+def test_actions_are_carried_out_all_the_same(play: Player) -> None:
+    """What is offered is no permission: a model that writes an action has it done as its role allows."""
+    played = play(typed(), [act("print", message="hi"), {"mood": "a"}], payload={"text": "a"})
+
+    assert (("hi",), {"mood": "a"}) == (played.printed, played.result)
+
+
+@pytest.mark.parametrize(
+    "more",
+    ["uses team Crew", "uses skill Marks", "state { n: number = 1 }", "uses instructions"],
+)
+def test_what_can_be_used_needs_the_protocol(more: str, play: Player) -> None:
+    """Members, skills, a state and files of the project."""
+    assert not is_direct(play, typed(more=more))
+
+
+@pytest.mark.parametrize(
+    ("playbook", "expected"),
+    [
+        ("Decide whether {{args.text}} is positive.", True),
+        ("Write a line about {{args.text}}. Do not ask the user anything.", True),
+        ("Greet them, then return the mood.", False),
+        ("Ask the person for the mood and return it.", False),
+        ("Run the tests and return the mood.", False),
+        ("Look it up in notes.txt.", False),
+        ("If it is empty, ask for it. Return the mood.", False),
+        ("Call `prompt_user` and return the mood.", False),
+    ],
+)
+def test_a_sentence_that_asks_for_an_action_needs_the_protocol(playbook: str, expected: bool, play: Player) -> None:
+    """By the rules of `koi check` for prose."""
+    assert expected == is_direct(play, typed(playbook=playbook))
