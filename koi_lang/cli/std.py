@@ -19,8 +19,7 @@ from koi_lang.lazy import lazy_module
 from koi_lang.program import loader
 from koi_lang.runtime.agents.declarations import Team
 from koi_lang.runtime.agents.skills import Skill
-from koi_lang.runtime.playbook.prompting import parameters
-from koi_lang.runtime.schema import of_result, signature_text, type_text
+from koi_lang.runtime.schema import of_function, of_result, signature_text, type_text
 
 if TYPE_CHECKING:
     from koi_lang.std import rubrics
@@ -135,7 +134,7 @@ def _skill(declared: Skill) -> Group:
 
 
 def _signature(name: str, function: Callable[..., Any]) -> str:
-    return f"{name}({parameters(function)}): {type_text(of_result(function))}"
+    return f"{name}({signature_text(of_function(function))}): {type_text(of_result(function))}"
 
 
 def _team(declared: Team) -> Group:

@@ -38,6 +38,8 @@ def action_schema(tools: ToolSet) -> Schema | None:
 
     An action that does what others do, which say what they take, has none.
     """
+    if tools.one_by_one:
+        return _single_action(tools)
     branches = [_branch(tool) for tool in _closable(tools)]
     if any(branch is None for branch in branches):
         return None
@@ -51,6 +53,13 @@ def action_schema(tools: ToolSet) -> Schema | None:
         },
     }
     return schema if can_be_sent(schema) else None
+
+
+def _single_action(tools: ToolSet) -> Schema | None:
+    """The schema of one action, with a branch for each tool that has the fields it needs and no others."""
+    branches = [_branch(tool, is_short=True) for tool in _closable(tools)]
+    schema: Schema = {"anyOf": branches}
+    return schema if None not in branches and can_be_sent(schema) else None
 
 
 def open_tools(tools: ToolSet) -> list[str]:
@@ -67,15 +76,26 @@ def _closable(tools: ToolSet) -> list[NativeTool]:
     return [tool for tool in tools.tools if tool.opening and tool.name not in left_out]
 
 
-def _branch(tool: NativeTool) -> Schema | None:
-    """The action that a call of a tool stands for."""
-    fields = close(tool.parameters)
+def _branch(tool: NativeTool, *, is_short: bool = False) -> Schema | None:
+    """The action that a call of a tool stands for.
+
+    Args:
+        is_short: whether fields that may be left out are, and with them what any action may say of itself.
+    """
+    about: Mapping[str, Schema] = {} if is_short else OF_ACTIONS
+    fields = close(_required_part(tool.parameters) if is_short and not tool.is_nested else tool.parameters)
     if fields is None or fields.get("type") != "object":
         return None
-    if not tool.is_nested:
-        return _object({**_as_choices(json.loads(tool.opening + "}")), **fields["properties"], **OF_ACTIONS})
-    *_, name = named = json.loads(tool.opening + "null}")
-    return _object({**_as_choices(named), name: fields, **OF_ACTIONS})
+    opening = json.loads(tool.opening + ("null}" if tool.is_nested else "}"))
+    named = {name: value for name, value in opening.items() if not (is_short and name == "actionType")}
+    own = {[*opening][-1]: fields} if tool.is_nested else fields["properties"]
+    return _object({**_as_choices(named), **own, **about})
+
+
+def _required_part(schema: Schema) -> Schema:
+    needed = schema.get("required", ())
+    fields = {name: field for name, field in schema.get("properties", {}).items() if name in needed}
+    return {**schema, "properties": fields}
 
 
 def _as_choices(fields: Mapping[str, Any]) -> dict[str, Schema]:

@@ -15,8 +15,12 @@ DEFINED = "#/$defs/"
 
 
 def can_be_sent(schema: Mapping[str, Any] | None) -> bool:
-    """Whether providers can be told to keep to a schema: it is of an object, the only thing they let one begin with."""
-    return schema is not None and schema.get("type") == "object" and is_strict(schema)
+    """Whether providers can be told to keep to a schema: it is of an object, or of one of several.
+
+    OpenAI refuses several at the root, local servers take them.
+    """
+    options = [] if schema is None else schema.get("anyOf", [schema])
+    return schema is not None and all(option.get("type") == "object" for option in options) and is_strict(schema)
 
 
 def is_strict(schema: Mapping[str, Any]) -> bool:

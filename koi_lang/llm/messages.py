@@ -109,6 +109,7 @@ class Request:
         offer: the actions as tools, for models that call tools; the answer is a text of actions all the same.
         cache_key: the same for requests that begin alike, for providers that find what they have read by it; empty
             where that is not known.
+        is_plain: whether its model is told of one action after the other alone.
         is_report: whether a call was ended and its model is to say what it has done; scripts have answers for that.
     """
 
@@ -125,6 +126,7 @@ class Request:
     most_requests: int = MOST_REQUESTS
     offer: ToolOffer | None = None
     cache_key: str = ""
+    is_plain: bool = False
     is_report: bool = False
 
 

@@ -83,11 +83,13 @@ class ToolSet:
         control: the actions that carry out others, for which there is no tool; plans may hold them.
         unlisted: tools that are understood, in plans, too, and not offered: there are too many, what they take is
             not known in this process, or they are not permitted.
+        one_by_one: whether an answer is to call no more than one.
     """
 
     tools: tuple[NativeTool, ...]
     control: tuple[str, ...] = ()
     unlisted: tuple[NativeTool, ...] = ()
+    one_by_one: bool = False
 
     @cached_property
     def by_name(self) -> Mapping[str, NativeTool]:

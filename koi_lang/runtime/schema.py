@@ -393,14 +393,18 @@ def type_text(schema: Schema) -> str:
 
 
 def json_form(schema: Schema) -> str:
-    """A schema as the JSON that fits it, with types in place of values: `{"word":"<text>","n"?:<number>}`."""
+    """A schema as the JSON that fits it, with types in place of values: `{"word":"<text>","n"?:<number>}`.
+
+    Declared types stand by their names where the schema does not hold them at its root.
+    """
     return _form(schema, schema.get("$defs", {}), ())
 
 
 def _form(schema: Schema, definitions: Mapping[str, Schema], inside: tuple[str, ...]) -> str:
     if "$ref" in schema:
         name = name_of_reference(schema)
-        return f"<{name}>" if name in inside else _form(definitions.get(name, {}), definitions, (*inside, name))
+        is_open = name in inside or name not in definitions
+        return f"<{name}>" if is_open else _form(definitions[name], definitions, (*inside, name))
     if "anyOf" in schema:
         return " | ".join(_form(option, definitions, inside) for option in schema["anyOf"])
     if "const" in schema or "enum" in schema:
@@ -410,6 +414,7 @@ def _form(schema: Schema, definitions: Mapping[str, Schema], inside: tuple[str, 
     if schema.get("type") == "object" and schema.get("properties"):
         required = schema.get("required", ())
         names = (json.dumps(name, ensure_ascii=False) + "?" * (name not in required) for name in schema["properties"])
-        forms = (_form(field, definitions, inside) for field in schema["properties"].values())
+        fields = (field if name in required else _without_null(field) for name, field in schema["properties"].items())
+        forms = (_form(field, definitions, inside) for field in fields)
         return "{" + ",".join(f"{name}:{form}" for name, form in zip(names, forms, strict=True)) + "}"
     return FORMS.get(schema.get("type", "any"), "<any>")

@@ -13,7 +13,7 @@ from koi_lang.errors import UsageError
 from koi_lang.js.errors import ErrorValue
 from koi_lang.js.undefined import undefined
 from koi_lang.llm.layers import name_of
-from koi_lang.llm.messages import Message, Request, RequestPreview
+from koi_lang.llm.messages import Request, RequestPreview
 from koi_lang.llm.tools import NativeTool
 from koi_lang.llm.usage import TOKENS_PER_MESSAGE, tokens_of
 from koi_lang.program import declarations
@@ -233,8 +233,8 @@ def _sections(call: PlaybookCall, sent: RequestPreview) -> Iterator[CountedSecti
     if join_sections(told) != system_of(request):
         told = [Section("system", system_of(request))]
     yield from (CountedSection(each.name, each.text, tokens_of((), each.text)) for each in told)
-    for name, messages in groupby(request.messages, _part_of):
-        part = tuple(messages)
+    for is_playbook, messages in groupby(request.messages, lambda message: isinstance(message, PlaybookMessage)):
+        part, name = tuple(messages), "playbook" if is_playbook else "messages"
         yield CountedSection(name, "\n\n".join(message.text for message in part), tokens_of(part))
     if request.offer is not None:
         tools = "\n".join(json.dumps(_tool_data(tool), ensure_ascii=False) for tool in request.offer.set.tools)
@@ -243,11 +243,6 @@ def _sections(call: PlaybookCall, sent: RequestPreview) -> Iterator[CountedSecti
         schema = json.dumps(request.schema, ensure_ascii=False)
         yield CountedSection("schema", schema, tokens_of((), schema))
     yield CountedSection("marks between messages", "", TOKENS_PER_MESSAGE * (1 + len(request.messages)))
-
-
-def _part_of(message: Message) -> str:
-    """What a person calls the part of a request that a message belongs to."""
-    return "playbook" if isinstance(message, PlaybookMessage) else "messages"
 
 
 def system_of(request: Request) -> str:

@@ -39,7 +39,7 @@ from koi_lang.runtime.journal.calls import is_of_python, require_run
 from koi_lang.runtime.journal.entries import JournalEntry, entry_in, entry_of, line_of
 from koi_lang.runtime.journal.history import RESUMED, History, until_interrupted
 from koi_lang.runtime.journal.reader import Journal, program_of, read
-from koi_lang.runtime.replay.digest_forms import is_of_this_form
+from koi_lang.runtime.replay.digest_forms import is_of_same_form
 from koi_lang.runtime.replay.effect_inputs import is_same_input
 from koi_lang.runtime.run import Run
 from koi_lang.runtime.test_blocks.context import Trial
@@ -264,7 +264,8 @@ class Comparison:
         if entry.kind == ModelAsked.type:
             self._result.answers += before is not None
             recorded = "" if before is None else str(before.data.get("request", ""))
-            if is_of_this_form(recorded) and recorded != entry.data.get("request"):
+            now = str(entry.data.get("request", ""))
+            if is_of_same_form(recorded, now) and recorded != now:
                 self._result.requests.append(" / ".join(entry.path))
         elif entry.kind in COMPARED:
             self._seen.add((entry.kind, entry.path))

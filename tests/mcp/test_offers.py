@@ -80,7 +80,7 @@ def test_five_hundred_tools_in_a_run(shelf: Shelf) -> None:
     played = shelf(find, info, **shelf.raw("many", "500"))
     section = played.requests[0].system.partition(HEADING)[2]
 
-    assert len(section) / 4 <= TOKENS
+    assert len(section.partition("\n\n## ")[0]) / 4 <= TOKENS
     assert "make_report_498, make_report_499" in section
     assert '"found":15,"tools":["files.make_report_49(title?: string)' in played.feedback[1]
     schema = '"inputSchema":{"type":"object","properties":{"title":{"type":"string"}}}'

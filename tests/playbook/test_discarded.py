@@ -172,6 +172,8 @@ def test_an_attempt_of_an_earlier_part_does_not_take_the_room_of_the_next(play: 
         open.extend(len(each.open) for each in payer.payers())
         yield json.dumps(done())
 
-    again = Recorder(play, solo(more="budget { tokens: 50000 }"), lambda: Voice(speak)).again(first.entries[: n + 1])
+    again = Recorder(play, solo(more="budget { tokens: 50000 }"), lambda: Voice(speak, name="gpt-4o-mini")).again(
+        first.entries[: n + 1]
+    )
 
     assert ({}, [1, 1]) == (again.played.result, open)

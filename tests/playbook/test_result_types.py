@@ -107,7 +107,7 @@ def test_the_type_stands_in_the_prompt_once(play: Player) -> None:
     played = play(PROGRAM, [act("return", data=GOOD)], call="Reviewer.review", payload={"text": "a"})
 
     system = played.requests[0].system
-    assert 1 == system.count("{ verdict: 'pass' | 'change', findings: Finding[] }")
+    assert 1 == system.count('{"intent":"return","data":{"verdict":"pass" | "change","findings":[<Finding>, …]}}')
     assert 1 == system.count("Finding = { line: integer, text: string, ") == system.count("// What a review found.")
 
 

@@ -60,7 +60,7 @@ def test_a_note_is_heard_before_the_next_answer(play: Player) -> None:
     played = play(solo(), model)
 
     assert [[], ["Use tabs."]] == [heard(request) for request in played.requests]
-    assert ("Continue." in played.requests[1].messages[-2].text, "Use tabs." in played.feedback[1]) == (True, True)
+    assert ("✅ print" in played.requests[1].messages[-2].text, "Use tabs." in played.feedback[1]) == (True, True)
 
 
 def test_a_note_is_heard_before_the_first_answer(play: Player) -> None:

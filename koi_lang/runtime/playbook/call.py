@@ -9,15 +9,19 @@ from typing import TYPE_CHECKING, Any
 from koi_lang.interpolation import Rendered
 from koi_lang.js.undefined import undefined
 from koi_lang.llm.messages import ActionResult, Request
+from koi_lang.llm.models import card_of
 from koi_lang.runtime.actions.registered import ActionError
 from koi_lang.runtime.agents.result_types import ResultType
 from koi_lang.runtime.budget.limits import BudgetAccount, LimitReachedError
+from koi_lang.runtime.playbook.delegation import reachable
 from koi_lang.runtime.playbook.loop_guard import Failures, RepetitionGuard
 from koi_lang.runtime.playbook.placeholders import NamedPlaybook
+from koi_lang.runtime.playbook.prompting import Means, means_of
 from koi_lang.runtime.playbook.references import ActionScope
 from koi_lang.runtime.playbook.result_keys import Shapes, result_schema, shapes_of
 from koi_lang.runtime.playbook.tool_offer import Offer, offer_of
 from koi_lang.runtime.playbook.turn import Turn
+from koi_lang.runtime.schema import Schema
 
 if TYPE_CHECKING:
     from koi_lang.runtime.playbook.conversation import Conversation
@@ -76,15 +80,16 @@ class PlaybookCall:
         """What its agent may do in it as tools, made anew when what there is for it, or the plan, has changed."""
         run = self.agent.run
         has_outputs = run.has_outputs and bool(run.outputs.told_to(self.agent.name))
-        plan, offer = run.planning.section(), self._offer
-        is_known = offer is not None and offer.of is self.tools and offer.has_outputs == has_outputs
+        plan, offer, means = run.planning.section(), self._offer, self.means
+        is_known = offer is not None and (offer.of, offer.has_outputs, offer.means) == (self.tools, has_outputs, means)
         if self._offer is None or not is_known or self._plan != plan:
             self._plan = plan
             self._offer = offer_of(
                 self.agent,
                 is_delegate=self.parent is not None,
                 tools=self.tools,
-                result=result_schema(self.playbook) if self.result_type is None else self.result_type.schema,
+                result=self.result_schema,
+                means=means,
                 has_outputs=has_outputs,
             )
         return self._offer
@@ -99,6 +104,22 @@ class PlaybookCall:
         """The declared type of what it returns."""
         handler = self.agent.about.handlers.get(self.event)
         return None if handler is None else handler.result
+
+    @property
+    def result_schema(self) -> Schema:
+        """What is known of its result: the declared type, or what the playbook says; empty where that is nothing."""
+        return result_schema(self.playbook) if self.result_type is None else self.result_type.schema
+
+    @property
+    def means(self) -> Means:
+        """What its model is told of beyond one action after the other."""
+        card = card_of(self.agent.run.models.of(self.agent).model)
+        facts = (card.context_tokens, card.output_tokens, card.prices_usd)
+        is_known = facts != (None, None, None) or not card.sampling
+        agent = self.agent
+        members = [member.key for member in reachable(agent)]
+        has_others = any((agent.offered_skills, agent.about.mcps(), agent.state, members))
+        return means_of(self.instructions.text, is_known=is_known, has_others=has_others, members=members)
 
     @property
     def result_shapes(self) -> Shapes:

@@ -37,6 +37,7 @@ from koi_lang.runtime.playbook.tool_results import calls_of, results_of
 from koi_lang.runtime.playbook.turn import Turn
 from koi_lang.runtime.prompts import PromptContext, join_parts
 from koi_lang.runtime.replay.calls import Effect
+from koi_lang.runtime.schema import declarations_of
 
 if TYPE_CHECKING:
     from koi_lang.runtime.ports import AgentPort
@@ -209,11 +210,14 @@ def text_sections(call: PlaybookCall) -> list[Section]:
     """What a model is told of a call that answers with actions as text, or with the result alone."""
     if call.is_direct and call.result_type is not None:
         return [Section("rules", direct_results.rules_for(call.result_type))]
+    schema = call.result_schema
     return prompting.system_sections(
         call.agent,
+        call.means,
         is_delegate=call.parent is not None,
         tools=call.tools,
-        result=call.result_type,
+        result=schema,
+        described=[line for line in declarations_of([schema], described=True) if "//" in line],
         guidance=sections_of(call.guidance),
     )
 
@@ -282,10 +286,11 @@ def remember(messages: Transcript, turn: Turn, call: PlaybookCall) -> None:
     if is_broken:
         call.failures.unreadable(turn.problem, turn.advice or PLAIN)
         feedback.append(prompting.unreadable(turn.problem, is_rest=bool(turn.actions)))
-    sees, is_last = can_see_images(call), turn.has_returned
+    sees = can_see_images(call)
+    go_on = "" if turn.has_returned else prompting.PLAIN_NEXT if call.means.is_plain else prompting.NEXT
     has_results = calls or (is_broken and turn.request.offer is not None)
     results = results_of(turn, len(calls), feedback, sees=sees) if has_results else ()
-    messages.append(prompting.joined_feedback(feedback, sees=sees, is_last=is_last, results=results))
+    messages.append(prompting.joined_feedback(feedback, sees=sees, next=go_on, results=results))
 
 
 def correct(call: PlaybookCall, turn: Turn, messages: Transcript) -> None:

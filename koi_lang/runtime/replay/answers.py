@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NoReturn
 from koi_lang.errors import ProviderError
 from koi_lang.events import ModelAsked, ModelFailed
 from koi_lang.runtime.budget.limits import RUN, LimitReachedError
-from koi_lang.runtime.replay.digest_forms import is_of_this_form
+from koi_lang.runtime.replay.digest_forms import is_of_same_form
 from koi_lang.runtime.replay.error_records import class_name, from_data
 from koi_lang.runtime.replay.location import Location, Path, current_place
 from koi_lang.runtime.replay.policies import ReplayPolicy
@@ -118,7 +118,7 @@ def _is_different(history: History, now: RequestIdentity) -> bool:
     if history.policy.tells_models_apart and now.model and asked.data.get("model") != now.model:
         return True
     recorded = str(asked.data.get("request", ""))
-    return recorded != now.fingerprint and (is_of_this_form(recorded) or history.is_of_changed_program)
+    return recorded != now.fingerprint and (is_of_same_form(recorded, now.fingerprint) or history.is_of_changed_program)
 
 
 def _missing(policy: ReplayPolicy, place: Location) -> RecordedBefore | None:

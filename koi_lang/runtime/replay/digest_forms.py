@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 # Of what the runtime tells models of its own accord; digests of requests in another form say nothing about a program.
-FORM = "4"
+FORM = "5"
+# Ends the form of requests to models that are told of one action after the other alone.
+PLAIN = "p"
 # The first one to which models could answer with `\${…}`, and with expressions from data as text.
 FIRST_WITH_LITERALS = 4
 
 
-def is_of_this_form(fingerprint: str) -> bool:
-    """Whether a digest that was recorded can be compared; those of earlier versions of the prompts cannot."""
-    return fingerprint.startswith(f"{FORM}-")
+def is_of_same_form(one: str, other: str) -> bool:
+    """Whether two digests can be compared: those of other versions of the prompts, or of other models, cannot."""
+    return one.partition("-")[0] == other.partition("-")[0]
 
 
 def has_literals(fingerprint: str) -> bool:
     """Whether `${…}` could be plain text in the answer to a request that was recorded; before, it never was."""
-    form = fingerprint.partition("-")[0]
+    form = fingerprint.partition("-")[0].removesuffix(PLAIN)
     return form.isdigit() and int(form) >= FIRST_WITH_LITERALS

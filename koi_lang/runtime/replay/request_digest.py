@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 
 from koi_lang.llm.messages import Message, Request
 from koi_lang.llm.transcript import Messages
-from koi_lang.runtime.replay.digest_forms import FORM
+from koi_lang.runtime.replay.digest_forms import FORM, PLAIN
 from koi_lang.runtime.replay.location import Location
 
 
@@ -94,7 +94,8 @@ class ToldDigests:
     def _fingerprint(self, request: Request, chain: bytes) -> str:
         system = self._redact(request.system)
         settings = (request.model, request.temperature, request.max_tokens, request.json, system)
-        return f"{FORM}-{blake2b(repr(settings).encode() + chain, digest_size=12).hexdigest()}"
+        form = FORM + PLAIN * request.is_plain
+        return f"{form}-{blake2b(repr(settings).encode() + chain, digest_size=12).hexdigest()}"
 
 
 def _begins_with(messages: Sequence[Message], before: Sequence[Message]) -> bool:

@@ -1,0 +1,109 @@
+"""Models without a card: one action an answer, shown as it is written, and nothing that is not needed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from koi_lang.llm.action_schema import action_schema
+from koi_lang.llm.messages import Request
+from koi_lang.llm.tools import NativeTool, ToolSet
+from tests.playbook.playing import Played, Player, Voice, act, ask, done
+
+TEAM = """
+role Worker { can execute, can delegate }
+agent Cook : Worker { on suggest(args: { guests: number }): { meal: string } { return { meal: "stew" } } }
+team House { cook: Cook }
+skill Prices { export function price(net: number) { return net * 2 } }
+agent Main : Worker {
+  uses team House
+  uses skill Prices
+  on go(args: { guests: number }): { meal: string } { playbook "PLAYBOOK" }
+}
+"""
+
+
+def told(play: Player, playbook: str, name: str = "unknown-1b", answers: tuple[Any, ...] = ()) -> Played:
+    """A call with a model of a name."""
+    given = iter((*answers, act("return", data={"meal": "stew"})))
+
+    async def speak(request: Request) -> AsyncIterator[str]:
+        yield json.dumps(next(given))
+
+    return play(TEAM.replace("PLAYBOOK", playbook), Voice(speak, name=name), payload={"guests": 4})
+
+
+def test_a_plain_model_is_told_of_one_action_at_a_time(play: Player) -> None:
+    """Members first, each action as it is written, and `return` with the declared type."""
+    system = told(play, "Have the cook suggest a meal for {{args.guests}} guests and return it.").requests[0].system
+
+    assert '{"intent":"cook::suggest","data":{"guests":<number>}}: { meal: string }' in system
+    assert '{"intent":"call_skill","skill":"Prices","function":"price","input":{"net":<number>}}' in system
+    assert '{"intent":"return","data":{"meal":"<text>"}}' in system
+    assert [] == [word for word in ("batch", "parallel", "condition", '"id"', "call_llm", "while") if word in system]
+    assert [] == [word for word in ("print", "prompt_user", "shell") if f'"intent":"{word}"' in system]
+
+
+@pytest.mark.parametrize(
+    ("playbook", "offered"),
+    [
+        ("Print the meal.", ["print"]),
+        ("Ask the person for a wish.", ["prompt_user"]),
+        ("Ask the cook for a meal, then ask the person whether they like it.", ["prompt_user"]),
+        ("Tell the visitor the meal. Run the tests.", ["print", "shell"]),
+        ("Repeat three times: print the meal.", ["print", "if", "while", "repeat"]),
+    ],
+)
+def test_what_the_playbook_speaks_of_is_offered(playbook: str, offered: list[str], play: Player) -> None:
+    """By its words; what is not offered is carried out all the same where the role permits it."""
+    played = told(play, playbook, answers=(act("print", message="hi"),))
+    names = ("print", "prompt_user", "shell", "if", "while", "repeat")
+    system = played.requests[0].system
+
+    assert offered == [name for name in names if f'"intent":"{name}"' in system or f"- {name}(" in system]
+    assert ("hi",) == played.printed
+
+
+def test_a_known_model_is_told_of_all(play: Player) -> None:
+    """Groups, ids, conditions, loops and other models."""
+    system = told(play, "Have a meal suggested.", name="gpt-4o").requests[0].system
+
+    assert all(word in system for word in ('"batch"', '"parallel"', '"id"', '"condition"', "call_llm", "- while("))
+
+
+def test_a_plain_model_is_told_what_to_do_next(play: Player) -> None:
+    """After each result, in words that name the end; and of a batch that it writes all is done."""
+    batch = {"batch": [ask("cook::suggest", {"guests": 4}), act("print", message="hi")]}
+    played = told(play, "Have a meal suggested, and print hi.", answers=(batch,))
+
+    assert ("hi",) == played.printed
+    assert played.feedback[1].endswith("Write the next action of the playbook, or `return` when everything is done.")
+
+
+def test_the_schema_has_a_branch_for_each_action_with_what_it_needs() -> None:
+    """No `id`, `condition` or `null`: what must be written is made up."""
+    fields = {"question": {"type": "string"}, "options": {"type": "array", "items": {"type": "string"}}}
+    own = {"type": "object", "properties": fields, "required": ["question"]}
+    given = {"type": "object", "properties": {"n": {"type": "number"}}, "required": ["n"]}
+    opening = '{"actionType":"delegate","intent":"counter::count","data":'
+    tools = (
+        NativeTool("counter__count", "", given, opening, is_nested=True),
+        NativeTool("prompt_user", "", own, '{"actionType":"direct","intent":"prompt_user"'),
+    )
+    schema = action_schema(ToolSet(tools, one_by_one=True)) or {}
+
+    assert [["intent", "data"], ["intent", "question"]] == [each["required"] for each in schema["anyOf"]]
+    assert "null" not in json.dumps(schema)
+
+
+def test_the_result_of_a_plain_model_without_a_type_is_what_it_says(play: Player) -> None:
+    """`return` takes anything there."""
+    source = TEAM.replace(": { meal: string } { playbook", " { playbook").replace("PLAYBOOK", "Print hi.")
+
+    async def speak(request: Request) -> AsyncIterator[str]:
+        yield json.dumps(done(ok=1))
+
+    assert {"ok": 1} == play(source, Voice(speak, name="unknown-1b"), payload={"guests": 4}).result
