@@ -29,7 +29,7 @@ from koi_lang.compiler import lalr
 # Used by commands, but imported only when they need it.
 LAZY = (
     *("asyncio", "concurrent.futures.thread", "email.utils", "encodings.idna", "http.client", "mcp.server.mcpserver"),
-    *("openai", "sqlite3"),
+    *("openai", "pytest", "sqlite3"),
 )
 # Before these comes the folder of the package.
 PATH = sys.path[1:]

@@ -38,9 +38,16 @@ def run(
     words: Sequence[str], folder: Path, environment: Mapping[str, str], stdin: str = "", limit_s: float = LIMIT_S
 ) -> subprocess.CompletedProcess[str]:
     """The outcome of a `koi` command that gets a text; texts are UTF-8. Raises TimeoutError after too many seconds."""
+    return run_python((*KOI, *words), folder, environment, stdin, limit_s)
+
+
+def run_python(
+    words: Sequence[str], folder: Path, environment: Mapping[str, str], stdin: str = "", limit_s: float = LIMIT_S
+) -> subprocess.CompletedProcess[str]:
+    """The outcome of a Python with some words (`-m MODULE …`, or the path of a script), otherwise as `run`."""
     (stdin_r, stdin_w), (stdout_r, stdout_w), (stderr_r, stderr_w) = os.pipe(), os.pipe(), os.pipe()
     wanted = {"folder": str(folder), "environment": dict(environment), "terminal": False}
-    told = launch.launched(_listening(), [*KOI, *words], (stdin_r, stdout_w, stderr_w), **wanted)
+    told = launch.launched(_listening(), [*words], (stdin_r, stdout_w, stderr_w), **wanted)
     for descriptor in (stdin_r, stdout_w, stderr_w):
         os.close(descriptor)
     with ThreadPoolExecutor(3) as pool, told, told.makefile() as lines:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-from tests.forks import CHECKOUT
+from tests import forks
 from tests.projects import Project
 
 PROGRAM = """
@@ -30,6 +29,12 @@ test "adds nothing" { expect (await Adder.handle("add", { a: 2, b: 0 })).sum == 
 """
 
 
+# What is named on the command line is all that counts.
+PLUGINS = ("-p", "no:cacheprovider", "-p", "koi_lang.testing.pytest_plugin")
+PYTEST = ("-m", "pytest", *PLUGINS, "--rootdir", ".", "-c", os.devnull)
+ENVIRONMENT = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": ""}
+
+
 @pytest.fixture
 def folder(project: Project) -> Project:
     """A folder with a program in Koi, its tests, and tests in Python."""
@@ -40,11 +45,8 @@ def folder(project: Project) -> Project:
 
 
 def run(project: Project, *words: str) -> subprocess.CompletedProcess[str]:
-    """The outcome of pytest in a folder, with the plugin and what is named."""
-    plugins = ("-p", "no:cacheprovider", "-p", "koi_lang.testing.pytest_plugin")
-    environment = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": ""}
-    words = (sys.executable, "-m", "pytest", *plugins, "--rootdir", ".", "-c", os.devnull, *words)
-    return project.run(*words, **environment)
+    """The outcome of pytest in a folder, in a process that is forked, with the plugin and what is named."""
+    return forks.run_python((*PYTEST, *words), project.folder, {**project.environment, **ENVIRONMENT})
 
 
 def test_each_block_is_an_item(folder: Project) -> None:
@@ -100,14 +102,14 @@ def test_nothing_of_koi_is_imported_without_such_a_file(folder: Project) -> None
     """A project without tests in Koi pays for the import of one small module."""
     (folder.folder / "adder.test.koi").unlink()
     folder.write("test_python.py", "import sys\ndef test_it(): print(sorted(n for n in sys.modules if 'koi' in n))\n")
-    done = run(folder, "-s")
+    done = folder.run(sys.executable, *PYTEST, "-s", **ENVIRONMENT)
 
     assert "['koi_lang', 'koi_lang.testing', 'koi_lang.testing.pytest_plugin']" in done.stdout
 
 
 def test_the_package_brings_the_plugin() -> None:
     """Whoever installs the package has the plugin; this suite leaves it out."""
-    told = (Path(CHECKOUT) / "pyproject.toml").read_text("utf-8")
+    told = (forks.CHECKOUT / "pyproject.toml").read_text("utf-8")
 
     assert '[project.entry-points.pytest11]\nkoi = "koi_lang.testing.pytest_plugin"\n' in told
     assert "-p no:koi" in told
