@@ -31,7 +31,7 @@ class DebuggeeProcess:
     """A debuggee; `start` makes one.
 
     Attributes:
-        ended: is set when its last run has ended.
+        ended: is set while no run goes on.
     """
 
     def __init__(self, process: Process, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -39,6 +39,7 @@ class DebuggeeProcess:
         self._numbers = itertools.count(1)
         self._waiting: dict[int, asyncio.Future[Any]] = {}
         self.ended = asyncio.Event()
+        self.ended.set()
 
     @staticmethod
     async def start() -> DebuggeeProcess:
@@ -101,10 +102,11 @@ class DebuggeeProcess:
 
     async def end(self) -> None:
         """End it: its run as if interrupted, and the whole group of processes where that takes too long."""
-        with suppress(DebuggeeError, TimeoutError):
-            async with asyncio.timeout(END_S):
-                await self.request("end")
-                await self.ended.wait()
+        if not self.ended.is_set():
+            with suppress(DebuggeeError, TimeoutError):
+                async with asyncio.timeout(END_S):
+                    await self.request("end")
+                    await self.ended.wait()
         self._writer.close()
         self.kill()
         await self._process.wait()

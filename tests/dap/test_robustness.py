@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from koi_lang.dap import debuggee_process
 from tests.dap.client import Client, RefusedError, debugging, wait_until
 from tests.dap.programs import TEAM, record, write_team
 from tests.limits import LIMIT_S
@@ -159,6 +161,19 @@ def test_what_is_no_message_ends_the_session(project: Project, data: bytes) -> N
     with debugging(project, "team.koi") as client:
         client.write(data)
         assert client.event("output")["body"]["output"].startswith("error: ")
+
+
+def test_a_session_without_a_run_is_over_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is waited for where no program runs: not the end of a run, nor what a run may take for its end."""
+    monkeypatch.setattr(debuggee_process, "END_S", 2 * LIMIT_S)
+
+    async def begin_and_end() -> bool:
+        debuggee = await debuggee_process.DebuggeeProcess.start()
+        async with asyncio.timeout(LIMIT_S):
+            await debuggee.end()
+        return debuggee.ended.is_set()
+
+    assert asyncio.run(begin_and_end())
 
 
 def test_an_unknown_request_is_refused(project: Project) -> None:
