@@ -82,7 +82,7 @@ def connect(
     key: KeyLookup,
     *,
     on_note: Note | None = None,
-    around: ModelEnvironment = NOTHING_AROUND,
+    around: ModelEnvironment | None = None,
 ) -> Adapter:
     """The model that an `llm` block asks for; the caller closes it.
 
@@ -93,12 +93,14 @@ def connect(
             answer: names as for `model`, or objects with such options.
         key: the value of a key by the name of its environment variable, None when it is not known.
         on_note: told by the rehearsal model which sentences would need a real one.
+        around: what the model shares with others; by default nothing, also not what it was found not to take.
 
     Raises:
         MissingKeyError: a provider is named whose key is not known.
         ProviderError: the provider does not exist.
         SettingsError: `fallback` is not a list of models, or an option is of another kind.
     """
+    around = around or ModelEnvironment()
     models = [_model(each, key, on_note, around) for each in (options, *_alternatives(options))]
     return fallback(models, around.on_event) if len(models) > 1 else models[0]
 

@@ -217,6 +217,20 @@ def test_a_second_refusal_is_told() -> None:
     assert [OF_OPENAI, None, OF_OPENAI, told] == forms
 
 
+def test_what_is_refused_is_not_remembered_for_others() -> None:
+    """Two models that share nothing find it out for themselves, also where they have the same address."""
+
+    async def run() -> list[Any]:
+        async with ModelServer([Answer(status=400, error=REFUSALS[0][1]), ANSWER]) as server:
+            for _ in range(2):
+                model = connect({"provider": "openai", "base_url": server.url}, lambda name: "k")
+                _ = [delta async for delta in model(REQUEST)]
+                await model.aclose()
+            return [asked.body.get("response_format") for asked in server.requests]
+
+    assert [OF_OPENAI, None, OF_OPENAI] == asyncio.run(run())
+
+
 class Refusing(ModelServer):
     """Refuses every request that asks for a form."""
 
