@@ -52,13 +52,15 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection() -> Generator[None, object, object]:
     """Collect cases without the garbage collector: it would walk through all modules and cases again and again.
 
-    They live until the end, so that it passes over them afterwards, too.
+    They live until the end, so that it passes over them afterwards, too. What tests leave is looked for seldom: a
+    search visits all that has been imported and cached since.
     """
     gc.disable()
     try:
         return (yield)
     finally:
         gc.freeze()
+        gc.set_threshold(10_000, 20, 50)
         gc.enable()
 
 
