@@ -74,6 +74,7 @@ def test_everything(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "simulate-research-query" not in reader.called
 
 
+@pytest.mark.counterpart
 def test_time(shelf: Shelf) -> None:
     """What a text has to look like stands in its description, which is told whole."""
     zones = {"timezone": "Etc/UTC", "source_timezone": "Europe/London", "target_timezone": "Asia/Tokyo"}
@@ -83,6 +84,7 @@ def test_time(shelf: Shelf) -> None:
     assert "24-hour format (HH:MM)" in played.requests[0].system
 
 
+@pytest.mark.counterpart
 def test_fetch(shelf: Shelf, page: str) -> None:
     """The whole description of the only tool is told: its end says the opposite of its beginning."""
     options = {**python_server("mcp-server-fetch", "--allow-private-ips")}

@@ -18,7 +18,7 @@ from tests.mcp.test_errands import Person
 from tests.playbook.playing import Played
 
 # The first test of each server may have to install it.
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.timeout(600), pytest.mark.counterpart]
 
 
 def use(shelf: Shelf, options: dict[str, Any], body: str, *answers: Any, **services: Any) -> Played:
