@@ -27,6 +27,7 @@ def cut_off(folder: Path, name: str) -> Path:
     return compiled
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ["tool", "side", "inner"])
 def test_files_beside_a_program_are_compiled_anew(project: Project, name: str) -> None:
     """Whether a program imports the file itself, or that file another one."""

@@ -120,6 +120,7 @@ def test_an_imported_file_is_cached_for_itself(cached: Project) -> None:
     assert (len(modules()), found is not None) == (2, True)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "damage",
     [

@@ -63,7 +63,7 @@ def place(project: Project) -> Project:
     return project
 
 
-@pytest.mark.sampled(9)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("code", ENDLESS.values(), ids=ENDLESS)
 def test_max_time_ends_code(place: Project, code: str) -> None:
     """`--max-time` bounds a run, whatever its code does or waits for, and says so with exit code 1."""
@@ -408,6 +408,7 @@ def test_the_timer_of_others_is_left_to_them(project: Project) -> None:
     assert ("[1] True\n", "") == (done.stdout, done.stderr)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("work", ["await asyncio.Event().wait()", "call_outside(spin, 30)", "await started(spin)"])
 @pytest.mark.parametrize("end", ["CancelScope(0.2)", "CancelScope()"])
 def test_code_is_ended_in_any_thread(project: Project, work: str, end: str) -> None:

@@ -31,6 +31,7 @@ RUN = """
     """
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("output", ["out.py", "elsewhere/deep/out.py", "../beside/out.py"])
 def test_a_compiled_program_runs_from_its_place(project: Project, output: str) -> None:
     """The written module finds the Koi and Python files that the program imports, wherever it was put."""

@@ -68,7 +68,7 @@ def test_the_limit_is_that_of_the_process_again(project: Project) -> None:
     assert [MAX_FRAMES, MAX_FRAMES, before] == asyncio.run(_limits(str(file)))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("form", ENDLESS)
 def test_endless_recursion_is_an_error(form: str, tmp_path: Path) -> None:
     """A program that calls itself forever gets a message; the process does not crash."""

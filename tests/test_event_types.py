@@ -99,7 +99,7 @@ def test_the_manual_lists_all_events(accept: bool) -> None:
     assert table() == head + listed
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", NAMES)
 def test_runs_tell_what_the_table_has(name: str, tmp_path: Path) -> None:
     """Everything that the examples tell has a type, no other fields than it declares, and comes back as it was."""

@@ -80,6 +80,7 @@ def ended(project: Project, kind: str, *answers: Answer | str) -> Ended:
     return asyncio.run(run())
 
 
+@pytest.mark.sampled(10)
 @ALL
 @pytest.mark.parametrize("fault", list(BEFORE_TEXT))
 def test_a_fault_before_an_answer_is_survived(project: Project, kind: str, fault: str) -> None:
@@ -89,6 +90,7 @@ def test_a_fault_before_an_answer_is_survived(project: Project, kind: str, fault
     assert (["one", "two"], {"done": True}, 0) == (done.printed, done.result, done.code)
 
 
+@pytest.mark.sampled(4)
 @ALL
 @pytest.mark.parametrize("fault", ["a cut", "half an event", "silence"])
 def test_what_was_carried_out_before_a_cut_stays(project: Project, kind: str, fault: str) -> None:
@@ -104,6 +106,7 @@ def test_what_was_carried_out_before_a_cut_stays(project: Project, kind: str, fa
     assert "print" in json.dumps(done.bodies[1].get("messages", done.bodies[1].get("input"))[1:])
 
 
+@pytest.mark.sampled(7)
 @ALL
 @pytest.mark.parametrize("fault", list(FOR_GOOD))
 def test_a_fault_for_good_ends_the_run(project: Project, kind: str, fault: str) -> None:

@@ -35,7 +35,7 @@ def formatted(text: str) -> str:
     return once
 
 
-@pytest.mark.sampled(60)
+@pytest.mark.sampled(25)
 @pytest.mark.parametrize("path", PROGRAMS)
 def test_programs_of_the_repository(path: str) -> None:
     """Every program keeps its meaning, which the formatter itself compares, and is laid out in one step."""
@@ -93,7 +93,7 @@ def comments(text: str) -> list[str]:
     return ["".join(comment.text.split()) for piece in read_pieces(text, tree) for comment in piece.comments]
 
 
-@pytest.mark.sampled(20)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("path", PROGRAMS)
 def test_comments_and_blanks_anywhere(path: str) -> None:
     """Each comment is there once and in order, whatever it stands between; blanks that change nothing are no matter."""
@@ -106,7 +106,7 @@ def test_comments_and_blanks_anywhere(path: str) -> None:
             assert comments(changed) == comments(formatted(changed))
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", range(100))
 def test_generated_programs(seed: int) -> None:
     """Generated programs, with types and without, keep their meaning and are laid out in one step."""

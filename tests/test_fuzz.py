@@ -50,7 +50,7 @@ def test_mutated_programs_give_diagnostics(seed: int) -> None:
     assert all(check(text) >= 0 for text in islice(programs(seed), PROGRAMS))
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("shape", NESTED)
 def test_deep_nesting_gives_diagnostics(shape: str) -> None:
     """Ten thousand levels are read, or said to be too many; the interpreter survives both."""
@@ -66,7 +66,7 @@ def test_one_long_word_gives_diagnostics(shape: str, length: int) -> None:
     assert check(LONG[shape](length)) >= 0
 
 
-@pytest.mark.sampled(24)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_time_grows_with_length(shape: str) -> None:
     """Four times the text takes about four times as long, never sixteen times."""

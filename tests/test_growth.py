@@ -58,7 +58,7 @@ def playbooks(n: int) -> str:
     return f"{ROLE}{many_lines(line, n)}\nrun Main0.go({{}})"
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("program", [unknown_names, prompt_chain, playbooks, else_ifs, teams])
 def test_checking_takes_linear_work(program: Callable[[int], str], tmp_path: Path) -> None:
     """Twice as many of something that programs can hold many of take twice as many calls, not four times."""

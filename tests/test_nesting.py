@@ -44,6 +44,7 @@ def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KOI_CACHE_DIR", str(tmp_path / "cache"))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("count", "printed"), [(40, "none"), (49, "none"), (50, "none"), (2000, "1999")])
 def test_a_long_chain_of_conditions_runs(count: int, printed: str, tmp_path: Path) -> None:
     """However many `else if` there are, one branch is taken, and `else` where none is."""
@@ -63,7 +64,7 @@ def test_a_long_chain_asks_no_condition_after_the_true_one(tmp_path: Path) -> No
     assert ("62",) == run_file(path, tmp_path).printed
 
 
-@pytest.mark.sampled(25)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("depth", [6, 9, 15, 25, 60, 120, 400])
 @pytest.mark.parametrize("form", NESTED)
 def test_what_is_checked_can_be_compiled(form: str, depth: int, tmp_path: Path) -> None:

@@ -134,6 +134,7 @@ def test_programs_run_without_posix(folder: Project) -> None:
     assert "main.koi" in listed
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("words", "said"),
     [(["check", "main.koi"], ""), (["test", "main.koi"], "1 passed"), (["doctor"], "koi"), (["version"], "koi")],

@@ -138,6 +138,7 @@ def test_fixes_mend_what_is_wrong() -> None:
     assert left == []
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "piece", ['Print "<name> ', "Ask the reviewer to look.\n", "store a ", "{ ", "Do it, and then "]
 )

@@ -79,6 +79,7 @@ def test_three_broken_declarations_give_three_messages() -> None:
     assert [diagnostic.code for diagnostic in found] == ["E0137", "E0139", "E0128"]
 
 
+@pytest.mark.sampled(40)
 @pytest.mark.parametrize(("first", "second"), list(product(BROKEN, DECLARATIONS)))
 def test_a_broken_declaration_does_not_hide_the_next(first: str, second: str) -> None:
     """Whatever is wrong with a declaration, what is wrong with the next one is reported too."""
@@ -219,7 +220,7 @@ run Bo.gone({{}})
     assert codes(text) == ["E0137", "E0201", "E0224", "E0221", "E0204", "E0207"]
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("path", CLEAN, ids=lambda path: path.stem)
 def test_one_slip_gives_syntax_errors_only(path: Path, seed: int) -> None:

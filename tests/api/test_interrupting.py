@@ -54,6 +54,7 @@ def busy(project: Project, body: str) -> Project:
     return project
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("body", ["while (true) {}", "while (true) { await null }", "await new Promise(() => {})"])
 def test_ctrl_c_ends_a_program(project: Project, body: str) -> None:
     """The first one, whether code computes or waits; it cleans up, and the journal tells that it was interrupted."""

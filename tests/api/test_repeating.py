@@ -73,6 +73,7 @@ def use(project: Project, body: str) -> str:
     return done.stdout
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("body", [MANY, FAILED, CUT], ids=["many at once", "failed", "cut"])
 def test_calls_are_replayed(project: Project, body: str) -> None:
     """They come to the same, in the same order, without anything being done again."""

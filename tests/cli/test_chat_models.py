@@ -70,6 +70,7 @@ def test_a_mistyped_model_is_refused(machine: Machine) -> None:
     assert "error: `openai` has no model `secnd-1`\n  = help: Did you mean `second-1`?" in told[0]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("words", "lines", "model"),
     [("", "", "second-1"), ("-m openai/first-1", "", "first-1"), ("", "/model openai/first-1\n", "first-1")],
@@ -145,6 +146,7 @@ def test_how_much_models_think_changes_in_the_middle(machine: Machine) -> None:
     assert "error: there is no effort `lo`\n  = help: Did you mean `low`? " in told[0]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("lines", "words", "effort"),
     [

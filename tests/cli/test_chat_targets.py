@@ -95,6 +95,7 @@ def test_what_is_shown_of_a_result(result: Any, text: str) -> None:
     assert text == (result_text(result) if told is None else told)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{len(case.agents)}:{case.name}")
 def test_a_conversation_goes_where_all_messages_go(project: Project, case: MessageCase) -> None:
     """To the same handler, with the same payload, or refused with the same words, as by any other surface."""

@@ -25,7 +25,7 @@ def still(folder: Path, before: dict[str, str]) -> dict[str, str]:
     return {path: (folder / path).read_text("utf-8") for path in before if (folder / path).is_file()}
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_task_is_done(name: str, project: Project) -> None:
     """The tests pass, only what is to change has changed, and undo puts all of it back."""

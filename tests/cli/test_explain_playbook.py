@@ -109,6 +109,7 @@ def test_a_broken_program_is_explained(shop: Project) -> None:
     assert len(explain(shop, "shop.koi", "Desk.sell")) == 5
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("path", PLAYBOOKS, ids=lambda path: path.stem)
 def test_every_playbook_can_be_explained(path: Path) -> None:
     """Every sentence of the examples and of the standard library is read, and none has a warning."""

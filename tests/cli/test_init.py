@@ -35,6 +35,7 @@ def begin(project: Project, template: str) -> Project:
     return Project(project.folder / "own")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("template", TEMPLATES)
 def test_a_new_project_runs_and_passes_its_test(template: str, project: Project) -> None:
     """Offline, with nothing to be found by the strictest check, the command that is named next included."""

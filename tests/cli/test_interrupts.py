@@ -59,6 +59,7 @@ SIGNALS = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("number", SIGNALS)
 @pytest.mark.parametrize("code", ["while (true) {}", "await new Promise(() => {})", "tool.nap()"])
 def test_a_signal_ends_a_run_in_order(project: Project, number: signal.Signals, code: str) -> None:

@@ -101,6 +101,7 @@ PLANTED = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("place", PLANTED)
 def test_a_secret_does_not_land_in_a_corpus(project: Project, place: str) -> None:
     """Neither a key nor another secret of the environment stands in what is kept, wherever the provider sends it."""

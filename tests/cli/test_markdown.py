@@ -106,6 +106,7 @@ def test_no_escape_passes(text: str) -> None:
     assert "\x1b" not in shown
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "text", ["[" * 20000, "![" * 8000, "_a" * 8000, "> " * 10000, "|a" * 3000 + "\n" + "|-" * 3000, "&#" * 10000]
 )

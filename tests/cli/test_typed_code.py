@@ -27,6 +27,7 @@ RUNS = {
 }
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("code", RUNS)
 def test_code_is_run(code: str, project: Project) -> None:
     """It prints what it would print in a file; nothing is found wrong with what was put around it."""

@@ -67,6 +67,7 @@ def test_a_result_for_programs(service: StandIn, project: Project) -> None:
     assert {"handler": "Ada.go", "payload": {}} == service.asked[0].body
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("reply", "words", "code", "message"),
     [

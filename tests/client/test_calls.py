@@ -245,6 +245,7 @@ def test_runs_are_listed_page_by_page(service: StandIn, client: Client) -> None:
 # ---------------------------------------------------------------- servers that are none
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize(
     ("reply", "kind", "code", "message"),
     [

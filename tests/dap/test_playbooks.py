@@ -48,6 +48,7 @@ def test_a_playbook_stops_before_each_action(project: Project) -> None:
         assert client.output() == "counting\n5 words\n"
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("command", "printed"),
     [

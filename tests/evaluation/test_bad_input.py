@@ -40,6 +40,7 @@ def refused(project: Project, name: str, *words: str) -> str:
     return done.stderr
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("what", FILES)
 def test_a_file_of_cases_that_cannot_be_read(project: Project, what: str) -> None:
     """The message names the file and the line."""

@@ -149,6 +149,7 @@ def test_a_case_goes_on_behind_what_does_not_hold(project: Project) -> None:
         assert told in done.stdout
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("value", ["NaN", "1 / 0", '"1"', "null", "{ }", "case.missing", "1 == 1"])
 def test_a_score_is_a_finite_number(project: Project, value: str) -> None:
     """Anything else fails the case with the line, and is no score."""

@@ -41,7 +41,7 @@ def change(folder: Path, chance: Random) -> None:
         path.chmod(chance.choice((0o700, 0o755)))
 
 
-@pytest.mark.sampled(20)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("seed", range(SEEDS))
 def test_commands_are_undone_to_any_entry(tmp_path: Path, seed: int) -> None:
     """Whatever they make of files, links and folders, also beside actions that change the same files."""

@@ -65,7 +65,7 @@ def assert_unseen(machine: Machine, done: Outcome) -> None:
     assert KEY not in done.out + done.err
 
 
-@pytest.mark.sampled(24)
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("answers", ANSWERS)
 @pytest.mark.parametrize("words", WAYS, ids=" ".join)
 @pytest.mark.parametrize("put", [in_environment, in_dotenv, kept])
@@ -98,6 +98,7 @@ def test_a_failing_program_shows_no_key(machine: Machine, text: str, words: tupl
     assert_unseen(machine, done)
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("put", [in_environment, in_dotenv, kept])
 @pytest.mark.parametrize(
     "words", [("models",), ("models", "--json"), ("doctor",), ("doctor", "--json"), ("connect", "status")]

@@ -45,6 +45,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("path", CODE)
 def test_code_is_neither_written_nor_moved_nor_removed(folder: Path, path: str) -> None:
     """A path of code is refused by every function, whether the file is there or not, and whatever case it has."""
@@ -95,6 +96,7 @@ def test_a_script_is_code_and_a_new_file_is_none(folder: Path) -> None:
     assert (hook.read_text(), os.access(folder / "hooks" / "other", os.X_OK)) == ("#!/bin/sh\ntrue\n", False)
 
 
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("name", sorted({*(f"x{ending}" for ending in ENDINGS), *(f"x{end}/a" for end in FOLDERS)}))
 def test_every_row_of_the_table_counts(name: str) -> None:
     """Each ending refuses, in whatever letter case."""
@@ -124,6 +126,7 @@ def test_code_of_the_program_needs_the_permission_too(project: Project) -> None:
     assert "= help: Choose another name, or give `Worker` the permission: `can write_code`." in outcome.stderr
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("path", ["main.koi", "koi.toml", ".env", "rules.md", "tool.py"])
 def test_an_agent_with_the_permission_writes_other_code(project: Project, path: str) -> None:
     """`write_code` allows code, and neither what the running program consists of nor settings."""

@@ -70,6 +70,7 @@ def test_one_is_told_without_the_other(play: Player) -> None:
     assert (False, True) == ("Use tabs." in skilled, "read_skill" in skilled)
 
 
+@pytest.mark.sampled(4)
 @IN_ALL_WAYS
 def test_a_skill_is_read_when_it_is_needed(play: Player, way: tuple[str, str]) -> None:
     """Its text comes as a result, and so do files beside it, in every transport."""
@@ -186,7 +187,7 @@ ASKED = [
 ]
 
 
-@pytest.mark.sampled(14)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("way", WAYS[:4], ids="-".join)
 @pytest.mark.parametrize("name", TEXTS)
 def test_who_obeys_a_text_stays_in_the_role(play: Player, name: str, way: tuple[str, str]) -> None:

@@ -170,6 +170,7 @@ def test_show_tells_what_happened(recorded: Recorded) -> None:
     assert len(read(recorded.path).entries) == len(short.partition("\n\n")[2].splitlines())
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("words", [("list",), ("show",), ("show", "--full"), ("tree",), ("tail",)])
 def test_a_journal_does_not_steer_the_terminal(recorded: Recorded, words: tuple[str, ...]) -> None:
     """A journal may have been written by anybody; names, places and fields are shown without escapes."""
@@ -184,6 +185,7 @@ def test_a_journal_does_not_steer_the_terminal(recorded: Recorded, words: tuple[
     assert shown.replace("\n", "").isprintable()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "words", [("replay", "last"), ("resume", "--trust"), ("resume",), ("replay", "last", "--debug")]
 )
@@ -271,6 +273,7 @@ def test_old_journals_are_deleted(recorded: Recorded) -> None:
     writer.close()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "words", [(), ("last", "--older", "3d"), ("--older", "old"), ("--older", "0d"), ("--older", "30")]
 )
@@ -282,6 +285,7 @@ def test_what_is_to_be_deleted_must_be_said(recorded: Recorded, words: tuple[str
     assert recorded.path.exists()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "words", [("show", "zz"), ("tail", "zz"), ("export", "zz", "-o", "x"), ("delete", "zz"), ("repair", "zz")]
 )

@@ -11,7 +11,7 @@ from tests.journal.cutting import CODE, check_everywhere, recorders
 from tests.playbook.playing import Player
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", [*CODE, "playbook"])
 def test_a_run_is_cut_anywhere(play: Player, tmp_path: Path, name: str) -> None:
     """Behind every entry, and somewhere in what was resumed: effects took place once, and output stays as it was."""
@@ -20,6 +20,7 @@ def test_a_run_is_cut_anywhere(play: Player, tmp_path: Path, name: str) -> None:
     assert check_everywhere(recorders(play, log)[name], log) > 10
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", ["races", "timers", "playbook"])
 def test_a_run_is_cut_anywhere_under_uvloop(
     play: Player, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str

@@ -69,7 +69,7 @@ def left(project: Project) -> list[float]:
     return [float(line) for line in path.read_text().split()] if path.exists() else []
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("size", [5000, 9001, 12003])
 @pytest.mark.parametrize("way", list(BODIES))
 def test_a_run_whose_disk_is_full_goes_on_later(leaving: Project, way: str, size: int) -> None:

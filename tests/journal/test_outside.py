@@ -135,6 +135,7 @@ BODIES = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", BODIES)
 def test_a_run_that_is_cut_anywhere_comes_to_what_it_came_to(play: Player, name: str) -> None:
     """After any cut, what was printed is not printed again, and the result of the whole is the recorded one."""

@@ -111,6 +111,7 @@ def test_other_code_is_a_difference(recorded: Commands) -> None:
 ACTION = '    await this.callAction("print", { message: "action" })\n'
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("before", "after", "shown"),
     [
@@ -248,6 +249,7 @@ run Main.go({})
 """
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("before", "after", "shown"),
     [

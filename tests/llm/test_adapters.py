@@ -155,6 +155,7 @@ def test_connections_are_used_again(kind: str) -> None:
     assert asyncio.run(run()) == ["three", "two"]
 
 
+@pytest.mark.sampled(10)
 @ALL
 @pytest.mark.parametrize(
     ("status", "start", "repeatable"),

@@ -28,6 +28,7 @@ def test_a_stream_is_read_as_expected(name: str) -> None:
     assert () == _problems(CORPUS, CORPUS / name)
 
 
+@pytest.mark.sampled(60)
 @pytest.mark.parametrize("name", NAMES)
 def test_pieces_do_not_matter(name: str) -> None:
     """What is read does not depend on where the network cuts, within a character or a line break, too."""

@@ -448,7 +448,7 @@ def test_an_image_that_is_refused_is_named() -> None:
     assert help == "Send fewer or smaller images, or choose a model that sees with `-m provider/model`."
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("status", [400, 422, 500])
 @pytest.mark.parametrize(
     ("document", "page"),

@@ -117,6 +117,7 @@ def check_sentence(error: ProviderError | None, start: str) -> None:
     assert [unwanted for unwanted in (KEY, "<p>", "html", "\n") if unwanted in shown] == []
 
 
+@pytest.mark.sampled(10)
 @ALL
 @faults(BEFORE_TEXT)
 def test_a_fault_before_any_text_is_survived(kind: str, fault: str) -> None:
@@ -124,6 +125,7 @@ def test_a_fault_before_any_text_is_survived(kind: str, fault: str) -> None:
     assert asked(kind, BEFORE_TEXT[fault][0], FINE) == ("fine", None)
 
 
+@pytest.mark.sampled(10)
 @ALL
 @faults(BEFORE_TEXT)
 def test_a_fault_that_stays_is_told_in_one_sentence(kind: str, fault: str) -> None:
@@ -136,6 +138,7 @@ def test_a_fault_that_stays_is_told_in_one_sentence(kind: str, fault: str) -> No
     assert (text, str(error)[-len("(3 attempts)") :]) == ("", "(3 attempts)")
 
 
+@pytest.mark.sampled(5)
 @ALL
 @faults(AFTER_TEXT)
 def test_a_fault_after_text_is_told_and_not_repeated(kind: str, fault: str) -> None:
@@ -149,6 +152,7 @@ def test_a_fault_after_text_is_told_and_not_repeated(kind: str, fault: str) -> N
     assert "fine" not in text
 
 
+@pytest.mark.sampled(7)
 @ALL
 @faults(FOR_GOOD)
 def test_what_will_not_change_is_told_at_once(kind: str, fault: str) -> None:
@@ -161,6 +165,7 @@ def test_what_will_not_change_is_told_at_once(kind: str, fault: str) -> None:
     assert text == ""
 
 
+@pytest.mark.sampled(5)
 @ALL
 @faults(DELIVERED)
 def test_what_is_odd_but_whole_is_delivered(kind: str, fault: str) -> None:

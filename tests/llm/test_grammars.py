@@ -89,6 +89,7 @@ async def asked_for(row: Provider, module: ModuleType, folder: Path) -> list[Map
         return [request.body for request in server.requests]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("row", PROVIDERS, ids=lambda row: row.name)
 def test_the_form_that_goes_out(play: Player, row: Provider) -> None:
     """No provider is sent a schema; actions are asked for as JSON where that can be said, everything else as text."""

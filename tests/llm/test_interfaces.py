@@ -121,6 +121,7 @@ def test_a_model_that_is_elsewhere_is_said_to_be() -> None:
     assert 'Write `interface: "responses"` in the `llm` block of the agent.' == failure.help
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize(
     ("kind", "path"),
     [("openai", "/chat/completions"), ("responses", "/responses"), ("anthropic", "/v1/messages")],

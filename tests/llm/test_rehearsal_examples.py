@@ -271,6 +271,7 @@ def _lines(text: str) -> list[str]:
     return [line.strip() for line in text.strip().splitlines()]
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", [name for name in NAMES if not (FOLDER / f"{name}.answers.json").exists()])
 def test_an_example_is_followed_completely(name: str, tmp_path: Path) -> None:
     """Nothing in an example needs a model, apart from what is no step."""

@@ -65,6 +65,7 @@ def sent_both_ways(kind: str, request: Request) -> tuple[Asked, Asked]:
     return asyncio.run(run())
 
 
+@pytest.mark.sampled(10)
 @ALL
 @pytest.mark.parametrize("name", list(REQUESTS))
 def test_the_bytes_are_those_of_a_plain_call(kind: str, name: str) -> None:
@@ -105,6 +106,7 @@ def test_what_is_no_json_is_not_sent() -> None:
         encode_body({"temperature": float("inf")})
 
 
+@pytest.mark.sampled(1)
 @ALL
 def test_a_long_conversation_is_not_converted_field_by_field(kind: str) -> None:
     """A request with the messages of 500 turns takes half of what the SDK's own method takes, or less."""

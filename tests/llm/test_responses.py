@@ -118,6 +118,7 @@ def test_tools_say_whether_they_are_closed() -> None:
     assert ("required", "text" in asked.body) == (asked.body["tool_choice"], False)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("transport", ["text", "tools"])
 @pytest.mark.parametrize("name", ["plain", "schema", "thoughts", "limits"])
 def test_requests_are_what_the_sdk_allows(name: str, transport: str) -> None:
@@ -288,6 +289,7 @@ ODD: dict[str, tuple[list[dict[str, Any]], str]] = {
 }
 
 
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("name", ODD)
 def test_odd_streams_are_read_once(name: str) -> None:
     """Nothing is carried out twice, or made of what belongs to nothing."""

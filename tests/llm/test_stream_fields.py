@@ -138,6 +138,7 @@ PIECES: dict[str, tuple[list[Any], str]] = {
 }
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("name", PIECES)
 def test_a_call_is_read_however_its_pieces_come(name: str) -> None:
     """What was no text was dropped, and the action carried out with its defaults."""
@@ -185,6 +186,7 @@ BLOCKS: dict[str, tuple[list[dict[str, Any]], str]] = {
 }
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", BLOCKS)
 def test_a_block_is_read_from_its_first_event(name: str) -> None:
     """What stands there already was dropped, and the action carried out with its defaults."""

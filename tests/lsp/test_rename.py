@@ -18,7 +18,7 @@ FRESH = {"role": "Zzrole", "agent": "Zzagent", "team": "Zzteam", "skill": "Zzski
 PER_PROGRAM = 3
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
 def test_a_program_says_the_same_after_a_rename(path: Path) -> None:
     """Random names of the programs of the repository, called otherwise, leave every diagnostic as it was."""

@@ -116,6 +116,7 @@ def allowed_by(told: dict[str, Any]) -> set[str]:
     return {*told["actions"], *told["delegates"], *told["skills"]} & attempts().keys() | writes | updates
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     "can",
     [
@@ -134,6 +135,7 @@ def test_a_run_allows_what_an_audit_says(shelf: Shelf, can: tuple[str, ...]) -> 
     assert allowed_by(audited(shelf, program)) == done_by(played)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("allow", [(), ("shell",), ("shell:echo *", "shell:true"), ("mcp:files",)])
 def test_commands_that_need_no_question(shelf: Shelf, allow: tuple[str, ...]) -> None:
     """A command is run without asking just where an audit says so."""
@@ -146,6 +148,7 @@ def test_commands_that_need_no_question(shelf: Shelf, allow: tuple[str, ...]) ->
     assert [f"run `{command}`: d" for command in asked] == host.asked
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("allow", [(), ("mcp:files",), ("mcp:files:gr*",), ("mcp:files:model",), ("mcp:other",)])
 def test_tools_that_need_a_question(shelf: Shelf, allow: tuple[str, ...]) -> None:
     """Tools are called, asked about, or refused as an audit says, and so is a server's wish for a model."""
@@ -170,6 +173,7 @@ def test_a_server_that_may_ask_the_model(shelf: Shelf, allow: tuple[str, ...]) -
     assert told["may_ask_model"] is (host.asked == [])
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("skills", "can"), [("Own", "web_access"), ("Http", "web_access"), ("Http", "think")])
 @pytest.mark.parametrize("is_allowed", [True, False])
 def test_hosts_that_are_reached(shelf: Shelf, page: str, skills: str, can: str, is_allowed: bool) -> None:

@@ -110,6 +110,7 @@ def test_a_person_fills_in_a_form(shelf: Shelf) -> None:
 CHOICE = {"oneOf": [{"const": "r", "title": "Red"}, {"const": "b", "title": "Blue"}]}
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("field", "answers", "value"),
     [

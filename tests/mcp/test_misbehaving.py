@@ -62,6 +62,7 @@ ODD: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", ODD)
 def test_one_that_describes_a_tool_oddly(shelf: Shelf, tmp_path: Path, name: str) -> None:
     """All its tools can be called, and one line tells what is odd."""
@@ -136,6 +137,7 @@ class Forgetful(BaseHTTPRequestHandler):
         """Say nothing."""
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("code", [-32001, -32603, -32600, -32000, 0, None])
 def test_one_over_http_that_lets_a_session_go(shelf: Shelf, code: int | None) -> None:
     """Whatever stands in the answer with status 404: the call after it has a new session."""

@@ -66,6 +66,7 @@ def test_members_are_told_whole() -> None:
     assert [f'(title?: string) "{told.strip()}"', '() "gone"', '() "the server has no such tool"'] == list(about)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("count", "name"), [(41, "tool"), (500, "make_report"), (500, "x" * 60), (5000, "tool")])
 def test_any_number_of_tools_fits(count: int, name: str) -> None:
     """However many there are and whatever they are called, five thousand tokens hold them, four characters each."""

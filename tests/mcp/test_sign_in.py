@@ -277,6 +277,7 @@ def test_tokens_belong_to_an_address(desk: Desk, shelf: Shelf) -> None:
     assert "wants you to sign in" in played.feedback[1]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "path", ["/callback?code=x", "/callback?code=x&state=wrong", "/favicon.ico", "/" + "x" * 20_000]
 )

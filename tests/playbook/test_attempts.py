@@ -46,6 +46,7 @@ def carried_out(play: Player, provider: str, *answers: Answer | str, models: int
     return asyncio.run(run())
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
 @pytest.mark.parametrize(
     ("answers", "told"),
@@ -62,6 +63,7 @@ def test_three_attempts_are_three_requests(play: Player, provider: str, answers:
     assert (f"`{provider}` {told}", 3) == carried_out(play, provider, *answers)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("models", [2, 3, 5])
 @pytest.mark.parametrize("answers", [(BUSY,), (CUT, BUSY), (BUSY, CUT, BUSY)])
 def test_several_models_are_sent_four_requests_in_all(play: Player, models: int, answers: tuple[Any, ...]) -> None:

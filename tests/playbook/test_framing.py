@@ -302,6 +302,7 @@ def test_prose_at_the_end_denies_what_prose_began(middle: str, end: str) -> None
     assert [] == taken(f"The page says {middle} {end}", 5)[0]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     "flood",
     ["<think>", "</think>", "<think ", "[ ", '{"', "```", f"{A} ", "> ", '{"a":"', "prose [x] ", "<", '"', "\n", "[{"],

@@ -62,6 +62,7 @@ def lacks(what: str, permission: str) -> str:
     return f"DENIED: `{what}` needs the permission `{permission}`, which the role `Reader` lacks. Do not try it again."
 
 
+@pytest.mark.sampled(4)
 @IN_ALL_WAYS
 def test_what_the_role_lacks_is_neither_offered_nor_done(play: Player, way: tuple[str, str]) -> None:
     """A request names no function that is not permitted; a model that asks for one all the same is refused."""

@@ -71,6 +71,7 @@ def test_options_that_make_no_sense(project: Project, options: list[str], proble
     assert (2, True) == (code, problem in told)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("action", "options", "toml", "allowed"),
     [

@@ -130,6 +130,7 @@ def test_an_object_without_an_intent_is_the_result(play: Player) -> None:
 THINKING = PROGRAM.replace("role Worker { can execute }", "role Worker { can think }")
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("way", WAYS, ids="-".join)
 def test_misfits_are_mended_over_the_wire(way: tuple[str, str], play: Player) -> None:
     """Through both SDKs and every transport each kind of misfit is told, and mended by the next answer."""
@@ -143,6 +144,7 @@ def test_misfits_are_mended_over_the_wire(way: tuple[str, str], play: Player) ->
     assert [True] * len(MISFITS) == [told in error for (_, told), error in zip(MISFITS.values(), failed, strict=True)]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("way", WAYS, ids="-".join)
 def test_what_never_fits_ends_over_the_wire(way: tuple[str, str], play: Player) -> None:
     """The third misfit ends the call with what was wrong with it."""

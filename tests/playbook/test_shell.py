@@ -369,6 +369,7 @@ def stray(tmp_path: Path) -> Iterator[str]:
             os.kill(int((tmp_path / "stray").read_text()), signal.SIGKILL)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("text", ["yes", "yes >&2", "exec >&-; yes >&2", "STRAY yes", "STRAY sleep 3600"])
 def test_a_flood_ends_when_its_time_is_up(play: Player, stray: str, text: str) -> None:
     """A command that still writes, or whose output somebody else holds open, is over when its time is up."""

@@ -68,6 +68,7 @@ def test_what_others_say(play: Player, event: str) -> None:
     assert (page, page) == printed(play, read(page, event), [show(page), nested])
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("way", WAYS, ids="-".join)
 def test_every_transport(play: Player, way: tuple[str, str]) -> None:
     """Calls of tools and plans in them are no different."""
@@ -252,6 +253,7 @@ def test_a_backslash_in_front_of_what_data_holds() -> None:
     assert "${args.x} ${args.x}" == names.resolve(r"\${args.x} ${args.x}")
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "text",
     [

@@ -23,6 +23,7 @@ def sent(body: Any) -> str:
     return json.dumps(body.get("messages", body.get("input")), ensure_ascii=False)
 
 
+@pytest.mark.sampled(4)
 @PROVIDERS
 @pytest.mark.parametrize("first", [Said([told("a"), told("a long text")], cut=6), "I wonder."], ids=["cut", "words"])
 def test_models_that_call_tools_are_told_to_call_them(play: Player, provider: str, first: Any) -> None:

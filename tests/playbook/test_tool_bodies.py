@@ -66,7 +66,7 @@ def whole(value: Any) -> Any:
     return value
 
 
-@pytest.mark.sampled(30)
+@pytest.mark.sampled(11)
 @IN_ALL_WAYS
 @pytest.mark.parametrize("name", TELLING)
 def test_bodies_have_the_types_of_the_sdk(play: Player, name: str, way: tuple[str, str]) -> None:

@@ -65,6 +65,7 @@ def past(entries: Sequence[JournalEntry], mode: Mode) -> History:
     return History(lasting_entries(entries), mode, str, lambda doubt: Decision("retry"))
 
 
+@pytest.mark.sampled(4)
 @IN_BOTH_DIRECTIONS
 @pytest.mark.parametrize("turns", [STEPS, SERVED], ids=["steps", "served"])
 def test_a_run_is_replayed_whatever_the_transport(

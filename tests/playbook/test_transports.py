@@ -34,6 +34,7 @@ WARM = {"batch": [{**FORECAST, "id": "w"}, act("print", message="It has ${w.outp
 TURNS = [[FORECAST, GREET], [act("print", message="Hi Ada"), WARM], [done(ok=True)]]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("way", WAYS, ids="-".join)
 def test_one_conversation_is_the_same_whichever_way_it_comes(play: Player, way: tuple[str, str]) -> None:
     """The same actions begin and end in the same order, with the same fields and results."""

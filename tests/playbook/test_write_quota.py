@@ -41,6 +41,7 @@ def written_by(play: Player, source: str, *answers: Any, **services: Any) -> tup
     return sum(len(json.dumps(data, default=str)) for data in caused), told
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "many",
     [

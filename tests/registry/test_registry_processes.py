@@ -58,6 +58,7 @@ def test_processes_that_write_at_once_lose_nothing(tmp_path):
     assert (["", "", ""], {"a": expected, "b": expected, "c": expected, "old": [0]}) == (errors, found)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(10))
 def test_a_killed_writer_loses_no_acknowledged_entry(tmp_path, seed):
     """After SIGKILL in a write loop the entries are the acknowledged ones and at most the one under way."""
@@ -72,6 +73,7 @@ def test_a_killed_writer_loses_no_acknowledged_entry(tmp_path, seed):
     assert found in (acknowledged, [*acknowledged, len(acknowledged)])
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("delay_ms", range(40, 140, 20))
 def test_a_kill_while_data_json_is_taken_over_loses_nothing(tmp_path, delay_ms):
     """A process killed around its first use leaves either no import or a whole one for the next process."""

@@ -90,6 +90,7 @@ def test_quit_ends_code_that_computes(project: Project) -> None:
         assert 0 == koi.ended()
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)])
 @pytest.mark.parametrize("body", ["while (true) {}", "await new Promise(() => {})"])
 def test_signals_end_a_session(project: Project, number: signal.Signals, code: int, body: str) -> None:

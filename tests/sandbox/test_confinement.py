@@ -143,6 +143,7 @@ OPEN, HALF = ["shell", "web:**"], ["shell", "web:docs.python.org"]
 DENYING = Restrictions(deny=(parse_rule("web:127.0.0.1"),))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("can", "allow", "restrictions", "told"),
     [

@@ -188,6 +188,7 @@ def test_a_run_that_fails_is_told(desk: ServiceProcess) -> None:
 GOOD = b'{"action": "opened"}'
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize(
     ("path", "body", "headers", "status", "code"),
     [

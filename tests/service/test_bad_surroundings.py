@@ -82,6 +82,7 @@ def test_a_journal_of_another_version_is_left_alone(start_service: Callable[...,
     assert other == path.read_bytes()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("given", ["x", "-1", "1.2.3", "1e9", "٣", "9" * 40, "1;2"])
 def test_positions_that_are_none_are_refused(service: ServiceProcess, given: str) -> None:
     """Whoever asks for what is behind something else than an entry is told so."""

@@ -54,6 +54,7 @@ def test_the_run_is_there_for_its_owner(shared: ServiceProcess, ada_run: str) ->
         assert ada_run == service.get(f"api/runs/{ada_run}")["id"]
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize(("method", "path", "fields"), paths())
 def test_a_run_of_another_is_unknown(
     shared: ServiceProcess, ada_run: str, method: str, path: str, fields: tuple[str, ...]

@@ -77,6 +77,7 @@ def test_what_is_under_way_is_ended(service: ServiceProcess, waiting: str) -> No
     assert {"aborted": False, "queued": []} == post(service, waiting, "cancel").json()
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("what", "body"),
     [
@@ -117,6 +118,7 @@ def test_files_are_sent_and_taken_back(service: ServiceProcess, waiting: str) ->
     assert [204, 404] == [send(service, "DELETE", f"{files}/notes/page.html").status_code for _ in range(2)]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("path", ["..%2f..%2fservice.sqlite", "%2e%2e/x", "/etc/passwd", ".koi/x", "a%00b", "koi.toml"])
 def test_files_lie_in_the_folder_of_the_session(service: ServiceProcess, waiting: str, path: str) -> None:
     """Whatever a path looks like, nothing outside is read or written."""

@@ -204,6 +204,7 @@ PROGRAMS = {
 }
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_bounds_hold(name: str, project: Project) -> None:
     """What the model takes is no more than the bound, and the bound is no more than half above it."""
@@ -358,7 +359,7 @@ def _statement(choose: random.Random, names: Sequence[str], levels: int) -> str:
     return choose.choice(forms)
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("seed", range(300))
 def test_bounds_of_any_code_hold(seed: int, project: Project) -> None:
     """However calls stand within each other, the model takes no more than the bound."""

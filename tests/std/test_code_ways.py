@@ -24,6 +24,7 @@ TURNS = [
 ]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("way", WAYS, ids="-".join)
 def test_a_project_is_worked_on_in_all_ways(play: Player, tmp_path: Path, way: tuple[str, str]) -> None:
     """What is allowed is done, what a rule denies or what holds secrets is not, and the model is told each time."""

@@ -185,6 +185,7 @@ def test_removed_and_new_lines_may_look_like_names_of_files() -> None:
     assert "one\n++ y\ntwo\n" == apply_diff(text, "@@ -1,3 +1,3 @@\n one\n--- x\n+++ y\n two\n").text
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("text", "before"),
     [("a" * 1_000_000, "a" * 500_000), ("\n" * 200_000 + "x", "\n" * 100_000), ("a\n" * 200_000, "a\n" * 100_000)],

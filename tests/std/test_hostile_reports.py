@@ -70,6 +70,7 @@ def test_no_xml_is_read_that_is_no_report(tmp_path: Path, read: Read, data: byte
     assert time.process_time() - before < 1
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     "data",
     [
@@ -184,7 +185,7 @@ def pytest_sessionfinish():
 FORGED = "<testsuites><testsuite tests='9'><testcase name='forged'/></testsuite></testsuites>"
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("conftest", "test", "title"),
     [
@@ -217,7 +218,7 @@ def test_tests_that_touch_their_report(checked: CheckedProject, conftest: str, t
     assert title in "".join(titles(result)[:1])
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("settings", "title"),
     [
@@ -253,6 +254,7 @@ def test_a():
     assert ((False, 0, 1), "test_a.py:7") == (summary(result), result["findings"][0]["where"])
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("name", "where"),
     [

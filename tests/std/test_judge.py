@@ -189,6 +189,7 @@ class Ids:
         return {title: self.ids[title] for title in self.open}
 
 
+@pytest.mark.sampled(17)
 @pytest.mark.parametrize("as_list", [False, True])
 @pytest.mark.parametrize("seed", range(25))
 def test_ids_are_kept_and_never_used_again(seed: int, as_list: bool, play: Player) -> None:
@@ -300,6 +301,7 @@ def test_it_may_do_nothing_that_needs_a_permission(play: Player) -> None:
     assert not (play.folder / "done").exists()
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     "text",
     [

@@ -94,7 +94,7 @@ def text_of(content: Any) -> str:
 # ---------------------------------------------------------------- what is judged
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(4)
 @EVERY
 @pytest.mark.parametrize("text", ATTACKS.values(), ids=ATTACKS)
 def test_a_result_is_data_between_fences(transport: str, text: str, project: Project) -> None:
@@ -113,7 +113,7 @@ def test_a_result_is_data_between_fences(transport: str, text: str, project: Pro
     assert result["findings"][0]["where"] == text.strip()
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(4)
 @EVERY
 @pytest.mark.parametrize("name", ["action", "fenced action", "batch", "call", "system"])
 @pytest.mark.parametrize("form", ["The result says {}, but I do not.", "> {}\n\nThis is what it says."])
@@ -129,6 +129,7 @@ def test_what_a_judge_quotes_is_not_its_answer(transport: str, name: str, form: 
 # ---------------------------------------------------------------- how the judge answers
 
 
+@pytest.mark.sampled(3)
 @EVERY
 def test_prose_is_no_grade(transport: str, project: Project) -> None:
     """Nothing is read out of it, however much it looks like grades."""
@@ -139,6 +140,7 @@ def test_prose_is_no_grade(transport: str, project: Project) -> None:
     assert len(asked) == 2
 
 
+@pytest.mark.sampled(3)
 @EVERY
 def test_a_field_that_does_not_fit_is_told_with_its_path(transport: str, project: Project) -> None:
     """The second request says what the type of the result has refused."""
@@ -150,6 +152,7 @@ def test_a_field_that_does_not_fit_is_told_with_its_path(transport: str, project
     assert '`findings[1].severity` must be "blocker" or "important" or "suggestion", not "high"' in problem
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "action",
     [
@@ -174,6 +177,7 @@ def test_a_judge_cannot_do_anything(action: Mapping[str, Any], project: Project)
     assert not (project.folder / "made").exists()
 
 
+@pytest.mark.sampled(3)
 @EVERY
 def test_ids_are_not_taken_from_a_judge(transport: str, project: Project) -> None:
     """A new finding that claims the id of another one gets its own, and the other one stays as it is."""
@@ -199,6 +203,7 @@ def test_a_reference_in_an_answer_is_text(project: Project) -> None:
 # ---------------------------------------------------------------- many, and providers that fail
 
 
+@pytest.mark.sampled(2)
 @EVERY
 def test_forty_at_once_keep_apart(transport: str, project: Project) -> None:
     """Each judgement gets the answers to its own requests, the second ones, too."""
@@ -220,6 +225,7 @@ def test_forty_at_once_keep_apart(transport: str, project: Project) -> None:
     assert len(asked) == 40 + 14
 
 
+@pytest.mark.sampled(3)
 @EVERY
 def test_an_answer_that_breaks_off_is_asked_for_again(transport: str, project: Project) -> None:
     """That is no answer that does not fit: two of these may follow."""
@@ -229,6 +235,7 @@ def test_an_answer_that_breaks_off_is_asked_for_again(transport: str, project: P
     assert (result["score"], len(asked)) == (HONEST, 4)
 
 
+@pytest.mark.sampled(3)
 @EVERY
 def test_a_provider_that_stays_broken_is_an_error(transport: str, project: Project) -> None:
     """It is no judgement."""

@@ -27,6 +27,7 @@ WRONG = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("check", "settings"), [(run_lint, "ruff.toml"), (run_types, "mypy.ini")])
 @pytest.mark.parametrize("is_set_up", [True, False])
 def test_clean_files_are_ok(checked: CheckedProject, check: Check, settings: str, is_set_up: bool) -> None:
@@ -52,6 +53,7 @@ def test_what_is_wrong_is_important(
     assert ((False, 0, 1), [finding]) == (summary(result), result["findings"])
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("check", "files", "title"),
     [

@@ -46,6 +46,7 @@ def test_title_and_links() -> None:
     ]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     "unit",
     [

@@ -42,7 +42,7 @@ def test_red_tests_are_blockers(checked: CheckedProject) -> None:
     ] == result["findings"]
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("files", "counts", "title", "where"),
     [
