@@ -18,6 +18,7 @@ import socket
 import sys
 import termios
 import time
+import types
 from contextlib import suppress
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
@@ -28,8 +29,8 @@ from koi_lang.compiler import lalr
 
 # Used by commands, but imported only when they need it.
 LAZY = (
-    *("asyncio", "concurrent.futures.thread", "email.utils", "encodings.idna", "http.client", "mcp.server.mcpserver"),
-    *("openai", "pytest", "sqlite3"),
+    *("asyncio", "concurrent.futures.thread", "coverage.cmdline", "email.utils", "encodings.idna", "http.client"),
+    *("mcp.server.mcpserver", "openai", "pdb", "pytest", "sqlite3"),
 )
 # Before these comes the folder of the package.
 PATH = sys.path[1:]
@@ -115,6 +116,9 @@ def carry_out(wanted: str, streams: list[int], others: tuple[socket.socket, ...]
     become(**json.loads(wanted), streams=streams)
     if sys.argv[0] == "-m":
         runpy.run_module(sys.argv.pop(1), run_name="__main__", alter_sys=True)
+    elif sys.argv[0] == "-c":
+        main = sys.modules["__main__"] = types.ModuleType("__main__")
+        exec(compile(sys.argv.pop(1), "<string>", "exec"), vars(main))
     else:
         runpy.run_path(sys.argv[0], run_name="__main__")
 
@@ -132,7 +136,7 @@ def become(words: list[str], folder: str, environment: dict[str, str], terminal:
     os.environ.update(environment)
     time.tzset()
     sys.argv = words
-    before = folder if words[0] == "-m" else os.path.dirname(words[0])
+    before = folder if words[0] in ("-c", "-m") else os.path.dirname(words[0])
     sys.path[:] = [before, *os.environ.get("PYTHONPATH", "").split(os.pathsep), *PATH]
     for descriptor, name in enumerate(("stdin", "stdout", "stderr")):
         stream = stream_of(descriptor)

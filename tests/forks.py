@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -29,6 +30,15 @@ def koi(*words: str) -> list[str]:
     return python(*KOI, *words)
 
 
+def command(folder: Path) -> Path:
+    """A file `koi` in a folder, for whoever looks for the command on `PATH`; what it starts is forked."""
+    folder.mkdir(exist_ok=True)
+    path = folder / "koi"
+    path.write_text(f'#!/bin/sh\nexec {shlex.join(koi())} "$@"\n', "utf-8")
+    path.chmod(0o755)
+    return path
+
+
 def python(*words: str) -> list[str]:
     """The words that start a Python which is forked, for whoever starts processes in a way of their own."""
     return [sys.executable, "-I", "-S", launch.__file__, _listening(), *words]
@@ -44,7 +54,7 @@ def run(
 def run_python(
     words: Sequence[str], folder: Path, environment: Mapping[str, str], stdin: str = "", limit_s: float = LIMIT_S
 ) -> subprocess.CompletedProcess[str]:
-    """The outcome of a Python with some words (`-m MODULE …`, or the path of a script), otherwise as `run`."""
+    """The outcome of a Python with some words (`-m MODULE …`, `-c TEXT`, the path of a script), otherwise as `run`."""
     (stdin_r, stdin_w), (stdout_r, stdout_w), (stderr_r, stderr_w) = os.pipe(), os.pipe(), os.pipe()
     wanted = {"folder": str(folder), "environment": dict(environment), "terminal": False}
     told = launch.launched(_listening(), [*words], (stdin_r, stdout_w, stderr_w), **wanted)

@@ -45,9 +45,17 @@ class Project:
         """The outcome of a `koi` command, in a process that is forked."""
         return forks.run(words, self.folder, {**self.environment, **environment}, stdin, LIMIT_S)
 
+    def fork(self, *words: str, stdin: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
+        """The outcome of a Python with some words (`-m MODULE …`, `-c TEXT`, a script), in a process that is forked."""
+        return forks.run_python(words, self.folder, {**self.environment, **environment}, stdin)
+
     def python(self, script: str, stdin: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
         """The outcome of a Python script."""
         return self.run(sys.executable, "-c", textwrap.dedent(script), stdin=stdin, **environment)
+
+    def fork_python(self, script: str, stdin: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
+        """The outcome of a Python script, in a process that is forked and has imported `koi_lang`."""
+        return self.fork("-c", textwrap.dedent(script), stdin=stdin, **environment)
 
     def run(self, *words: str, stdin: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
         """The outcome of a command; texts are UTF-8."""

@@ -329,7 +329,7 @@ def test_another_thread_ends_code_that_computes(project: Project) -> None:
     asyncio.run(main())
     """
     )
-    done = project.python(script)
+    done = project.fork_python(script)
 
     assert ("True True\n", "") == (done.stdout, done.stderr)
 
@@ -353,7 +353,7 @@ def test_only_the_code_of_a_scope_is_ended(project: Project) -> None:
     asyncio.run(main())
     """
     )
-    done = project.python(script)
+    done = project.fork_python(script)
 
     assert ("computed True\n", "") == (done.stdout, done.stderr)
 
@@ -381,7 +381,7 @@ def test_work_that_outlives_a_block_is_left_alone(project: Project) -> None:
     asyncio.run(main())
     """
     )
-    done = project.python(script)
+    done = project.fork_python(script)
 
     assert ("computed\n", "") == (done.stdout, done.stderr)
 
@@ -403,7 +403,7 @@ def test_the_timer_of_others_is_left_to_them(project: Project) -> None:
     asyncio.run(main())
     """
     )
-    done = project.python(script)
+    done = project.fork_python(script)
 
     assert ("[1] True\n", "") == (done.stdout, done.stderr)
 
@@ -433,7 +433,7 @@ def test_code_is_ended_in_any_thread(project: Project, work: str, end: str) -> N
     thread.join()
     """
     )
-    done = project.python(script)
+    done = project.fork_python(script)
 
     assert ("True\n", "") == (done.stdout, done.stderr)
 
@@ -458,7 +458,7 @@ def test_many_threads_each_have_their_own_end(project: Project) -> None:
     print(ended == {n: n % 2 == 1 for n in range(16)})
     """
     )
-    done = project.python(script)
+    done = project.fork_python(script)
 
     assert ("True\n", "") == (done.stdout, done.stderr)
 
@@ -495,6 +495,6 @@ def test_an_end_that_comes_late_harms_nobody(project: Project) -> None:
     print(harmed, sum(outcomes.values()), all(outcomes.values()))
     """
     )
-    done = project.python(script)
+    done = project.fork_python(script)
 
     assert ("[] 320 True\n", "") == (done.stdout, done.stderr)

@@ -40,7 +40,7 @@ def test_a_compiled_program_runs_from_its_place(project: Project, output: str) -
     place = project.folder / output
 
     written = project.koi("compile", "main.koi", "-o", output)
-    outcome = project.python(RUN, PYTHONPATH=f"{place.parent}:{Path(__file__).parents[1]}")
+    outcome = project.fork_python(RUN, PYTHONPATH=f"{place.parent}:{Path(__file__).parents[1]}")
 
     assert (written.stderr, outcome.stderr, outcome.stdout) == ("", "", "aa bb d\n")
 

@@ -67,7 +67,7 @@ def test_the_same_program_gives_the_same_bytes(project: Project) -> None:
         """
     stdin = "\n".join(map(str, PROGRAMS))
 
-    first, second = (project.python(script, stdin=stdin, PYTHONHASHSEED=seed) for seed in ("1", "2"))
+    first, second = (project.fork_python(script, stdin=stdin, PYTHONHASHSEED=seed) for seed in ("1", "2"))
 
     assert (first.stderr, len(first.stdout) > 1000, first.stdout) == ("", True, second.stdout)
 

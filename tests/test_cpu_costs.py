@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
-from tests.forks import CHECKOUT
+from tests.forks import CHECKOUT, run_python
 
 CASES = """
 import subprocess, sys, time
@@ -37,12 +35,8 @@ def test_an_unmarked_test_that_computes_too_long_fails(tmp_path: Path) -> None:
     """What counts is the CPU time of a test and of what it starts, without waiting and without shared fixtures."""
     (tmp_path / "test_costs.py").write_text(CASES, "utf-8")
     words = "-p tests.cpu_costs -p no:cacheprovider -q --cpu-ceiling 0.05 -c /dev/null --rootdir".split()
-    command = [sys.executable, "-m", "pytest", *words, str(tmp_path), str(tmp_path)]
-
     environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-    done = subprocess.run(
-        command, cwd=CHECKOUT, env=environment, capture_output=True, text=True, timeout=60, check=False
-    )
+    done = run_python(("-m", "pytest", *words, str(tmp_path), str(tmp_path)), CHECKOUT, environment)
 
     errors = [line.partition("::")[2].split(" - ")[0] for line in done.stdout.splitlines() if line.startswith("ERROR ")]
     assert ["test_computes", "test_starts"] == errors, done.stdout

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 
 import pytest
 
@@ -36,8 +35,8 @@ COUNTING = """
 
 def session(project: Project, *commands: str) -> list[str]:
     """What pdb and the program print while these commands are typed, without the prompts."""
-    words = (sys.executable, "-m", "pdb", "-m", "koi_lang", "run", "count.koi")
-    outcome = project.run(*words, stdin="\n".join([*commands, "q", ""]))
+    words = ("-m", "pdb", "-m", "koi_lang", "run", "count.koi")
+    outcome = project.fork(*words, stdin="\n".join([*commands, "q", ""]))
     shown = outcome.stdout.partition("Breakpoint 1")[2].partition("The program exited")[0]
     return [line.removeprefix("(Pdb) ").replace(str(project.folder), "…") for line in shown.splitlines()]
 
@@ -86,7 +85,7 @@ def test_pdb_stops_where_an_imported_module_is(project: Project) -> None:
     )
 
     commands = "b parts.koi:3\nc\np n\nr\nq\n"
-    shown = project.run(sys.executable, "-m", "pdb", "main.py", stdin=commands).stdout
+    shown = project.fork("-m", "pdb", "main.py", stdin=commands).stdout
 
     assert f"> {project.folder}/parts.koi(3)double()\n-> return n * 2\n(Pdb) 4\n(Pdb) --Return--\n" in shown
     assert "double()->8" in shown
@@ -143,9 +142,9 @@ COVERED = """
 def coverage_of(project: Project, *words: str, options: str = "") -> dict[str, tuple[list[int], list[int], list[int]]]:
     """Executed, missing and excluded lines by file, measured while a command of `koi` runs."""
     project.write(".coveragerc", f"[run]\nplugins = koi_lang.coverage\n{options}")
-    ran = project.run(sys.executable, "-m", "coverage", "run", "-m", "koi_lang", *words)
+    ran = project.fork("-m", "coverage", "run", "-m", "koi_lang", *words)
     assert (ran.returncode, ran.stderr) == (0, "")
-    reported = project.run(sys.executable, "-m", "coverage", "json", "-q", "-o", "-")
+    reported = project.fork("-m", "coverage", "json", "-q", "-o", "-")
     files = json.loads(reported.stdout)["files"]
     kinds = ("executed_lines", "missing_lines", "excluded_lines")
     return {name: tuple(lines[kind] for kind in kinds) for name, lines in files.items()}
@@ -176,9 +175,9 @@ def test_coverage_tells_what_cannot_be_compiled(project: Project) -> None:
     project.write("main.koi", COVERED)
     project.write("broken.koi", "skill {")
     project.write(".coveragerc", "[run]\nplugins = koi_lang.coverage\nsource = .")
-    project.run(sys.executable, "-m", "coverage", "run", "-m", "koi_lang", "run", "main.koi")
+    project.fork("-m", "coverage", "run", "-m", "koi_lang", "run", "main.koi")
 
-    reported = project.run(sys.executable, "-m", "coverage", "report", "-i")
+    reported = project.fork("-m", "coverage", "report", "-i")
 
     assert "broken.koi': it cannot be compiled\nerror: " in reported.stderr
     assert "main.koi" in reported.stdout

@@ -142,12 +142,10 @@ def test_coverage_and_the_debugger_know_the_files(project: Project) -> None:
     program = "role W { can execute }\nagent A : W { on go() { console.log(tool.result()) } }\nrun A.go()\n"
     project.write("main.koi", 'import tool from "./tool.py"\n' + program)
 
-    covered = project.run(
-        sys.executable, "-m", "coverage", "run", "--include=tool.py,side.py", "-m", "koi_lang", "run", "main.koi"
-    )
-    report = project.run(sys.executable, "-m", "coverage", "report")
-    stopped = project.run(
-        *(sys.executable, "-m", "pdb", "-c", f"b {project.folder}/side.py:2", "-c", "c", "-c", "w", "-c", "q"),
+    covered = project.fork("-m", "coverage", "run", "--include=tool.py,side.py", "-m", "koi_lang", "run", "main.koi")
+    report = project.fork("-m", "coverage", "report")
+    stopped = project.fork(
+        *("-m", "pdb", "-c", f"b {project.folder}/side.py:2", "-c", "c", "-c", "w", "-c", "q"),
         *("-m", "koi_lang", "run", "main.koi"),
     )
 
@@ -172,7 +170,7 @@ def test_pytest_runs_the_tests_of_a_tool(project: Project) -> None:
         """,
     )
 
-    outcome = project.run(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_tool.py")
+    outcome = project.fork("-m", "pytest", "-q", "-p", "no:cacheprovider", "test_tool.py")
 
     assert "1 passed" in outcome.stdout, outcome.stdout
 

@@ -123,7 +123,7 @@ class Terminal:
 
     def _answer(self, command: str, answers: dict[str, str]) -> str:
         events = {re.escape(question) + " ": f"{answer}\n" for question, answer in answers.items()}
-        with self._path_to([sys.executable, *forks.KOI]) as environment:
+        with self._path_to(forks.koi()) as environment:
             text = pexpect.run(
                 shlex.join(["bash", "-c", command]), cwd=str(self.project.folder), env=environment, encoding="utf-8",
                 timeout=LIMIT_S, events=events, dimensions=(50, 120),

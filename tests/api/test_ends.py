@@ -82,7 +82,7 @@ def test_koi_resume_passes_over_what_python_has_ended(clerk: Path, project: Proj
     project.write("clerk.koi", clerk.read_text())
     failed = project.koi("run", "clerk.koi")
     left = "async def leave():\n    async with koi_lang.open('clerk.koi'):\n        raise OSError"
-    project.python(f"import asyncio, koi_lang\n{left}\nasyncio.run(leave())")
+    project.fork_python(f"import asyncio, koi_lang\n{left}\nasyncio.run(leave())")
 
     resumed = project.koi("resume")
 

@@ -82,6 +82,6 @@ def test_ctrl_c_ends_a_program(project: Project, body: str) -> None:
 )
 def test_a_time_limit_ends_code_in_threads(project: Project, body: str) -> None:
     """Programs that are open in the threads of a server end as they do in the main thread, and clean up."""
-    done = busy(project, body).python(IN_THREADS)
+    done = busy(project, body).fork_python(IN_THREADS)
 
     assert (str(sorted(["cleaned up", "time"] * 3)) + "\n", "") == (done.stdout, done.stderr)

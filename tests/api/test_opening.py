@@ -53,8 +53,8 @@ def test_the_terminal_answers_runs(project: Project) -> None:
     project.write("desk.koi", DESK.replace('run Editor.start({ topic: "tea" })', "run Editor.name()"))
     script = "import koi_lang; koi_lang.run('desk.koi')"
 
-    asked = project.python(script, stdin="Ada\n")
-    unanswered = project.python(script, stdin="")
+    asked = project.fork_python(script, stdin="Ada\n")
+    unanswered = project.fork_python(script, stdin="")
 
     assert (0, "") == (asked.returncode, asked.stderr)
     assert "nobody answers the question `Your name?`" in unanswered.stderr
@@ -78,9 +78,9 @@ def test_koi_resume_goes_on_with_a_run(project: Project) -> None:
     project.write("main.koi", ASKING)
     options = "payload={'x': 5}, budget={'usd': 0.5, 'time': 60}, allow=['shell:ls *'], rehearse=True, extensions=False"
     die = "lambda *_: sys.stdout.flush() or os._exit(9)"
-    began = project.python(f"import koi_lang, os, sys\nkoi_lang.run('main.koi', ask={die}, {options})")
+    began = project.fork_python(f"import koi_lang, os, sys\nkoi_lang.run('main.koi', ask={die}, {options})")
     resumed = project.koi("resume", stdin="Ada\n")
-    project.python(
+    project.fork_python(
         "import asyncio, koi_lang\nasync def main():\n  async with koi_lang.open('main.koi'): pass\nasyncio.run(main())"
     )
     newest = max((project.folder / ".koi" / "runs").glob("*.jsonl"), key=lambda path: path.stat().st_mtime_ns)

@@ -68,7 +68,7 @@ def use(project: Project, body: str) -> str:
     """What a Python program prints that uses the clerk."""
     project.write("desk.koi", DESK)
     project.write("tool.py", TOOL)
-    done = project.python(CALLS.replace("BODY", body.strip()))
+    done = project.fork_python(CALLS.replace("BODY", body.strip()))
     assert "Traceback" not in done.stderr
     return done.stdout
 

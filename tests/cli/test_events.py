@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 
 import pytest
 
@@ -98,7 +97,7 @@ def test_debug_shows_prompts_without_secrets(written: Project) -> None:
     text = (written.folder / "a.koi").read_text().replace("SECRET", "hunter2-hunter2")
     (written.folder / "a.koi").write_text(text)
 
-    done = written.run(sys.executable, *words, SOME_PASSWORD="hunter2-hunter2")
+    done = written.fork(*words, SOME_PASSWORD="hunter2-hunter2")
 
     assert f"Double ⟨args.n⟩ and print it. The password is {HIDDEN}." in done.stderr
     assert "hunter2" not in done.stderr

@@ -164,7 +164,7 @@ def test_a_killed_run_is_undone(project: Project, first: int) -> None:
                 (here / "made.txt").unlink(missing_ok=True)
             lines += 3
         """
-    done = project.python(script, FIRST=str(first))
+    done = project.fork_python(script, FIRST=str(first))
     outcomes = [line.split() for line in done.stdout.splitlines()]
 
     assert len(outcomes) > 10, done.stderr

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
 from typing import Any
 
 import pytest
@@ -59,7 +58,7 @@ def test_python_says_how_much_models_think(machine: Machine) -> None:
     async def use() -> list[Any]:
         async with ModelServer([THINKING], models=["o3"]) as server:
             machine.use(server)
-            await asyncio.to_thread(machine.project.run, sys.executable, "a.py")
+            await asyncio.to_thread(machine.project.fork, "a.py")
             return [request.body.get("reasoning_effort") for request in server.requests]
 
     assert ["high", "high"] == asyncio.run(use())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 import time
 from collections import Counter
 from dataclasses import replace
@@ -123,7 +122,7 @@ def test_secrets_of_a_run_stay_out(project: Project) -> None:
         "--answers",
         "answers.json",
     )
-    done = project.run(sys.executable, *words, "a.koi", MY_TOKEN="from-environment")
+    done = project.fork(*words, "a.koi", MY_TOKEN="from-environment")
     written = Recorded(project).path.read_bytes()
 
     assert 0 == done.returncode

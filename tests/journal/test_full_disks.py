@@ -60,7 +60,7 @@ def leaving(project: Project) -> Project:
 def limited(project: Project, size: int) -> subprocess.CompletedProcess[str]:
     """The outcome of a run whose files cannot grow beyond a size."""
     script = project.write("limited.py", LIMITED)
-    return project.run(sys.executable, str(script), str(size), "run", "--quiet", "--allow", "shell", "main.koi")
+    return project.fork(str(script), str(size), "run", "--quiet", "--allow", "shell", "main.koi")
 
 
 def left(project: Project) -> list[float]:
@@ -138,7 +138,7 @@ def test_a_playbook_ends_as_code_does(project: Project) -> None:
     script = project.write("limited.py", LIMITED)
     project.write("main.koi", playbook)
     words = ("run", "--quiet", "--allow", "shell", "--answers", "answers.json", "main.koi")
-    done = project.run(sys.executable, str(script), "14000", *words)
+    done = project.fork(str(script), "14000", *words)
 
     assert (1, True) == (done.returncode, "the journal cannot be written any more" in done.stderr)
     (path,) = store.journals(project.folder)
@@ -152,7 +152,7 @@ def test_a_session_that_cannot_be_recorded_any_more_ends(project: Project) -> No
     project.write("main.koi", source)
     script = project.write("limited.py", LIMITED)
     call = json.dumps({"type": "run_playbook", "name": "A.go"})
-    done = project.run(sys.executable, str(script), "3000", "rpc", "main.koi", stdin=f"{call}\n")
+    done = project.fork(str(script), "3000", "rpc", "main.koi", stdin=f"{call}\n")
 
     messages = [json.loads(line) for line in done.stdout.splitlines()]
     assert ["the journal cannot be written any more: file too large"] == [
@@ -169,7 +169,7 @@ def test_a_recording_that_cannot_be_written_is_kept(project: Project) -> None:
     before = Path(project.folder / "tests" / "one.jsonl").read_bytes()
     project.write("main.koi", source.replace("one", "two" * 400))
     script = project.write("limited.py", LIMITED)
-    done = project.run(sys.executable, str(script), str(len(before) + 10), "test", "--update", "-j", "1")
+    done = project.fork(str(script), str(len(before) + 10), "test", "--update", "-j", "1")
 
     assert 1 == done.returncode
     assert "cannot be written any more" in done.stdout + done.stderr

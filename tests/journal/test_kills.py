@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import sys
 from collections import Counter
 from typing import Any
 
@@ -109,7 +108,7 @@ def test_a_run_killed_at_any_entry_is_resumed(building: Project, first: int) -> 
         Counter((building.folder / "effects").read_text().splitlines()),
     )
     (building.folder / "effects").unlink()
-    done = building.run(sys.executable, "-m", "tests.journal.killing", str(first), str(SLICES))
+    done = building.fork("-m", "tests.journal.killing", str(first), str(SLICES))
     outcomes = [json.loads(line) for line in done.stdout.splitlines()]
 
     assert (7, 7) == (sum(effects.values()), len(expected)), whole.stderr

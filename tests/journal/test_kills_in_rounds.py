@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import signal
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +50,7 @@ def test_a_killed_improvement_ends_as_it_would_have(mending: Project, first: int
     lines = kinds(mending)
     shutil.rmtree(mending.folder / "mended")
     shutil.rmtree(mending.folder / ".koi")
-    done = mending.run(sys.executable, "-m", "tests.journal.killing", str(first), str(STEP))
+    done = mending.fork("-m", "tests.journal.killing", str(first), str(STEP))
     outcomes: list[dict[str, Any]] = [json.loads(line) for line in done.stdout.splitlines()]
 
     assert len(outcomes) >= (len(lines) - first) // STEP, done.stderr

@@ -28,7 +28,7 @@ def killed(project: Project) -> Project:
     """A project with a run that was killed after the first answer of a model that only Python knew."""
     project.write("main.koi", PROGRAM)
     project.write("tool.py", "import os\ndef work():\n    os._exit(9)\n")
-    done = project.python(BEGIN)
+    done = project.fork_python(BEGIN)
     project.write("tool.py", "def work():\n    pass\n")
     assert (9, "{ text: 'from the script' }\n") == (done.returncode, done.stdout)
     return project

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 
-from tests.forks import CHECKOUT
-from tests.limits import LIMIT_S
+from tests import forks
 from tests.projects import Project
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", ["races", "values", "fetch", "while"])
 def test_a_program_is_killed_at_random(project: Project, name: str) -> None:
     """The output is the same in the end, and no effect has taken place twice unless a doubt about it was settled."""
-    words = [sys.executable, "-m", "tests.journal.random_kills", "--kills", "2", "--only", name]
-    done = subprocess.run(words, cwd=CHECKOUT, env=project.environment, capture_output=True, text=True, timeout=LIMIT_S)
+    words = ("-m", "tests.journal.random_kills", "--kills", "2", "--only", name)
+    done = forks.run_python(words, forks.CHECKOUT, project.environment)
 
     assert 0 == done.returncode, done.stdout + done.stderr

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import sys
 from itertools import groupby
 
 import pytest
@@ -60,7 +59,7 @@ def tidying(project: Project) -> Project:
 @pytest.mark.parametrize("when", ["after", "before"])
 def test_a_run_killed_around_any_change_is_resumed(tidying: Project, when: str, first: int) -> None:
     """Wherever it is killed, the resumed run prints what a whole one prints and leaves the same behind."""
-    done = tidying.run(sys.executable, "-m", "tests.journal.killing", str(first), str(STEP), when)
+    done = tidying.fork("-m", "tests.journal.killing", str(first), str(STEP), when)
     outcomes = [json.loads(line) for line in done.stdout.splitlines()]
 
     assert len(outcomes) > 40 // STEP, done.stderr
@@ -122,7 +121,7 @@ def test_another_run_is_not_overwritten(project: Project) -> None:
     project.write("other.koi", source.replace("FIRST", "second"))
     project.write("main.koi", source)
     script = project.write("killed.py", KILLED)
-    killed = project.run(sys.executable, str(script), "run", "--quiet", "main.koi")
+    killed = project.fork(str(script), "run", "--quiet", "main.koi")
     assert (-signal.SIGKILL, "second\n") == (killed.returncode, project.koi("run", "other.koi").stdout)
     run = next(path.stem for path in store.journals(project.folder) if b"main.koi" in path.read_bytes())
 

@@ -7,7 +7,6 @@ import fcntl
 import json
 import os
 import signal
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -183,7 +182,7 @@ def test_a_run_can_be_killed_while_it_is_resumed(project: Project, seed: int) ->
         project.write(name, text)
     whole = project.koi(*RUN)
     effects = Counter((project.folder / "effects").read_text().split("\n"))
-    done = project.run(sys.executable, "-m", "tests.journal.rounds", str(seed))
+    done = project.fork("-m", "tests.journal.rounds", str(seed))
     outcomes = [json.loads(line) for line in done.stdout.splitlines()]
 
     assert 1 == len(outcomes), done.stderr

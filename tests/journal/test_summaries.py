@@ -152,7 +152,7 @@ def test_listing_many_runs(project: Project) -> None:
         finally:
             print(int(Path("/proc/self/io").read_text().split()[1]) - int(before), file=sys.stderr)
         """
-    done = project.python(script)
+    done = project.fork_python(script)
     found, taken = done.stderr.split()
 
     assert (61, "0007") == (len(done.stdout.splitlines()), found)

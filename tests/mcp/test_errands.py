@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import pytest
 
 from koi_lang.runtime.host import Approval, ApprovalDecision, ApprovalRequest
+from tests import forks
 from tests.mcp.conftest import SERVER, Shelf
 from tests.playbook.playing import Played
 from tests.running import RecordingHost
@@ -186,7 +186,8 @@ def test_a_newer_server_asks_in_its_answer(shelf: Shelf) -> None:
     """A server of the newer protocol, which asks by an unfinished result, meets the same person."""
     host = Person(answers=["Ada"])
     code = "on code(args) { return await files.ask() }"
-    options = {"command": sys.executable, "args": [str(SERVER)]}
+    command, *words = forks.python(str(SERVER))
+    options = {"command": command, "args": words}
     played = shelf.play(shelf.program(code=code, **options), [], call="Main.code", host=host)
 
     assert {"result": "hello Ada"} == played.result, played.told

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import sys
 from pathlib import Path
 
+from tests import forks
 from tests.mcp.conftest import RAW, SERVER, Shelf, call
 from tests.projects import Project
 
@@ -122,12 +124,13 @@ def test_the_library_is_imported_when_it_is_needed(tmp_path: Path) -> None:
     """A program imports `mcp` when it first calls a server, not when it only declares one."""
     project = Project(tmp_path)
     text = (
-        "role Worker {{ can call_mcp }}\nmcp files = {{ command: {command!r}, args: [{server!r}] }}\n"
+        "role Worker {{ can call_mcp }}\nmcp files = {{ command: {command!r}, args: {args} }}\n"
         "agent Main : Worker {{ uses mcp files on go(args) {{ {body} }} }}\nrun Main.go({{}})\n"
     )
     calling = 'await callAction("call_mcp", { mcp: "files", tool: "read", input: { path: "a" } })'
+    command, *words = forks.python(str(SERVER))
     for name, body in (("without.koi", "return 1"), ("with.koi", calling)):
-        project.write(name, text.format(command=sys.executable, server=str(SERVER), body=body))
+        project.write(name, text.format(command=command, args=json.dumps(words), body=body))
 
     outputs = [project.run(sys.executable, "-c", RUN, name).stdout for name in ("without.koi", "with.koi")]
 

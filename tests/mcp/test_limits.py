@@ -7,12 +7,14 @@ import time
 
 import pytest
 
+from tests import forks
 from tests.mcp.conftest import RAW, SERVER, Shelf, call
 
 
 def test_the_time_for_a_call_is_an_option(shelf: Shelf) -> None:
     """A call that takes longer than `timeout_s` has failed, and the server goes on."""
-    options = {"command": sys.executable, "args": [str(SERVER)], "env": {"PIDS": str(shelf.pids)}}
+    command, *words = forks.python(str(SERVER))
+    options = {"command": command, "args": words, "env": {"PIDS": str(shelf.pids)}}
     played = shelf(call("hang"), call("read", path="a"), timeout_s=2, **options)
 
     told = "`files.hang` failed: no answer within 2 s. The option `timeout_s` of the server says how long it may take."

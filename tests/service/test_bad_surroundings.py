@@ -6,12 +6,12 @@ import json
 import resource
 import socket
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from tests import forks
 from tests.limits import LIMIT_S
 from tests.service.serving_process import ROOT, TOKEN, ServiceProcess
 
@@ -96,7 +96,7 @@ def test_positions_that_are_none_are_refused(service: ServiceProcess, given: str
 
 def serve(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """What becomes of a service that cannot begin."""
-    command = (sys.executable, "-m", "koi_lang", "serve", "http", *words)
+    command = forks.koi("serve", "http", *words)
     variables = {"PYTHONPATH": str(ROOT), "KOI_SERVE_TOKEN": TOKEN, "HOME": str(folder), "PATH": "/usr/bin:/bin"}
     return subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, timeout=LIMIT_S)
 

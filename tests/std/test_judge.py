@@ -6,7 +6,6 @@ import asyncio
 import json
 import random
 import re
-import sys
 from collections.abc import AsyncIterator, Mapping
 from functools import partial
 from typing import Any
@@ -481,7 +480,7 @@ def test_a_judgement_killed_at_any_entry_is_resumed(first: int, recorded: Projec
     ]
     recorded.write("main.koi", program)
     recorded.write("answers.json", json.dumps(answers))
-    done = recorded.run(sys.executable, "-m", "tests.journal.killing", str(first), "6")
+    done = recorded.fork("-m", "tests.journal.killing", str(first), "6")
     outcomes = [json.loads(line) for line in done.stdout.splitlines()]
 
     assert len(outcomes) > 2, done.stderr

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -82,7 +81,7 @@ def test_a_run_killed_at_any_entry_goes_on(project: Project, first: int) -> None
     effects = Counter((project.folder / "effects").read_text().splitlines())
     for name in ("effects", "note.txt", "sub/new.txt"):
         (project.folder / name).unlink()
-    done = project.run(sys.executable, "-m", "tests.journal.killing", str(first), str(SLICES))
+    done = project.fork("-m", "tests.journal.killing", str(first), str(SLICES))
     outcomes = [json.loads(line) for line in done.stdout.splitlines()]
 
     assert (effects["snapshot"], effects["restore"], len(whole.stdout.splitlines()) > 10) == (2, 2, True), whole.stderr
@@ -110,7 +109,7 @@ def test_a_restore_that_is_not_in_the_journal_is_done_again(project: Project, fi
     whole = project.koi(*RUN)
     for name in ("effects", "note.txt", "sub/new.txt"):
         (project.folder / name).unlink()
-    done = project.run(sys.executable, "-m", "tests.journal.killing", str(first), str(STEP), "before")
+    done = project.fork("-m", "tests.journal.killing", str(first), str(STEP), "before")
     outcomes = [json.loads(line) for line in done.stdout.splitlines()]
 
     begun = [outcome for outcome in outcomes if outcome["effects"]]
@@ -225,4 +224,4 @@ def test_nothing_is_kept_where_nothing_runs(project: Project) -> None:
         except koi_lang.KoiError as error:
             print(error)
         """
-    assert project.python(script).stdout == "snapshots are kept with a run, and nothing is run here\n"
+    assert project.fork_python(script).stdout == "snapshots are kept with a run, and nothing is run here\n"

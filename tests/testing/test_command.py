@@ -204,8 +204,8 @@ def test_coverage_sees_what_tests_run(project: Project) -> None:
     project.write(".coveragerc", "[run]\nplugins = koi_lang.coverage\nconcurrency = multiprocessing\nsource = .\n")
 
     for words in (("run", "-m", "koi_lang", "test", "-j", "2"), ("combine", "-q")):
-        assert project.run(sys.executable, "-m", "coverage", *words).returncode == 0
-    reported = project.run(sys.executable, "-m", "coverage", "json", "-q", "-o", "-")
+        assert project.fork("-m", "coverage", *words).returncode == 0
+    reported = project.fork("-m", "coverage", "json", "-q", "-o", "-")
 
     files = json.loads(reported.stdout)["files"]
     assert {name: file["missing_lines"] for name, file in files.items()} == {"a.test.koi": [], "b.koi": []}

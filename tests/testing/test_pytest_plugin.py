@@ -46,7 +46,7 @@ def folder(project: Project) -> Project:
 
 def run(project: Project, *words: str) -> subprocess.CompletedProcess[str]:
     """The outcome of pytest in a folder, in a process that is forked, with the plugin and what is named."""
-    return forks.run_python((*PYTEST, *words), project.folder, {**project.environment, **ENVIRONMENT})
+    return project.fork(*PYTEST, *words, **ENVIRONMENT)
 
 
 def test_each_block_is_an_item(folder: Project) -> None:
