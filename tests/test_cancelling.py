@@ -63,7 +63,7 @@ def place(project: Project) -> Project:
     return project
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("code", ENDLESS.values(), ids=ENDLESS)
 def test_max_time_ends_code(place: Project, code: str) -> None:
     """`--max-time` bounds a run, whatever its code does or waits for, and says so with exit code 1."""
@@ -447,15 +447,15 @@ def test_many_threads_each_have_their_own_end(project: Project) -> None:
 
     async def main(number):
         async with CancelScope(0.3 if number % 2 else None) as scope:
-            call_outside(spin, 30 if number % 2 else 0.6)
+            call_outside(spin, 30 if number % 2 else 0.5)
         ended[number] = scope.caught is not None
 
-    threads = [threading.Thread(target=lambda n=n: asyncio.run(main(n))) for n in range(16)]
+    threads = [threading.Thread(target=lambda n=n: asyncio.run(main(n))) for n in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    print(ended == {n: n % 2 == 1 for n in range(16)})
+    print(ended == {n: n % 2 == 1 for n in range(8)})
     """
     )
     done = project.fork_python(script)

@@ -59,7 +59,7 @@ def playbooks(n: int) -> str:
 
 
 @pytest.mark.sampled(2)
-@pytest.mark.parametrize("program", [unknown_names, prompt_chain, playbooks, else_ifs, teams])
+@pytest.mark.parametrize("program", [prompt_chain, unknown_names, playbooks, else_ifs, teams])
 def test_checking_takes_linear_work(program: Callable[[int], str], tmp_path: Path) -> None:
     """Twice as many of something that programs can hold many of take twice as many calls, not four times."""
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from koi_lang import resources
+from tests.package_trees import trees
 from tests.projects import Project
 
 # Modules that Windows lacks, and of modules that it has what it lacks of them, as far as it is used here.
@@ -101,12 +101,7 @@ def needed(node: ast.AST) -> list[str]:
 
 def test_no_module_needs_posix_to_be_imported() -> None:
     """What Windows lacks is looked for where it is used."""
-    found = {
-        (path.name, name)
-        for path in resources.PACKAGE.rglob("*.py")
-        for node in top_level(ast.parse(path.read_bytes()))
-        for name in needed(node)
-    }
+    found = {(module, name) for module, tree in trees().items() for node in top_level(tree) for name in needed(node)}
 
     assert found == set()
 

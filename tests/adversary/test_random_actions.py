@@ -20,7 +20,7 @@ from tests.adversary.random_actions import ActionSource
 from tests.playbook.playing import Played, Player, done
 from tests.std.test_code import Person
 
-RUNS, ACTIONS, USUAL = 250, 40, 20
+RUNS, ACTIONS, USUAL = 250, 40, 8
 ROLES = ("read, can write, can execute, can delegate", "read", "read, can write", "write", "execute, can delegate")
 PROGRAM = """// {word}
 import "std/code"

@@ -135,7 +135,7 @@ WITHOUT_FACE = """
     """
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", ["load", "install", "open"])
 def test_what_gives_modules_opens_their_programs(project: Project, name: str) -> None:
     """Whoever runs programs knows nothing of what opens them, which is told when it is used first."""

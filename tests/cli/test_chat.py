@@ -155,6 +155,7 @@ def test_an_abort_at_a_terminal(project: Project, terminals: list[Shown]) -> Non
     assert 0 == shown.child.exitstatus
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("columns", [20, 40])
 def test_a_narrow_terminal(project: Project, terminals: list[Shown], columns: int) -> None:
     """The line at the bottom takes one line, however narrow the terminal is, and nothing is coloured if unwanted."""

@@ -78,8 +78,8 @@ def test_one_steps_back(project: Project) -> None:
         assert client.go() == "breakpoint 16 Lead.report"
 
 
-def test_one_goes_back_to_a_breakpoint(project: Project) -> None:
-    """Backwards, breakpoints stop as they do forwards, also those that were set since; else the beginning does."""
+def test_one_goes_back_to_a_breakpoint_that_was_set_since(project: Project) -> None:
+    """Backwards, breakpoints stop as they do forwards, also those that nobody has come by."""
     path = write_team(project)
     run = record(project)
 
@@ -88,6 +88,17 @@ def test_one_goes_back_to_a_breakpoint(project: Project) -> None:
         assert client.stop() == "breakpoint 16 Lead.report"
         client.set_breakpoints(path, {"line": 22, "condition": 'action == "print"'}, 9)
         assert client.go("reverseContinue") == "step 9 Lead.start"
+
+
+def test_one_goes_back_to_the_beginning(project: Project) -> None:
+    """It stops where no breakpoint does, and from there the run goes forward again."""
+    path = write_team(project)
+    run = record(project)
+
+    with debugging(project, run) as client:
+        client.launch({path: [{"line": 22, "condition": 'action == "print"'}, 16]})
+        assert client.stop() == f"breakpoint 22 {ACTION}print"
+        assert client.go() == "breakpoint 16 Lead.report"
         assert client.go("reverseContinue") == f"step 22 {ACTION}print"
         assert client.go("reverseContinue") == "step 31 run"
         assert client.go() == f"breakpoint 22 {ACTION}print"
@@ -152,7 +163,7 @@ def seen_at(client: Client) -> list[dict[str, str]]:
     return [client.variables(level) for level in range(len(client.stack()))]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(20))
 def test_random_walks_see_the_same_at_the_same_place(project: Project, seed: int) -> None:
     """Forward and back at random, some walks in a session: a place has the variables that it had before."""

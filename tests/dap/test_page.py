@@ -37,7 +37,7 @@ def shown(client: Client, path: Path, line: str) -> str:
     return client.go(command)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("walk", WALKS, ids=lambda walk: f"line {walk.line}")
 def test_a_walk_shows_what_the_page_says(project: Project, walk: pages.Block) -> None:
     """Each line of a walk is asked for, and answered as the page has it."""

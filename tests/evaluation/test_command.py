@@ -44,6 +44,7 @@ def test_the_report_has_rates_and_scores_with_intervals(project: Project) -> Non
     assert report.replace(FAILURE, "") == REPORT
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("accept", "code"), [("pass 0.6", 0), ("pass 0.7", 1), ("", 0)])
 def test_a_missed_share_is_the_exit_code(project: Project, accept: str, code: int) -> None:
     """1 where fewer pass than have to; an eval without `pass` gives no verdict."""
@@ -234,15 +235,16 @@ def test_a_case_without_an_end_costs_itself(project: Project) -> None:
     assert "this did not end within 1 s" in done.stdout
 
 
-def test_forty_processes_are_no_trouble(project: Project) -> None:
+@pytest.mark.parametrize(("jobs", "times"), [(8, 4), pytest.param(40, 20, marks=pytest.mark.thorough)])
+def test_many_processes_are_no_trouble(project: Project, jobs: int, times: int) -> None:
     """More processes than processors: every case is carried out once."""
-    text = 'eval "counts" over "./names.jsonl" times 20 { score n = case.n }'
+    text = f'eval "counts" over "./names.jsonl" times {times} {{ score n = case.n }}'
     write_evals(project, text, [{"n": n} for n in range(3)])
 
-    done = evaluated(project, "-j", "40")
+    done = evaluated(project, "-j", str(jobs))
 
-    assert (0, 60) == (done.returncode, done.stdout.count("passed counts"))
-    assert "(60 of 60 runs passed)" in done.stdout
+    assert (0, 3 * times) == (done.returncode, done.stdout.count("passed counts"))
+    assert f"({3 * times} of {3 * times} runs passed)" in done.stdout
 
 
 def test_running_a_file_of_evals_says_how_they_are_carried_out(project: Project) -> None:

@@ -18,7 +18,7 @@ NAMES = ("a.txt", "b.txt", "sub/a.txt", "sub/c.txt", "sub/deep/d.txt", "new/e.tx
 TEXTS = ("", "one\n", "two\r\n", "x" * 10_000, "é\ufeff\n", "no end", "\0binary\1")
 SEEDS = 120
 # Those that the usual suite takes.
-USUAL = 8
+USUAL = 4
 
 
 def prepare(folder: Path, chance: Random) -> None:

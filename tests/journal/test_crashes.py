@@ -84,7 +84,7 @@ def without_begin(entries: tuple[JournalEntry, ...]) -> list[JournalEntry]:
     return missing
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("round", range(5))
 def test_a_killed_run_leaves_whole_lines(endless: Project, round: int) -> None:
     """All but a torn last line is whole; whatever was done was begun in the journal first, also what left a mark."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from koi_lang.runtime.replay.location import LONGEST_TRAIL, branch, current_path, enter, enter_run, leave_run
 from tests.playbook.playing import Played, Player, act, ask, done
 
@@ -55,9 +57,10 @@ def paths_of(played: Played) -> list[tuple[str, tuple[str, ...]]]:
     return sorted((event.type, event.path) for event in played.events)
 
 
-def test_paths_do_not_depend_on_time(play: Player) -> None:
-    """Two hundred runs with random pauses in parallel branches, timers and promises have the same paths."""
-    runs = [paths_of(play(PROGRAM, [ANSWER])) for _ in range(200)]
+@pytest.mark.parametrize("count", [20, pytest.param(200, marks=pytest.mark.thorough)])
+def test_paths_do_not_depend_on_time(play: Player, count: int) -> None:
+    """Many runs with random pauses in parallel branches, timers and promises have the same paths."""
+    runs = [paths_of(play(PROGRAM, [ANSWER])) for _ in range(count)]
     orders = {tuple(path for _, path in run) for run in runs}
 
     assert len(orders) == 1

@@ -174,7 +174,7 @@ def test_a_failed_action_has_ended(koi: Commands) -> None:
         assert (begun > ended) == ("its end is not known" in resumed.err)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("seed", range(10))
 def test_a_run_can_be_killed_while_it_is_resumed(project: Project, seed: int) -> None:
     """Killed after a few entries again and again, it comes to what it should in the end."""

@@ -50,14 +50,15 @@ def collector(turns: int) -> Teller:
     return Teller(answer, window=16_000, name="main")
 
 
-def test_two_thousand_turns_in_a_small_window_keep_their_facts(play: Player) -> None:
+@pytest.mark.parametrize("turns", [TURNS // 2, pytest.param(TURNS, marks=pytest.mark.thorough)])
+def test_a_thousand_turns_in_a_small_window_keep_their_facts(play: Player, turns: int) -> None:
     """What results told early is known at the end; no request is too long, and none holds half of a turn."""
-    main, small = collector(TURNS), Teller(copier("NEEDLE"), window=16_000, name="small")
+    main, small = collector(turns), Teller(copier("NEEDLE"), window=16_000, name="small")
 
     played = outgrow(play, main, small, options="context_tokens: 16000")
 
     assert (None, {"found": list(NEEDLES.values())}) == (played.error, played.result)
-    assert TURNS + 1 == len(main.requests)
+    assert turns + 1 == len(main.requests)
     assert {"threshold"} == {data["reason"] for data in compacted(played)}
     assert ([], 1) == (
         [n for n, request in enumerate(main.requests) if orphans(request.messages)],

@@ -278,7 +278,7 @@ PARTS = st.sampled_from([*VALUES, *BROKEN, *WORDS, *MARKS, "<tool_call>", "</too
 
 
 @given(st.lists(PARTS, max_size=9).map("".join), st.lists(st.integers(0, 200), max_size=12))
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_where_an_answer_is_cut_does_not_matter(text: str, cuts: list[int]) -> None:
     """Actions and error are those of the whole, at whichever characters the pieces begin."""
     ends = sorted({min(cut, len(text)) for cut in cuts})

@@ -258,7 +258,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "an object for a list": (act("repeat", count=1, actions='{"intent":"print"}'), "`actions` must be a list"),
     "JSON without end": (act("update_state", updates='{"a":' * 10), "`updates` must be an object"),
     "deep JSON": (act("update_state", updates='{"a":' * 100_000 + "1" + "}" * 100_000), "`updates` must be an object"),
-    "large JSON": (act("update_state", updates='{"a":"' + "x" * 10_000_000 + '"}'), "`updates` must be an object"),
+    "large JSON": (act("update_state", updates='{"a":"' + "x" * 3_000_000 + '"}'), "`updates` must be an object"),
     "null for a parameter that is needed": (
         {**PRICE, "input": {"net": None, "currency": None}},
         "called: `net` must be a number, not null",

@@ -6,6 +6,8 @@ import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from koi_lang.llm.scripted import ScriptedModel
 from tests.growth import MOST_GROWTH, growth
 from tests.playbook.playing import Player, act, done, solo
@@ -26,6 +28,16 @@ def test_a_call_twice_as_long_takes_twice_the_work(play: Player) -> None:
 
 def test_requests_share_what_was_said(play: Player) -> None:
     """Whoever keeps all requests of a call keeps its messages once."""
+    model = ScriptedModel([*(act("print", message=f"n {n}") for n in range(19)), done()])
+    play(solo("execute"), model, limits={"turns": 20})
+    messages = [message for request in model.requests for message in request.messages]
+
+    assert len({id(message) for message in messages}) < 3 * 20 < len(messages)
+
+
+@pytest.mark.thorough
+def test_all_requests_of_a_call_take_memory_in_proportion(play: Player) -> None:
+    """Twice the turns, twice the bytes: no request has a copy of what was said before."""
 
     def kept_bytes(turns: int) -> int:
         model = ScriptedModel([*(act("print", message=f"n {n}") for n in range(turns - 1)), done()])

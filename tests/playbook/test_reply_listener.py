@@ -86,7 +86,7 @@ def test_a_text_is_told_while_it_grows(size: int) -> None:
 
 
 @given(ACTIONS, st.booleans(), st.integers(1, 9))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_texts_are_told_as_they_are(action: dict[str, Any], ascii_only: bool, size: int) -> None:
     """All values of all fields at all depths, as reading them as JSON gives them."""
     text = json.dumps(action, ensure_ascii=ascii_only)
@@ -96,7 +96,7 @@ def test_texts_are_told_as_they_are(action: dict[str, Any], ascii_only: bool, si
 
 
 @given(cut_answers())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_listening_changes_nothing(answer: tuple[str, list[str]]) -> None:
     """However an answer is cut, the same is told and read, and nothing else is read than without a listener."""
     text, pieces = answer

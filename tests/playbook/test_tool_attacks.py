@@ -151,6 +151,7 @@ def served(folder: Path, tools: Sequence[Any]) -> str:
     )
 
 
+@pytest.mark.sampled(1)
 @PROVIDERS
 def test_odd_names_of_tools(play: Player, tmp_path: Path, provider: str) -> None:
     """Each has a name that providers take, stands for itself alone, and never for an action."""
@@ -182,6 +183,7 @@ def test_odd_schemas_of_tools(play: Player, tmp_path: Path, way: tuple[str, str]
         assert not any(forged in text for text in told)
 
 
+@pytest.mark.sampled(1)
 @PROVIDERS
 def test_many_tools_are_left_to_one(play: Player, tmp_path: Path, provider: str) -> None:
     """More tools than providers take, or larger ones, are called by `call_mcp`, and by their names in plans."""

@@ -134,7 +134,7 @@ def parts_of(schema: Any) -> Iterator[Mapping[str, Any]]:
 
 
 @given(st.dictionaries(st.sampled_from(WORDS), JSON, max_size=6))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_whatever_a_server_says_can_be_sent(schema: Any) -> None:
     """The root is an object, each part has one type or is one of several, and nothing else stands there."""
     told = simplify_schema(schema)

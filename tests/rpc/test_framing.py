@@ -32,7 +32,7 @@ def cut(data: bytes, places: list[int]) -> list[bytes]:
     return [data[start:end] for start, end in zip([0, *ends], [*ends, len(data)], strict=True)]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     MESSAGES, st.lists(st.integers(0, 10_000), max_size=8), st.sampled_from([b"\n", b"\r\n", b"\n\n \n"]), st.booleans()
 )

@@ -6,6 +6,8 @@ import signal
 import time
 from collections.abc import Callable
 
+import pytest
+
 from tests.service.serving_process import ServiceProcess
 
 PROGRAM = """
@@ -24,7 +26,6 @@ agent Main : Worker {
   }
 }
 """
-COUNT = 10
 
 
 def printed(service: ServiceProcess, run: str) -> list[str]:
@@ -38,10 +39,11 @@ def log_of(service: ServiceProcess, run: str) -> list[str]:
     return service.request("GET", f"api/runs/{run}/files/log.txt").text.split()
 
 
-def test_ten_sessions_at_work_go_on_after_sigkill(start_service: Callable[..., ServiceProcess]) -> None:
+@pytest.mark.parametrize("count", [3, pytest.param(10, marks=pytest.mark.thorough)])
+def test_sessions_at_work_go_on_after_sigkill(start_service: Callable[..., ServiceProcess], count: int) -> None:
     """Killed twice at any moment, each comes to its end; an effect took place once, or is in doubt."""
     service = start_service(main=PROGRAM)
-    runs = [service.begin(handler="Main.work", payload={"name": str(n)}) for n in range(COUNT)]
+    runs = [service.begin(handler="Main.work", payload={"name": str(n)}) for n in range(count)]
     for pause_s in (0.1, 0.15):
         time.sleep(pause_s)
         assert -signal.SIGKILL == service.end(signal.SIGKILL)
@@ -54,4 +56,4 @@ def test_ten_sessions_at_work_go_on_after_sigkill(start_service: Callable[..., S
         assert len(log) == len(set(log))
         assert {*map(str, range(6))} == {*log} | doubted
 
-    assert COUNT == len(service.get("api/runs")["runs"])
+    assert count == len(service.get("api/runs")["runs"])

@@ -6,9 +6,12 @@ import asyncio
 from pathlib import Path
 from statistics import median
 
+import pytest
+
 from benchmarks.services import ServiceSize, measure
 
 
+@pytest.mark.thorough
 def test_a_service_is_fast(tmp_path: Path) -> None:
     """Runs begin, are heard and wake within ten times of what is promised; sessions that sleep take next to nothing."""
     times = asyncio.run(measure(tmp_path, ServiceSize(begun=5, together=10, asleep=10, entries=50)))

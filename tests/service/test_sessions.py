@@ -62,7 +62,7 @@ def test_other_readers_hear_that_a_question_was_answered(service: ServiceProcess
 def test_a_killed_process_loses_nothing(start_service: Callable[..., ServiceProcess]) -> None:
     """Sessions that wait for an answer go on after SIGKILL, and no model is asked again for what is known."""
     service = start_service()
-    runs = [service.begin(**START) for _ in range(6)]
+    runs = [service.begin(**START) for _ in range(3)]
     before = [service.follow_until(run, is_question) for run in runs]
 
     assert -signal.SIGKILL == service.end(signal.SIGKILL)

@@ -467,7 +467,7 @@ def test_a_recorded_judgement_is_replayed(recorded: Project) -> None:
     assert "nothing is different" in replayed.stdout + replayed.stderr
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("first", range(1, 7))
 def test_a_judgement_killed_at_any_entry_is_resumed(first: int, recorded: Project) -> None:
     """It prints what it prints without that, and no answer that arrived is asked for again."""

@@ -300,14 +300,15 @@ def test_a_bound_that_is_none_is_told(project: ProjectTree, text: str) -> None:
         project.snapshot("run")
 
 
-def test_forty_at_a_time(project: ProjectTree) -> None:
+@pytest.mark.parametrize("count", [8, pytest.param(40, marks=pytest.mark.thorough)])
+def test_many_at_a_time(project: ProjectTree, count: int) -> None:
     """Snapshots and comparisons of one project by many at once all see the same tree."""
     for number in range(200):
         path = project.folder / f"{number % 7}" / f"{number}.txt"
         path.parent.mkdir(exist_ok=True)
         path.write_text(str(number))
-    with ThreadPoolExecutor(40) as pool:
-        kept = list(pool.map(lambda number: project.snapshot(f"run{number}"), range(40)))
+    with ThreadPoolExecutor(count) as pool:
+        kept = list(pool.map(lambda number: project.snapshot(f"run{number}"), range(count)))
         compared = list(pool.map(lambda each: project.changes(each["id"]), kept))
 
     assert {each["id"].partition("-")[2] for each in kept} == {kept[0]["id"].partition("-")[2]}

@@ -99,7 +99,7 @@ def test_a_run_killed_at_any_entry_goes_on(project: Project, first: int) -> None
     assert any("restore" not in Counter(outcome["effects"].splitlines()) - effects for outcome in outcomes)
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("first", range(1, STEP + 1))
 def test_a_restore_that_is_not_in_the_journal_is_done_again(project: Project, first: int) -> None:
     """Killed between what it did and the entry about it, a run does it once more, and ends alike."""
