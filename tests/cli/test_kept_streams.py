@@ -96,7 +96,7 @@ PLANTED = {
     "comment": Answer((GREETING,), raw=f": authorization: Bearer {KEY}\n\n: {OTHER}\n\n"),
     "content type": Answer((GREETING,), kind=f"text/event-stream; key={KEY}"),
     "error": Answer(status=401, error={"error": {"message": f"wrong key {KEY}", "password": OTHER}}),
-    "page": Answer(status=500, page=f"<html>{KEY} {OTHER}</html>"),
+    "page": Answer(status=500, page=f"<html>{KEY} {OTHER}</html>", headers={"retry-after": "0"}),
     "tool": Answer(calls=(("print", (f'{{"message":"{KEY}', f' {OTHER}"}}')),)),
 }
 
