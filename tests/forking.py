@@ -25,7 +25,8 @@ from multiprocessing.process import BaseProcess
 from typing import Any, NamedTuple
 
 import koi_lang
-from koi_lang.compiler import lalr
+from koi_lang.compiler.parser import parse
+from koi_lang.source import Source
 
 # Used by commands, but imported only when they need it.
 LAZY = (
@@ -44,13 +45,16 @@ class Running(NamedTuple):
 
 
 def import_all() -> None:
-    """Import what commands import, and read the grammar."""
+    """Import what commands import, and read a program with all that there is in the language."""
     for module in pkgutil.walk_packages(koi_lang.__path__, "koi_lang."):
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
     for name in LAZY:
         importlib.import_module(name)
-    lalr._lark()
+    # The lexer compiles its patterns, 30 ms of them for any program, when it first comes to where they count.
+    path = os.path.join(os.path.dirname(__file__), "data", "everything.koi")
+    with open(path, encoding="utf-8") as file:
+        parse(Source(path, file.read()))
     gc.freeze()
 
 
