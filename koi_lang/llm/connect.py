@@ -110,7 +110,10 @@ def _alternatives(options: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     listed = options.get("fallback") or []
     inherited = {name: options[name] for name in INHERITED if name in options}
     if isinstance(listed, list) and all(isinstance(each, (str, Mapping)) for each in listed):
-        return [inherited | ({"model": each} if isinstance(each, str) else dict(each)) for each in listed]
+        others = [inherited | ({"model": each} if isinstance(each, str) else dict(each)) for each in listed]
+        # Another model of the same provider is asked at the same address.
+        first, address = written_choice(options), {"base_url": options.get("base_url")}
+        return [(address if written_choice(each)[0] == first[0] else {}) | each for each in others]
     raise SettingsError(
         "`fallback` of an `llm` block is not a list of models",
         help='Write for example `fallback: ["anthropic/sonnet", "ollama/llama3.2"]`.',

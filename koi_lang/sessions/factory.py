@@ -157,9 +157,9 @@ class ModelSelection:
         """Use another model from now on. Raises KoiError when it cannot be used, or its provider does not have it."""
         wanted = preferences(self._folder, model, self.wanted.keys, self.wanted.effort)
         if self._is_stood_in:
-            connect({"model": wanted.model}, wanted.keys)
+            connect(wanted.model_options(), wanted.keys)
         else:
-            await require_model(wanted.model, wanted.keys, providers=self.providers)
+            await require_model(wanted.model_options(), wanted.keys, providers=self.providers)
         self.wanted = wanted
 
     def effort(self) -> str:

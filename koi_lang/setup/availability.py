@@ -106,13 +106,13 @@ def require_provider(options: Mapping[str, Any]) -> None:
         provider_named(provider)
 
 
-async def require_model(model: str, keys: KeyLookup, **own: Any) -> None:
-    """Raise KoiError when a model, `provider/model`, cannot be reached, or its provider has none of that name.
+async def require_model(options: Mapping[str, Any], keys: KeyLookup, **own: Any) -> None:
+    """Raise KoiError when the model of some options cannot be reached, or its provider has none of that name.
 
     Args:
         own: fields of `Surroundings` that depend on the run.
     """
-    adapter = connect({"model": model}, keys, around=surroundings(ask_for_lists=True, **own))
+    adapter = connect(options, keys, around=surroundings(ask_for_lists=True, **own))
     try:
         await require_known(adapter)
     finally:

@@ -6,11 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from koi_lang import settings
 from koi_lang.errors import KoiError, SettingsError
 from koi_lang.lazy import lazy_module
+from koi_lang.llm.model_choice import written_choice
 from koi_lang.setup.keys.lookup import Keys
 
 if TYPE_CHECKING:
@@ -25,6 +27,7 @@ else:
 # What stays of a block when another model is used.
 KEPT = ("temperature", "max_tokens", "cache", "effort", "top_p", "seed")
 OPEN = (None, "", "auto")
+NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +52,29 @@ class Preferences:
         chosen, is_named = self._options(llm)
         return {**chosen, **({"effort": self.effort} if self.effort else {})}, is_named
 
+    def model_options(self, llm: Mapping[str, Any] = NO_OPTIONS) -> dict[str, Any]:
+        """The model of the command line, at the address that a block or `koi.toml` has for its provider.
+
+        Another model of the same provider stays at that address: what is meant for a server of one's own does not go to
+        a company instead.
+
+        Raises:
+            SettingsError: there are several such addresses, and none belongs to this model.
+        """
+        provider, name = written_choice({"model": self.model})
+        addresses = _addresses_in(llm, self.usual)
+        if (provider, name) in addresses:
+            return {"model": self.model, "base_url": addresses[provider, name]}
+        fitting = {address for (maker, _), address in addresses.items() if maker == provider}
+        if len(fitting) > 1:
+            told = f"`koi.toml` has several addresses for `{provider}`, and none of them for `{self.model}`"
+            help = f"Choose one of its models: {', '.join(f'`-m {maker}/{each}`' for maker, each in addresses)}."
+            raise SettingsError(told, help=help)
+        return {"model": self.model, **({"base_url": fitting.pop()} if fitting else {})}
+
     def _options(self, llm: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
         if self.model:
-            return {**{name: llm[name] for name in KEPT if name in llm}, "model": self.model}, True
+            return {**{name: llm[name] for name in KEPT if name in llm}, **self.model_options(llm)}, True
         usual = self.usual.get("default")
         if usual and llm.get("provider") in OPEN and llm.get("model") in OPEN and not llm.get("base_url"):
             return {**usual, **{name: value for name, value in llm.items() if value not in OPEN}}, True
@@ -60,6 +83,12 @@ class Preferences:
     def blocks(self) -> dict[str, Callable[[], Mapping[str, Any]]]:
         """The roles of `koi.toml` as agents declare theirs."""
         return {role: partial(dict, options) for role, options in self.usual.items()}
+
+
+def _addresses_in(llm: Mapping[str, Any], usual: Mapping[str, Mapping[str, Any]]) -> dict[tuple[str, str], str]:
+    """The `base_url` of each model, by provider and name, of a block and of the roles that answer."""
+    blocks = (llm, *(options for role, options in usual.items() if role != "embedding"))
+    return {written_choice(each): each["base_url"] for each in blocks if each.get("base_url")}
 
 
 def name_of(options: Mapping[str, Any]) -> str:
@@ -82,5 +111,6 @@ def preferences(folder: Path, model: str | None, keys: Keys, effort: str = "") -
             raise SettingsError(message, help=error.help) from error
     if model:
         availability.require_provider({"model": model})
-        model = availability.with_provider(model, keys)
+        providers = [maker for maker, name in _addresses_in(NO_OPTIONS, usual) if name == model and maker != "auto"]
+        model = f"{providers[0]}/{model}" if providers else availability.with_provider(model, keys)
     return Preferences(keys, model or "", usual, effort)

@@ -130,9 +130,9 @@ def test_a_model_of_an_extension_can_be_chosen(machine: Machine) -> None:
         async with ModelServer([ANSWER], models=MODELS) as server:
             machine.use(server)
             keys = Keys(machine.folder)
-            await require_model("acme/small", keys, providers={"acme": lambda options, key: Own()})
+            await require_model({"model": "acme/small"}, keys, providers={"acme": lambda options, key: Own()})
             with pytest.raises(ProviderError, match="there is no provider `acme`"):
-                await require_model("acme/small", keys)
+                await require_model({"model": "acme/small"}, keys)
 
     asyncio.run(use())
 

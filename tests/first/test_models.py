@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from koi_lang.compiler.rules import models as rule
-from koi_lang.errors import RequestError, UsageError
+from koi_lang.errors import RequestError, SettingsError, UsageError
 from koi_lang.llm import providers
 from koi_lang.llm.connection import ProviderConnection, Secret
 from koi_lang.llm.model_list_cache import DAY_S, ModelListCache
@@ -310,6 +310,48 @@ def test_what_is_kept_of_a_block_when_another_model_is_used(machine: Machine) ->
 
     assert (options, named) == ({"model": "openai/gpt-4o", "temperature": 0, "max_tokens": 9}, True)
     assert Preferences(keys, "", {"default": {"model": "z"}}).options(block) == (block, False)
+
+
+@pytest.mark.parametrize(
+    ("model", "address"),
+    [("openai/other", "u"), ("openai/qwen", "u"), ("qwen", "u"), ("groq/other", None), ("openai/vectors", "u")],
+)
+def test_a_prompt_for_a_server_of_ones_own_stays_there(machine: Machine, model: str, address: str | None) -> None:
+    """`-m` with another model of a provider keeps the address that `koi.toml` has for it."""
+    machine.project.write(
+        "koi.toml",
+        """
+        [models]
+        default = { model = "openai/qwen", base_url = "u" }
+        embedding = { model = "openai/vectors", base_url = "v" }
+        """,
+    )
+
+    options, _ = preferences(machine.folder, model, Keys(machine.folder)).options({})
+
+    assert options.get("base_url") == address
+    assert options["model"] == (f"openai/{model}" if model == "qwen" else model)
+
+
+def test_an_address_that_is_not_clear_is_not_chosen(machine: Machine) -> None:
+    """Two roles of one provider at two addresses: a third model would be sent to one of them by chance."""
+    described = {name: {"model": f"openai/{name}", "base_url": name} for name in ("a", "b")}
+    keys = Keys(machine.folder)
+
+    with pytest.raises(SettingsError, match="several addresses for `openai`") as caught:
+        Preferences(keys, "openai/c", described).options({})
+
+    assert caught.value.help == "Choose one of its models: `-m openai/a`, `-m openai/b`."
+    assert Preferences(keys, "openai/b", described).options({})[0]["base_url"] == "b"
+
+
+def test_the_address_of_a_block_stays_with_its_provider(machine: Machine) -> None:
+    """An agent that declares a server of its own is not answered by the provider whose interface it speaks."""
+    block = {"provider": "openai", "model": "qwen", "base_url": "u"}
+
+    options, _ = Preferences(Keys(machine.folder), "openai/gpt-4o").options(block)
+
+    assert options == {"model": "openai/gpt-4o", "base_url": "u"}
 
 
 def test_a_name_that_several_providers_list_must_be_complete(machine: Machine) -> None:

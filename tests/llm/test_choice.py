@@ -235,3 +235,13 @@ def test_a_model_that_a_person_names_is_no_rehearsal(model: str, message: str, h
     assert (message in raised.value.message, help in str(raised.value.help)) == (True, True)
     if ":" not in model:
         assert connect({"model": model}, {}.get).provider == "rehearsal"
+
+
+def test_a_fallback_of_the_same_provider_has_its_address() -> None:
+    """What is meant for a server of one's own does not go to a company when that server is down."""
+    options = {"model": "openai/a", "base_url": "http://127.0.0.1:9/v1", "fallback": ["openai/b", "groq/c"]}
+
+    with pytest.raises(MissingKeyError, match="the provider `groq` needs a key"):
+        connect(options, lambda name: None)
+
+    connect({**options, "fallback": ["openai/b"]}, lambda name: None)
