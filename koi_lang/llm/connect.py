@@ -17,6 +17,7 @@ from koi_lang.llm.cards import CARDS
 from koi_lang.llm.connection import Provider, ProviderConnection, Secret
 from koi_lang.llm.fallback import fallback
 from koi_lang.llm.layers import OnEvent, ignore_event
+from koi_lang.llm.local_servers import LOCAL, origin, read_address
 from koi_lang.llm.messages import Adapter
 from koi_lang.llm.model_choice import ModelChoice, choose, written_choice
 from koi_lang.llm.model_list_cache import ModelListCache
@@ -183,17 +184,28 @@ def connection_to(
 ) -> ProviderConnection:
     """How the chosen provider is reached; `NAME_BASE_URL` counts where the options name no address.
 
+    The key of servers of a person's own goes to the address that was connected with it, and to no other.
+
     Args:
         row: the provider, where it stands in no table.
 
     Raises:
-        MissingKeyError: the provider needs a key that is not known.
+        MissingKeyError: the provider needs a key that is not known, or an address.
     """
     provider = row or provider_named(choice.provider)
-    base_url = options.get("base_url") or choice.base_url or key(f"{provider.name.upper()}_BASE_URL")
+    usual = key(f"{provider.name.upper()}_BASE_URL")
+    base_url = options.get("base_url") or choice.base_url or usual
     value = key_of(provider, key)
+    if provider.name == LOCAL and base_url:
+        base_url, _ = read_address(str(base_url))
+        value = value if not usual or origin(usual) == origin(base_url) else ""
     if provider.keys and provider.needs_key and not value and not base_url:
         raise _missing_key(provider)
+    if provider.name == LOCAL and not base_url:
+        raise MissingKeyError(
+            "no server of your own is connected",
+            help="Connect one with `koi connect http://127.0.0.1:8080/v1`, or name it: `-m http://127.0.0.1:8080/v1`.",
+        )
     return ProviderConnection(
         provider,
         Secret(value),

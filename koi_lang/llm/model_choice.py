@@ -7,8 +7,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from koi_lang.errors import ProviderError
+from koi_lang.llm.local_servers import LOCAL, is_address, read_address
 from koi_lang.llm.ollama import LONGEST_LOOK_S, models_at, origin_of
-from koi_lang.llm.providers import PROVIDERS, KeyLookup, is_known, key_of, provider_named, split_model, suggest_provider
+from koi_lang.llm.providers import (
+    PROVIDERS,
+    KeyLookup,
+    is_connected,
+    is_known,
+    provider_named,
+    split_model,
+    suggest_provider,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +34,8 @@ def choose(
 ) -> ModelChoice:
     """The provider and model meant by `provider` and `model`, each of which may be absent or `auto`.
 
-    A named provider is taken as it is; then counts `provider/model`, the maker of the named model, the first provider
-    with a key, an Ollama that runs, and at last the rehearsal.
+    A named provider is taken as it is; then counts `provider/model` or the address of a server, the maker of the named
+    model, the first provider that is connected, an Ollama that runs, and at last the rehearsal.
 
     Args:
         ollama: the address to look at for a running Ollama; None does not look.
@@ -38,20 +47,30 @@ def choose(
     provider, model = written_choice(options)
     if provider == "ollama" and ollama:
         return ModelChoice(provider, model, _base_url(ollama))
+    if provider == LOCAL and is_address(str(options.get("model"))):
+        return ModelChoice(provider, model, read_address(str(options["model"]))[0])
     if provider != "auto":
         return ModelChoice(provider, model)
-    with_key = [each for each in PROVIDERS if key_of(each, key)]
+    connected = [each for each in PROVIDERS if is_connected(each, key)]
     makers = [each for each in PROVIDERS if model and model.startswith(each.prefixes)]
-    if with_key:
-        return ModelChoice((makers or with_key)[0].name, model)
+    if connected:
+        own = [each for each in connected if each.name == LOCAL]  # what a person has set up counts before companies
+        return ModelChoice((makers or own or connected)[0].name, model)
     return _running_ollama(ollama, model, limit_s) if ollama else ModelChoice("rehearsal")
 
 
 def written_choice(options: Mapping[str, Any]) -> tuple[str, str]:
-    """Provider and model as they are written; the provider is `auto` where it is to be chosen. Raises ProviderError."""
+    """Provider and model as they are written; the provider is `auto` where it is to be chosen.
+
+    Raises:
+        ProviderError: `provider/model` mistypes a provider.
+        UsageError: the address of a server is none.
+    """
     provider = str(options.get("provider") or "auto").lower()
     model = str(options.get("model") or "")
     model = "" if model == "auto" else model
+    if is_address(model):
+        return LOCAL, read_address(model)[1]
     maker, rest = split_model(model)
     if provider != "auto":
         return provider, model

@@ -20,6 +20,8 @@ MILLION = 1_000_000
 # The date at the end of a name, and the version that Amazon adds: `-2025-08-07`, `-20250929-v1:0`.
 DATE = re.compile(r"([-@]20\d\d-?[01]\d-?[0-3]\d)?(-v\d+(:\d+)?)?$")
 UNKNOWN = ModelCard("")
+# Providers whose models run on machines of the person, so that no token of them is paid for.
+FREE_PROVIDERS = ("local", "ollama")
 CardT = TypeVar("CardT", ModelCard, EffortCard)
 
 
@@ -28,7 +30,8 @@ def card_of(model: str) -> ModelCard:
     """The facts about a model.
 
     A vendor prefix (`anthropic/…`, `eu.anthropic.…`), a date, and points in the place of hyphens do not matter. What no
-    card says is looked up in the package `genai-prices`, which is loaded then.
+    card says is looked up in the package `genai-prices`, which is loaded then. A name that begins with a provider of
+    `FREE_PROVIDERS` is that of a model without a price.
     """
     written = model.rpartition("/")[2].lower().rpartition("anthropic.")[2]
     name = written.replace(".", "-")
@@ -38,7 +41,14 @@ def card_of(model: str) -> ModelCard:
         card = replace(card, efforts=effort.efforts, effort_form=effort.form, usual_effort=effort.usual)
     if any(_fits(each, asked) for each in RESPONSES_NAMES.split()):
         card = replace(card, responses=True)
+    if model.partition("/")[0] in FREE_PROVIDERS:
+        return replace(card, prices_usd=(0.0, 0.0, 0.0), longer=None)
     return complete_card(card, written)
+
+
+def priced_name(provider: str, model: str) -> str:
+    """The name by which the cost of a model is looked up: with its provider where that takes no money."""
+    return f"{provider}/{model}" if provider in FREE_PROVIDERS else model
 
 
 def _first_fit(cards: Sequence[CardT], asked: Set[str]) -> CardT | None:

@@ -13,7 +13,7 @@ from koi_lang.llm.connection import Provider
 
 KeyLookup: TypeAlias = Callable[[str], str | None]
 
-# In the order in which `auto` looks for a key.
+# In the order in which `auto` looks for one that is connected, but for `local`, which goes first.
 PROVIDERS = (
     Provider(
         "openai",
@@ -130,6 +130,8 @@ PROVIDERS = (
         seeing="llama3.2-vision",
         transport="text",
     ),
+    # Whatever a person runs that speaks the interface of OpenAI: llama.cpp, vLLM, LM Studio, TGI.
+    Provider("local", ("LOCAL_API_KEY",), "", json_schema=True, needs_key=False, transport="text"),
 )
 STAND_INS = ("rehearsal", "scripted")
 # Makers of models whose names look like a mistyped provider: `mistralai/…` is what others call models of Mistral.
@@ -177,6 +179,11 @@ def split_model(name: str) -> tuple[str, str]:
 def is_known(name: str) -> bool:
     """Whether there is a provider, or a stand-in, of this name."""
     return name in STAND_INS or any(provider.name == name for provider in PROVIDERS)
+
+
+def is_connected(provider: Provider, key: KeyLookup) -> bool:
+    """Whether requests can reach a provider: it has a key, or an address that a person has set."""
+    return bool(key_of(provider, key) or key(f"{provider.name.upper()}_BASE_URL"))
 
 
 def key_of(provider: Provider, key: KeyLookup) -> str:

@@ -9,7 +9,7 @@ from math import ceil, floor, inf
 
 from koi_lang.llm.images import TOKENS
 from koi_lang.llm.messages import Message, Request, Usage
-from koi_lang.llm.models import card_of, cost_usd
+from koi_lang.llm.models import card_of, cost_usd, priced_name
 from koi_lang.llm.token_weight import weight
 from koi_lang.llm.transcript import Messages
 
@@ -27,10 +27,21 @@ def usage_of(request: Request, written: float, usage: Usage | None) -> Usage:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A model that may answer a request, and the most tokens that it is told to answer with, if it is told."""
+    """A model that may answer a request.
+
+    Attributes:
+        max_tokens: the most that it is told to answer with; None where it is not told.
+        provider: of the model; empty where that is not known.
+    """
 
     model: str
     max_tokens: int | None = None
+    provider: str = ""
+
+    @property
+    def priced_name(self) -> str:
+        """The name by which its cost is looked up."""
+        return priced_name(self.provider, self.model)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +97,7 @@ def estimate(request: Request, candidates: Sequence[Candidate]) -> Estimate:
     """
     read = input_tokens_of(request)
     answers = [_answer_tokens(request, candidate) for candidate in candidates]
-    costs = [(_usd(candidate.model, read, 0), _usd(candidate.model, read, 1)) for candidate in candidates]
+    costs = [(_usd(candidate.priced_name, read, 0), _usd(candidate.priced_name, read, 1)) for candidate in candidates]
     known = [(without, each - without) for without, each in costs if without is not None and each is not None]
     unpriced = [each.model for each, (without, _) in zip(candidates, costs, strict=True) if without is None]
     free = [each for each in candidates if _declared_limit(request, each) is None and card_of(each.model).output_tokens]

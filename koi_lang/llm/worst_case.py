@@ -58,17 +58,18 @@ def worst_case(candidates: Sequence[Candidate], context_tokens: int | None = Non
 
 
 def _worst_case(candidate: Candidate, context_tokens: int | None) -> WorstCase:
-    card, model = card_of(candidate.model), frozenset({candidate.model})
+    name = candidate.priced_name
+    card, model = card_of(name), frozenset({name})
     context = card.context_tokens or context_tokens
     if context is None:
-        return WorstCase(inf, inf, model, unpriced=_without_price(candidate.model), unread=model)
+        return WorstCase(inf, inf, model, unpriced=_without_price(name), unread=model)
     answer = min(least(candidate.max_tokens, card.output_tokens) or context, context)
     read = min(card.input_tokens or context, context)
     # The window is shared: as long an answer as there may be, or as much to read.
     shares = [(min(read, context - answer), answer), (read, min(answer, context - read))]
-    costs = [cost_usd(candidate.model, Usage(given, made, stored_tokens=given)) for given, made in shares]
+    costs = [cost_usd(name, Usage(given, made, stored_tokens=given)) for given, made in shares]
     usd = max((cost for cost in costs if cost is not None), default=inf)
-    return WorstCase(max(map(sum, shares)), usd, model, _without_price(candidate.model))
+    return WorstCase(max(map(sum, shares)), usd, model, _without_price(name))
 
 
 def dearest_token_usd(models: frozenset[str]) -> float:

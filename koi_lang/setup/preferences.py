@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from koi_lang import settings
 from koi_lang.errors import KoiError, SettingsError
 from koi_lang.lazy import lazy_module
+from koi_lang.llm.local_servers import is_address
 from koi_lang.llm.model_choice import written_choice
 from koi_lang.setup.keys.lookup import Keys
 
@@ -61,6 +62,8 @@ class Preferences:
         Raises:
             SettingsError: there are several such addresses, and none belongs to this model.
         """
+        if is_address(self.model):
+            return {"model": self.model}
         provider, name = written_choice({"model": self.model})
         addresses = _addresses_in(llm, self.usual)
         if (provider, name) in addresses:

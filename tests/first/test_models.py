@@ -421,3 +421,18 @@ def test_a_mistyped_address_is_told(address: str) -> None:
 
     with pytest.raises(RequestError, match="cannot reach `ollama` at its address"):
         asyncio.run(models_of(connection))
+
+
+def test_an_answer_of_a_local_server_costs_nothing(machine: Machine) -> None:
+    """A budget in usd says nothing of an unknown price, and the run is told to have cost $0."""
+    machine.project.write("a.koi", ANYBODY)
+
+    async def run() -> tuple[Outcome, Any, Outcome]:
+        async with ModelServer([GREETING], models=["qwen"]) as server:
+            done = await machine.koi("run", "a.koi", "--max-usd", "0.01", "-m", f"{server.url}#qwen")
+            return done, server.requests[0].body["model"], await machine.koi("runs", "costs", "--json")
+
+    done, model, runs = asyncio.run(run())
+
+    assert (done.code, done.out, done.err, model) == (0, "Hello Ada\n", "", "qwen")
+    assert json.loads(runs.out)["total"]["usd"] == 0.0

@@ -136,6 +136,17 @@ TOO_LONG: dict[str, tuple[str, int, Any]] = {
             type="exceed_context_size_error",
         ),
     ),
+    "local": (
+        "openai",
+        400,
+        body(
+            "request (9030 tokens) exceeds the available context size (8192 tokens), try increasing it",
+            code=400,
+            type="exceed_context_size_error",
+            n_prompt_tokens=9030,
+            n_ctx=8192,
+        ),
+    ),
     "a server with other statuses": (
         "openai",
         500,
@@ -195,6 +206,7 @@ OTHERWISE: dict[str, tuple[str, int, Any]] = {
     "openrouter credit": ("openai", 402, body("This request requires more credits, or fewer max_tokens.")),
     "mistral option": ("openai", 422, {"detail": [{"msg": "Extra inputs are not permitted"}]}),
     "ollama model": ("openai", 404, body('model "m" not found, try pulling it first')),
+    "local path": ("openai", 404, body("File Not Found", type="not_found_error", code=404)),
     "a page": ("openai", 400, "<html>maximum context length</html>"),
 }
 

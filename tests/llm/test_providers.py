@@ -26,7 +26,9 @@ def connected(options: dict[str, Any], **keys: str) -> Adapter:
 @pytest.mark.parametrize("provider", [row for row in PROVIDERS if row.name != "bedrock"], ids=lambda row: row.name)
 def test_every_provider_in_the_table_connects(provider: Any) -> None:
     """Each row gives a model under its name with its default."""
-    model = connect({"provider": provider.name}, lambda name: "k")
+    model = connect(
+        {"provider": provider.name, "base_url": provider.base_url or "http://127.0.0.1:9/v1"}, lambda _: "k"
+    )
 
     assert (model.provider, model.model) == (provider.name, provider.model)
 
@@ -54,7 +56,7 @@ def test_an_unknown_provider_without_a_near_one_lists_all() -> None:
     with pytest.raises(ProviderError) as caught:
         connected({"provider": "zzz"})
 
-    assert "`ollama`, `rehearsal`, `scripted`" in (caught.value.help or "")
+    assert "`ollama`, `local`, `rehearsal`, `scripted`" in (caught.value.help or "")
 
 
 @pytest.mark.parametrize(

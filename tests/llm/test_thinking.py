@@ -234,7 +234,7 @@ def test_every_row_of_the_list_is_reached() -> None:
 
 def test_default_models_are_known_and_forms_exist() -> None:
     """It is known of every model that is used when nobody chooses, but of the one that chooses itself."""
-    assert ["openrouter/auto"] == [row.model for row in PROVIDERS if card_of(row.model).efforts is None]
+    assert ["openrouter/auto"] == [row.model for row in PROVIDERS if row.model and card_of(row.model).efforts is None]
     assert {row.effort_form for row in PROVIDERS} == set(FORMS)
     assert all(card.efforts is None for card in CARDS)
 

@@ -14,7 +14,7 @@ from koi_lang.llm.reserved_fields import RESERVED, reserved_help
 
 PROVIDERS = (
     "openai", "anthropic", "gemini", "groq", "deepseek", "moonshot", "xai", "qwen", "together", "openrouter", "mistral",
-    "bedrock", "ollama", "rehearsal", "scripted",
+    "bedrock", "ollama", "local", "rehearsal", "scripted",
 )  # fmt: skip
 # Makers of models whose names look like a mistyped provider.
 MAKERS = ("deepseek-ai", "mistralai", "moonshotai", "x-ai")
@@ -27,9 +27,10 @@ def unknown_provider(file: Analysis, report: Report) -> None:
     """An `llm` block names a provider that does not exist, but for a few letters.
 
     The providers are `openai`, `anthropic`, `gemini`, `groq`, `deepseek`, `moonshot`, `xai`, `qwen`, `together`,
-    `openrouter`, `mistral`, `bedrock`, `ollama`, and `rehearsal` and `scripted`, which work without a network. For
-    anything else that speaks the interface of OpenAI, write `provider: "openai"` with its `base_url`. A name that is
-    like none of these may be one that an extension adds; whether it is there turns out when the program runs.
+    `openrouter`, `mistral`, `bedrock`, `ollama`, `local` for servers of your own, and `rehearsal` and `scripted`, which
+    work without a network. For anything else that speaks the interface of OpenAI, write `provider: "openai"` with its
+    `base_url`. A name that is like none of these may be one that an extension adds; whether it is there turns out when
+    the program runs.
 
     Wrong:
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from koi_lang.events import OMITTED, AnswerDiscarded, ModelAnswered, decode
 from koi_lang.llm.messages import Usage
-from koi_lang.llm.models import cost_usd
 from koi_lang.llm.usage import Estimate
 from koi_lang.runtime.budget.limits import BudgetAccount, Reservation
 from koi_lang.runtime.replay.location import Path
@@ -19,6 +18,20 @@ if TYPE_CHECKING:
 
 # Events that tell what a request took.
 PaidRequest = ModelAnswered | AnswerDiscarded
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a model took for one request; `usd` is None where its price is not known."""
+
+    model: str
+    usage: Usage
+    usd: float | None
+
+    @property
+    def tokens(self) -> int:
+        """Tokens read and written."""
+        return self.usage.input_tokens + self.usage.output_tokens
 
 
 @dataclass(slots=True)
@@ -63,17 +76,13 @@ class Payment:
             self._need = replace(self._need, answer_tokens=sent, least_answer_tokens=sent)
         await self.reserve(self._need)
 
-    def count_usage(self, told: type[PaidRequest], path: Path, model: str, usage: Usage) -> None:
-        """Count what an answer of a model has taken."""
-        self.count(told.type, path, usage.input_tokens + usage.output_tokens, cost_usd(model, usage))
-
-    def tell(self, told: type[PaidRequest], path: Path, model: str, usage: Usage, **about: Any) -> None:
+    def tell(self, told: type[PaidRequest], path: Path, cost: Cost, **about: Any) -> None:
         """Tell what was counted, as an event of a type."""
-        usd, estimated = cost_usd(model, usage), usage.estimated or OMITTED
+        usage, estimated = cost.usage, cost.usage.estimated or OMITTED
         tokens = {"input": usage.input_tokens, "output": usage.output_tokens, "cached": usage.cached_tokens}
         if usage.thinking_tokens:
             tokens["thinking"] = usage.thinking_tokens
-        self.run.events.emit(told(model, tokens, usd, estimated=estimated, **about), self.agent, path=path)
+        self.run.events.emit(told(cost.model, tokens, cost.usd, estimated=estimated, **about), self.agent, path=path)
 
     def count_again(self, known: JournalEntry) -> int:
         """Count what was taken in an earlier part of the run, and tell of it; gives its tokens.
@@ -87,10 +96,10 @@ class Payment:
         self.run.events.emit(decode(known.kind, about), self.agent, path=known.path)
         return tokens
 
-    def count_killed(self, told: type[PaidRequest], path: Path, model: str, usage: Usage) -> None:
+    def count_killed(self, told: type[PaidRequest], path: Path, cost: Cost) -> None:
         """Count and tell what a request took that was under way when the process was killed."""
-        self._count_beside(told.type, path, usage.input_tokens + usage.output_tokens, cost_usd(model, usage))
-        self.tell(told, path, model, usage)
+        self._count_beside(told.type, path, cost.tokens, cost.usd)
+        self.tell(told, path, cost)
 
     def _count_beside(self, type: str, path: Path, tokens: int, usd: float | None) -> None:
         """Count something else than the request that room is kept for."""

@@ -20,11 +20,12 @@ from koi_lang.events import (
 )
 from koi_lang.llm.layers import open_stream
 from koi_lang.llm.messages import Adapter, Discarded, Request, StreamEnd, TextDelta, ThinkingDelta, Thoughts, Usage
+from koi_lang.llm.models import cost_usd, priced_name
 from koi_lang.llm.sdk_model import CUT_SHORT
 from koi_lang.llm.token_weight import weight
 from koi_lang.llm.usage import usage_of
 from koi_lang.runtime.budget.limits import UNPAID
-from koi_lang.runtime.budget.payment import PaidRequest, Payment, input_in
+from koi_lang.runtime.budget.payment import Cost, PaidRequest, Payment, input_in
 from koi_lang.runtime.playbook.framing import without_thoughts
 from koi_lang.runtime.playbook.written_answer import WrittenAnswer
 from koi_lang.runtime.replay.answers import CutOffError, RecordedBefore
@@ -240,7 +241,8 @@ class AnswerStream:
         name = self._name_of(end)
         if not usage.estimated:
             self._run.ledger.calibration.learn(name, self.request, usage.input_tokens)
-        self._payment.count_usage(told, path, name, usage)
+        cost = self._cost(end, usage)
+        self._payment.count(told.type, path, cost.tokens, cost.usd)
 
     def _close(self) -> None:
         """Count what the answer took, and tell that it has ended."""
@@ -259,7 +261,7 @@ class AnswerStream:
             about["text"] = "".join(self._pieces)
         if self._usage is not None:
             self.counted = 0 if self._usage.estimated else self._usage.input_tokens + self._usage.output_tokens
-            self._payment.tell(ModelAnswered, self._path, self._name_of(self._end), self._usage, **about)
+            self._payment.tell(ModelAnswered, self._path, self._cost(self._end, self._usage), **about)
         elif self._end.replayed and self._run.detailed:  # it costs nothing; only who wants its text is told of it
             tokens = {"input": 0, "output": 0, "cached": 0}
             answered = ModelAnswered(self._name_of(self._end), tokens, 0.0, **about, replayed=True)
@@ -268,13 +270,18 @@ class AnswerStream:
     def _name_of(self, end: StreamEnd | Discarded) -> str:
         return end.answered_by or self.request.model or self._model.model
 
+    def _cost(self, end: StreamEnd | Discarded, usage: Usage) -> Cost:
+        name = self._name_of(end)
+        priced = name if end.answered_by else priced_name(self._model.provider, name)
+        return Cost(name, usage, cost_usd(priced, usage))
+
     # ------------------------------------------------------------ attempts that nobody is given
 
     def _discard(self, discarded: Discarded, **about: str) -> None:
         """Count an attempt that came to nothing."""
         path = self._next_attempt()
         self._count(AnswerDiscarded, path, discarded, discarded.usage)
-        self._payment.tell(AnswerDiscarded, path, self._name_of(discarded), discarded.usage, **about)
+        self._payment.tell(AnswerDiscarded, path, self._cost(discarded, discarded.usage), **about)
         self._attempts += 1
 
     def _next_attempt(self) -> Path:
@@ -290,6 +297,6 @@ class AnswerStream:
             self._payment.count_again(known)
             self._attempts += 1
         if self._before is None and self._model.provider not in UNPAID and recorded.was_killed_at(self._path):
-            name = self.request.model or self._model.model
-            self._payment.count_killed(AnswerDiscarded, self._next_attempt(), name, usage_of(self.request, 0, None))
+            killed = Discarded(usage_of(self.request, 0, None))
+            self._payment.count_killed(AnswerDiscarded, self._next_attempt(), self._cost(killed, killed.usage))
             self._attempts += 1

@@ -1,0 +1,39 @@
+"""Servers of models that a person runs, by their addresses."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit, urlunsplit
+
+from koi_lang.errors import UsageError
+
+LOCAL = "local"
+ADDRESS_VARIABLE = "LOCAL_BASE_URL"
+ADDRESS_HELP = "Write it as `http://127.0.0.1:8080/v1`, with `#NAME` at its end where there are several models."
+
+
+def is_address(name: str) -> bool:
+    """Whether the name of a model is the address of a server."""
+    return name.lower().startswith(("http://", "https://"))
+
+
+def read_address(address: str) -> tuple[str, str]:
+    """The `base_url` of a server, and the model behind the `#` of its address; `/v1` may be missing.
+
+    Raises:
+        UsageError: it is not an address.
+    """
+    try:
+        parts = urlsplit(address)
+        has_host = bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        has_host = False
+    if not has_host or not address.isprintable() or parts.query or parts.username is not None:
+        raise UsageError(f"`{address}` is not an address of a server", help=ADDRESS_HELP)
+    path = parts.path.rstrip("/") or "/v1"
+    return urlunsplit((parts.scheme.lower(), parts.netloc, path, "", "")), parts.fragment
+
+
+def origin(address: str) -> str:
+    """The part of an address that names the server, `http://host:port`."""
+    parts = urlsplit(address)
+    return f"{parts.scheme}://{parts.netloc}".lower()
