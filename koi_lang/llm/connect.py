@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -42,6 +42,7 @@ __all__ = ["PROVIDERS", "STAND_INS", "ModelEnvironment", "connect", "connection_
 
 Note: TypeAlias = Callable[[str], None]
 Make: TypeAlias = Callable[[Mapping[str, Any], KeyLookup], Adapter]
+MAX_NAMES = 5
 INHERITED = ("temperature", "max_tokens", "cache", "effort", "top_p", "seed", "transport")
 
 
@@ -134,7 +135,7 @@ def _model(options: Mapping[str, Any], key: KeyLookup, on_note: Note | None, aro
         return rehearsal.Rehearsal(on_note)
     if choice.provider == "scripted":
         return _make_scripted(options.get("answers"))
-    connection = connection_to(choice, options, key, row)
+    connection = describe_server(connection_to(choice, options, key, row), around)
     adapter = _adapter(connection)
     adapter.note, adapter.refused, adapter.streams = around.note, around.refused, around.streams
     for line in untaken_options(adapter.connection):
@@ -215,6 +216,45 @@ def connection_to(
         _max_tokens(options),
         **read_body_options(options),
     )
+
+
+def describe_server(connection: ProviderConnection, around: ModelEnvironment) -> ProviderConnection:
+    """A connection to a server of one's own with what the server says of the model; its only one, if none is named.
+
+    Raises:
+        ProviderError: no model is named, and the server does not answer, or has several.
+    """
+    if connection.provider.name != LOCAL or around.lists is None:
+        return connection
+    known = around.lists.look(connection)
+    models = known.models if known is not None else ()
+    answering = [model for model in models if model.answers]
+    wanted = connection.model
+    model = next((each for each in models if wanted in (each.name, each.id)), None)
+    if not wanted:
+        if len(answering) != 1:
+            raise _unclear_model(connection, [each.name for each in answering])
+        model = answering[0]
+    if model is None:
+        return connection
+    if connection.transport == "tools" and model.has_tools is False:
+        around.note(f"`{model.name}` is told of its actions in text, since the template of its server has no tools")
+    return replace(
+        connection,
+        model=model.name,
+        id=model.id,
+        context_tokens=model.context_tokens,
+        has_tools=model.has_tools,
+    )
+
+
+def _unclear_model(connection: ProviderConnection, names: Sequence[str]) -> ProviderError:
+    address = origin(str(connection.base_url))
+    if not names:
+        help = "Start it, or say where another one is: `koi connect http://HOST:PORT/v1`, or `-m http://HOST:PORT/v1`."
+        return ProviderError(f"no server of models answers at `{address}`", help=help)
+    listed = ", ".join(f"`-m {connection.base_url}#{name}`" for name in names[:MAX_NAMES])
+    return ProviderError(f"the server at `{address}` has {len(names)} models", help=f"Name one of them: {listed}.")
 
 
 def _max_tokens(options: Mapping[str, Any]) -> int | None:

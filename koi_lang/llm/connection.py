@@ -90,6 +90,9 @@ class ProviderConnection:
         extra_body: fields that requests have beside those that are known here.
         transport: how the model is told of actions; None leaves it to the provider.
         interface: through which it is asked; None leaves it to the model. Anthropic's have one alone.
+        id: what requests call the model, where that is not its name.
+        context_tokens: most tokens of request and answer together, as its server says; None where it does not.
+        has_tools: whether the template of its server tells it of tools; None where that is not known.
         http: arguments of the HTTP client of the SDK beside the usual ones.
     """
 
@@ -106,12 +109,20 @@ class ProviderConnection:
     extra_body: Mapping[str, Any] = field(default_factory=dict, repr=False)
     transport: Transport | None = None
     interface: Interface | None = None
+    id: str = ""
+    context_tokens: int | None = None
+    has_tools: bool | None = None
     http: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     def transport_of(self, card: ModelCard) -> Transport:
-        """How a model is told of actions; of servers at an address that somebody named nothing is known."""
+        """How a model is told of actions; of a server at an address that somebody named only what it says is known.
+
+        One whose template leaves tools out would not tell the model of any action.
+        """
         if self.transport is not None:
-            return self.transport
+            return "text" if self.transport == "tools" and self.has_tools is False else self.transport
+        if self.has_tools is not None:
+            return "tools" if self.has_tools else "text"
         return self.provider.transport if card.tools and self.base_url is None else "text"
 
     def interface_of(self, card: ModelCard) -> Interface:
@@ -119,6 +130,10 @@ class ProviderConnection:
         if self.interface is not None:
             return self.interface
         return "responses" if card.responses and self.provider.responses and self.base_url is None else "chat"
+
+    def id_of(self, model: str) -> str:
+        """What a request calls a model."""
+        return self.id if self.id and model == self.model else model
 
     def hide_in(self, text: str) -> str:
         """A text without the key, and without longer texts of `extra_body`."""

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from koi_lang.errors import MissingKeyError, ProviderError, RequestError, SettingsError
 from koi_lang.lazy import lazy_module
-from koi_lang.llm.connect import NOTHING_AROUND, ModelEnvironment, connection_to, extension_choice
+from koi_lang.llm.connect import NOTHING_AROUND, ModelEnvironment, connection_to, describe_server, extension_choice
 from koi_lang.llm.connection import Provider, ProviderConnection
 from koi_lang.llm.layers import open_stream
+from koi_lang.llm.local_servers import LOCAL
 from koi_lang.llm.messages import Adapter, Message, Request, TextDelta, ThinkingDelta, Usage
 from koi_lang.llm.model_choice import choose, written_choice
 from koi_lang.llm.model_name_check import LIMIT_S, check
@@ -173,7 +174,7 @@ def connection_for(
     name = _first_with_key(model, key) if provider == "auto" else provider
     row = own if isinstance(own, Provider) else provider_named(name)
     meant = {"provider": row.name, "model": model or MODELS.get(row.name, row.model)}
-    return connection_to(choose(meant, key, ollama=around.ollama), options, key, row)
+    return describe_server(connection_to(choose(meant, key, ollama=around.ollama), options, key, row), around)
 
 
 def require_embeddings(options: Mapping[str, Any], around: ModelEnvironment = NOTHING_AROUND) -> None:
@@ -192,7 +193,8 @@ def require_embeddings(options: Mapping[str, Any], around: ModelEnvironment = NO
     own = around.providers.get(provider)
     row = own or (None if provider in STAND_INS else provider_named(provider))
     # A provider of an extension, or another one at an address of its own, may have them.
-    is_possible = isinstance(row, Provider) and row.style == "openai" and bool(own or options.get("base_url"))
+    is_possible = isinstance(row, Provider) and row.style == "openai"
+    is_possible = is_possible and bool(own or provider == LOCAL or options.get("base_url"))
     if not is_possible:
         known = ", ".join(f"`{name}`" for name in MODELS)
         raise ProviderError(f"`{provider}` makes no embeddings", help=f"These do: {known}.")

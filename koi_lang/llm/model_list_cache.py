@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import time
@@ -10,12 +11,15 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
+from koi_lang.errors import RequestError
 from koi_lang.llm.connection import ProviderConnection
 from koi_lang.llm.model_listing import ModelInfo, address_of, models_of
 
 DAY_S = 86_400.0
+LOOK_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +72,22 @@ class ModelListCache:
             return known
         models = await models_of(connection, **limits)
         return None if models is None else self.keep(connection, models)
+
+    def look(self, connection: ProviderConnection, limit_s: float = LOOK_S) -> CachedModelList | None:
+        """The list of a server of one's own as it is now, else as it was kept; waits no longer than the limit.
+
+        The look runs in a thread of its own, since whoever connects a model is no coroutine.
+        """
+        found = list[list[ModelInfo] | None]()
+
+        def ask() -> None:
+            with suppress(RequestError):
+                found.append(asyncio.run(models_of(connection, limit_s=limit_s)))
+
+        thread = Thread(target=ask, daemon=True, name="look at a server of models")
+        thread.start()
+        thread.join(limit_s)
+        return self.keep(connection, found[0]) if found and found[0] else self.find(connection)
 
     def _place(self, connection: ProviderConnection) -> Path:
         mark = sha256(str(address_of(connection)).encode()).hexdigest()[:12]

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from math import inf
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from koi_lang.errors import RequestError
 from koi_lang.lazy import lazy_module
 from koi_lang.llm.cards import ModelCard
 from koi_lang.llm.connection import ProviderConnection
+from koi_lang.llm.local_servers import LOCAL, origin
 from koi_lang.llm.models import card_of
 from koi_lang.llm.provider_errors import explain
 
@@ -29,6 +34,12 @@ MILLION = 1_000_000
 # In the names of models that make embeddings.
 EMBEDDING = ("embed", "-e5-", "bge-")
 
+# What servers of one's own tell beside their list, by the `owned_by` of their models: llama.cpp, LM Studio, others. The
+# lists of vLLM and Ollama are all that these tell.
+DETAIL_PATHS = {"llamacpp": "props", "organization_owner": "api/v0/models", "vllm": "", "library": ""}
+SERVED_CONTEXT = ("n_ctx", "loaded_context_length", "max_total_tokens", "max_model_len", "context_length")
+# The end of the name of a model in several files.
+SHARD = re.compile(r"-\d{5}-of-\d{5}$")
 # How providers call the same thing.
 CONTEXT = ("context_length", "context_window", "max_context_length", "max_input_tokens", "max_model_len")
 OUTPUT = ("max_completion_tokens", "max_output_tokens", "max_tokens")
@@ -42,6 +53,8 @@ class ModelInfo:
         prices_usd: per million tokens: input, output.
         abilities: such as `schema` (can be held to a JSON Schema), `temperature`, `images`,
             `effort` (can be told how much to think), `reasoning`.
+        id: what requests call it, where that is not its name.
+        has_tools: whether the template of its server tells it of tools; None where the server does not say.
     """
 
     name: str
@@ -49,6 +62,8 @@ class ModelInfo:
     output_tokens: int | None = None
     prices_usd: tuple[float, float] | None = None
     abilities: tuple[str, ...] = ()
+    id: str = ""
+    has_tools: bool | None = None
 
     @property
     def answers(self) -> bool:
@@ -67,17 +82,23 @@ class ListingRefusedError(Exception):
 
 async def models_of(connection: ProviderConnection, *, limit_s: float = LIMIT_S) -> list[ModelInfo] | None:
     """All models of a provider by name; None where it has no such list. Raises RequestError."""
-    found = await _get(connection, f"models?limit={MOST}" if _is_anthropic(connection) else "models", limit_s)
+    path = f"models?limit={MOST}" if _is_anthropic(connection) else "models"
+    found = await _get(connection, f"{address_of(connection)}/{path}", limit_s)
     if found is None:
         return None
     entries = found.get("data", found.get("models")) if isinstance(found, dict) else found
     named = [each for each in _list(entries) if isinstance(each, dict) and _is_name(each.get("id"))]
-    return sorted((_to_model_info(each, connection) for each in named), key=lambda model: model.name) or None
+    if connection.provider.name == LOCAL and named:
+        models = await _models_of_server(named, connection, limit_s)
+    else:
+        models = [_to_model_info(each, connection) for each in named]
+    return sorted(models, key=lambda model: model.name) or None
 
 
 async def has(connection: ProviderConnection, *, limit_s: float = LIMIT_S) -> bool:
     """Whether a provider knows the model of a connection. Raises RequestError."""
-    return await _get(connection, f"models/{quote(connection.model, safe='/:@')}", limit_s) is not None
+    address = f"{address_of(connection)}/models/{quote(connection.model, safe='/:@')}"
+    return await _get(connection, address, limit_s) is not None
 
 
 def address_of(connection: ProviderConnection) -> str | None:
@@ -93,15 +114,14 @@ def _is_anthropic(connection: ProviderConnection) -> bool:
     return connection.provider.style == "anthropic"
 
 
-async def _get(connection: ProviderConnection, path: str, limit_s: float) -> Any:
+async def _get(connection: ProviderConnection, address: str, limit_s: float) -> Any:
     """The answer as JSON; None when there is nothing at that address."""
-    address = address_of(connection)
-    if address is None:
+    if address_of(connection) is None:
         return None
     try:
         # Redirects are not followed: they could take the key somewhere else.
         async with httpx2.AsyncClient(timeout=httpx2.Timeout(limit_s, connect=min(limit_s, 5.0))) as client:
-            response = await client.get(f"{address}/{path}", headers=_headers(connection))
+            response = await client.get(address, headers=_headers(connection))
         if response.status_code in (NOT_FOUND, NO_SUCH_METHOD):
             return None
         if response.status_code >= 400:
@@ -151,6 +171,47 @@ def _to_model_info(entry: Mapping[str, Any], connection: ProviderConnection) -> 
         _prices(entry) or usual,
         tuple(_abilities(entry, card, connection)),
     )
+
+
+async def _models_of_server(
+    entries: Sequence[Mapping[str, Any]], connection: ProviderConnection, limit_s: float
+) -> list[ModelInfo]:
+    """The models of a server of one's own, with what llama.cpp, LM Studio and TGI tell beside their lists."""
+    path, details = DETAIL_PATHS.get(str(entries[0].get("owned_by")), "info"), dict[str, Any]()
+    if path and not _number(entries[0], CONTEXT):
+        with suppress(RequestError):  # the list is enough
+            details = _object(await _get(connection, f"{origin(str(connection.base_url))}/{path}", limit_s))
+    settings, caps = _object(details.get("default_generation_settings")), details.get("chat_template_caps")
+    by_id = {each.get("id"): each for each in map(_object, _list(details.get("data")))}
+    names = Counter(_short_name(entry["id"]) for entry in entries)
+    models = []
+    for entry in entries:
+        id, more, short = entry["id"], by_id.get(entry["id"], {}), _short_name(entry["id"])
+        windows = (settings, _object(entry.get("meta")), more, details, entry)
+        has_tools = bool(caps.get("supports_tools")) if isinstance(caps, dict) else None
+        has_tools = True if "tool_use" in _list(more.get("capabilities")) else has_tools
+        can = {
+            "schema": True,
+            "temperature": True,
+            "images": _sees(entry, {}) or more.get("type") == "vlm",
+            "tools": has_tools,
+        }
+        info = ModelInfo(
+            short if names[short] == 1 else id,
+            next(filter(None, (_number(each, SERVED_CONTEXT) for each in windows)), None),
+            prices_usd=(0.0, 0.0),
+            abilities=tuple(name for name, has in can.items() if has),
+            has_tools=has_tools,
+        )
+        models.append(info if info.name == id else replace(info, id=id))
+    return models
+
+
+def _short_name(id: str) -> str:
+    """What a model is called whose server names it after its file or folder."""
+    if not id.endswith(".gguf") and not id.startswith(("/", "./", "../")) and "\\" not in id:
+        return id
+    return SHARD.sub("", id.replace("\\", "/").rstrip("/").rpartition("/")[2].removesuffix(".gguf"))
 
 
 def _number(entry: Mapping[str, Any], names: tuple[str, ...]) -> int | None:

@@ -64,7 +64,8 @@ class OpenAI(SdkModel):
     def _body(self, request: Request) -> dict[str, Any]:
         """The body of a request, its fields in the order in which the SDK sends them."""
         card, row = card_of(request.model), self.connection.provider
-        body: dict[str, Any] = {"model": request.model, "stream": True, "messages": messages_of(request, row)}
+        body: dict[str, Any] = {"model": self.connection.id_of(request.model), "stream": True}
+        body["messages"] = messages_of(request, row)
         if request.offer is not None:
             body |= tools_of(request.offer, is_forced=row.forces_tools)
         if request.max_tokens is not None:

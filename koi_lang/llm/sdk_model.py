@@ -69,7 +69,7 @@ class SdkModel(ABC):
     @property
     def candidates(self) -> Sequence[Candidate]:
         """The one model that answers."""
-        return (Candidate(self.model, self.connection.max_tokens, self.provider),)
+        return (Candidate(self.model, self.connection.max_tokens, self.provider, self.connection.context_tokens),)
 
     @property
     def takes_tools(self) -> bool:

@@ -32,11 +32,13 @@ class Candidate:
     Attributes:
         max_tokens: the most that it is told to answer with; None where it is not told.
         provider: of the model; empty where that is not known.
+        context_tokens: how much its server says that it reads; None where it does not say so.
     """
 
     model: str
     max_tokens: int | None = None
     provider: str = ""
+    context_tokens: int | None = None
 
     @property
     def priced_name(self) -> str:

@@ -60,7 +60,7 @@ def worst_case(candidates: Sequence[Candidate], context_tokens: int | None = Non
 def _worst_case(candidate: Candidate, context_tokens: int | None) -> WorstCase:
     name = candidate.priced_name
     card, model = card_of(name), frozenset({name})
-    context = card.context_tokens or context_tokens
+    context = candidate.context_tokens or card.context_tokens or context_tokens
     if context is None:
         return WorstCase(inf, inf, model, unpriced=_without_price(name), unread=model)
     answer = min(least(candidate.max_tokens, card.output_tokens) or context, context)

@@ -19,6 +19,7 @@ __all__ = ["Answer", "Asked", "ModelServer"]
 
 JSON = "application/json"
 HTML = "text/html"
+NO_DOCUMENTS: Mapping[str, Any] = {}
 RESET_ON_CLOSE = struct.pack("ii", 1, 0)
 
 
@@ -38,7 +39,7 @@ class ModelServer:
     """Answers requests in order; the last answer is repeated. Lists of models, if it has any, are answered apart.
 
     Given a function from texts to vectors, it answers requests for embeddings apart, too. Answers may be a function of
-    the request.
+    the request. Documents, by their paths, are what it has beside.
 
     Use as `async with ModelServer(["text", Answer(status=429)]) as server`, then point an adapter at `server.url`.
     """
@@ -48,7 +49,9 @@ class ModelServer:
         answers: Sequence[Answer | str] | Callable[[Asked], Answer] = ("ok",),
         models: Sequence[str | Mapping[str, Any]] = (),
         embed: Callable[[str], Sequence[float]] | None = None,
+        documents: Mapping[str, Any] = NO_DOCUMENTS,
     ) -> None:
+        self._documents = documents
         self._choose = answers if callable(answers) else self._in_order(answers)
         self._server: asyncio.Server | None = None
         self._open: dict[asyncio.StreamWriter, asyncio.Task[Any] | None] = {}
@@ -110,7 +113,11 @@ class ModelServer:
         return lambda asked: given[min(len(self.requests), len(given)) - 1]
 
     async def _list(self, asked: Asked, writer: asyncio.StreamWriter) -> None:
-        """The list of models, or the one that is asked for."""
+        """The list of models, or the one that is asked for, or another document."""
+        if asked.path in self._documents or not asked.path.partition("/models")[1]:
+            found = self._documents.get(asked.path)
+            await _send_document(found, writer, status=200 if found is not None else 404)
+            return
         name = asked.path.partition("/models/")[2]
         found = next((each for each in self._models if each["id"] == name), None)
         document = found if name else {"object": "list", "data": self._models}

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
+from pathlib import Path
+from typing import Any
+
 import pytest
 
-from koi_lang.errors import MissingKeyError, UsageError
-from koi_lang.llm.connect import connect
+from koi_lang.errors import MissingKeyError, ProviderError, UsageError
+from koi_lang.llm.connect import ModelEnvironment, connect
+from koi_lang.llm.layers import candidates_of
 from koi_lang.llm.local_servers import read_address
-from koi_lang.llm.messages import Request, Usage
+from koi_lang.llm.messages import Adapter, Message, Request, Usage
 from koi_lang.llm.model_choice import ModelChoice, choose
-from koi_lang.llm.models import cost_usd
+from koi_lang.llm.model_list_cache import ModelListCache
+from koi_lang.llm.models import card_of, cost_usd
 from koi_lang.llm.sdk_model import SdkModel
 from koi_lang.llm.usage import Candidate, estimate
+from tests.llm import local_wire
+from tests.llm.local_wire import LocalServer
+from tests.llm.server import ModelServer
 
 HERE = "http://127.0.0.1:8080/v1"
 
@@ -103,3 +112,92 @@ def test_a_budget_in_usd_bounds_them() -> None:
     need = estimate(Request("", ()), [Candidate("mystery", provider="local")])
 
     assert (need.unpriced, need.input_usd, need.answer_usd) == ("", 0.0, 0.0)
+
+
+def adapter_of(model: Adapter) -> SdkModel:
+    """The adapter inside of the layers around it."""
+    while not isinstance(model, SdkModel):
+        model = getattr(model, "inner")  # noqa: B009
+    return model
+
+
+def served(
+    server: LocalServer, folder: Path, model: str = "", notes: list[str] | None = None, **options: Any
+) -> tuple[SdkModel, ModelServer]:
+    """The adapter for a model of a server, after one request to it."""
+
+    async def ask() -> tuple[SdkModel, ModelServer]:
+        async with ModelServer(models=server.models, documents=server.documents) as running:
+            note = (notes if notes is not None else []).append
+            around = ModelEnvironment(lists=ModelListCache(folder), note=note, ask_for_lists=True)
+            wanted = {"model": f"{running.url}{model}", **options}
+            made = await asyncio.to_thread(connect, wanted, lambda name: None, around=around)
+            try:
+                async for _ in made(Request("", (Message("user", "Hello"),))):
+                    pass
+            finally:
+                await made.aclose()
+            return adapter_of(made), running
+
+    return asyncio.run(ask())
+
+
+@pytest.mark.parametrize(
+    ("server", "name", "id", "context", "transport"),
+    [
+        (local_wire.llama_cpp(), "qwen", "qwen", 8192, "tools"),
+        (local_wire.llama_cpp(local_wire.FILE, has_tools=False, context=2048),
+         "smollm2-135m-instruct", local_wire.FILE, 2048, "text"),
+        (local_wire.llama_cpp("/m/big-00001-of-00003.gguf"), "big", "/m/big-00001-of-00003.gguf", 8192, "tools"),
+        (local_wire.vllm(), "Qwen2.5-7B-Instruct", "/models/Qwen2.5-7B-Instruct/", 32768, "text"),
+        (local_wire.lm_studio(), "qwen2.5-7b-instruct", "qwen2.5-7b-instruct", 4096, "tools"),
+        (local_wire.ollama(), "llama3.2:latest", "llama3.2:latest", None, "text"),
+        (local_wire.tgi(), "HuggingFaceTB/SmolLM2-1.7B-Instruct", "HuggingFaceTB/SmolLM2-1.7B-Instruct", 4096, "text"),
+    ],
+    ids=["llama.cpp", "llama.cpp-file", "llama.cpp-parts", "vllm", "lm-studio", "ollama", "tgi"],
+)  # fmt: skip
+def test_what_servers_say_of_their_only_model(
+    server: LocalServer, name: str, id: str, context: int | None, transport: str, tmp_path: Path
+) -> None:
+    """It needs no name; window and transport are as the server tells, and requests call it as the server does."""
+    model, running = served(server, tmp_path)
+
+    assert (model.model, candidates_of(model)[0].context_tokens) == (name, context)
+    assert running.requests[0].body["model"] == id
+    assert model.connection.transport_of(card_of(name)) == transport
+
+
+def test_tools_are_no_use_where_the_template_leaves_them_out(tmp_path: Path) -> None:
+    """`transport: "tools"` would have the model act without knowing any action; a line says so."""
+    notes: list[str] = []
+    model, _ = served(local_wire.llama_cpp(has_tools=False), tmp_path, notes=notes, transport="tools")
+
+    assert not model.takes_tools
+    assert notes == ["`qwen` is told of its actions in text, since the template of its server has no tools"]
+
+
+def test_several_models_need_a_name(tmp_path: Path) -> None:
+    """The message lists them as they are written on the command line."""
+    several = LocalServer([*local_wire.llama_cpp("a").models, *local_wire.llama_cpp("b").models])
+
+    with pytest.raises(ProviderError, match=r"the server at `http://127.0.0.1:\d+` has 2 models") as caught:
+        served(several, tmp_path)
+
+    assert "/v1#a`, `-m http://127.0.0.1:" in (caught.value.help or "")
+    assert served(several, tmp_path, "#b")[0].model == "b"
+
+
+def test_a_mistyped_model_of_a_server(tmp_path: Path) -> None:
+    """The message names the address, and what the server has."""
+    with pytest.raises(ProviderError, match=r"the server at `http://127.0.0.1:\d+` has no model `qven`") as caught:
+        served(local_wire.llama_cpp(), tmp_path, "#qven")
+
+    assert caught.value.help == "Did you mean `qwen`?"
+
+
+def test_a_server_that_is_not_there(unused_tcp_port: int, tmp_path: Path) -> None:
+    """Without a name nothing can be asked; the message says what to do."""
+    around = ModelEnvironment(lists=ModelListCache(tmp_path))
+
+    with pytest.raises(ProviderError, match=f"no server of models answers at `http://127.0.0.1:{unused_tcp_port}`"):
+        connect({"model": f"http://127.0.0.1:{unused_tcp_port}"}, lambda name: None, around=around)

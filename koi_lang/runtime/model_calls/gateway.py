@@ -54,10 +54,16 @@ class ModelGateway:
         return self._block(agent, use)[0]
 
     def options(self, agent: AgentPort, use: str = "default") -> dict[str, Any]:
-        """The same, with the usual settings for what the agent leaves open. Raises SettingsError."""
+        """The same, with the usual settings, and the window that a server tells, for what the agent leaves open.
+
+        Raises:
+            SettingsError: the settings make no sense.
+        """
         block, role = self._block(agent, use)
         usual = self._usual.get(role)
-        return {**(usual() if usual is not None else {}), **block}
+        context = candidates_of(self._connections.of(block))[0].context_tokens
+        served = {} if context is None else {"context_tokens": context}
+        return {**served, **(usual() if usual is not None else {}), **block}
 
     def _block(self, agent: AgentPort, use: str) -> tuple[dict[str, Any], str]:
         """A block, and the purpose whose usual settings count: another one where the block names it as its `role`."""
