@@ -61,13 +61,12 @@ def _of_providers(folder: Path, *, offline: bool) -> Iterator[Finding]:
     keys = Keys(folder)
     try:
         yield from providers.check_preferences(keys, offline=offline)
-        rows, found = providers.keys_found(keys)
+        yield from providers.keys_found(keys)
+        yield from providers.check_connected(folder, keys, offline=offline)
     except KoiError as error:
         yield Finding("keys", "error", error.message)
         return
-    yield from found
     if not offline:
-        yield from providers.reachable(rows, keys)
         yield from providers.ollama()
 
 

@@ -16,13 +16,13 @@ from koi_lang.cli.completing.values import complete_provider
 from koi_lang.cli.ui.selection import pick_one
 from koi_lang.errors import EXIT_FAILED, MissingKeyError, ProviderError
 from koi_lang.llm.cards import PRICES_AS_OF
-from koi_lang.llm.connection import Provider
+from koi_lang.llm.connection import ProviderConnection
 from koi_lang.llm.model_list_cache import CachedModelList
 from koi_lang.llm.model_listing import ModelInfo
 from koi_lang.llm.models import card_of
 from koi_lang.llm.providers import provider_named
 from koi_lang.settings import project
-from koi_lang.setup.availability import ProviderStatus, all_reached, ollama_address, set_up
+from koi_lang.setup.availability import ProviderStatus, all_reached, connection_of, list_connections, ollama_address
 from koi_lang.setup.keys.lookup import Keys
 from koi_lang.setup.preferences import name_of
 
@@ -42,8 +42,7 @@ def command(provider: str | None, refresh: bool, as_json: bool) -> None:
 
     Without PROVIDER also those that `koi.toml` names, by role.
     """
-    keys = Keys(Path.cwd())
-    found = asyncio.run(all_reached(_rows(provider, keys), keys, refresh=refresh))
+    found = asyncio.run(all_reached(_connections(provider, Keys(Path.cwd())), refresh=refresh))
     listed = [each for each in found if each.error is None]
     if provider and found[0].error is not None:
         raise found[0].error
@@ -53,23 +52,26 @@ def command(provider: str | None, refresh: bool, as_json: bool) -> None:
     )
     for each in found:
         if each.error is not None:
-            click.echo(f"{each.provider}: {each.error.message}", err=True)
+            click.echo(f"{each.title}: {each.error.message}", err=True)
     sys.exit(0 if listed else EXIT_FAILED)
 
 
-def _rows(provider: str | None, keys: Keys) -> list[Provider]:
+def _connections(provider: str | None, keys: Keys) -> list[ProviderConnection]:
+    usual = project.models(Path.cwd())
     if provider:
-        return [provider_named(provider)]
-    rows = set_up(keys)
-    if not rows:
+        name = provider_named(provider).name
+        found = [each for each in list_connections(keys, usual, looks=False) if each.provider.name == name]
+        return found or [connection_of(name, keys)]
+    found = list_connections(keys, usual)
+    if not found:
         help = f"Keep a key with `koi connect`; an Ollama was looked for at `{ollama_address()}`."
         raise MissingKeyError("no provider is connected", help=help)
-    return rows
+    return found
 
 
 def pick(keys: Keys) -> str:
     """The `provider/model` that a person picks from all that are connected. Raises KoiError."""
-    found = asyncio.run(all_reached(_rows(None, keys), keys))
+    found = asyncio.run(all_reached(_connections(None, keys)))
     rows = [
         _cells(model, f"{each.provider}/{model.name}")
         for each in found
@@ -84,7 +86,7 @@ def pick(keys: Keys) -> str:
 
 
 def _page(found: list[ProviderStatus]) -> str:
-    parts = [f"{each.provider}  ({_age(each.known)})\n{_models(each.known)}" for each in found]
+    parts = [f"{each.title}  ({_age(each.known)})\n{_models(each.known)}" for each in found]
     return "\n\n".join(parts)
 
 
@@ -140,4 +142,5 @@ def _age(known: CachedModelList | None) -> str:
 def _data(found: ProviderStatus) -> dict[str, Any]:
     models = [asdict(model) for model in found.known.models] if found.known else []
     asked = found.known.asked if found.known else None
-    return {"provider": found.provider, "asked": asked, "prices_as_of": PRICES_AS_OF, "models": models}
+    where = {"address": found.address} if found.address else {}
+    return {"provider": found.provider, **where, "asked": asked, "prices_as_of": PRICES_AS_OF, "models": models}

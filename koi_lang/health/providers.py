@@ -3,41 +3,48 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from koi_lang.errors import REFUSED, KoiError, RequestError
 from koi_lang.health.findings import Finding
-from koi_lang.llm.connection import Provider
+from koi_lang.llm.local_servers import is_on_this_machine
 from koi_lang.llm.ollama import models_at, origin_of
 from koi_lang.llm.providers import PROVIDERS
-from koi_lang.setup.availability import ProviderStatus, all_reached, embedding_reached, ollama_address
+from koi_lang.settings import project
+from koi_lang.setup.availability import ProviderStatus, all_reached, embedding_reached, list_connections, ollama_address
 from koi_lang.setup.keys.lookup import Keys
 from koi_lang.setup.preferences import name_of, preferences
 
+MAX_NAMES = 3
 
-def keys_found(keys: Keys) -> tuple[list[Provider], list[Finding]]:
+
+def keys_found(keys: Keys) -> Iterator[Finding]:
     """The providers that have a key, and where it is."""
-    rows, findings = list[Provider](), list[Finding]()
     for row in PROVIDERS:
         copies = list(keys.copies(row.keys[0])) if row.keys else []
         if copies:
             first, *others = copies
-            rows.append(row)
             also = f"; not used: {', '.join(f'{other.place} {other.masked_key}' for other in others)}" if others else ""
-            findings.append(
-                Finding("keys", "ok", f"{row.name}: {first.name} {first.masked_key} from {first.place}{also}")
-            )
-    if not rows:
+            yield Finding("keys", "ok", f"{row.name}: {first.name} {first.masked_key} from {first.place}{also}")
+
+
+def check_connected(folder: Path, keys: Keys, *, offline: bool) -> Iterator[Finding]:
+    """Whether all that is connected answers. Each is asked for its list of models, which costs nothing."""
+    usual = project.models(folder)
+    mine = list_connections(keys, looks=not offline)
+    # An address that comes with the project may lead anywhere; the doctor asks one on this machine alone.
+    described = [each for each in list_connections(keys, usual, looks=False) if each not in mine]
+    connections = [*mine, *(each for each in described if is_on_this_machine(str(each.base_url)))]
+    for each in described:
+        if each not in connections:
+            yield Finding("providers", "ok", f"{each.provider.name} at {each.base_url}, of `koi.toml`, is not asked")
+    if not (mine or described):
         text = "no provider is connected; programs run as a rehearsal"
-        findings.append(Finding("keys", "warning", text, "koi connect"))
-    return rows, findings
-
-
-def reachable(rows: Sequence[Provider], keys: Keys) -> Iterator[Finding]:
-    """Whether each provider takes its key. Each is asked for its list of models, which costs nothing."""
-    for reached in asyncio.run(all_reached(rows, keys, refresh=True)):
+        yield Finding("keys", "warning", text, "koi connect")
+    asked = [] if offline else [each for each in connections if each.provider.name != "ollama"]
+    for reached in asyncio.run(all_reached(asked, refresh=True)):
         yield _answer(reached)
 
 
@@ -45,9 +52,15 @@ def _answer(reached: ProviderStatus) -> Finding:
     error = reached.error
     if error is None:
         models = f"{len(reached.known.models)} models" if reached.known else "it has no list of models"
-        return Finding("providers", "ok", f"{reached.provider} answers: {models}")
+        if reached.address and reached.known and len(reached.known.models) <= MAX_NAMES:
+            models = ", ".join(
+                f"`{model.name}`" + (f" reads {model.context_tokens:,} tokens" if model.context_tokens else "")
+                for model in reached.known.models
+            )
+        return Finding("providers", "ok", f"{reached.title} answers: {models}")
     refused = isinstance(error, RequestError) and error.status in REFUSED
-    return Finding("providers", "error", error.message, f"koi connect {reached.provider}" if refused else "")
+    fix = f"koi connect {reached.address or reached.provider}" if refused else ""
+    return Finding("providers", "error", error.message, fix)
 
 
 def ollama() -> Iterator[Finding]:

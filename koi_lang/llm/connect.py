@@ -207,10 +207,12 @@ def connection_to(
             "no server of your own is connected",
             help="Connect one with `koi connect http://127.0.0.1:8080/v1`, or name it: `-m http://127.0.0.1:8080/v1`.",
         )
+    # A server of one's own without a model is asked which one it has.
+    usual_model = "" if provider.name == "openai" and base_url and not value else provider.model
     return ProviderConnection(
         provider,
         Secret(value),
-        choice.model or provider.model,
+        choice.model or usual_model,
         str(base_url) if base_url else None,
         options.get("temperature"),
         _max_tokens(options),
@@ -224,8 +226,8 @@ def describe_server(connection: ProviderConnection, around: ModelEnvironment) ->
     Raises:
         ProviderError: no model is named, and the server does not answer, or has several.
     """
-    if connection.provider.name != LOCAL or around.lists is None:
-        return connection
+    if not connection.is_own_server or around.lists is None:
+        return connection if connection.model else replace(connection, model=connection.provider.model)
     known = around.lists.look(connection)
     models = known.models if known is not None else ()
     answering = [model for model in models if model.answers]

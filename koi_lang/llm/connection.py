@@ -114,6 +114,12 @@ class ProviderConnection:
     has_tools: bool | None = None
     http: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
+    @property
+    def is_own_server(self) -> bool:
+        """Whether it leads to a server of a person's own: an address that somebody named, without a key."""
+        is_named = self.base_url is not None and self.base_url != self.provider.base_url
+        return self.provider.name == "local" or (is_named and not self.key.value and self.provider.name == "openai")
+
     def transport_of(self, card: ModelCard) -> Transport:
         """How a model is told of actions; of a server at an address that somebody named only what it says is known.
 

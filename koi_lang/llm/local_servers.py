@@ -33,6 +33,12 @@ def read_address(address: str) -> tuple[str, str]:
     return urlunsplit((parts.scheme.lower(), parts.netloc, path, "", "")), parts.fragment
 
 
+def is_on_this_machine(address: str) -> bool:
+    """Whether an address leads to a loopback interface."""
+    host = urlsplit(address).hostname or ""
+    return host in ("localhost", "::1") or host.startswith("127.")
+
+
 def origin(address: str) -> str:
     """The part of an address that names the server, `http://host:port`."""
     parts = urlsplit(address)

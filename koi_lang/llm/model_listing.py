@@ -15,7 +15,7 @@ from koi_lang.errors import RequestError
 from koi_lang.lazy import lazy_module
 from koi_lang.llm.cards import ModelCard
 from koi_lang.llm.connection import ProviderConnection
-from koi_lang.llm.local_servers import LOCAL, origin
+from koi_lang.llm.local_servers import origin
 from koi_lang.llm.models import card_of
 from koi_lang.llm.provider_errors import explain
 
@@ -88,7 +88,7 @@ async def models_of(connection: ProviderConnection, *, limit_s: float = LIMIT_S)
         return None
     entries = found.get("data", found.get("models")) if isinstance(found, dict) else found
     named = [each for each in _list(entries) if isinstance(each, dict) and _is_name(each.get("id"))]
-    if connection.provider.name == LOCAL and named:
+    if connection.is_own_server and named:
         models = await _models_of_server(named, connection, limit_s)
     else:
         models = [_to_model_info(each, connection) for each in named]

@@ -27,7 +27,7 @@ from koi_lang.sessions.earlier_session import BranchPoint, continuation
 from koi_lang.sessions.prepared import Prepared
 from koi_lang.sessions.recording import recording
 from koi_lang.sessions.trust import Confirm, nobody_confirms, require_trust
-from koi_lang.setup.availability import all_reached, require_model, set_up
+from koi_lang.setup.availability import all_reached, list_connections, require_model
 from koi_lang.setup.keys.lookup import Keys
 from koi_lang.setup.preferences import Preferences, preferences
 
@@ -173,7 +173,7 @@ class ModelSelection:
     async def available(self, refresh: bool) -> list[dict[str, Any]]:
         """The models of all providers that are connected."""
         keys: Keys = self.wanted.keys
-        found = await all_reached(set_up(keys), keys, refresh=refresh)
+        found = await all_reached(list_connections(keys, self.wanted.usual), refresh=refresh)
         return [
             {"model": f"{each.provider}/{model.name}", "provider": each.provider, **asdict(model)}
             for each in found

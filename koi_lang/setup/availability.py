@@ -5,21 +5,22 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from koi_lang import settings
 from koi_lang.errors import KoiError, ProviderError, UsageError
 from koi_lang.lazy import lazy_module
 from koi_lang.llm.connect import ModelEnvironment, Note, connect, connection_to
-from koi_lang.llm.connection import Provider, ProviderConnection
+from koi_lang.llm.connection import ProviderConnection
+from koi_lang.llm.local_servers import origin
 from koi_lang.llm.messages import Adapter, Message, Request
-from koi_lang.llm.model_choice import ModelChoice, written_choice
+from koi_lang.llm.model_choice import ModelChoice, choose, written_choice
 from koi_lang.llm.model_list_cache import CachedModelList, ModelListCache
-from koi_lang.llm.model_listing import LIMIT_S
+from koi_lang.llm.model_listing import LIMIT_S, address_of
 from koi_lang.llm.model_name_check import require_known
 from koi_lang.llm.ollama import models_at, origin_of
-from koi_lang.llm.providers import PROVIDERS, STAND_INS, KeyLookup, key_of, provider_named
-from koi_lang.setup.keys.lookup import Keys
+from koi_lang.llm.providers import PROVIDERS, STAND_INS, KeyLookup, is_connected, provider_named
 
 if TYPE_CHECKING:
     from koi_lang.llm import embeddings
@@ -29,15 +30,27 @@ else:
 
 OLLAMA = "127.0.0.1:11434"
 FEW_TOKENS = 16
+NO_ROLES: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
 class ProviderStatus:
-    """What came of asking a provider; `known` is None where it has no list of models."""
+    """What came of asking a provider.
+
+    Attributes:
+        known: None where it has no list of models.
+        address: of a server that is asked without a key; empty for others.
+    """
 
     provider: str
     known: CachedModelList | None = None
     error: KoiError | None = None
+    address: str = ""
+
+    @property
+    def title(self) -> str:
+        """What a person calls it."""
+        return f"{self.provider} at {self.address}" if self.address else self.provider
 
 
 def ollama_address() -> str:
@@ -92,7 +105,7 @@ def with_provider(model: str, keys: KeyLookup) -> str:
     provider, name = written_choice({"model": model})
     if provider != "auto" or any(row.prefixes and name.startswith(row.prefixes) for row in PROVIDERS):
         return model
-    kept = {row.name: lists().find(connection_of(row.name, keys)) for row in PROVIDERS if key_of(row, keys)}
+    kept = {row.name: lists().find(connection_of(row.name, keys)) for row in PROVIDERS if is_connected(row, keys)}
     having = [f"{row}/{name}" for row, known in kept.items() if known and name in known.names]
     if len(having) > 1:
         raise UsageError(f"several providers have `{name}`", help=f"Write one of {', '.join(having)}.")
@@ -126,17 +139,52 @@ def connection_of(name: str, keys: KeyLookup) -> ProviderConnection:
     return connection_to(ModelChoice(provider.name, "", base_url), {}, keys)
 
 
-def set_up(keys: Keys) -> list[Provider]:
-    """The providers that have a key, and an Ollama that runs; nothing is waited for longer than 300 ms."""
-    with_key = [provider for provider in PROVIDERS if key_of(provider, keys)]
-    return [*with_key, *([provider_named("ollama")] if models_at(ollama_address()) else [])]
+def list_connections(
+    keys: KeyLookup, usual: Mapping[str, Mapping[str, Any]] = NO_ROLES, *, looks: bool = True
+) -> list[ProviderConnection]:
+    """How everything is reached that requests may go to: what is connected, for every command that asks.
+
+    These are the providers that have a key, or an address that the person has set, an Ollama that runs, and the
+    addresses in `koi.toml`. Those get no key, as they may have come with the project.
+
+    Args:
+        usual: the options of models in `koi.toml`, by role.
+        looks: whether an Ollama is looked for, which takes at most 300 ms.
+    """
+    found = [connection_of(row.name, keys) for row in PROVIDERS if is_connected(row, keys)]
+    if looks and models_at(ollama_address()):
+        found.append(connection_of("ollama", keys))
+    for options in (options for role, options in usual.items() if role != "embedding"):
+        choice = choose(options, _no_key)
+        if choice.provider not in STAND_INS and (options.get("base_url") or choice.base_url):
+            found.append(connection_to(choice, options, _no_key))
+    return list({(each.provider.name, address_of(each)): each for each in reversed(found)}.values())[::-1]
 
 
-async def all_reached(providers: Sequence[Provider], keys: Keys, **how: bool) -> list[ProviderStatus]:
+def _no_key(name: str) -> None:
+    return None
+
+
+async def all_reached(connections: Sequence[ProviderConnection], **how: bool) -> list[ProviderStatus]:
     """What comes of asking several providers at once, in their order."""
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(check_provider(provider.name, keys, **how)) for provider in providers]
+        tasks = [group.create_task(check_connection(each, **how)) for each in connections]
     return [task.result() for task in tasks]
+
+
+async def check_connection(connection: ProviderConnection, *, refresh: bool = False) -> ProviderStatus:
+    """What comes of asking a provider for its models; failures are part of the answer.
+
+    Args:
+        refresh: whether a kept list is not enough.
+    """
+    name, is_own = connection.provider.name, connection.is_own_server
+    address = origin(str(connection.base_url)) if is_own else ""
+    try:
+        known = await lists().current(connection, refresh=refresh or is_own, limit_s=LIMIT_S)
+    except KoiError as error:
+        return ProviderStatus(name, error=error, address=address)
+    return ProviderStatus(name, known, address=address)
 
 
 async def check_provider(name: str, keys: KeyLookup, *, refresh: bool = False, try_out: bool = False) -> ProviderStatus:
@@ -147,12 +195,12 @@ async def check_provider(name: str, keys: KeyLookup, *, refresh: bool = False, t
         try_out: whether a provider without a list is asked for a short answer, which may cost a fraction of a cent.
     """
     try:
-        known = await lists().current(connection_of(name, keys), refresh=refresh, limit_s=LIMIT_S)
-        if known is None and try_out:
+        status = await check_connection(connection_of(name, keys), refresh=refresh)
+        if status.known is None and status.error is None and try_out:
             await _answer(name, keys)
     except KoiError as error:
         return ProviderStatus(name, error=error)
-    return ProviderStatus(name, known)
+    return status
 
 
 async def _answer(name: str, keys: KeyLookup) -> None:

@@ -72,3 +72,15 @@ def test_the_doctor_asks_no_address_of_the_project(machine: Machine) -> None:
 
     assert [] == requests
     assert "embedding: openai/e\n" in done.out
+
+
+def test_the_doctor_asks_only_this_machine_for_the_project(machine: Machine) -> None:
+    """A model of `koi.toml` on another machine counts as connected, and is not asked."""
+    machine.project.write(
+        "koi.toml", '[models]\ndefault = { model = "openai/m", base_url = "http://box.invalid/v1" }\n'
+    )
+
+    done = machine.now("doctor")
+
+    assert "openai at http://box.invalid/v1, of `koi.toml`, is not asked" in done.out
+    assert "no provider is connected" not in done.out

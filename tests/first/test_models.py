@@ -17,10 +17,11 @@ from koi_lang.llm.model_list_cache import DAY_S, ModelListCache
 from koi_lang.llm.model_listing import ModelInfo, models_of
 from koi_lang.llm.model_name_check import fits, nearest_models
 from koi_lang.llm.providers import provider_named
-from koi_lang.setup.availability import set_up
+from koi_lang.setup.availability import list_connections
 from koi_lang.setup.keys.lookup import Keys
 from koi_lang.setup.preferences import Preferences, preferences
 from tests.first.machine import ANYBODY, GREETER, GREETING, KEY, Machine, Outcome
+from tests.llm import local_wire
 from tests.llm.server import Answer, ModelServer
 
 MODELS = ("gpt-4o", "gpt-4o-mini", "gpt-5.4-mini")
@@ -372,7 +373,7 @@ def test_nothing_waits_for_an_ollama_that_says_nothing(machine: Machine) -> None
     with socket.create_server(("127.0.0.1", 0)) as silent:
         machine.set(OLLAMA_HOST=f"127.0.0.1:{silent.getsockname()[1]}")
 
-        assert [] == set_up(Keys(machine.folder))
+        assert [] == list_connections(Keys(machine.folder))
 
 
 def test_compiler_and_catalogue_know_the_same_providers() -> None:
@@ -436,3 +437,32 @@ def test_an_answer_of_a_local_server_costs_nothing(machine: Machine) -> None:
 
     assert (done.code, done.out, done.err, model) == (0, "Hello Ada\n", "", "qwen")
     assert json.loads(runs.out)["total"]["usd"] == 0.0
+
+
+PLACES = pytest.mark.parametrize("place", ["koi.toml", "environment", "local"])
+
+
+@PLACES
+def test_all_commands_agree_on_what_is_connected(machine: Machine, place: str) -> None:
+    """A server of one's own is used, listed and examined alike, wherever its address stands."""
+    machine.project.write("a.koi", ANYBODY)
+
+    async def run() -> list[Outcome]:
+        server = local_wire.llama_cpp()
+        async with ModelServer([GREETING], models=server.models, documents=server.documents) as running:
+            if place == "koi.toml":
+                described = f'[models]\ndefault = {{ model = "openai/qwen", base_url = "{running.url}/v1" }}\n'
+                machine.project.write("koi.toml", described)
+            machine.set(**{"environment": {"OPENAI_BASE_URL": f"{running.url}/v1"},
+                           "local": {"LOCAL_BASE_URL": running.url}}.get(place, {}))  # fmt: skip
+            words = (("models",), ("doctor",), ("run", "a.koi"))
+            return [await machine.koi(*each) for each in words]
+
+    models, doctor, done = asyncio.run(run())
+    provider = "local" if place == "local" else "openai"
+
+    assert f"{provider} at http://127.0.0.1:" in models.out
+    assert "qwen" in models.out
+    assert "answers: `qwen`" in doctor.out
+    assert "no provider is connected" not in doctor.out
+    assert (done.code, done.out) == (0, "Hello Ada\n")

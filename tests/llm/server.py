@@ -91,7 +91,7 @@ class ModelServer:
         self._open[writer] = asyncio.current_task()
         try:
             while asked := await _read_request(reader):
-                if self._models and asked.method == "GET":
+                if (self._models or self._documents) and asked.method == "GET":
                     self.looks.append(asked)
                     await self._list(asked, writer)
                     continue
