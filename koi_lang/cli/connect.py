@@ -13,10 +13,13 @@ import click
 from koi_lang.cli.completing.values import complete_provider
 from koi_lang.errors import REFUSED, KoiError, ProviderError, RequestError, UsageError
 from koi_lang.lazy import lazy_module
+from koi_lang.llm.connect import connection_to
 from koi_lang.llm.connection import Provider
+from koi_lang.llm.local_servers import ADDRESS_VARIABLE, LOCAL, is_address, origin, read_address
+from koi_lang.llm.model_choice import ModelChoice
 from koi_lang.llm.ollama import models_at, origin_of
 from koi_lang.llm.providers import PROVIDERS, STAND_INS, provider_named
-from koi_lang.setup.availability import check_provider, ollama_address
+from koi_lang.setup.availability import check_connection, check_provider, ollama_address, tell_nearby_servers
 from koi_lang.setup.keys.lookup import Keys
 from koi_lang.setup.keys.store import KEYRING
 from koi_lang.setup.search_services import SEARCH_SERVICES, search_service
@@ -27,6 +30,10 @@ if TYPE_CHECKING:
 else:
     connect_server = lazy_module("koi_lang.cli.connect_server")
     selection = lazy_module("koi_lang.cli.ui.selection")
+
+
+MAX_NAMES = 5
+START_HELP = "Start it, or write another address, such as `koi connect http://127.0.0.1:8080/v1`."
 
 
 @click.command()
@@ -40,6 +47,8 @@ def command(provider: str | None, status: bool, no_test: bool, no_browser: bool,
 
     `brave` and `tavily` search the web.
 
+    For the address of a server of models, such as http://127.0.0.1:8080/v1, keep that; it needs no key.
+
     For the address of an MCP server, or its name in koi.toml or .mcp.json, sign in with a browser.
     """
     keys = Keys(Path.cwd())
@@ -47,6 +56,8 @@ def command(provider: str | None, status: bool, no_test: bool, no_browser: bool,
         click.echo(json.dumps(_states(keys), indent=2) if as_json else _table(_states(keys)))
         return
     name = provider or _pick_provider(keys)
+    if _keep_address(name, keys):
+        return
     if connect_server.is_server(name, Path.cwd()):
         connect_server.connect_server(name, keys, no_browser=no_browser)
         return
@@ -115,6 +126,41 @@ def _not_kept(row: Provider, error: KoiError) -> KoiError:
     return ProviderError(f"the key was not kept, because it could not be tested: {error.message}", help=help)
 
 
+def _keep_address(name: str, keys: Keys) -> bool:
+    """Keep the address of a server of models, and say what it has; false where it may be one of an MCP server.
+
+    Raises:
+        KoiError: it is meant to be one, and does not answer, or does not take the key.
+    """
+    if name.lower() == LOCAL:
+        near = next(tell_nearby_servers(), "Write for example `koi connect http://127.0.0.1:8080/v1`.")
+        raise UsageError("a server of your own is connected by its address", help=near)
+    path = name.partition("#")[0].partition("://")[2].partition("/")[2].rstrip("/")
+    if not is_address(name) or not (path == "" or path.endswith("v1")):
+        return False
+    base_url, model = read_address(name)
+    place = ModelChoice(LOCAL, model, base_url)
+    status = asyncio.run(check_connection(connection_to(place, {}, lambda variable: None)))
+    value = ""
+    if isinstance(status.error, RequestError) and status.error.status in REFUSED:
+        value = _read_key(base_url)
+        variables = {"LOCAL_API_KEY": value, ADDRESS_VARIABLE: base_url}
+        status = asyncio.run(check_connection(connection_to(place, {}, variables.get)))
+    if status.known is None:
+        if path == "" and status.error is None:
+            return False
+        raise status.error or ProviderError(f"no server of models answers at `{origin(base_url)}`", help=START_HELP)
+    keys.store.keep(ADDRESS_VARIABLE, f"{base_url}#{model}" if model else base_url, is_secret=False)
+    names = [each.name for each in status.known.models if each.answers and model in ("", each.name)]
+    server = status.known.models[0].server or "the server"
+    uses = "`koi run -m local`" if len(names) == 1 else f"`koi run -m local/{names[0]}`" if names else "nothing"
+    told = ", ".join(f"`{each}`" for each in names[:MAX_NAMES]) + (", …" if len(names) > MAX_NAMES else "")
+    click.echo(f"{server} at {origin(base_url)} is connected as `local`: {told}; {uses} asks it")
+    if value:
+        _keep_key("its key is taken", "LOCAL_API_KEY", value, keys)
+    return True
+
+
 def _meet_ollama() -> None:
     """Say whether an Ollama answers; it needs no key. Raises ProviderError when none does."""
     address = origin_of(ollama_address())
@@ -128,12 +174,13 @@ def _meet_ollama() -> None:
 def _states(keys: Keys) -> list[dict[str, Any]]:
     """Which key counts for each provider that has one, and where else there is one."""
     states = []
-    variables = [(row.name, row.keys[0]) for row in PROVIDERS if row.keys]
+    variables = [(row.name, row.keys[0]) for row in PROVIDERS if row.keys] + [(LOCAL, ADDRESS_VARIABLE)]
     for name, variable in (*variables, *((service.name, service.key) for service in SEARCH_SERVICES)):
         copies = list(keys.copies(variable))
         if copies:
             first, *others = copies
-            about = {"place": first.place, "variable": first.name, "key": first.masked_key}
+            shown = first.value if variable == ADDRESS_VARIABLE else first.masked_key
+            about = {"place": first.place, "variable": first.name, "key": shown}
             states.append({"provider": name, **about, "also": [other.place for other in others]})
     return states
 

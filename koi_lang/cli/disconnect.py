@@ -11,6 +11,7 @@ import click
 from koi_lang.cli.completing.values import complete_provider
 from koi_lang.errors import UsageError
 from koi_lang.lazy import lazy_module
+from koi_lang.llm.local_servers import ADDRESS_VARIABLE, LOCAL
 from koi_lang.llm.providers import PROVIDERS, provider_named
 from koi_lang.setup.keys.lookup import Keys
 from koi_lang.setup.search_services import SEARCH_SERVICES, search_service
@@ -29,6 +30,8 @@ ALL = "all"
 @click.argument("provider", required=False, shell_complete=complete_provider)
 def command(provider: str | None) -> None:
     """Remove every copy of the key of PROVIDER that koi has kept; `all` removes those of all providers.
+
+    `local` stands for the address of a server of models, and its key.
 
     For the address of an MCP server, or its name, remove the tokens of a sign-in.
     """
@@ -50,6 +53,7 @@ def command(provider: str | None) -> None:
 def _known_keys() -> dict[str, Sequence[str]]:
     """The variables of the keys of all that can be connected, by its name."""
     rows = {row.name: row.keys for row in PROVIDERS if row.keys}
+    rows[LOCAL] = (*rows[LOCAL], ADDRESS_VARIABLE)
     return {**rows, **{service.name: (service.key,) for service in SEARCH_SERVICES}}
 
 
@@ -68,7 +72,8 @@ def _remove(name: str, variables: Sequence[str], keys: Keys) -> bool:
     """Remove what is kept for a provider, under each of its variables; says whether there was anything."""
     places = [place for each in variables for place in keys.store.forget(each)]
     if places:
-        click.echo(f"{name}: the key was removed from the {' and the '.join(dict.fromkeys(places))}")
+        what = "address" if name == LOCAL else "key"
+        click.echo(f"{name}: the {what} was removed from the {' and the '.join(dict.fromkeys(places))}")
     return bool(places)
 
 

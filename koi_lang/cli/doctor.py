@@ -67,7 +67,7 @@ def _of_providers(folder: Path, *, offline: bool) -> Iterator[Finding]:
         yield Finding("keys", "error", error.message)
         return
     if not offline:
-        yield from providers.ollama()
+        yield from providers.servers_here(keys)
 
 
 def _line(finding: Finding, look: Theme) -> str:

@@ -9,11 +9,18 @@ from typing import Any
 
 from koi_lang.errors import REFUSED, KoiError, RequestError
 from koi_lang.health.findings import Finding
-from koi_lang.llm.local_servers import is_on_this_machine
+from koi_lang.llm.local_servers import is_on_this_machine, origin
 from koi_lang.llm.ollama import models_at, origin_of
 from koi_lang.llm.providers import PROVIDERS
 from koi_lang.settings import project
-from koi_lang.setup.availability import ProviderStatus, all_reached, embedding_reached, list_connections, ollama_address
+from koi_lang.setup.availability import (
+    ProviderStatus,
+    all_reached,
+    embedding_reached,
+    list_connections,
+    nearby_servers,
+    ollama_address,
+)
 from koi_lang.setup.keys.lookup import Keys
 from koi_lang.setup.preferences import name_of, preferences
 
@@ -63,8 +70,14 @@ def _answer(reached: ProviderStatus) -> Finding:
     return Finding("providers", "error", error.message, fix)
 
 
-def ollama() -> Iterator[Finding]:
-    """Whether an Ollama runs on this machine; not waited for longer than 300 ms."""
+def servers_here(keys: Keys) -> Iterator[Finding]:
+    """Whether an Ollama runs, and which servers on the usual ports of this machine nobody has connected."""
+    used = {origin(str(each.base_url)) for each in list_connections(keys, project.models(Path.cwd()), looks=False)}
+    for address, known in nearby_servers():
+        if origin(address) not in used:
+            names = ", ".join(f"`{name}`" for name in known.names[:MAX_NAMES])
+            text = f"{known.models[0].server or 'a server'} at {origin(address)} is not connected: {names}"
+            yield Finding("providers", "ok", text, f"koi connect {origin(address)}")
     try:
         models, address = models_at(ollama_address()), origin_of(ollama_address())
     except KoiError as error:

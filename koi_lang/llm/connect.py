@@ -17,7 +17,7 @@ from koi_lang.llm.cards import CARDS
 from koi_lang.llm.connection import Provider, ProviderConnection, Secret
 from koi_lang.llm.fallback import fallback
 from koi_lang.llm.layers import OnEvent, ignore_event
-from koi_lang.llm.local_servers import LOCAL, origin, read_address
+from koi_lang.llm.local_servers import ADDRESS_VARIABLE, LOCAL, only_address, origin, read_address, unclear_model
 from koi_lang.llm.messages import Adapter
 from koi_lang.llm.model_choice import ModelChoice, choose, written_choice
 from koi_lang.llm.model_list_cache import ModelListCache
@@ -42,7 +42,6 @@ __all__ = ["PROVIDERS", "STAND_INS", "ModelEnvironment", "connect", "connection_
 
 Note: TypeAlias = Callable[[str], None]
 Make: TypeAlias = Callable[[Mapping[str, Any], KeyLookup], Adapter]
-MAX_NAMES = 5
 INHERITED = ("temperature", "max_tokens", "cache", "effort", "top_p", "seed", "transport")
 
 
@@ -61,6 +60,7 @@ class ModelEnvironment:
             `llm` block and what finds keys.
         note: is told what of the options a model does not take, a sentence each.
         refused: what models were found not to take of requests; those that share it find it out once.
+        nearby: the addresses of servers of models on this machine, for `local` where none is connected.
         streams: keeps what providers send, for a corpus; None keeps nothing.
     """
 
@@ -73,6 +73,7 @@ class ModelEnvironment:
     providers: Mapping[str, Provider | Make] = field(default_factory=dict)
     note: Note = lambda line: None
     refused: Refused = field(default_factory=dict)
+    nearby: Callable[[], Sequence[str]] = tuple
     streams: StreamStore | None = None
 
 
@@ -129,6 +130,8 @@ def _model(options: Mapping[str, Any], key: KeyLookup, on_note: Note | None, aro
         made = _make_model(name, row, {**options, "model": model_name}, key)
         return retry(made, sleep=around.sleep, on_event=around.on_event)
     choice = ModelChoice(name, model_name) if row is not None else choose(options, key, ollama=around.ollama)
+    if choice.provider == LOCAL and not (choice.base_url or options.get("base_url") or key(ADDRESS_VARIABLE)):
+        choice = replace(choice, base_url=only_address(around.nearby()))
     if choice.provider == "rehearsal":
         if around.ask_for_lists:
             _require_stand_in(options)
@@ -196,9 +199,10 @@ def connection_to(
     provider = row or provider_named(choice.provider)
     usual = key(f"{provider.name.upper()}_BASE_URL")
     base_url = options.get("base_url") or choice.base_url or usual
-    value = key_of(provider, key)
+    value, model = key_of(provider, key), choice.model
     if provider.name == LOCAL and base_url:
-        base_url, _ = read_address(str(base_url))
+        base_url, usual_name = read_address(str(base_url))
+        model = model or usual_name
         value = value if not usual or origin(usual) == origin(base_url) else ""
     if provider.keys and provider.needs_key and not value and not base_url:
         raise _missing_key(provider)
@@ -212,7 +216,7 @@ def connection_to(
     return ProviderConnection(
         provider,
         Secret(value),
-        choice.model or usual_model,
+        model or usual_model,
         str(base_url) if base_url else None,
         options.get("temperature"),
         _max_tokens(options),
@@ -235,7 +239,7 @@ def describe_server(connection: ProviderConnection, around: ModelEnvironment) ->
     model = next((each for each in models if wanted in (each.name, each.id)), None)
     if not wanted:
         if len(answering) != 1:
-            raise _unclear_model(connection, [each.name for each in answering])
+            raise unclear_model(str(connection.base_url), [each.name for each in answering])
         model = answering[0]
     if model is None:
         return connection
@@ -248,15 +252,6 @@ def describe_server(connection: ProviderConnection, around: ModelEnvironment) ->
         context_tokens=model.context_tokens,
         has_tools=model.has_tools,
     )
-
-
-def _unclear_model(connection: ProviderConnection, names: Sequence[str]) -> ProviderError:
-    address = origin(str(connection.base_url))
-    if not names:
-        help = "Start it, or say where another one is: `koi connect http://HOST:PORT/v1`, or `-m http://HOST:PORT/v1`."
-        return ProviderError(f"no server of models answers at `{address}`", help=help)
-    listed = ", ".join(f"`-m {connection.base_url}#{name}`" for name in names[:MAX_NAMES])
-    return ProviderError(f"the server at `{address}` has {len(names)} models", help=f"Name one of them: {listed}.")
 
 
 def _max_tokens(options: Mapping[str, Any]) -> int | None:

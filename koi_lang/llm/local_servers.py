@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from urllib.parse import urlsplit, urlunsplit
 
-from koi_lang.errors import UsageError
+from koi_lang.errors import ProviderError, UsageError
 
 LOCAL = "local"
 ADDRESS_VARIABLE = "LOCAL_BASE_URL"
+MAX_NAMES = 5
 ADDRESS_HELP = "Write it as `http://127.0.0.1:8080/v1`, with `#NAME` at its end where there are several models."
 
 
@@ -43,3 +45,23 @@ def origin(address: str) -> str:
     """The part of an address that names the server, `http://host:port`."""
     parts = urlsplit(address)
     return f"{parts.scheme}://{parts.netloc}".lower()
+
+
+def only_address(addresses: Sequence[str]) -> str:
+    """The one address of servers that were found; empty without any. Raises ProviderError where there are several."""
+    if len(addresses) > 1:
+        ways = " or ".join(f"`-m {origin(each)}`" for each in addresses)
+        told = f"{len(addresses)} servers of models run on this machine"
+        raise ProviderError(told, help=f"Choose one: {ways}; `koi connect` keeps its address.")
+    return addresses[0] if addresses else ""
+
+
+def unclear_model(base_url: str, names: Sequence[str]) -> ProviderError:
+    """The error where no model is named, and a server has none or several."""
+    if not names:
+        help = "Start it, or say where another one is: `koi connect http://HOST:PORT/v1`, or `-m http://HOST:PORT/v1`."
+        return ProviderError(f"no server of models answers at `{origin(base_url)}`", help=help)
+    ways = ", ".join(f"`-m {base_url}#{name}`" for name in names[:MAX_NAMES])
+    return ProviderError(
+        f"the server at `{origin(base_url)}` has {len(names)} models", help=f"Name one of them: {ways}."
+    )

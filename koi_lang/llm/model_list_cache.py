@@ -73,8 +73,10 @@ class ModelListCache:
         models = await models_of(connection, **limits)
         return None if models is None else self.keep(connection, models)
 
-    def look(self, connection: ProviderConnection, limit_s: float = LOOK_S) -> CachedModelList | None:
-        """The list of a server of one's own as it is now, else as it was kept; waits no longer than the limit.
+    def look(
+        self, connection: ProviderConnection, limit_s: float = LOOK_S, *, fresh: bool = False
+    ) -> CachedModelList | None:
+        """The list of a server of one's own as it is now, else, unless that is too old, as it was kept.
 
         The look runs in a thread of its own, since whoever connects a model is no coroutine.
         """
@@ -87,7 +89,7 @@ class ModelListCache:
         thread = Thread(target=ask, daemon=True, name="look at a server of models")
         thread.start()
         thread.join(limit_s)
-        return self.keep(connection, found[0]) if found and found[0] else self.find(connection)
+        return self.keep(connection, found[0]) if found and found[0] else None if fresh else self.find(connection)
 
     def _place(self, connection: ProviderConnection) -> Path:
         mark = sha256(str(address_of(connection)).encode()).hexdigest()[:12]

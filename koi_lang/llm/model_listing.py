@@ -34,9 +34,13 @@ MILLION = 1_000_000
 # In the names of models that make embeddings.
 EMBEDDING = ("embed", "-e5-", "bge-")
 
-# What servers of one's own tell beside their list, by the `owned_by` of their models: llama.cpp, LM Studio, others. The
-# lists of vLLM and Ollama are all that these tell.
-DETAIL_PATHS = {"llamacpp": "props", "organization_owner": "api/v0/models", "vllm": "", "library": ""}
+# Servers of one's own by the `owned_by` of their models, each with where it tells more than its list does.
+SERVERS = {
+    "llamacpp": ("llama.cpp", "props"),
+    "organization_owner": ("LM Studio", "api/v0/models"),
+    "vllm": ("vLLM", ""),
+    "library": ("Ollama", ""),
+}
 SERVED_CONTEXT = ("n_ctx", "loaded_context_length", "max_total_tokens", "max_model_len", "context_length")
 # The end of the name of a model in several files.
 SHARD = re.compile(r"-\d{5}-of-\d{5}$")
@@ -55,6 +59,7 @@ class ModelInfo:
             `effort` (can be told how much to think), `reasoning`.
         id: what requests call it, where that is not its name.
         has_tools: whether the template of its server tells it of tools; None where the server does not say.
+        server: the program that serves it, where it is a server of one's own that is known.
     """
 
     name: str
@@ -64,6 +69,7 @@ class ModelInfo:
     abilities: tuple[str, ...] = ()
     id: str = ""
     has_tools: bool | None = None
+    server: str = ""
 
     @property
     def answers(self) -> bool:
@@ -177,7 +183,7 @@ async def _models_of_server(
     entries: Sequence[Mapping[str, Any]], connection: ProviderConnection, limit_s: float
 ) -> list[ModelInfo]:
     """The models of a server of one's own, with what llama.cpp, LM Studio and TGI tell beside their lists."""
-    path, details = DETAIL_PATHS.get(str(entries[0].get("owned_by")), "info"), dict[str, Any]()
+    (server, path), details = SERVERS.get(str(entries[0].get("owned_by")), ("", "info")), dict[str, Any]()
     if path and not _number(entries[0], CONTEXT):
         with suppress(RequestError):  # the list is enough
             details = _object(await _get(connection, f"{origin(str(connection.base_url))}/{path}", limit_s))
@@ -202,6 +208,7 @@ async def _models_of_server(
             prices_usd=(0.0, 0.0),
             abilities=tuple(name for name, has in can.items() if has),
             has_tools=has_tools,
+            server="TGI" if "text-generation" in str(details.get("router")) else server,
         )
         models.append(info if info.name == id else replace(info, id=id))
     return models

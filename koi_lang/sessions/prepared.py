@@ -198,6 +198,8 @@ class Prepared:
                 help = "Name one with `-m provider/model`, or take answers from a file with `--answers FILE`."
                 raise ModelNeededError("no model is configured, and this is no rehearsal", help=help)
             note(REHEARSAL if self.options.rehearse else f"no model is configured; {REHEARSAL}")
+            for line in () if self.options.rehearse else availability.tell_nearby_servers():
+                note(line)
         return model
 
     def _streams_of(self, run: Run) -> StreamStore | None:

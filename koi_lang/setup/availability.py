@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from koi_lang import settings
-from koi_lang.errors import KoiError, ProviderError, UsageError
+from koi_lang.errors import KoiError, ProviderError, SettingsError, UsageError
 from koi_lang.lazy import lazy_module
 from koi_lang.llm.connect import ModelEnvironment, Note, connect, connection_to
 from koi_lang.llm.connection import ProviderConnection
-from koi_lang.llm.local_servers import origin
+from koi_lang.llm.local_servers import LOCAL, is_address, origin
 from koi_lang.llm.messages import Adapter, Message, Request
 from koi_lang.llm.model_choice import ModelChoice, choose, written_choice
 from koi_lang.llm.model_list_cache import CachedModelList, ModelListCache
@@ -23,14 +23,22 @@ from koi_lang.llm.ollama import models_at, origin_of
 from koi_lang.llm.providers import PROVIDERS, STAND_INS, KeyLookup, is_connected, provider_named
 
 if TYPE_CHECKING:
+    import socket
+
     from koi_lang.llm import embeddings
     from koi_lang.llm.embeddings import Embedder
 else:
+    socket = lazy_module("socket")
     embeddings = lazy_module("koi_lang.llm.embeddings")
 
+Options: TypeAlias = Mapping[str, Any]
+Roles: TypeAlias = Mapping[str, Options]
 OLLAMA = "127.0.0.1:11434"
 FEW_TOKENS = 16
-NO_ROLES: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
+# Of llama.cpp, LM Studio and vLLM; that of Ollama is looked at by `OLLAMA_HOST`.
+USUAL_PORTS = "8080 1234 8000"
+CONNECT_S, NEARBY_S = 0.1, 1.0
+NO_ROLES: Roles = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +71,7 @@ def lists() -> ModelListCache:
     return ModelListCache(settings.cache_folder() / "models")
 
 
-def model_of(llm: Mapping[str, Any], keys: KeyLookup, on_note: Note, **own: Any) -> Adapter:
+def model_of(llm: Options, keys: KeyLookup, on_note: Note, **own: Any) -> Adapter:
     """The model for the options of an `llm` block, with answers and lists of models kept in the cache folder.
 
     Args:
@@ -72,12 +80,12 @@ def model_of(llm: Mapping[str, Any], keys: KeyLookup, on_note: Note, **own: Any)
     return connect(llm, keys, on_note=on_note, around=surroundings(**own))
 
 
-def embedder_of(llm: Mapping[str, Any], keys: KeyLookup, **own: Any) -> Embedder:
+def embedder_of(llm: Options, keys: KeyLookup, **own: Any) -> Embedder:
     """The model for embeddings for the options of an `llm` block, with vectors kept where answers are."""
     return embeddings.embedder(llm, keys, around=surroundings(**own))
 
 
-async def embedding_reached(options: Mapping[str, Any], keys: KeyLookup) -> ProviderConnection:
+async def embedding_reached(options: Options, keys: KeyLookup) -> ProviderConnection:
     """How the model for embeddings is reached that some options name, once its provider has answered.
 
     Raises:
@@ -93,15 +101,45 @@ async def embedding_reached(options: Mapping[str, Any], keys: KeyLookup) -> Prov
 def surroundings(**own: Any) -> ModelEnvironment:
     """What surrounds models on this machine, with further fields, or others than here."""
     usual = {"cache_folder": settings.cache_folder() / "answers", "lists": lists(), "ollama": ollama_address()}
+    usual |= {"nearby": lambda: [address for address, _ in nearby_servers()]}
     return ModelEnvironment(**{**usual, **own})
 
 
-def with_provider(model: str, keys: KeyLookup) -> str:
-    """A bare name with the provider that lists it, among those that are connected; else as it is.
+def place_model(model: str, llm: Options, usual: Roles = NO_ROLES) -> dict[str, Any]:
+    """The options of a model that a person names, at the address that a block or `koi.toml` has for its provider.
+
+    Raises:
+        SettingsError: there are several such addresses, and none belongs to this model.
+    """
+    if is_address(model):
+        return {"model": model}
+    provider, name = written_choice({"model": model})
+    addresses = _addresses_in(llm, usual)
+    if (provider, name) in addresses:
+        return {"model": model, "base_url": addresses[provider, name]}
+    fitting = {address for (maker, _), address in addresses.items() if maker == provider}
+    if len(fitting) > 1:
+        told = f"`koi.toml` has several addresses for `{provider}`, and none of them for `{model}`"
+        help = f"Choose one of its models: {', '.join(f'`-m {maker}/{each}`' for maker, each in addresses)}."
+        raise SettingsError(told, help=help)
+    return {"model": model, **({"base_url": fitting.pop()} if fitting else {})}
+
+
+def _addresses_in(llm: Options, usual: Roles) -> dict[tuple[str, str], str]:
+    """The `base_url` of each model, by provider and name, of a block and of the roles that answer."""
+    blocks = (llm, *(options for role, options in usual.items() if role != "embedding"))
+    return {written_choice(each): each["base_url"] for each in blocks if each.get("base_url")}
+
+
+def with_provider(model: str, keys: KeyLookup, usual: Roles = NO_ROLES) -> str:
+    """A bare name with the provider that `koi.toml`, or the list of one that is connected, has it at; else as it is.
 
     Raises:
         KoiError: several do, or the name mistypes a provider.
     """
+    described = [maker for maker, name in _addresses_in({}, usual) if name == model and maker != "auto"]
+    if described:
+        return f"{described[0]}/{model}"
     provider, name = written_choice({"model": model})
     if provider != "auto" or any(row.prefixes and name.startswith(row.prefixes) for row in PROVIDERS):
         return model
@@ -112,14 +150,14 @@ def with_provider(model: str, keys: KeyLookup) -> str:
     return having[0] if having else model
 
 
-def require_provider(options: Mapping[str, Any]) -> None:
+def require_provider(options: Options) -> None:
     """Raise ProviderError when options of a model name a provider that does not exist."""
     provider, _ = written_choice(options)
     if provider not in ("auto", *STAND_INS):
         provider_named(provider)
 
 
-async def require_model(options: Mapping[str, Any], keys: KeyLookup, **own: Any) -> None:
+async def require_model(options: Options, keys: KeyLookup, **own: Any) -> None:
     """Raise KoiError when the model of some options cannot be reached, or its provider has none of that name.
 
     Args:
@@ -139,9 +177,7 @@ def connection_of(name: str, keys: KeyLookup) -> ProviderConnection:
     return connection_to(ModelChoice(provider.name, "", base_url), {}, keys)
 
 
-def list_connections(
-    keys: KeyLookup, usual: Mapping[str, Mapping[str, Any]] = NO_ROLES, *, looks: bool = True
-) -> list[ProviderConnection]:
+def list_connections(keys: KeyLookup, usual: Roles = NO_ROLES, *, looks: bool = True) -> list[ProviderConnection]:
     """How everything is reached that requests may go to: what is connected, for every command that asks.
 
     These are the providers that have a key, or an address that the person has set, an Ollama that runs, and the
@@ -159,6 +195,36 @@ def list_connections(
         if choice.provider not in STAND_INS and (options.get("base_url") or choice.base_url):
             found.append(connection_to(choice, options, _no_key))
     return list({(each.provider.name, address_of(each)): each for each in reversed(found)}.values())[::-1]
+
+
+def nearby_servers() -> list[tuple[str, CachedModelList]]:
+    """The servers of models on the usual ports of this machine, by their addresses; nothing is used unasked.
+
+    KOI_LOCAL_PORTS names other ports; `none` looks at none. A port that nobody listens at takes no time.
+    """
+    found = []
+    for word in (settings.variable("KOI_LOCAL_PORTS") or USUAL_PORTS).split():
+        if not word.isdigit():
+            continue
+        address = f"http://127.0.0.1:{word}/v1"
+        try:
+            socket.create_connection(("127.0.0.1", int(word)), CONNECT_S).close()
+            known = lists().look(connection_to(ModelChoice(LOCAL, "", address), {}, _no_key), NEARBY_S, fresh=True)
+        except (OSError, OverflowError):
+            continue
+        if known is not None:
+            found.append((address, known))
+    return found
+
+
+def tell_nearby_servers() -> Iterator[str]:
+    """A line for each server of models on this machine that a person could use."""
+    for address, known in nearby_servers():
+        models = [model for model in known.models if model.answers]
+        if models:
+            name = models[0].server or "a server"
+            wanted = f"`{models[0].name}`" if len(models) == 1 else f"{len(models)} models"
+            yield f"{name} serves {wanted} at {origin(address)}: `koi run -m {origin(address)}` asks it"
 
 
 def _no_key(name: str) -> None:

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any
 from koi_lang import settings
 from koi_lang.errors import KoiError, SettingsError
 from koi_lang.lazy import lazy_module
-from koi_lang.llm.local_servers import is_address
-from koi_lang.llm.model_choice import written_choice
 from koi_lang.setup.keys.lookup import Keys
 
 if TYPE_CHECKING:
@@ -62,18 +60,7 @@ class Preferences:
         Raises:
             SettingsError: there are several such addresses, and none belongs to this model.
         """
-        if is_address(self.model):
-            return {"model": self.model}
-        provider, name = written_choice({"model": self.model})
-        addresses = _addresses_in(llm, self.usual)
-        if (provider, name) in addresses:
-            return {"model": self.model, "base_url": addresses[provider, name]}
-        fitting = {address for (maker, _), address in addresses.items() if maker == provider}
-        if len(fitting) > 1:
-            told = f"`koi.toml` has several addresses for `{provider}`, and none of them for `{self.model}`"
-            help = f"Choose one of its models: {', '.join(f'`-m {maker}/{each}`' for maker, each in addresses)}."
-            raise SettingsError(told, help=help)
-        return {"model": self.model, **({"base_url": fitting.pop()} if fitting else {})}
+        return availability.place_model(self.model, llm, self.usual)
 
     def _options(self, llm: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
         if self.model:
@@ -86,12 +73,6 @@ class Preferences:
     def blocks(self) -> dict[str, Callable[[], Mapping[str, Any]]]:
         """The roles of `koi.toml` as agents declare theirs."""
         return {role: partial(dict, options) for role, options in self.usual.items()}
-
-
-def _addresses_in(llm: Mapping[str, Any], usual: Mapping[str, Mapping[str, Any]]) -> dict[tuple[str, str], str]:
-    """The `base_url` of each model, by provider and name, of a block and of the roles that answer."""
-    blocks = (llm, *(options for role, options in usual.items() if role != "embedding"))
-    return {written_choice(each): each["base_url"] for each in blocks if each.get("base_url")}
 
 
 def name_of(options: Mapping[str, Any]) -> str:
@@ -114,6 +95,5 @@ def preferences(folder: Path, model: str | None, keys: Keys, effort: str = "") -
             raise SettingsError(message, help=error.help) from error
     if model:
         availability.require_provider({"model": model})
-        providers = [maker for maker, name in _addresses_in(NO_OPTIONS, usual) if name == model and maker != "auto"]
-        model = f"{providers[0]}/{model}" if providers else availability.with_provider(model, keys)
+        model = availability.with_provider(model, keys, usual)
     return Preferences(keys, model or "", usual, effort)

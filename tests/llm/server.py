@@ -39,7 +39,8 @@ class ModelServer:
     """Answers requests in order; the last answer is repeated. Lists of models, if it has any, are answered apart.
 
     Given a function from texts to vectors, it answers requests for embeddings apart, too. Answers may be a function of
-    the request. Documents, by their paths, are what it has beside.
+    the request. Documents, by their paths, are what it has beside. With a key it refuses
+    to list anything without it.
 
     Use as `async with ModelServer(["text", Answer(status=429)]) as server`, then point an adapter at `server.url`.
     """
@@ -50,7 +51,9 @@ class ModelServer:
         models: Sequence[str | Mapping[str, Any]] = (),
         embed: Callable[[str], Sequence[float]] | None = None,
         documents: Mapping[str, Any] = NO_DOCUMENTS,
+        key: str = "",
     ) -> None:
+        self._key = key
         self._documents = documents
         self._choose = answers if callable(answers) else self._in_order(answers)
         self._server: asyncio.Server | None = None
@@ -114,6 +117,10 @@ class ModelServer:
 
     async def _list(self, asked: Asked, writer: asyncio.StreamWriter) -> None:
         """The list of models, or the one that is asked for, or another document."""
+        if self._key and asked.headers.get("authorization") != f"Bearer {self._key}":
+            refusal = {"error": {"message": "Invalid API Key", "type": "authentication_error", "code": 401}}
+            await _send_document(refusal, writer, status=401)
+            return
         if asked.path in self._documents or not asked.path.partition("/models")[1]:
             found = self._documents.get(asked.path)
             await _send_document(found, writer, status=200 if found is not None else 404)

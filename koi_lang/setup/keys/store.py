@@ -53,15 +53,15 @@ class KeyStore:
             return None
         return entries[name] or system.read(name)
 
-    def keep(self, name: str, value: str) -> str:
-        """Keep a key instead of any earlier one; says where. Raises KoiError."""
+    def keep(self, name: str, value: str, *, is_secret: bool = True) -> str:
+        """Keep a key instead of any earlier one; says where. What is no secret stands in the file. Raises KoiError."""
         with self._alone():
             entries = self._entries()
-            try:
-                system.write(name, value)
-                entry = None
-            except system.KeyringError:
-                entry = value
+            entry: str | None = value
+            with suppress(system.KeyringError):
+                if is_secret:
+                    system.write(name, value)
+                    entry = None
             self._write({**entries, name: entry})
         return IN_FILE if entry else KEYRING
 

@@ -1,0 +1,138 @@
+"""A person with nothing but a server of models on the own machine."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from tests.first.machine import ANYBODY, GREETING, KEY, NOBODY, Machine, Outcome
+from tests.llm import local_wire
+from tests.llm.local_wire import LocalServer
+from tests.llm.server import ModelServer
+
+
+def beside(
+    machine: Machine, *commands: str, server: LocalServer | None = None, port: bool = False
+) -> tuple[list[Outcome], ModelServer]:
+    """The outcomes of commands, in which URL stands for the address of a server of models that runs here."""
+    wire = local_wire.llama_cpp() if server is None else server
+    machine.project.write("a.koi", ANYBODY)
+
+    async def run() -> tuple[list[Outcome], ModelServer]:
+        async with ModelServer([GREETING], models=wire.models, documents=wire.documents) as running:
+            if port:
+                machine.set(KOI_LOCAL_PORTS=running.url.rpartition(":")[2])
+            words = [[word.replace("URL", running.url) for word in each.split()] for each in commands]
+            return [await machine.koi(*each) for each in words], running
+
+    return asyncio.run(run())
+
+
+def test_a_server_is_connected_by_its_address(machine: Machine) -> None:
+    """It needs no key and no name; programs that name no model use it, and so does `-m local`."""
+    (connected, status, first, second, models), server = beside(
+        machine, "connect URL", "connect status", "run a.koi", "run a.koi -m local", "models"
+    )
+
+    assert connected.out == f"llama.cpp at {server.url} is connected as `local`: `qwen`; `koi run -m local` asks it\n"
+    assert status.out.split() == ["local", "file", "LOCAL_BASE_URL", f"{server.url}/v1"]
+    assert [(done.code, done.out, done.err) for done in (first, second)] == [(0, "Hello Ada\n", "")] * 2
+    assert models.out.splitlines()[0] == f"local at {server.url}  (asked just now)"
+    assert models.out.splitlines()[2].split() == ["qwen", "8.19k", "-", *"$0 / $0 schema temperature tools".split()]
+
+
+def test_a_connected_server_goes_before_a_company(machine: Machine) -> None:
+    """A key that stands in the environment for something else does not lead prompts away."""
+    machine.set(OPENAI_API_KEY=KEY)
+
+    (_, done), server = beside(machine, "connect URL/v1", "run a.koi")
+
+    assert (done.out, len(server.requests)) == ("Hello Ada\n", 1)
+
+
+def test_a_model_is_chosen_with_the_address(machine: Machine) -> None:
+    """`#NAME` is kept; without it the message names the models."""
+    several = LocalServer([*local_wire.llama_cpp("a").models, *local_wire.llama_cpp("b").models])
+
+    (_, many, _, chosen), server = beside(
+        machine, "connect URL", "run a.koi -m local", "connect URL#b", "run a.koi", server=several
+    )
+
+    assert "has 2 models" in many.err
+    assert chosen.out == "Hello Ada\n"
+    assert server.requests[0].body["model"] == "b"
+
+
+def test_a_server_that_wants_a_key_gets_one(machine: Machine) -> None:
+    """The key is asked for when the server refuses, and goes there alone."""
+    machine.project.write("a.koi", ANYBODY)
+
+    async def run() -> tuple[Outcome, Outcome, ModelServer]:
+        wire = local_wire.llama_cpp()
+        async with ModelServer([GREETING], wire.models, documents=wire.documents, key=KEY) as server:
+            first = await machine.koi("connect", server.url, said=f"{KEY}\n")
+            return first, await machine.koi("run", "a.koi"), server
+
+    connected, done, server = asyncio.run(run())
+
+    assert "is connected as `local`" in connected.out
+    assert KEY not in connected.out
+    assert done.out == "Hello Ada\n"
+    assert server.requests[0].headers["authorization"] == f"Bearer {KEY}"
+
+
+def test_nobody_at_an_address(machine: Machine) -> None:
+    """Nothing is kept, and the message names the address."""
+    done = machine.now("connect", f"http://{NOBODY}/v1")
+
+    assert done.code != 0
+    assert f"at `http://{NOBODY}`" in done.err
+    assert "no provider" in machine.now("connect", "status").out
+
+
+def test_an_address_is_disconnected(machine: Machine) -> None:
+    """Afterwards nothing is connected."""
+    (_, gone, status), _ = beside(machine, "connect URL", "disconnect local", "connect status")
+
+    assert gone.out == "local: the address was removed from the file\n"
+    assert "no provider is connected" in status.out
+
+
+def test_a_server_on_a_usual_port_is_told_and_not_used(machine: Machine) -> None:
+    """A first run without a model is a rehearsal, with a line about the server that could answer."""
+    (done,), server = beside(machine, "run a.koi", port=True)
+
+    assert server.requests == []
+    assert f"llama.cpp serves `qwen` at {server.url}: `koi run -m {server.url}` asks it" in done.err
+
+
+def test_local_without_an_address_is_the_server_that_runs_here(machine: Machine) -> None:
+    """Whoever writes `-m local` means the one on this machine."""
+    (done,), _ = beside(machine, "run a.koi -m local", port=True)
+
+    assert (done.code, done.out) == (0, "Hello Ada\n")
+
+
+def test_the_doctor_finds_a_server_that_is_not_connected(machine: Machine) -> None:
+    """Its finding has the command that connects it; afterwards it is one of the providers."""
+    (before, _, after), server = beside(machine, "doctor --json", "connect URL", "doctor --json", port=True)
+
+    def told(done: Outcome) -> list[Any]:
+        return [(each["text"], each["fix"]) for each in json.loads(done.out) if server.url in each["text"]]
+
+    assert told(before) == [(f"llama.cpp at {server.url} is not connected: `qwen`", f"koi connect {server.url}")]
+    assert told(after) == [(f"local at {server.url} answers: `qwen` reads 8,192 tokens", "")]
+
+
+@pytest.mark.parametrize("ports", ["none", "0", "99999", "x"])
+def test_ports_that_are_none(machine: Machine, ports: str) -> None:
+    """Whatever the variable holds, nothing breaks."""
+    machine.set(KOI_LOCAL_PORTS=ports)
+    machine.project.write("a.koi", ANYBODY)
+
+    done = machine.now("run", "a.koi", "-m", "local")
+
+    assert "no server of your own is connected" in done.err
