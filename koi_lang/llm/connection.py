@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias, get_args
 
 from koi_lang.llm.cards import ModelCard
+from koi_lang.llm.local_servers import origin
 from koi_lang.llm.messages import Request
 from koi_lang.llm.usage import least
 
@@ -119,6 +120,11 @@ class ProviderConnection:
         """Whether it leads to a server of a person's own: an address that somebody named, without a key."""
         is_named = self.base_url is not None and self.base_url != self.provider.base_url
         return self.provider.name == "local" or (is_named and not self.key.value and self.provider.name == "openai")
+
+    @property
+    def title(self) -> str:
+        """What messages call it: a provider, or the address of a server of a person's own."""
+        return origin(str(self.base_url)) if self.is_own_server and self.base_url else self.provider.name
 
     def transport_of(self, card: ModelCard) -> Transport:
         """How a model is told of actions; of a server at an address that somebody named only what it says is known.

@@ -72,13 +72,15 @@ MEANINGS: Mapping[int, tuple[str, str]] = {
     403: ("the key in `{key}` may not use `{model}` at `{provider}`", "Check what the key is allowed to do."),
     404: (
         "`{provider}` does not know the model `{model}`",
-        "`koi models {provider}` lists what it has; the address is {where}.",
+        "`koi models {name}` lists what it has; the address is {where}.",
     ),
     429: ("`{provider}` asks to slow down: {detail}", "Wait a little, or send fewer requests at once."),
     500: ("`{provider}` has a problem of its own (status {status}): {detail}", "Try again later."),
     529: ("`{provider}` is overloaded", "Try again later."),
 }
 
+# What a server of a person's own says that was asked without a key, or with a wrong one.
+WANTS_KEY = ("`{provider}` wants a key", "`koi connect {provider}` asks for one and keeps it.")
 # A fault of the model, which need not make it again.
 UNREADABLE = ("`{provider}` cannot read what the model wrote: {detail}", "Try again, or choose another model.")
 
@@ -108,13 +110,16 @@ def explain(
         sentence, help = NO_PATH_SENTENCE, NO_PATH_HELP + (NO_RESPONSES if path == "/responses" else "")
     words = {
         "path": path,
-        "provider": connection.provider.name,
+        "provider": connection.title,
         "key": " or ".join(connection.provider.keys) or "no key",
+        "name": connection.provider.name,
         "model": model,
         "where": _address(error, connection),
         "detail": _line(document.message or "no reason given", connection),
         "status": status,
     }
+    if status == 401 and connection.is_own_server:
+        sentence, help = WANTS_KEY
     failure = RequestError(sentence.format(**words), help=help.format(**words), status=status)
     failure.retry_after_s = retry_after_s(getattr(getattr(error, "response", None), "headers", {}))
     failure.repeatable = failure.repeatable and not out_of_credit
@@ -227,7 +232,7 @@ def _missing_path(error: Exception, status: int, document: ErrorDocument) -> str
 def _without_status(
     error: Exception, connection: ProviderConnection, document: ErrorDocument, *, begun: bool
 ) -> RequestError:
-    name = connection.provider.name
+    name = connection.title
     kind = type(error).__name__
     if "Timeout" in kind:
         return RequestError(f"`{name}` sent nothing for {connection.silence_s:g} s", help="Try again later.")
@@ -237,8 +242,14 @@ def _without_status(
         detail = _line(document.message, connection)
         return RequestError(f"`{name}` broke off its answer: {detail}", help="Try again.")
     if not begun:
+        why = _line(root_reason(error), connection)
+        if connection.is_own_server:
+            help = (
+                "Start the server, or name another one with `koi connect ADDRESS`; `koi doctor` looks which run here."
+            )
+            return RequestError(f"cannot reach {_address(error, connection)}: {why}", help=help)
         return RequestError(
-            f"cannot reach `{name}` at {_address(error, connection)}: {_line(root_reason(error), connection)}",
+            f"cannot reach `{name}` at {_address(error, connection)}: {why}",
             help="Check the network and the address; `koi doctor` tries all providers.",
         )
     return broken_off(name, begun=begun)

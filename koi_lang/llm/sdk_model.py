@@ -191,14 +191,14 @@ class SdkModel(ABC):
         if ending.stop_reason == FULL and not ending.said:
             return overflow(model)
         if ending.refusal is not None:
-            return refusal_error(self.provider, ending.refusal, self.connection)
+            return refusal_error(self.connection.title, ending.refusal, self.connection)
         if ending.is_page and not ending.begun:
-            return page_error(self.provider)
+            return page_error(self.connection.title)
         if not ending.stop_reason or ending.stop_reason in BROKEN:
-            return broken_off(self.provider, begun=ending.begun)
+            return broken_off(self.connection.title, begun=ending.begun)
         called_tool = ending.calls.has_called and not ending.reads_calls
         if not ending.said and (called_tool or ending.stop_reason in CUT_SHORT):
-            return without_text(self.provider, called_tool=called_tool)
+            return without_text(self.connection.title, called_tool=called_tool)
         return None
 
     async def aclose(self) -> None:

@@ -11,18 +11,23 @@ import pytest
 from tests.first.machine import ANYBODY, GREETING, KEY, NOBODY, Machine, Outcome
 from tests.llm import local_wire
 from tests.llm.local_wire import LocalServer
-from tests.llm.server import ModelServer
+from tests.llm.server import Answer, ModelServer
+
+GREETS = Answer(pieces=(GREETING,))
+CUT = Answer(pieces=("a", "b", "c"), cut_after=2)
+BUSY = Answer(status=503, error={"error": {"message": "Loading model", "type": "unavailable_error", "code": 503}})
+REFUSED = Answer(status=401, error={"error": {"message": "Invalid API Key", "type": "authentication_error"}})
 
 
 def beside(
-    machine: Machine, *commands: str, server: LocalServer | None = None, port: bool = False
+    machine: Machine, *commands: str, server: LocalServer | None = None, port: bool = False, answer: Answer = GREETS
 ) -> tuple[list[Outcome], ModelServer]:
     """The outcomes of commands, in which URL stands for the address of a server of models that runs here."""
     wire = local_wire.llama_cpp() if server is None else server
     machine.project.write("a.koi", ANYBODY)
 
     async def run() -> tuple[list[Outcome], ModelServer]:
-        async with ModelServer([GREETING], models=wire.models, documents=wire.documents) as running:
+        async with ModelServer([answer], models=wire.models, documents=wire.documents) as running:
             if port:
                 machine.set(KOI_LOCAL_PORTS=running.url.rpartition(":")[2])
             words = [[word.replace("URL", running.url) for word in each.split()] for each in commands]
@@ -89,7 +94,7 @@ def test_nobody_at_an_address(machine: Machine) -> None:
     done = machine.now("connect", f"http://{NOBODY}/v1")
 
     assert done.code != 0
-    assert f"at `http://{NOBODY}`" in done.err
+    assert f"cannot reach `http://{NOBODY}`" in done.err
     assert "no provider" in machine.now("connect", "status").out
 
 
@@ -136,3 +141,30 @@ def test_ports_that_are_none(machine: Machine, ports: str) -> None:
     done = machine.now("run", "a.koi", "-m", "local")
 
     assert "no server of your own is connected" in done.err
+
+
+@pytest.mark.parametrize(
+    ("answer", "sentence"),
+    [
+        (CUT, "`URL` broke off its answer before it was complete"),
+        (BUSY, "`URL` has a problem of its own (status 503): Loading model"),
+        (REFUSED, "`URL` wants a key"),
+        (Answer(page="<html>"), "`URL` sent a page for people instead of an answer"),
+    ],
+    ids=["cut", "busy", "refused", "page"],
+)
+@pytest.mark.parametrize("command", ["run a.koi -m URL", "run a.koi -m openai/qwen"])
+def test_messages_name_the_address(machine: Machine, answer: Answer, sentence: str, command: str) -> None:
+    """Nobody is told of a provider that they do not have."""
+
+    async def run() -> tuple[Outcome, str]:
+        wire = local_wire.llama_cpp()
+        machine.project.write("a.koi", ANYBODY)
+        async with ModelServer([answer], models=wire.models, documents=wire.documents) as server:
+            machine.set(OPENAI_BASE_URL=f"{server.url}/v1")
+            return await machine.koi(*command.replace("URL", server.url).split()), server.url
+
+    done, url = asyncio.run(run())
+
+    assert done.err.startswith(f"error: {sentence.replace('URL', url)}")
+    assert "openai" not in done.err.lower().replace("openai/qwen", "")
