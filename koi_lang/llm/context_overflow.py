@@ -43,6 +43,9 @@ SAYINGS = re.compile(
     re.IGNORECASE,
 )
 LONGEST_LOOK = 4000
+# How servers say how much was sent and how much they read: llama.cpp, whose bodies also have fields for it; vLLM.
+SENT_AND_READ = re.compile(r"request \((?P<sent>\d+) tokens\) exceeds the available context size \((?P<read>\d+)")
+READ_AND_SENT = re.compile(r"maximum context length is (?P<read>\d+) tokens.{0,80}?\b(?P<sent>\d+) tokens", re.DOTALL)
 
 
 def is_overflow(status: int | None, code: str, text: str) -> bool:
@@ -56,6 +59,18 @@ def is_overflow(status: int | None, code: str, text: str) -> bool:
     if status in OTHERS or RATES.search(f"{code} {text}"):
         return False
     return status == TOO_LARGE or code in CODES or SAYINGS.search(text) is not None
+
+
+def overflow_size(body: Any) -> tuple[int, int] | None:
+    """How many tokens were sent, and how many the model reads; None where that is not said."""
+    inner = body.get("error", body) if isinstance(body, Mapping) else None
+    if isinstance(inner, Mapping):
+        sent, read = inner.get("n_prompt_tokens"), inner.get("n_ctx")
+        if type(sent) is int and type(read) is int:
+            return sent, read
+    text = error_text(body)
+    found = SENT_AND_READ.search(text) or READ_AND_SENT.search(text)
+    return None if found is None else (int(found["sent"]), int(found["read"]))
 
 
 def error_text(body: Any) -> str:

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from koi_lang.errors import AnswerTooLongError, ContextOverflowError, RequestError, root_reason
 from koi_lang.llm.connection import ProviderConnection
-from koi_lang.llm.context_overflow import error_text, is_overflow
+from koi_lang.llm.context_overflow import error_text, is_overflow, overflow_size
 from koi_lang.llm.error_documents import LONGEST_LOOK, ErrorDocument, read_error
 from koi_lang.llm.request_parts import part_of
 from koi_lang.text_width import clean
@@ -54,6 +54,9 @@ NO_PATH_SENTENCE = "`{provider}` has no path at {where} that ends in `{path}`"
 NO_PATH_HELP = "Check the address: `base_url` is what stands before `{path}`."
 NO_RESPONSES = ' Where there is no Responses interface, write `interface: "chat"` in the `llm` block.'
 TOO_LONG = "Split the work, or choose a model that reads more."
+
+# Room for an answer in the window that is recommended, which is a multiple of the other number.
+ANSWER_TOKENS, WINDOW_STEP = 512, 1024
 
 # What a status means: the sentence, and what to do about it.
 MEANINGS: Mapping[int, tuple[str, str]] = {
@@ -100,7 +103,8 @@ def explain(
     document = document_of(error)
     status = status_of(error, document)
     if is_overflow(status, document.code, error_text(getattr(error, "body", None))):
-        return overflow(model, status)
+        size = overflow_size(getattr(error, "body", None))
+        return overflow(model, status, size, is_own_server=connection.is_own_server)
     if status is None:
         return _without_status(error, connection, document, begun=begun)
     out_of_credit = document.code in OUT_OF_CREDIT
@@ -159,9 +163,23 @@ def is_silence(error: Exception) -> bool:
     return any(type(each).__name__ == "ReadTimeout" for each in (error, error.__cause__))
 
 
-def overflow(model: str, status: int | None = None) -> ContextOverflowError:
-    """The error for a conversation that is too long for a model."""
-    return ContextOverflowError(f"the conversation is too long for `{model}`", help=TOO_LONG, status=status)
+def overflow(
+    model: str, status: int | None = None, size: tuple[int, int] | None = None, *, is_own_server: bool = False
+) -> ContextOverflowError:
+    """The error for a conversation that is too long for a model.
+
+    Args:
+        size: how many tokens were sent, and how many the model reads, where that is known.
+        is_own_server: whether the person can start it with a larger window.
+    """
+    told, help = f"the conversation is too long for `{model}`", TOO_LONG
+    if size is not None:
+        sent, read = size
+        told += f": it has {sent:,} tokens, and the model reads {read:,}"
+        if is_own_server and sent >= read:
+            window = math.ceil((sent + ANSWER_TOKENS) / WINDOW_STEP) * WINDOW_STEP
+            help = f"Start the server with a larger window (llama.cpp: `-c {window}`), or split the work."
+    return ContextOverflowError(told, help=help, status=status)
 
 
 def broken_off(provider: str, *, begun: bool) -> RequestError:

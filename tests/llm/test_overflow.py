@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from koi_lang.errors import ContextOverflowError
+from koi_lang.llm.provider_errors import overflow
 from koi_lang.llm.providers import PROVIDERS
 from koi_lang.runtime.replay.error_records import data_of, from_data
 from tests.llm.server import Answer
@@ -220,12 +221,37 @@ def failure(case: tuple[str, int, Any]) -> Any:
 
 @pytest.mark.parametrize("case", list(TOO_LONG))
 def test_a_conversation_that_is_too_long_is_recognised(case: str) -> None:
-    """Whatever the provider calls it, the sentence is the same, and the request is not repeated as it is."""
+    """Whatever the provider calls it, the sentence begins alike, and the request is not repeated as it is."""
     error = failure(TOO_LONG[case])
 
     assert ContextOverflowError is type(error)
-    assert ("the conversation is too long for `some-model`", False) == (error.message, error.repeatable)
+    assert error.message.partition(":")[0] == "the conversation is too long for `some-model`"
+    assert not error.repeatable
     assert TOO_LONG[case][1] == error.status
+
+
+@pytest.mark.parametrize(
+    ("case", "told"),
+    [
+        ("local", "it has 9,030 tokens, and the model reads 8,192"),
+        ("ollama by llama.cpp", "it has 9,000 tokens, and the model reads 8,192"),
+        ("openai code", "it has 141,022 tokens, and the model reads 128,000"),
+        ("openrouter", "it has 1,293,741 tokens, and the model reads 1,048,576"),
+        ("anthropic", ""),
+    ],
+)
+def test_both_numbers_are_told(case: str, told: str) -> None:
+    """How much was sent, and how much the model reads, as far as the provider says it."""
+    assert failure(TOO_LONG[case]).message.partition(": ")[2] == told
+
+
+@pytest.mark.parametrize(("own", "window"), [(True, "`-c 10240`"), (False, "")])
+def test_a_window_that_would_do(own: bool, window: str) -> None:
+    """Who starts the server is told with which window; others can only send less."""
+    help = overflow("m", 400, (9030, 8192), is_own_server=own).help or ""
+
+    assert window in help
+    assert ("-c" in help) is own
 
 
 @pytest.mark.parametrize("case", list(OTHERWISE))
