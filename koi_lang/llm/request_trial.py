@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
@@ -11,7 +12,11 @@ from koi_lang.llm.downgrades import DOWNGRADES, TOOLS, changed_parts, next_downg
 from koi_lang.llm.messages import Request
 from koi_lang.llm.provider_errors import document_of, status_of
 from koi_lang.llm.request_parts import PARTS
+from koi_lang.llm.token_weight import weight
+from koi_lang.llm.usage import tokens_of
 
+# Of the tokens that tools are estimated to take, that a server must have counted if it has passed them on.
+LEAST_SHARE = 0.3
 # Names of downgrades that models need, by the address of the provider and the name of the model.
 Refused: TypeAlias = MutableMapping[tuple[str, str], set[str]]
 
@@ -76,6 +81,20 @@ class RequestTrial:
                 self.known.add(each.name)
                 note(f"`{self.request.model}` {each.told}")
         self.weaker.clear()
+
+    def give_up_tools(self, counted_tokens: int, note: Callable[[str], None]) -> None:
+        """Do without tools from now on where the tokens of a request show that its server has left them out.
+
+        Templates that know no tools do that in silence, and the model is told of no action. Only where the tools are
+        longer than the rest can an estimate tell one from the other.
+        """
+        if not self.has_tools or self.request.offer is None:
+            return
+        said = tokens_of(self.request.messages, self.request.offer.system)
+        offered = weight(json.dumps(self.body.get("tools", [])))
+        if offered > said and counted_tokens < said + offered * LEAST_SHARE:
+            self.weaker.append(TOOLS)
+            self.settle(note)
 
     def conclude(self, failure: RequestError) -> RequestError:
         """The failure that ends the trial, with what was tried."""

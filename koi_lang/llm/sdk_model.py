@@ -94,6 +94,8 @@ class SdkModel(ABC):
         if fault := self._fault(ending, request.model):
             fault.discarded, fault.attempts = _discarded_usage(request, ending), trial.attempts
             raise fault
+        if self.connection.is_own_server and ending.usage is not None and not ending.calls.has_called:
+            trial.give_up_tools(ending.usage.input_tokens, self.note)
         thoughts = None if ending.thoughts is None else Thoughts(request.model, ending.thoughts)
         yield StreamEnd(ending.usage, ending.stop_reason, thoughts=thoughts)
 

@@ -13,7 +13,7 @@ from tests.llm import local_wire
 from tests.llm.local_wire import LocalServer
 from tests.llm.server import Answer, ModelServer
 
-GREETS = Answer(pieces=(GREETING,))
+GREETS = Answer(pieces=(GREETING,), usage=(5000, 9, 0))
 CUT = Answer(pieces=("a", "b", "c"), cut_after=2)
 BUSY = Answer(status=503, error={"error": {"message": "Loading model", "type": "unavailable_error", "code": 503}})
 REFUSED = Answer(status=401, error={"error": {"message": "Invalid API Key", "type": "authentication_error"}})
@@ -168,3 +168,23 @@ def test_messages_name_the_address(machine: Machine, answer: Answer, sentence: s
 
     assert done.err.startswith(f"error: {sentence.replace('URL', url)}")
     assert "openai" not in done.err.lower().replace("openai/qwen", "")
+
+
+@pytest.mark.parametrize(("counted", "offers"), [(26, [True, False]), (5000, [True, True])])
+def test_tools_that_a_server_leaves_out_are_given_up(machine: Machine, counted: int, offers: list[bool]) -> None:
+    """Too few tokens for the tools: its template has left them out, so the model is told of its actions in text."""
+    machine.project.write("a.koi", ANYBODY)
+    prose = Answer(pieces=("I would greet Ada.",), usage=(counted, 9, 0))
+
+    async def run() -> tuple[Outcome, ModelServer]:
+        wire = local_wire.vllm("m")
+        async with ModelServer([prose, Answer(pieces=(GREETING,), usage=(5000, 9, 0))], wire.models) as server:
+            described = f'{{ model = "local/m", base_url = "{server.url}", transport = "tools" }}'
+            machine.project.write("koi.toml", f"[models]\ndefault = {described}\n")
+            return await machine.koi("run", "a.koi"), server
+
+    done, server = asyncio.run(run())
+
+    assert done.out == "Hello Ada\n"
+    assert ["tools" in request.body for request in server.requests] == offers
+    assert ("`m` takes no tools, so it writes its actions as text" in done.err) is (offers == [True, False])
