@@ -55,7 +55,7 @@ class OpenOptions(TypedDict, total=False):
             without.
         record: whether a journal is written; by default it is, where that is possible.
         keys: a file with lines NAME=VALUE whose keys come before all others.
-        rehearse: whether playbooks are followed without a model.
+        rehearse: whether playbooks are followed without a model; without it, one that has none is an error.
         extensions: whether installed extensions are used, which they are by default.
     """
 
@@ -131,6 +131,7 @@ def _prepare_program(program: Place | ModuleType, options: OpenOptions, command:
     path = os.fspath(str(program.__file__) if isinstance(program, ModuleType) else program)
     said = RunOptions(
         rehearse=options.get("rehearse", False),
+        needs_model=not options.get("rehearse", False),
         allow=_rules(options.get("allow", ())),
         limits=_limits(options.get("budget") or {}),
         payload=dict(options.get("payload") or {}),

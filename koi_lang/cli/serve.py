@@ -110,7 +110,7 @@ def mcp(file: str | None, strict: bool, no_cache: bool, **given: Any) -> None:
         file, reach = reach.address, Reach(ADDRESS, reach.token, reach.no_token, reach.names)
     if file is None:
         raise UsageError("no program is named", help="Write koi serve mcp FILE.")
-    options = replace(options_from(given), record=False)
+    options = replace(options_from(given), record=False, needs_model=not given["rehearse"])
     address = _address(reach)
     entry = loader.load_compiled(file, strict=strict, fresh=no_cache)
     if not options.quiet:
@@ -130,7 +130,8 @@ def http(files: Sequence[str], strict: bool, no_cache: bool, record_dir: Path | 
     """Serve each FILE to people in a browser and to programs: many sessions in one process, which outlive it.
 
     Jobs of a FILE are started when they are due; nothing else that it runs is carried out before somebody asks for it.
-    What is not said here says `[serve]` in `koi.toml`; without any FILE there it is std/coder.
+    What is not said here says `[serve]` in `koi.toml`; without any FILE there it is std/coder. Without a model
+    playbooks fail, unless --rehearse is said: nobody would see that a job was only rehearsed.
     """
     about = _settings()
     place, token, no_token, names = (given.pop(name) for name in ("address", "token", "no_token", "names"))
@@ -138,7 +139,8 @@ def http(files: Sequence[str], strict: bool, no_cache: bool, record_dir: Path | 
         raise UsageError("with `[serve.users]` everybody shows a token", help="Leave out --no-token.")
     address = _address(Reach(place or about.http or PAGES_ADDRESS, token, no_token, (*about.names, *names)))
     assert address is not None, "one is always given"
-    options, folder = replace(options_from(given), record=True), record_dir or about.record_dir
+    options = replace(options_from(given), record=True, needs_model=not given["rehearse"])
+    folder = record_dir or about.record_dir
     if folder is not None:
         options = replace(options, folder=Path(folder).resolve())
     sys.exit(_serve_pages(files or about.programs or (CODER,), options, address, about))

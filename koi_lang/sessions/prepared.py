@@ -46,6 +46,11 @@ else:
 
 REHEARSAL = "a rehearsal follows the explicit steps of playbooks"
 NEEDS_MODEL = "a model would be needed for: "
+NEEDED_HELP = (
+    "Name one with `-m provider/model`, or take answers from a file with `--answers FILE`; `koi connect` keeps a key,"
+    " or the address of a server of your own."
+)
+REHEARSE_HELP = " `--rehearse`, in Python `rehearse=True`, follows the explicit steps of playbooks without a model."
 Note = Callable[[str], None]
 MakeLive = Callable[["Prepared", Client], LivePort]
 
@@ -195,7 +200,7 @@ class Prepared:
         )
         if model.provider == "rehearsal":
             if self.needs_model or self.options.needs_model:
-                help = "Name one with `-m provider/model`, or take answers from a file with `--answers FILE`."
+                help = NEEDED_HELP + ("" if self.needs_model else REHEARSE_HELP)
                 raise ModelNeededError("no model is configured, and this is no rehearsal", help=help)
             note(REHEARSAL if self.options.rehearse else f"no model is configured; {REHEARSAL}")
             for line in () if self.options.rehearse else availability.tell_nearby_servers():

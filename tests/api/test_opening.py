@@ -6,6 +6,8 @@ import asyncio
 import re
 from pathlib import Path
 
+import pytest
+
 import koi_lang
 from koi_lang import resources
 from tests.api.conftest import BRIEF, DESK
@@ -89,3 +91,23 @@ def test_koi_resume_goes_on_with_a_run(project: Project) -> None:
     assert (0, "Ada\n") == (resumed.returncode, resumed.stdout), resumed.stderr
     assert "allowed as before: shell:ls *" in resumed.stderr
     assert "has ended well" in project.koi("resume", newest.stem).stderr
+
+
+@pytest.mark.anyio
+async def test_a_playbook_is_rehearsed_only_when_asked(project: Project) -> None:
+    """Without a model it fails, and says how to connect one: a script in a timetable would look as if it had worked."""
+    path = project.write(
+        "a.koi",
+        '''
+        role Worker { can execute }
+        agent Greeter : Worker { on hello(args: Json) { playbook """Return { ok: true }.""" } }
+        ''',
+    )
+
+    async with koi_lang.open(path) as program:
+        with pytest.raises(koi_lang.KoiError, match="no model is configured, and this is no rehearsal") as failed:
+            await program.agent("Greeter").hello({})
+    async with koi_lang.open(path, rehearse=True) as program:
+        assert await program.agent("Greeter").hello({}) == {"ok": True}
+
+    assert "koi connect" in (failed.value.help or "")

@@ -127,7 +127,7 @@ def listening(place: Place, *words: str) -> Iterator[Listening]:
 @pytest.fixture(scope="session")
 def server(place: Place) -> Iterator[Listening]:
     """The program of these tests over HTTP; each test that connects has a session of its own."""
-    yield from listening(place, str(PROGRAM), "--http", "127.0.0.1:0")
+    yield from listening(place, str(PROGRAM), "--rehearse", "--http", "127.0.0.1:0")
 
 
 async def posted(server: Listening, method: str, params: Any, **headers: str) -> httpx2.Response:
@@ -142,7 +142,7 @@ def over_stdio(place: Place, scenario: Scenario, *words: str, **about: Any) -> A
     """What a scenario gives with a client over stdio."""
 
     async def play() -> Any:
-        async with asyncio.timeout(LIMIT_S), place.stdio(*(words or (str(PROGRAM),)), **about) as client:
+        async with asyncio.timeout(LIMIT_S), place.stdio(*(words or (str(PROGRAM), "--rehearse")), **about) as client:
             return await scenario(client)
 
     return asyncio.run(play())

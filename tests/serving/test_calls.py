@@ -16,6 +16,7 @@ from tests.serving.conftest import (
     AUTHORIZED,
     INITIALIZE,
     LIMIT_S,
+    PROGRAM,
     Listening,
     Place,
     over_http,
@@ -110,8 +111,21 @@ def test_clients_are_told_of_a_rehearsal(place: Place, server: Listening) -> Non
 
     over_http(place, server, work, logging_callback=note)
 
-    rehearsal = "no model is configured; a rehearsal follows the explicit steps of playbooks"
+    rehearsal = "a rehearsal follows the explicit steps of playbooks"
     assert [rehearsal, "Hello, Ada", "Hello, Ada"] == lines
+
+
+def test_nothing_is_rehearsed_unasked(place: Place) -> None:
+    """Without a model a call of a playbook fails, and says how to connect one; nobody would notice a rehearsal."""
+
+    async def work(client: Client) -> Any:
+        return await client.call_tool("work", {"name": "Ada"})
+
+    result = over_stdio(place, work, str(PROGRAM))
+
+    assert result.is_error
+    assert "no model is configured, and this is no rehearsal" in result.content[0].text
+    assert "koi connect" in result.content[0].text
 
 
 def test_a_client_chooses_what_is_logged(place: Place, server: Listening) -> None:
