@@ -19,6 +19,7 @@ from koi_lang.llm.local_servers import LOCAL
 from koi_lang.llm.messages import Adapter, Message, Request, TextDelta, ThinkingDelta, Usage
 from koi_lang.llm.model_choice import choose, written_choice
 from koi_lang.llm.model_name_check import LIMIT_S, check
+from koi_lang.llm.models import priced_name
 from koi_lang.llm.providers import STAND_INS, KeyLookup, key_of, provider_named
 from koi_lang.llm.retry import retry
 from koi_lang.llm.usage import usage_of
@@ -64,6 +65,7 @@ class Embedder:
         check_name: Callable[[], Awaitable[None]],
     ) -> None:
         self.model = model.model
+        self.priced_name = priced_name(model.provider, model.model)
         self._inner, self._connection, self._store, self._check = model, connection, store, check_name
         self._known: dict[str, Vector] = {}
         self._is_checked = False

@@ -55,6 +55,11 @@ def _check_model(value: Any, name: str) -> tuple[str, str | None] | None:
         return None
     if unknown := next((option for option in value if option not in MODEL_OPTIONS), ""):
         return f"has no `{unknown}`", suggest_key(unknown, MODEL_OPTIONS)
+    score = value.get("min_score", 0.0)
+    if isinstance(score, bool) or not isinstance(score, int | float) or not 0 <= score <= 1:
+        return f"has a `min_score` {score!r}", "Write a number from 0 to 1, such as `min_score = 0.2`."
+    if prefix := next((each for each in PREFIXES if not isinstance(value.get(each, ""), str)), ""):
+        return f"has a `{prefix}` that is no text", f'Write `{prefix} = "{PREFIXES[prefix]}"`.'
     effort = value.get("effort", EFFORTS[0])
     return None if effort in EFFORTS else (f"has an `effort` {effort!r}", effort_help(effort))
 
@@ -203,8 +208,10 @@ WHOLE = tuple(each.name for each in fields(LimitSettings) if each.metadata["kind
 # What an `llm` block and a role of `[models]` may hold, and their `compact`.
 MODEL_OPTIONS = (
     "provider", "model", "temperature", "max_tokens", "effort", "top_p", "seed", "extra_body", "context_tokens",
-    "compact", "base_url", "fallback", "cache", "transport", "interface",
+    "compact", "base_url", "fallback", "cache", "transport", "interface", "min_score", "query_prefix", "passage_prefix",
 )  # fmt: skip
+# What models for embeddings such as E5 want before a text that is looked for, and before those it is looked for among.
+PREFIXES: Mapping[str, str] = {"query_prefix": "query: ", "passage_prefix": "passage: "}
 COMPACT_OPTIONS = ("enabled", "reserve_tokens", "keep_tokens", "threshold_tokens")
 
 

@@ -150,3 +150,28 @@ def test_the_list_of_models_names_those_in_use(machine: Machine) -> None:
         f"  embedding    openai/{MODEL}",
     ] == every.out.splitlines()[-3:]
     assert "koi.toml" not in one.out
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ("min_score = 2", "`embedding` in `[models]` of `koi.toml` has a `min_score` 2"),
+        ("query_prefix = 1", "`embedding` in `[models]` of `koi.toml` has a `query_prefix` that is no text"),
+    ],
+)
+def test_a_scale_that_makes_no_sense(machine: Machine, settings: str, told: str) -> None:
+    """What is wrong is told before anything runs."""
+    machine.project.write("koi.toml", f'[models]\nembedding = {{ model = "openai/{MODEL}", {settings} }}\n')
+
+    assert told in machine.now("models").err
+
+
+def test_a_scale_of_koi_toml_counts(machine: Machine) -> None:
+    """Texts are sent with their prefixes; a score that nothing reaches leaves it to words."""
+    scale = 'min_score = 1, query_prefix = "query: "'
+    machine.project.write("koi.toml", f'[models]\nembedding = {{ model = "openai/{MODEL}", {scale} }}\n')
+
+    (done,), server = commands(machine, ("run", "a.koi"))
+
+    assert server.embedded[0].body["input"][0] == "query: make my text brief"
+    assert "shorter" not in done.out

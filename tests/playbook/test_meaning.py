@@ -15,7 +15,7 @@ from koi_lang.llm.messages import Request
 from koi_lang.runtime.hooks.additions import Additions
 from koi_lang.runtime.hooks.types import Deny, Hook, ModelCall, Replace, Rewrite
 from koi_lang.runtime.journal.history import History
-from koi_lang.runtime.routing.lexical import Route, rank_by_meaning
+from koi_lang.runtime.routing.lexical import MeaningScale, Route, rank_by_meaning, texts
 from tests.journal.again import Recorder
 from tests.llm.meanings import close_together, meaning
 from tests.llm.server import Answer, ModelServer
@@ -290,6 +290,22 @@ def ranked(intent: str, **options: Any) -> list[str]:
         return [[x / length for x in meaning(text)] for text, length in zip(texts, lengths, strict=True)]
 
     return [match.offer.name for match in asyncio.run(rank_by_meaning(intent, OFFERS, embed=embed, **options))]
+
+
+def test_how_near_is_near_enough() -> None:
+    """A family of models that puts everything apart needs a lower score, and one that does not a higher one."""
+    assert [] == ranked("shorten", scale=MeaningScale(min_score=1.01))
+    assert 3 == len(ranked("bake", scale=MeaningScale(min_score=0.0)))
+
+
+def test_texts_begin_as_their_model_wants() -> None:
+    """Models such as E5 are told what is looked for, and what it is looked for among."""
+    scale = MeaningScale(query_prefix="query: ", passage_prefix="passage: ")
+
+    first, *others = texts("shorten", OFFERS, scale)
+
+    assert first == "query: shorten"
+    assert {"passage: "} == {text[:9] for text in others}
 
 
 def test_the_nearest_comes_first() -> None:

@@ -105,7 +105,27 @@ def rank(intent: str, offers: Sequence[Route], *, limit: int = 3) -> list[RouteM
     return sorted(found, key=lambda match: -match.score)[:limit]
 
 
-async def rank_by_meaning(intent: str, offers: Sequence[Route], *, embed: Embed, limit: int = 3) -> list[RouteMatch]:
+@dataclass(frozen=True, slots=True)
+class MeaningScale:
+    """What a model for embeddings wants, and how near it has to put an intent to an offer that is meant.
+
+    Attributes:
+        min_score: of a match.
+        query_prefix: stands before an intent.
+        passage_prefix: stands before what an intent is compared with.
+    """
+
+    min_score: float = THRESHOLD
+    query_prefix: str = ""
+    passage_prefix: str = ""
+
+
+USUAL_SCALE = MeaningScale()
+
+
+async def rank_by_meaning(
+    intent: str, offers: Sequence[Route], *, embed: Embed, limit: int = 3, scale: MeaningScale = USUAL_SCALE
+) -> list[RouteMatch]:
     """Order offers by how near their meaning is to that of an intent, nearest first.
 
     Models differ in how near they put what has nothing in common, so a score is how much of the way from there to the
@@ -117,22 +137,23 @@ async def rank_by_meaning(intent: str, offers: Sequence[Route], *, embed: Embed,
         limit: most matches to return.
 
     Returns:
-        At most `limit` matches of at least 0.35; equal scores keep declaration order.
+        At most `limit` matches of at least `scale.min_score`, 0.35 as a rule; equal scores keep declaration order.
 
     Raises:
         Exception: as `embed` does.
     """
-    wanted, *others = await embed(texts(intent, offers))
+    wanted, *others = await embed(texts(intent, offers, scale))
     near = [_cosine(wanted, other) for other in others]
     unrelated, nearness = min(sum(near[: len(UNRELATED)]) / len(UNRELATED), 0.99), near[len(UNRELATED) :]
     scores = [min((each - unrelated) / (1 - unrelated), 1.0) for each in nearness]
-    found = [RouteMatch(offer, score) for offer, score in zip(offers, scores, strict=True) if score >= THRESHOLD]
+    found = [RouteMatch(offer, score) for offer, score in zip(offers, scores, strict=True) if score >= scale.min_score]
     return sorted(found, key=lambda match: -match.score)[:limit]
 
 
-def texts(intent: str, offers: Sequence[Route]) -> list[str]:
+def texts(intent: str, offers: Sequence[Route], scale: MeaningScale = USUAL_SCALE) -> list[str]:
     """What is embedded to rank offers: the intent, the unrelated sentences, the offers."""
-    return [intent[:LONGEST_TEXT], *UNRELATED, *(offer.text for offer in offers)]
+    passages = (*UNRELATED, *(offer.text for offer in offers))
+    return [scale.query_prefix + intent[:LONGEST_TEXT], *(scale.passage_prefix + each for each in passages)]
 
 
 def _cosine(one: Sequence[float], other: Sequence[float]) -> float:

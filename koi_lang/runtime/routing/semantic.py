@@ -20,7 +20,7 @@ from koi_lang.runtime.budget.limits import BudgetAccount
 from koi_lang.runtime.budget.payment import Payment
 from koi_lang.runtime.replay.calls import Effect
 from koi_lang.runtime.replay.location import Location, enter, leaf_path
-from koi_lang.runtime.routing.lexical import Route, RouteMatch, rank_by_meaning, texts
+from koi_lang.runtime.routing.lexical import MeaningScale, Route, RouteMatch, rank_by_meaning, texts
 
 if TYPE_CHECKING:
     from koi_lang.llm.embeddings import Before, Embedder
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 USE, RANK = "embedding", "rank_by_meaning"
 LIMIT_S = 30.0
 DIGITS = 4
+SCALE_OPTIONS = ("min_score", "query_prefix", "passage_prefix")
 Settings = Mapping[str, Any]
 ConnectEmbedder = Callable[[Settings], "Embedder"]
 
@@ -66,7 +67,7 @@ class Meaning:
                 return []
             with Payment(self._run, agent.name, spending) as payment:
                 if not self._is_known(place):
-                    await payment.reserve(self._need(settings, texts(intent, offers), spending))
+                    await payment.reserve(self._need(settings, texts(intent, offers, _scale_of(settings)), spending))
                 given = {"intent": intent, "offers": [offer.name for offer in offers]}
                 effect = Effect(RANK, given, agent.name, safe=True)
                 came = await self._run.recorder.perform_as_step(
@@ -113,21 +114,21 @@ class Meaning:
     ) -> dict[str, Any]:
         """The ranking, and what it took, as they are recorded; or why there is none."""
         taken: list[Usage] = []
-        model = _model_in(settings)
+        model = priced = _model_in(settings)
         try:
             embedder = self._embedder(settings)
-            model = embedder.model
+            model, priced = embedder.model, embedder.priced_name
             embed = partial(embedder.vectors, count=taken.append, before=self._before(agent, model))
             async with asyncio.timeout(LIMIT_S):
-                matches = await rank_by_meaning(intent, offers, embed=embed)
+                matches = await rank_by_meaning(intent, offers, embed=embed, scale=_scale_of(settings))
         except TimeoutError:
             failed: KoiError = ProviderError(f"there were no embeddings within {LIMIT_S:g} s", help="Try again later.")
         except (ProviderError, PermissionDeniedError, SettingsError) as error:
             failed = error
         else:
             ranked = [[match.offer.name, round(match.score, DIGITS)] for match in matches]
-            return {"ranked": ranked, **_cost(model, taken)}
-        return {"ranked": [], "error": failed.message, "help": failed.help, **_cost(model, taken)}
+            return {"ranked": ranked, **_cost(model, priced, taken)}
+        return {"ranked": [], "error": failed.message, "help": failed.help, **_cost(model, priced, taken)}
 
     def _embedder(self, settings: Settings | None) -> Embedder:
         if settings is None or self._connect is None:
@@ -169,12 +170,23 @@ class Meaning:
             self._run.host.log(text)
 
 
+def _scale_of(settings: Settings | None) -> MeaningScale:
+    """How the settings of an `llm` block have matches found. Raises SettingsError."""
+    given = {name: settings[name] for name in SCALE_OPTIONS if name in settings} if settings is not None else {}
+    score = given.get("min_score", 0.0)
+    texts_given = all(isinstance(given.get(name, ""), str) for name in ("query_prefix", "passage_prefix"))
+    if isinstance(score, bool) or not isinstance(score, int | float) or not 0 <= score <= 1 or not texts_given:
+        help = 'Write for example `min_score: 0.2, query_prefix: "query: ", passage_prefix: "passage: "`.'
+        raise SettingsError("`min_score` of an `llm` block is no number from 0 to 1, or a prefix is no text", help=help)
+    return MeaningScale(**given)
+
+
 def _model_in(settings: Settings | None) -> str:
     return str((settings or {}).get("model") or "")
 
 
-def _cost(model: str, taken: Sequence[Usage]) -> dict[str, Any]:
-    costs = [cost_usd(model, usage) for usage in taken]
+def _cost(model: str, priced: str, taken: Sequence[Usage]) -> dict[str, Any]:
+    costs = [cost_usd(priced, usage) for usage in taken]
     usd = None if None in costs else sum(cost for cost in costs if cost is not None)
     return {"model": model, "tokens": sum(usage.input_tokens for usage in taken), "usd": usd}
 
