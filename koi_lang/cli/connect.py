@@ -19,7 +19,7 @@ from koi_lang.llm.local_servers import ADDRESS_VARIABLE, LOCAL, is_address, orig
 from koi_lang.llm.model_choice import ModelChoice
 from koi_lang.llm.ollama import models_at, origin_of
 from koi_lang.llm.providers import PROVIDERS, STAND_INS, provider_named
-from koi_lang.setup.availability import check_connection, check_provider, ollama_address, tell_nearby_servers
+from koi_lang.setup.availability import check_connection, check_provider, nearby_servers, ollama_address
 from koi_lang.setup.keys.lookup import Keys
 from koi_lang.setup.keys.store import KEYRING
 from koi_lang.setup.search_services import SEARCH_SERVICES, search_service
@@ -133,8 +133,9 @@ def _keep_address(name: str, keys: Keys) -> bool:
         KoiError: it is meant to be one, and does not answer, or does not take the key.
     """
     if name.lower() == LOCAL:
-        near = next(tell_nearby_servers(), "Write for example `koi connect http://127.0.0.1:8080/v1`.")
-        raise UsageError("a server of your own is connected by its address", help=near)
+        example = next((address for address, _ in nearby_servers()), "http://127.0.0.1:8080/v1")
+        help = f"Write for example `koi connect {example}`."
+        raise UsageError("a server of your own is connected by its address", help=help)
     path = name.partition("#")[0].partition("://")[2].partition("/")[2].rstrip("/")
     if not is_address(name) or not (path == "" or path.endswith("v1")):
         return False

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from koi_lang.errors import REFUSED, KoiError, RequestError
 from koi_lang.health.findings import Finding
-from koi_lang.llm.local_servers import is_on_this_machine, origin
+from koi_lang.llm.local_servers import ADDRESS_VARIABLE, LOCAL, is_on_this_machine, origin
 from koi_lang.llm.ollama import models_at, origin_of
 from koi_lang.llm.providers import PROVIDERS
 from koi_lang.settings import project
@@ -35,6 +36,8 @@ def keys_found(keys: Keys) -> Iterator[Finding]:
             first, *others = copies
             also = f"; not used: {', '.join(f'{other.place} {other.masked_key}' for other in others)}" if others else ""
             yield Finding("keys", "ok", f"{row.name}: {first.name} {first.masked_key} from {first.place}{also}")
+    for address in islice(keys.copies(ADDRESS_VARIABLE), 1):
+        yield Finding("keys", "ok", f"{LOCAL}: {address.value} from {address.place}, which needs no key")
 
 
 def check_connected(folder: Path, keys: Keys, *, offline: bool) -> Iterator[Finding]:

@@ -219,12 +219,14 @@ def nearby_servers() -> list[tuple[str, CachedModelList]]:
 
 def tell_nearby_servers() -> Iterator[str]:
     """A line for each server of models on this machine that a person could use."""
-    for address, known in nearby_servers():
+    found = nearby_servers()
+    for address, known in found:
         models = [model for model in known.models if model.answers]
         if models:
             name = models[0].server or "a server"
             wanted = f"`{models[0].name}`" if len(models) == 1 else f"{len(models)} models"
-            yield f"{name} serves {wanted} at {origin(address)}: `koi run -m {origin(address)}` asks it"
+            way = LOCAL if len(found) == 1 else origin(address)
+            yield f"{name} serves {wanted} at {origin(address)}: `koi run -m {way}` asks it"
 
 
 def _no_key(name: str) -> None:

@@ -89,6 +89,13 @@ def test_a_server_that_wants_a_key_gets_one(machine: Machine) -> None:
     assert server.requests[0].headers["authorization"] == f"Bearer {KEY}"
 
 
+def test_local_alone_is_no_address(machine: Machine) -> None:
+    """The message has the address of the server that runs here, ready to be copied."""
+    (done,), server = beside(machine, "connect local", port=True)
+
+    assert done.err.endswith(f"Write for example `koi connect {server.url}/v1`.\n")
+
+
 def test_nobody_at_an_address(machine: Machine) -> None:
     """Nothing is kept, and the message names the address."""
     done = machine.now("connect", f"http://{NOBODY}/v1")
@@ -111,7 +118,7 @@ def test_a_server_on_a_usual_port_is_told_and_not_used(machine: Machine) -> None
     (done,), server = beside(machine, "run a.koi", port=True)
 
     assert server.requests == []
-    assert f"llama.cpp serves `qwen` at {server.url}: `koi run -m {server.url}` asks it" in done.err
+    assert f"llama.cpp serves `qwen` at {server.url}: `koi run -m local` asks it" in done.err
 
 
 def test_local_without_an_address_is_the_server_that_runs_here(machine: Machine) -> None:
@@ -129,7 +136,10 @@ def test_the_doctor_finds_a_server_that_is_not_connected(machine: Machine) -> No
         return [(each["text"], each["fix"]) for each in json.loads(done.out) if server.url in each["text"]]
 
     assert told(before) == [(f"llama.cpp at {server.url} is not connected: `qwen`", f"koi connect {server.url}")]
-    assert told(after) == [(f"local at {server.url} answers: `qwen` reads 8,192 tokens", "")]
+    assert told(after) == [
+        (f"local: {server.url}/v1 from file, which needs no key", ""),
+        (f"local at {server.url} answers: `qwen` reads 8,192 tokens", ""),
+    ]
 
 
 @pytest.mark.parametrize("ports", ["none", "0", "99999", "x"])
