@@ -1,0 +1,156 @@
+"""The bench of models: `python -m benchmarks.models --server URL` prints how often tasks come out right."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import tempfile
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import asdict
+from itertools import product
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from benchmarks.models.report import table
+from benchmarks.models.server import ServerError, local_server, models_of
+from benchmarks.models.tasks import TASKS, Task
+from benchmarks.models.trial import (
+    DEFAULT_LIMITS,
+    MAX_ANSWER_TOKENS,
+    Limits,
+    Setup,
+    Trial,
+    handler_of,
+    is_right_result,
+    run_trial,
+)
+from koi_lang.llm.connection import TRANSPORTS
+
+BESIDE = Path(__file__).with_name("beside.py")
+LIBRARY = "pydantic-ai"
+
+
+def main(words: Sequence[str]) -> int:
+    """Run the bench and report what there is of it, also after Ctrl-C; returns 2 where it cannot be run."""
+    options, trials, code = _options(words), list[Trial](), 0
+    try:
+        asyncio.run(_measure(options, trials))
+    except ServerError as error:
+        print(f"error: {error}", file=sys.stderr)
+        code = 2
+    except KeyboardInterrupt:
+        code = 130
+    trials.sort(key=lambda trial: [*options.transports, LIBRARY].index(trial.by))
+    if trials:
+        print(table(trials))
+    if options.json:
+        options.json.write_text(json.dumps([asdict(trial) for trial in trials], indent=1), "utf-8")
+    return code
+
+
+def _options(words: Sequence[str]) -> Namespace:
+    parser = ArgumentParser("python -m benchmarks.models", description=__doc__)
+    parser.add_argument("--server", help="base URL of an interface like OpenAI's; without it a model is served here")
+    parser.add_argument("--model", help="name of a model there; the first one without it")
+    parser.add_argument("--transports", type=_names(*TRANSPORTS, "auto"), default=list(TRANSPORTS))
+    parser.add_argument("--tasks", type=_names(*TASKS), default=list(TASKS), help="answers, actions, or both")
+    parser.add_argument("--only", action="append", help="name of a task; may be given more than once")
+    parser.add_argument("--seeds", type=int, default=0, help="how many seeds at temperature 0.7, beside one trial at 0")
+    parser.add_argument("--beside", type=Path, metavar="PYTHON", help="a Python that has `pydantic-ai-slim[openai]`")
+    parser.add_argument("--requests", type=int, default=DEFAULT_LIMITS.requests, help="most requests of a trial")
+    parser.add_argument("--time", type=float, default=DEFAULT_LIMITS.time_s, help="most seconds of a trial")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write every trial there")
+    options = parser.parse_args(words)
+    names = [task.name for tasks in TASKS.values() for task in tasks]
+    for name in options.only or ():
+        if name not in names:
+            parser.error(f"there is no task `{name}`; there are {', '.join(names)}")
+    return options
+
+
+def _names(*known: str):  # type: ignore[no-untyped-def]
+    """A converter for a list of names with commas between them."""
+
+    def convert(text: str) -> list[str]:
+        names = text.split(",")
+        if unknown := [name for name in names if name not in known]:
+            raise ValueError(unknown)
+        return names
+
+    convert.__name__ = f"list of {', '.join(known)}"
+    return convert
+
+
+async def _measure(options: Namespace, trials: list[Trial]) -> None:
+    """Append a trial of each task by each way and seed. Raises ServerError."""
+    async with AsyncExitStack() as stack:
+        server = options.server or await stack.enter_async_context(local_server())
+        server = server if urlsplit(server).path.strip("/") else f"{server.rstrip('/')}/v1"
+        model = options.model or models_of(server)[0]
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        for (kind, task), transport, seed in product(_tasks(options), options.transports, _seeds(options)):
+            setup = Setup(server, model, transport, seed)
+            trials.append(_report(await run_trial(task, kind, setup, folder, Limits(options.requests, options.time))))
+        if options.beside:
+            await _beside(options, Setup(server, model, LIBRARY), folder, trials)
+
+
+def _tasks(options: Namespace) -> list[tuple[str, Task]]:
+    chosen = [(kind, task) for kind in options.tasks for task in TASKS[kind]]
+    return [(kind, task) for kind, task in chosen if not options.only or task.name in options.only]
+
+
+def _seeds(options: Namespace) -> list[int | None]:
+    return [None, *range(1, options.seeds + 1)]
+
+
+def _report(trial: Trial) -> Trial:
+    """A trial, after a line about it for who waits."""
+    seed = "" if trial.seed is None else f" seed {trial.seed}"
+    effects = f"result {json.dumps(trial.result)}, output {json.dumps(trial.output)}, {trial.questions} questions"
+    verdict = "ok" if trial.is_right else trial.error or f"wrong: {effects}"
+    took = f"{trial.requests} requests, {trial.elapsed_s:.0f} s"
+    print(f"{trial.by:12} {trial.task}{seed}: {verdict[:150]} ({took})", file=sys.stderr, flush=True)
+    return trial
+
+
+async def _beside(options: Namespace, setup: Setup, folder: Path, trials: list[Trial]) -> None:
+    """Append the typed answers by another library, in a process of its own. Raises ServerError."""
+    runs = list(product([each for each in _tasks(options) if each[0] == "answers"], _seeds(options)))
+    limits = {"requests": options.requests, "time_s": options.time, "max_tokens": MAX_ANSWER_TOKENS}
+    process = await asyncio.create_subprocess_exec(
+        options.beside, BESIDE, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+    )
+    request = {
+        "setup": {"server": setup.server, "model": setup.model, **limits},
+        "runs": list(_requests(runs, setup, folder)),
+    }
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(json.dumps(request).encode())
+    process.stdin.write_eof()
+    for (kind, task), seed in runs:
+        line = json.loads(await process.stdout.readline() or "null")
+        if line is None:
+            raise ServerError(f"`{options.beside}` cannot run {BESIDE.name}; it needs `pydantic-ai-slim[openai]`")
+        result, error = line["result"], line["error"]
+        is_right = not error and is_right_result(task, result)
+        trial = Trial(task.name, kind, LIBRARY, seed, is_right, *line["spent"], result=result, error=error)
+        trials.append(_report(trial))
+    await process.wait()
+
+
+def _requests(runs: Sequence[tuple[tuple[str, Task], int | None]], setup: Setup, folder: Path) -> Iterator[object]:
+    """What the process of another library is sent for each run."""
+    for (_, task), seed in runs:
+        type = handler_of(task, folder).result
+        assert type is not None
+        sampling = Setup(setup.server, setup.model, setup.transport, seed).sampling
+        yield {"prompt": task.prompt, "schema": type.schema, "sampling": sampling}
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
