@@ -208,9 +208,7 @@ class ModelGateway:
         run, is_repeatable = self._run, model.provider in UNPAID
         is_settled = run.hooks is None or not run.hooks.around_models  # a hook may choose another model
         identity = RequestIdentity(path, fingerprint, (request.model or model.model) if is_settled else "")
-        return recall_answer(
-            run.recorded, identity, run.recorder.diverge, is_repeatable=is_repeatable, is_text=not request.json
-        )
+        return recall_answer(run.recorded, identity, run.recorder.diverge, is_repeatable=is_repeatable)
 
     def _verbatim(self, request: Request) -> dict[str, Any]:
         """All that a model is told, where that was asked for."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
 from koi_lang.errors import ProviderError
-from koi_lang.events import ModelAsked, ModelFailed
+from koi_lang.events import ModelAsked, ModelFailed, ModelWrote
 from koi_lang.runtime.budget.limits import RUN, LimitReachedError
 from koi_lang.runtime.replay.digest_forms import is_of_same_form
 from koi_lang.runtime.replay.error_records import class_name, from_data
@@ -67,14 +67,13 @@ class RecordedBefore:
 
 
 def recall_answer(
-    recorded: RecordedRun, asked: RequestIdentity, stop: Diverge, *, is_repeatable: bool, is_text: bool
+    recorded: RecordedRun, asked: RequestIdentity, stop: Diverge, *, is_repeatable: bool
 ) -> RecordedBefore | None:
     """What is known of an answer beforehand; None when the model is to be asked.
 
     Args:
         stop: ends the run where it may not ask for something else than before.
         is_repeatable: whether the model answers the same again, and for nothing.
-        is_text: whether the answer is a text, so that nothing was done by half of it.
     """
     history, place, path = recorded.history, current_place(), asked.path
     if history is None or place is None or place.state.has_diverged:
@@ -90,7 +89,7 @@ def recall_answer(
     if answer is not None and not answer.is_whole and history.policy.has_outside:
         if is_repeatable:
             return None
-        if is_text and failed is None:
+        if failed is None and not history.has(ModelWrote.type, path):  # no action of it had begun
             history.forget(path)
             return None
     if answer is None and failed is None:
