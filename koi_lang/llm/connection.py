@@ -9,7 +9,8 @@ from typing import Any, Literal, TypeAlias, get_args
 from koi_lang.llm.cards import ModelCard
 from koi_lang.llm.local_servers import origin
 from koi_lang.llm.messages import Request
-from koi_lang.llm.usage import least
+from koi_lang.llm.models import card_of
+from koi_lang.llm.usage import UNKNOWN_ANSWER_TOKENS, least
 
 # How a model is told of its actions and says what it wants: as native tools, or in text, which a schema may bound.
 Transport: TypeAlias = Literal["tools", "schema", "text"]
@@ -159,8 +160,18 @@ class ProviderConnection:
             request,
             model=request.model or self.model,
             temperature=self.temperature if request.temperature is None else request.temperature,
-            max_tokens=least(self.max_tokens, request.max_tokens),
+            max_tokens=least(self.answer_limit(request.model), request.max_tokens),
         )
+
+    def answer_limit(self, model: str = "") -> int | None:
+        """The most tokens that an answer may have; None leaves it to the provider.
+
+        A model without a card at an address that somebody named has a limit of ours: such servers often have none, and
+        small models write on to the end of their window.
+        """
+        if self.max_tokens is not None or self.base_url is None:
+            return self.max_tokens
+        return UNKNOWN_ANSWER_TOKENS if card_of(model or self.model).output_tokens is None else None
 
 
 def texts_in(value: Any) -> Iterator[str]:

@@ -69,7 +69,8 @@ class SdkModel(ABC):
     @property
     def candidates(self) -> Sequence[Candidate]:
         """The one model that answers."""
-        return (Candidate(self.model, self.connection.max_tokens, self.provider, self.connection.context_tokens),)
+        connection = self.connection
+        return (Candidate(self.model, connection.answer_limit(), self.provider, connection.context_tokens),)
 
     @property
     def takes_tools(self) -> bool:

@@ -323,6 +323,23 @@ def test_reasoning_models_of_openai_get_no_temperature() -> None:
     assert {"model", "messages", "stream", "stream_options", "max_completion_tokens"} == set(asked.body)
 
 
+@pytest.mark.parametrize(
+    ("model", "url", "own", "sent"),
+    [
+        ("some-model", "http://127.0.0.1:9", None, 4096),
+        ("some-model", "http://127.0.0.1:9", 9000, 9000),
+        ("some-model", None, None, None),
+        ("gpt-4o-mini", "http://127.0.0.1:9", None, None),
+    ],
+)
+def test_unknown_models_have_a_limit(model: str, url: str | None, own: int | None, sent: int | None) -> None:
+    """Small models of somebody's own server would write to the end of their window; known ones end by themselves."""
+    connection = ProviderConnection(provider_named("openai"), Secret(KEY), model, url, max_tokens=own)
+
+    assert sent == connection.complete(replace(REQUEST, model="", max_tokens=None)).max_tokens
+    assert min(sent or 50, 50) == connection.complete(replace(REQUEST, model="", max_tokens=50)).max_tokens
+
+
 def test_a_model_of_openai_without_a_card_is_told_its_limit_in_the_new_way() -> None:
     """A budget may tell any model how long its answer may be, and newer ones refuse the old word for it."""
     connection = ProviderConnection(provider_named("openai"), Secret(KEY), "gpt-99")
