@@ -169,9 +169,12 @@ class ProviderConnection:
         A model without a card at an address that somebody named has a limit of ours: such servers often have none, and
         small models write on to the end of their window.
         """
-        if self.max_tokens is not None or self.base_url is None:
-            return self.max_tokens
-        return UNKNOWN_ANSWER_TOKENS if card_of(model or self.model).output_tokens is None else None
+        is_limited = self.max_tokens is None and self.is_unknown(model)
+        return UNKNOWN_ANSWER_TOKENS if is_limited else self.max_tokens
+
+    def is_unknown(self, model: str = "") -> bool:
+        """Whether nothing is known of a model but the address that somebody named."""
+        return self.base_url is not None and card_of(model or self.model).output_tokens is None
 
 
 def texts_in(value: Any) -> Iterator[str]:

@@ -26,7 +26,7 @@ from koi_lang.llm.provider_errors import (
     without_text,
 )
 from koi_lang.llm.request_trial import Refused, RequestTrial
-from koi_lang.llm.stream_state import StreamState
+from koi_lang.llm.stream_state import ENDLESS, RunawayWatch, StreamState
 from koi_lang.llm.tools import ToolOffer
 from koi_lang.llm.usage import Candidate, usage_of
 from koi_lang.llm.vision import seen
@@ -85,6 +85,7 @@ class SdkModel(ABC):
             self._client = self._open()
         ending = self._ending(request.offer)
         ending.reads_calls = request.json
+        ending.watch = RunawayWatch(is_json=request.json, is_unknown=self.connection.is_unknown(request.model))
         try:
             async with aclosing(self._deltas(trial, ending)) as deltas:
                 async for delta in deltas:
@@ -156,6 +157,9 @@ class SdkModel(ABC):
             async for part in parts:
                 for delta in ending.deltas(part):
                     yield delta
+                if ending.watch.is_endless:
+                    ending.stop_reason = ENDLESS
+                    break
         for delta in ending.finish():
             yield delta
 

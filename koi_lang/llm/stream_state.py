@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any
@@ -14,6 +15,59 @@ from koi_lang.llm.tools import ToolOffer
 
 # What a model stopped with whose provider refuses to hand out the rest.
 FAILED = "failed_generation"
+# Why an answer ended whose stream was closed, since its model wrote nothing new any more.
+ENDLESS = "endless"
+# White space between the tokens of JSON, where it means nothing.
+MAX_BLANKS = 200
+# A piece that repeats itself: its length, and that of the whole repetition, within a text and in JSON around texts.
+MAX_PERIOD_CHARS, MAX_TEXT_REPETITION_CHARS, MAX_REPETITION_CHARS = 64, 4000, 1000
+# A repetition is looked for whenever so many characters are new.
+CHECK_CHARS = 250
+ESCAPE = re.compile(r"\\.", re.DOTALL)
+
+
+class RunawayWatch:
+    """Notices that an answer goes on without an end, and without anything new.
+
+    White space outside of the strings of JSON ends any answer of actions. A short piece that repeats itself may be what
+    somebody asked for, such as a line below a heading: it counts when it is much longer, and of unknown models alone.
+
+    Attributes:
+        is_endless: whether the answer need not be read any longer.
+    """
+
+    def __init__(self, *, is_json: bool = False, is_unknown: bool = False) -> None:
+        self.is_endless = False
+        self._is_json, self._is_unknown = is_json, is_unknown
+        self._has_begun = self._is_in_string = False
+        self._backslash = self._tail = ""
+        self._blanks = self._unchecked = 0
+
+    def add(self, piece: str) -> None:
+        """Look at the next piece of the answer."""
+        if self._is_json:
+            self._count_blanks(piece)
+        self._tail = (self._tail + piece)[-MAX_TEXT_REPETITION_CHARS:] if self._is_unknown else ""
+        self._unchecked += len(piece)
+        if not self._tail or self._unchecked < CHECK_CHARS:
+            return
+        self._unchecked = 0
+        marks = ESCAPE.sub("", self._tail[-MAX_REPETITION_CHARS:])
+        is_text = not self._is_json or (self._is_in_string and '"' not in marks)
+        length = MAX_TEXT_REPETITION_CHARS if is_text else MAX_REPETITION_CHARS
+        end, periods = self._tail[-length:], range(1, MAX_PERIOD_CHARS + 1)
+        self.is_endless |= len(end) == length and any(end[period:] == end[:-period] for period in periods)
+
+    def _count_blanks(self, piece: str) -> None:
+        """Count those that stand last, outside of strings; an answer that begins as text is not looked at."""
+        if not self._has_begun and (begin := piece.lstrip()):
+            self._has_begun, self._is_json = True, begin.startswith(("{", "[", "`"))
+        marks = ESCAPE.sub("", self._backslash + piece)
+        self._backslash = "\\" if marks.endswith("\\") else ""
+        self._is_in_string ^= marks.count('"') % 2 == 1
+        blanks = len(piece) - len(piece.rstrip())
+        self._blanks = 0 if self._is_in_string else blanks + (self._blanks if blanks == len(piece) else 0)
+        self.is_endless |= self._is_json and self._blanks > MAX_BLANKS
 
 
 class StreamState(ABC):
@@ -29,6 +83,7 @@ class StreamState(ABC):
         calls: the calls of tools.
         called: the text of actions that the part which was read last adds by calls.
         reads_calls: whether the answer may be actions; else a call is no answer.
+        watch: looks for an answer that runs away.
         written: tokens of all that has arrived, also of thoughts and calls of tools, about.
         stop_reason: why the model stopped; empty while it has not.
         usage: what the answer consumed so far, None when the provider has not told.
@@ -41,7 +96,7 @@ class StreamState(ABC):
         self.calls = CallWriter({} if offer is None else offer.set.by_name)
         self._waits_for_calls, self._held = offer is not None, ""
         self.thought = self.called = ""
-        self.reads_calls = True
+        self.reads_calls, self.watch = True, RunawayWatch()
         self.written = 0.0
         self.stop_reason = ""
         self.usage: Usage | None = None
@@ -60,6 +115,7 @@ class StreamState(ABC):
         """What a part adds to thoughts and answer. Text beside calls is a comment, and known as such by the calls."""
         text = self.read(part)
         thought, called, self.thought, self.called = self.thought, self.called, "", ""
+        self.watch.add(text or called)
         if thought:
             self.written += weight(thought)
             yield ThinkingDelta(thought)

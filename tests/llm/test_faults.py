@@ -21,6 +21,8 @@ LONGEST_SENTENCE = 300
 PAGE = f"<html><head><title>Bad gateway</title></head><body>{'<p>key ' + KEY + '</p>' * 200}</body></html>"
 BUSY = {"error": {"message": f"busy {'very ' * 400} {KEY}", "type": "some_error"}}
 FINE = Answer(pieces=("fine",))
+# A million characters that say something new all the time: a model that repeats itself is not read to its end.
+LONG = "".join(f"é{number}" for number in range(200_000))[:1_000_000]
 
 # What the server does, and the start of the sentence when it does nothing else.
 BEFORE_TEXT = {
@@ -68,7 +70,7 @@ FOR_GOOD = {
 DELIVERED = {
     "no usage": (Answer(usage=None), "ok"),
     "half an object": (Answer(pieces=('{"intent": "pri',)), '{"intent": "pri'),
-    "10 MB": (Answer(pieces=("x" * 1_000_000,) * 10), "x" * 10_000_000),
+    "10 MB": (Answer(pieces=(LONG,) * 10), LONG * 10),
     "very small pieces": (Answer(pieces=("é",) * 2_000), "é" * 2_000),
 }
 

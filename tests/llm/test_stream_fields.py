@@ -14,6 +14,7 @@ import pytest
 from koi_lang.errors import RequestError
 from koi_lang.llm.messages import Delta, StreamEnd, TextDelta, ThinkingDelta, Usage
 from koi_lang.llm.stream_fields import text_of
+from koi_lang.llm.stream_state import ENDLESS
 from koi_lang.llm.tools import NativeTool, ToolOffer, ToolSet
 from tests.llm.server import Answer, ModelServer
 from tests.llm.test_adapters import ALL, REQUEST, adapter, answer_to, failure_of
@@ -299,3 +300,56 @@ def test_whatever_stands_in_a_stream_is_read_or_told(kind: str, every: bool) -> 
 
     assert all(map(is_sound, answers))
     assert len(answers) > len(found) / 2
+
+
+# How an answer begins, what follows, and whether that runs away: of an unknown model, then of one that is known.
+ENDLESS_ANSWERS: dict[str, tuple[str, list[str], bool, bool]] = {
+    "blanks behind it": ('{"intent":"a"}', ["\n "] * 900, True, True),
+    "blanks between tokens": ('{"intent":"a \\" b",', ["  "] * 900, True, True),
+    "a number": ('{"id":1', ["0"] * 3000, True, False),
+    "texts of a list": ('{"options":[', ['"grandpa",'] * 400, True, False),
+    "the same action": ('{"a":1}', ['.return {"data":{"name":"Maria","age":34}}'] * 100, True, False),
+    "a short piece of a text": ('{"intent":"a', ["-+"] * 4000, True, False),
+    "blanks before anything": ("", [" "] * 900, True, True),
+    "some blanks behind it": ('{"intent":"a"}', ["\n" * 190], False, False),
+    "lines of a table in a text": ('{"message":"a\\n', ["-" * 900, "\\n", "=" * 900, "\\n"], False, False),
+    "blanks in a text": ('{"message":"a', [" "] * 3000, False, False),
+    "a table of zeros": ('{"rows":[', ["[0,0,0,0,0,0,0,0],"] * 40, False, False),
+    "rows that differ": ('{"rows":[', [f"[0,0,{n}]," for n in range(2000)], False, False),
+    "10,000 dashes of a known model": ('{"message":"', ["-" * 100] * 100, True, False),
+}
+
+
+@pytest.mark.parametrize("model", ["some-model", "gpt-4o-mini"])
+@pytest.mark.parametrize("name", ENDLESS_ANSWERS)
+def test_an_answer_that_runs_away_is_not_read_to_its_end(model: str, name: str) -> None:
+    """It is paid for by the token, up to the end of the window; a long text that somebody wants is read."""
+    begin, pieces, *endless = ENDLESS_ANSWERS[name]
+    is_endless = endless[model == "gpt-4o-mini"]
+
+    *deltas, end = answer_to("openai", Answer(pieces=(begin, *pieces, "end")), request=replace(REQUEST, model=model))
+    text = "".join(delta.text for delta in deltas if isinstance(delta, TextDelta))
+
+    assert isinstance(end, StreamEnd)
+    assert (is_endless, is_endless) == (end.stop_reason == ENDLESS, not text.endswith("end"))
+    assert not is_endless or len(text) < 5000
+
+
+@ALL
+def test_every_adapter_closes_an_answer_that_runs_away(kind: str) -> None:
+    """Whatever its events look like."""
+    *_, end = answer_to(kind, Answer(pieces=('{"intent":"a"}', *["\n "] * 900)))
+
+    assert isinstance(end, StreamEnd)
+    assert ENDLESS == end.stop_reason
+
+
+def test_plain_texts_end_only_where_they_repeat_themselves() -> None:
+    """White space means something there, and nothing but an unknown model is cut short."""
+    plain = replace(REQUEST, json=False)
+    stops = {
+        text: answer_to("openai", Answer(pieces=("a", *[text] * 500, "b")), request=plain)[-1]
+        for text in ("\n", "a line\n", "all work and no play\n")
+    }
+
+    assert [False, False, True] == [isinstance(end, StreamEnd) and end.stop_reason == ENDLESS for end in stops.values()]

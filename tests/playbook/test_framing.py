@@ -6,6 +6,7 @@ import gc
 import json
 import time
 from collections.abc import AsyncIterator
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from koi_lang.llm.messages import Request
 from koi_lang.runtime.playbook.action_parsing import ReplyError
 from koi_lang.runtime.playbook.framing import frame, without_thoughts
-from koi_lang.runtime.playbook.reply_parser import CUT, LESS, MIXED, ReplyReader, read_reply
+from koi_lang.runtime.playbook.reply_parser import CUT, LESS, MIXED, REPEATS, ReplyReader, read_reply
 from tests.playbook.playing import Player, Voice, act, done, solo
 
 SHELL = '{"intent":"shell","command":"rm -rf ."}'
@@ -266,6 +267,20 @@ def test_an_answer_that_is_cut_off_means_nothing_of_its_rest() -> None:
         with pytest.raises(ReplyError) as error:
             list(reader.finish(is_cut=True))
         assert f"{CUT}, so that it is not known what of it is meant; {LESS}" == error.value.message
+
+
+def test_an_answer_that_repeats_itself_says_so() -> None:
+    """What was complete before counts, and is all that was meant where nothing but blanks followed."""
+    for answer, is_refused in (
+        (f"{A}\n\n", False),
+        ('{"id":"1000', True),
+        (f"{A}{SHELL[:9]}", True),
+        ("a a a a", True),
+    ):
+        reader = ReplyReader()
+        list(reader.feed(answer))
+        with pytest.raises(ReplyError, match=REPEATS) if is_refused else nullcontext():
+            list(reader.finish(is_endless=True))
 
 
 # ---------------------------------------------------------------- anything

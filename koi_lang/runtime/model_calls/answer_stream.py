@@ -89,8 +89,13 @@ class AnswerStream:
     @property
     def is_cut(self) -> bool:
         """Whether the answer ended because it had reached its limit of tokens."""
+        return self.stop_reason in CUT_SHORT
+
+    @property
+    def stop_reason(self) -> Any:
+        """Why the answer ended, as its provider says it; `ENDLESS` where it was not read any longer."""
         known = self._before.answer.end if self._before is not None and self._before.answer is not None else None
-        return (self._end.stop_reason if known is None else known.data.get("stop")) in CUT_SHORT
+        return self._end.stop_reason if known is None else known.data.get("stop")
 
     async def pieces(self) -> AsyncGenerator[str, None]:
         """Its text, piece by piece; it ends, or breaks off, when it is its turn to end. Raises ProviderError."""

@@ -7,6 +7,7 @@ from contextlib import aclosing
 
 from koi_lang.errors import ProviderError
 from koi_lang.llm.messages import Request
+from koi_lang.llm.stream_state import ENDLESS
 from koi_lang.runtime.concurrency.tasks import together
 from koi_lang.runtime.guards.write_quota import write_quota
 from koi_lang.runtime.model_calls.answer_stream import AnswerStream
@@ -48,8 +49,11 @@ async def read(call: PlaybookCall, turn: Turn, actions: asyncio.Queue[Action | N
             listener = WrittenTexts(arriving.emit) if call.agent.run.events.has_onlookers else None
             reader = ReplyReader(call.result_shapes, listener=listener)
             await read_pieces(arriving, None if call.is_direct else reader, turn, actions)
-        is_cut = arriving.is_cut
-        rest = read_result(call, turn.text, is_cut=is_cut) if call.is_direct else reader.finish(is_cut=is_cut)
+        is_cut, is_endless = arriving.is_cut, arriving.stop_reason == ENDLESS
+        if call.is_direct:
+            rest = iter(read_result(call, turn.text, is_cut=is_cut))
+        else:
+            rest = reader.finish(is_cut=is_cut, is_endless=is_endless)
         for action in rest:
             turn.values.append(max(1, reader.values))
             actions.put_nowait(action)

@@ -32,6 +32,9 @@ ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|u[0-9a-fA-F]{0,3}\Z|[^u]|\Z)", re.DOTAL
 MEANT = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 CUT = "the answer reached its limit of tokens, `max_tokens`"
 LESS = "write less at a time: shorter texts, over several answers"
+REPEATS = (
+    "the answer repeated itself without an end, and was not read any longer; write each action once, and end there"
+)
 HELP_FOR_CUT = "Raise `max_tokens` of the agent, or have the playbook ask for less at a time."
 MIXED = "text and JSON are mixed, and JSON that is quoted, or given as an example, is not meant"
 
@@ -142,11 +145,12 @@ class ReplyReader:
                 self.count += 1
                 yield action
 
-    def finish(self, *, is_cut: bool = False) -> Iterator[Action]:
+    def finish(self, *, is_cut: bool = False, is_endless: bool = False) -> Iterator[Action]:
         """The actions that are known to be meant now that the answer has ended.
 
         Args:
             is_cut: whether it has ended at its limit of tokens, so that what would follow is not known.
+            is_endless: whether it repeated itself, and was not read to its end.
 
         Raises:
             ReplyError: the answer holds no action, stops in the middle of one, or mixes them with text.
@@ -158,6 +162,8 @@ class ReplyReader:
         else:
             rest, self._rest, self._begun = "".join(self._rest) or self._begun, [], ""
         framed = frame(rest)
+        if is_endless and (unended or framed.unended or framed.values or not self.count):
+            raise ReplyError(REPEATS)
         if unended := unended or framed.unended:
             seen = unended[:SHOWN]
             if is_cut:
