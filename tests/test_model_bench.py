@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.models.beside import type_of
+from benchmarks.models.beside import output_type_of, type_of
 from benchmarks.models.report import table
 from benchmarks.models.server import INSTALL, local_server, missing_packages, models_of
 from benchmarks.models.tasks import ACTIONS, ANSWERS, Task
@@ -53,6 +53,13 @@ def test_other_libraries_get_the_same_types(task: Task, tmp_path: Path) -> None:
     assert task.result == type.dump_python(type.validate_python(task.result), exclude_none=True)
     with pytest.raises(ValidationError):
         type.validate_python([object()])
+
+
+def test_choices_are_asked_for_in_a_field() -> None:
+    """The other library takes no choice of literals by itself."""
+    choice = output_type_of({"enum": ["yes", "no"]})
+
+    assert {"value": "yes"} == choice.model_validate({"value": "yes"}).model_dump()
 
 
 def test_a_server_that_is_not_there_is_one_sentence() -> None:

@@ -6,7 +6,7 @@ import asyncio
 import json
 import sys
 import tempfile
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import asdict
@@ -55,7 +55,7 @@ def _options(words: Sequence[str]) -> Namespace:
     parser = ArgumentParser("python -m benchmarks.models", description=__doc__)
     parser.add_argument("--server", help="base URL of an interface like OpenAI's; without it a model is served here")
     parser.add_argument("--model", help="name of a model there; the first one without it")
-    parser.add_argument("--transports", type=_names(*TRANSPORTS, "auto"), default=list(TRANSPORTS))
+    parser.add_argument("--transports", type=_names(*TRANSPORTS, "auto"), default=list(TRANSPORTS), help="or none")
     parser.add_argument("--tasks", type=_names(*TASKS), default=list(TASKS), help="answers, actions, or both")
     parser.add_argument("--only", action="append", help="name of a task; may be given more than once")
     parser.add_argument("--seeds", type=int, default=0, help="how many seeds at temperature 0.7, beside one trial at 0")
@@ -75,12 +75,11 @@ def _names(*known: str):  # type: ignore[no-untyped-def]
     """A converter for a list of names with commas between them."""
 
     def convert(text: str) -> list[str]:
-        names = text.split(",")
+        names = [] if text == "none" else text.split(",")
         if unknown := [name for name in names if name not in known]:
-            raise ValueError(unknown)
+            raise ArgumentTypeError(f"there is no `{unknown[0]}`; there are {', '.join(known)}")
         return names
 
-    convert.__name__ = f"list of {', '.join(known)}"
     return convert
 
 

@@ -40,13 +40,21 @@ def type_of(schema: Mapping[str, Any], name: str = "Result") -> Any:
     return SCALARS[schema["type"]]
 
 
+def output_type_of(schema: Mapping[str, Any]) -> Any:
+    """The type that an agent is asked for: a choice stands in a field `value`, since it is no type of its own there."""
+    type = type_of(schema)
+    if schema.keys() & {"enum", "const", "anyOf"}:
+        return import_module("pydantic").create_model("Result", value=(type, ...))
+    return type
+
+
 async def answer(run: Mapping[str, Any], setup: Mapping[str, Any]) -> dict[str, Any]:
     """Ask for one typed answer; what it took, and the result or the error."""
     ai: Any = import_module("pydantic_ai")
     usage, start_s, result, error = ai.RunUsage(), time.monotonic(), None, ""
     agent = ai.Agent(
         _model(setup),
-        output_type=ai.NativeOutput(type_of(run["schema"])),
+        output_type=ai.NativeOutput(output_type_of(run["schema"])),
         retries=2,
         model_settings={**run["sampling"], "max_tokens": setup["max_tokens"]},
     )
@@ -60,7 +68,9 @@ async def answer(run: Mapping[str, Any], setup: Mapping[str, Any]) -> dict[str, 
         error = f"{type(failure).__name__}: {failure}"[:300]
     spent = (usage.requests, usage.input_tokens, usage.output_tokens, round(time.monotonic() - start_s, 2))
     dump: Any = import_module("pydantic").TypeAdapter(Any).dump_python
-    return {"spent": spent, "result": dump(result, mode="json", exclude_none=True), "error": error}
+    result = dump(result, mode="json", exclude_none=True)
+    is_choice = isinstance(result, dict) and "value" in result and "value" not in run["schema"].get("properties", {})
+    return {"spent": spent, "result": result["value"] if is_choice else result, "error": error}
 
 
 def _model(setup: Mapping[str, Any]) -> Any:
