@@ -50,6 +50,11 @@ def test_the_tasks_compile(kind: str, tmp_path: Path) -> None:
         (PRINT, ('{"batch":[{"intent":"print","message":"Hello, Ada!"},{"intent":"return"}]}',), True),
         (PRINT, ('{"batch":[{"intent":"print","message":"Hello, Bob!"},{"intent":"return"}]}',), False),
         (PRINT, (RETURN,), False),
+        (
+            ACTIONS[1],
+            ('{"batch":[{"intent":"print","message":"one"},{"intent":"print","message":"two"},' + RETURN + "]}",),
+            True,
+        ),
         (DELEGATE, (ASK_COOK, '{"intent":"return","data":{"meal":"${a.output}"}}'), True),
         (DELEGATE, ('{"intent":"return","data":{"meal":"stew"}}',), False),
     ],

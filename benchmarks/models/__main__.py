@@ -7,11 +7,13 @@ import json
 import sys
 import tempfile
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Iterator, Sequence
+from asyncio.subprocess import DEVNULL, PIPE
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from itertools import product
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from benchmarks.models.report import table
@@ -20,6 +22,7 @@ from benchmarks.models.tasks import TASKS, Task
 from benchmarks.models.trial import (
     DEFAULT_LIMITS,
     MAX_ANSWER_TOKENS,
+    Effects,
     Limits,
     Setup,
     Trial,
@@ -117,16 +120,17 @@ def _report(trial: Trial) -> Trial:
 
 
 async def _beside(options: Namespace, setup: Setup, folder: Path, trials: list[Trial]) -> None:
-    """Append the typed answers by another library, in a process of its own. Raises ServerError."""
-    runs = list(product([each for each in _tasks(options) if each[0] == "answers"], _seeds(options)))
+    """Append trials of the same tasks by another library, in a process of its own. Raises ServerError."""
+    runs = list(product(_tasks(options), _seeds(options)))
     limits = {"requests": options.requests, "time_s": options.time, "max_tokens": MAX_ANSWER_TOKENS}
-    process = await asyncio.create_subprocess_exec(
-        options.beside, BESIDE, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
-    )
     request = {
         "setup": {"server": setup.server, "model": setup.model, **limits},
-        "runs": list(_requests(runs, setup, folder)),
+        "runs": [_request(task, replace(setup, seed=seed), folder) for (_, task), seed in runs],
     }
+    try:
+        process = await asyncio.create_subprocess_exec(options.beside, BESIDE, stdin=PIPE, stdout=PIPE, stderr=DEVNULL)
+    except OSError as error:
+        raise ServerError(f"`{options.beside}` is no Python: {error.strerror}") from error
     assert process.stdin is not None
     assert process.stdout is not None
     process.stdin.write(json.dumps(request).encode())
@@ -135,20 +139,24 @@ async def _beside(options: Namespace, setup: Setup, folder: Path, trials: list[T
         line = json.loads(await process.stdout.readline() or "null")
         if line is None:
             raise ServerError(f"`{options.beside}` cannot run {BESIDE.name}; it needs `pydantic-ai-slim[openai]`")
-        result, error = line["result"], line["error"]
-        is_right = not error and is_right_result(task, result)
-        trial = Trial(task.name, kind, LIBRARY, seed, is_right, *line["spent"], result=result, error=error)
-        trials.append(_report(trial))
+        result, error, spent = line["result"], line["error"], line["spent"]
+        effects = Effects([], line["output"], line["questions"], line["state"])
+        is_right = not error and effects.are_right(task) and is_right_result(task, result)
+        done = ((), effects.output, effects.questions, result, error)
+        trials.append(_report(Trial(task.name, kind, LIBRARY, seed, is_right, *spent, *done)))
     await process.wait()
 
 
-def _requests(runs: Sequence[tuple[tuple[str, Task], int | None]], setup: Setup, folder: Path) -> Iterator[object]:
-    """What the process of another library is sent for each run."""
-    for (_, task), seed in runs:
-        type = handler_of(task, folder).result
-        assert type is not None
-        sampling = Setup(setup.server, setup.model, setup.transport, seed).sampling
-        yield {"prompt": task.prompt, "schema": type.schema, "sampling": sampling}
+def _request(task: Task, setup: Setup, folder: Path) -> dict[str, Any]:
+    """What the process of another library is sent for a run."""
+    type = handler_of(task, folder).result
+    return {
+        "prompt": task.prompt,
+        "schema": {} if type is None else type.schema,
+        "functions": task.functions,
+        "answers": task.answers,
+        "sampling": setup.sampling,
+    }
 
 
 if __name__ == "__main__":

@@ -9,7 +9,8 @@ import asyncio
 import json
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, Literal
 
@@ -48,13 +49,64 @@ def output_type_of(schema: Mapping[str, Any]) -> Any:
     return type
 
 
+@dataclass(slots=True)
+class Doings:
+    """What a run does by functions, which stand for the actions, members and skills of the same task in Koi."""
+
+    answers: list[str]
+    output: list[str] = field(default_factory=list)
+    questions: int = 0
+    state: dict[str, Any] = field(default_factory=dict)
+
+    def print_line(self, text: str) -> str:
+        """Print a line for the person."""
+        self.output.append(text.strip())
+        return "printed"
+
+    def ask_person(self, question: str) -> str:
+        """Ask the person one question; returns the answer."""
+        self.questions += 1
+        return self.answers.pop(0) if self.answers else "nobody answers"
+
+    def set_state(self, name: str, value: int | str) -> str:
+        """Set a field of the state."""
+        self.state[name] = value
+        return "set"
+
+    def ask_cook(self, guests: int) -> str:
+        """Ask the cook, who knows about food, to suggest a meal."""
+        return f"stew 7Q for {guests}"
+
+    def order_flowers(self, guests: int) -> dict[str, int]:
+        """Have the gardener, who knows about flowers, order flowers."""
+        return {"tulips": guests * 3 + 1}
+
+    def price(self, net: float) -> float:
+        """The price with taxes."""
+        return net * 2 + 7
+
+    def code(self, name: str) -> str:
+        """The code of a product."""
+        return f"{name}-7Q"
+
+    def functions(self, names: list[str]) -> list[Callable[..., Any]]:
+        """Those that a task may use."""
+        return [getattr(self, name) for name in names]
+
+
 async def answer(run: Mapping[str, Any], setup: Mapping[str, Any]) -> dict[str, Any]:
-    """Ask for one typed answer; what it took, and the result or the error."""
+    """Carry out a task; what it took, what it did, and the result or the error.
+
+    A typed answer alone is asked for by a schema (`NativeOutput`). With functions it is a tool, too: servers such as
+    that of llama.cpp take no schema beside tools.
+    """
     ai: Any = import_module("pydantic_ai")
     usage, start_s, result, error = ai.RunUsage(), time.monotonic(), None, ""
+    doings, type = Doings(list(run["answers"])), output_type_of(run["schema"]) if run["schema"] else str
     agent = ai.Agent(
         _model(setup),
-        output_type=ai.NativeOutput(output_type_of(run["schema"])),
+        output_type=type if run["functions"] else ai.NativeOutput(type),
+        tools=doings.functions(run["functions"]),
         retries=2,
         model_settings={**run["sampling"], "max_tokens": setup["max_tokens"]},
     )
@@ -65,12 +117,14 @@ async def answer(run: Mapping[str, Any], setup: Mapping[str, Any]) -> dict[str, 
     except TimeoutError:
         error = "timeout"
     except Exception as failure:  # whatever it is, it is the result of this run
-        error = f"{type(failure).__name__}: {failure}"[:300]
+        error = f"{failure.__class__.__name__}: {failure}"[:300]
     spent = (usage.requests, usage.input_tokens, usage.output_tokens, round(time.monotonic() - start_s, 2))
     dump: Any = import_module("pydantic").TypeAdapter(Any).dump_python
-    result = dump(result, mode="json", exclude_none=True)
-    is_choice = isinstance(result, dict) and "value" in result and "value" not in run["schema"].get("properties", {})
-    return {"spent": spent, "result": result["value"] if is_choice else result, "error": error}
+    result, fields = dump(result, mode="json", exclude_none=True), run["schema"].get("properties", {})
+    if isinstance(result, dict) and result.keys() == {"value"} != fields.keys():
+        result = result["value"]
+    did = {"output": doings.output, "questions": doings.questions, "state": doings.state}
+    return {"spent": spent, "result": result, "error": error, **did}
 
 
 def _model(setup: Mapping[str, Any]) -> Any:

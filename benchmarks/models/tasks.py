@@ -52,6 +52,15 @@ class Task:
         )
 
     @property
+    def functions(self) -> list[str]:
+        """The functions that stand for its actions, members and skills where another library carries it out."""
+        if self in ANSWERS:
+            return []
+        state = ["set_state"] if "state" in self.parts else []
+        team = ["ask_cook", "order_flowers"] if self.declarations == TEAM else []
+        return ["print_line", "ask_person", *state, *team, *(["price", "code"] if self.declarations == SKILL else [])]
+
+    @property
     def prompt(self) -> str:
         """The playbook with its values in place, for those that have no playbooks."""
         return re.sub(r"\$\{args\.(\w+)\}", lambda match: str(self.args[match[1]]), self.playbook)

@@ -108,7 +108,7 @@ class Effects:
     @property
     def output(self) -> tuple[str, ...]:
         """The lines that were printed, without outer blanks."""
-        return tuple(line.strip() for line in "".join(self.pieces).splitlines())
+        return tuple(line.strip() for line in "\n".join(self.pieces).splitlines())
 
     def are_right(self, task: Task) -> bool:
         """Whether a task wants these and no others."""
