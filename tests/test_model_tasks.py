@@ -67,9 +67,10 @@ def test_only_the_right_effects_count(task: Task, answers: tuple[str, ...], is_r
     assert trial.requests == len(answers)
 
 
-def test_a_trial_that_fails_says_why(tmp_path: Path) -> None:
-    """A model that never answers with an action uses up its requests, or its attempts."""
-    trial = attempt(PRINT, "I would rather not.", folder=tmp_path)
+@pytest.mark.parametrize("answer", ["I would rather not.", Answer(status=401)])
+def test_a_trial_that_fails_says_why(answer: Answer | str, tmp_path: Path) -> None:
+    """A model that never answers with an action uses up its requests or attempts; a server may refuse its key."""
+    trial = attempt(PRINT, answer, folder=tmp_path)
 
     assert not trial.is_right
     assert trial.error

@@ -173,19 +173,23 @@ async def run_trial(task: Task, kind: str, setup: Setup, folder: Path, limits: L
         record=False,
         extensions=False,
     )
-    start_s, result, error = time.monotonic(), None, ""
-    async with program:
-        program.subscribe(effects.note)
-        try:
-            async with asyncio.timeout(limits.time_s + GRACE_S):
-                result = await program.agent(AGENT).call(EVENT, dict(task.args))
-        except TimeoutError:
-            error = "the call went on beyond its limit of time"
-        except koi_lang.KoiError as failure:
-            error = failure.message
-        elapsed_s, usage = time.monotonic() - start_s, program.usage
+    start_s, result, error, tokens = time.monotonic(), None, "", (0, 0)
+    try:
+        async with program:
+            program.subscribe(effects.note)
+            try:
+                async with asyncio.timeout(limits.time_s + GRACE_S):
+                    result = await program.agent(AGENT).call(EVENT, dict(task.args))
+            finally:
+                tokens = (program.usage.input_tokens, program.usage.output_tokens)
+    except TimeoutError:
+        error = "the call went on beyond its limit of time"
+    except koi_lang.KoiError as failure:
+        error = failure.message
+    except Exception as failure:  # a defect of Koi ends one trial, and not the bench
+        error = f"{type(failure).__name__}: {failure}"
     is_right = not error and effects.are_right(task) and is_right_result(task, result)
-    spent = (model.requests, usage.input_tokens, usage.output_tokens, round(elapsed_s, 2))
+    spent = (model.requests, *tokens, round(time.monotonic() - start_s, 2))
     effects_seen = (tuple(model.ways), effects.output, effects.questions)
     return Trial(task.name, kind, setup.transport, setup.seed, is_right, *spent, *effects_seen, result, error)
 
