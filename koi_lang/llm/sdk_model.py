@@ -93,6 +93,8 @@ class SdkModel(ABC):
         except self._errors() as error:
             ending.accepted |= is_silence(error)
             raise self._failure(error, trial, ending) from cause_of(error, self.connection)
+        if ending.stop_reason == ENDLESS:  # nobody has counted it
+            ending.usage = ending.usage or usage_of(request, ending.written, None)
         if fault := self._fault(ending, request.model):
             fault.discarded, fault.attempts = _discarded_usage(request, ending), trial.attempts
             raise fault

@@ -22,7 +22,8 @@ SMALLEST_USD = 1e-12
 
 def usage_of(request: Request, written: float, usage: Usage | None) -> Usage:
     """The usage a provider told, else an estimate from the request and what `weight` makes of the answer."""
-    return usage or Usage(tokens_of(request.messages, request.system), ceil(written), estimated=True)
+    output_tokens = ceil(written) if request.max_tokens is None else min(ceil(written), request.max_tokens)
+    return usage or Usage(tokens_of(request.messages, request.system), output_tokens, estimated=True)
 
 
 @dataclass(frozen=True, slots=True)

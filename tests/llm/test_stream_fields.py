@@ -337,11 +337,15 @@ def test_an_answer_that_runs_away_is_not_read_to_its_end(model: str, name: str) 
 
 @ALL
 def test_every_adapter_closes_an_answer_that_runs_away(kind: str) -> None:
-    """Whatever its events look like."""
-    *_, end = answer_to(kind, Answer(pieces=('{"intent":"a"}', *["\n "] * 900)))
+    """Whatever its events look like; what it took is reckoned, and no more than was asked for."""
+    answer = Answer(pieces=('{"intent":"a"}', *["\n "] * 900), usage=None)
+
+    *_, end = answer_to(kind, answer, request=replace(REQUEST, max_tokens=70))
 
     assert isinstance(end, StreamEnd)
     assert ENDLESS == end.stop_reason
+    assert end.usage is not None
+    assert (True, True) == (end.usage.estimated or kind == "anthropic", end.usage.output_tokens <= 70)
 
 
 def test_plain_texts_end_only_where_they_repeat_themselves() -> None:
