@@ -418,3 +418,11 @@ def _form(schema: Schema, definitions: Mapping[str, Schema], inside: tuple[str, 
         forms = (_form(field, definitions, inside) for field in fields)
         return "{" + ",".join(f"{name}:{form}" for name, form in zip(names, forms, strict=True)) + "}"
     return FORMS.get(schema.get("type", "any"), "<any>")
+
+
+def action_form(intent: str, schema: Schema) -> str:
+    """An action as a model writes it, with types in place of values, without fields that may be left out."""
+    needed = schema.get("required", ())
+    fields = {name: field for name, field in schema.get("properties", {}).items() if name in needed}
+    form = json_form({**schema, "type": "object", "properties": fields}) if fields else "{}"
+    return f'{{"intent":"{intent}"{"," if fields else ""}{form[1:]}'

@@ -359,7 +359,6 @@ SPOKEN = {
     "thoughts": Conversation([Said([told("a")], thoughts=("hm, ", "so")), Said([END], thoughts=("done",))], ["a"], OK),
     "cut in an action": Conversation([Said([told("a"), told("a long text")], cut=6), [END]], ["a"], OK),
     "cut in a plan": Conversation([Said([batch(told("a"), told("b"))], cut=9), [END]], ["a"], OK),
-    "words alone": Conversation(["I am not sure what to do.", [END]], (), OK, fed_back=["❌ Nothing of your answer"]),
     "nothing at all": Conversation([Answer(pieces=()), [END]], (), OK, fed_back=["❌"]),
 }
 SERVERS = {

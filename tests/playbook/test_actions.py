@@ -142,7 +142,8 @@ def test_updates_beside_a_result_that_is_no_object(play: Player) -> None:
 
 def test_updates_in_a_result_are_an_object(play: Player) -> None:
     """Anything else is told to the model; it was dropped without a word."""
-    told = "`update_state` cannot be carried out: `updates` must be an object, not 5. Use update_state(updates: object)"
+    form = '{"intent":"update_state","updates":{…}}'
+    told = f"`update_state` cannot be carried out: `updates` must be an object, not 5. Write {form}"
 
     assert f"❌ return failed: {told}." == failure(play, act("return", state_updates=5))
 

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from tests.llm.server import Answer
 from tests.playbook.playing import Player, act
 from tests.playbook.test_result_types import MISFITS
+from tests.playbook.transports import talk
 
 TYPED = """
 role Worker { can execute, can delegate }
@@ -139,3 +141,40 @@ def test_what_can_be_used_needs_the_protocol(more: str, play: Player) -> None:
 def test_a_sentence_that_asks_for_an_action_needs_the_protocol(playbook: str, expected: bool, play: Player) -> None:
     """By the rules of `koi check` for prose."""
     assert expected == is_direct(play, typed(playbook=playbook))
+
+
+# ---------------------------------------------------------------- text at the end
+
+
+PLAIN = """
+role Worker { can execute }
+agent Main : Worker { on go(args) TYPE { playbook "PLAYBOOK" } }
+"""
+
+
+def ended(play: Player, turns: list[Any], way: tuple[str, str], type: str = "", playbook: str = "Do it.") -> Any:
+    """What comes of a call whose model is offered its actions in some way."""
+    return talk(play, PLAIN.replace("TYPE", type).replace("PLAYBOOK", playbook), turns, way)
+
+
+@pytest.mark.parametrize("provider", ["openai", "responses", "anthropic"])
+@pytest.mark.parametrize("before", [[], [[act("print", message="hi")]]], ids=["at once", "after an action"])
+def test_text_without_calls_ends_a_playbook(provider: str, before: list[Any], play: Player) -> None:
+    """A model that was offered tools and writes to the person is done; in text it is told what to write."""
+    turns = [*before, "Hello!"]
+    played, asked, _ = ended(play, turns, (provider, "tools"))
+    again, told, _ = ended(play, [*before, "Hello!", [act("return", data={})]], (provider, "text"))
+
+    assert ("Hello!", len(turns)) == (played.result, len(asked))
+    assert ({}, len(turns) + 1) == (again.result, len(told))
+
+
+def test_text_of_another_type_is_corrected_once(play: Player) -> None:
+    """With the form; JSON of the type is the result, and the same mistake twice ends the call."""
+    way, type, playbook = ("openai", "tools"), ": { n: number }", "Print it, then return the number."
+    right = ended(play, [Answer(pieces=('{"n": 3}',))], way, type, playbook)
+    wrong = ended(play, [Answer(pieces=("It is 3.",))] * 9, way, type, playbook)
+
+    assert ({"n": 3}, 1) == (right.played.result, len(right.asked))
+    assert (True, 2) == ("with the same mistake" in wrong.played.told, len(wrong.asked))
+    assert 'call `return` with {\\"data\\":{\\"n\\":<number>}}' in json.dumps(wrong.asked[1].body, ensure_ascii=False)

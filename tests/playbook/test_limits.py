@@ -119,13 +119,16 @@ def test_back_and_forth(play: Player) -> None:
 
 
 def test_failing_the_same_way_is_a_circle(play: Player) -> None:
-    """An action that fails and is asked for again counts as well."""
-    played = play(solo(), [act("print")] * 9)
+    """An action that fails and is asked for again counts as well; one that is not written as it has to be, twice."""
+    played = play(solo("execute"), [act("shell", command="false", description="to fail", cwd="nowhere")] * 9)
+    misspelt = play(solo(), [act("print")] * 9)
 
     assert "circles" == limit(played)
-    assert "asked for the same `print` 5 times in a row, and it failed each time; the last: print:" in played.told
-    assert "`message` is missing" in played.told
+    assert "asked for the same `shell` 5 times in a row, and it failed each time; the last: shell:" in played.told
     assert "use `repeat`" not in played.told
+    assert ("failures", 2) == (limit(misspelt), len(misspelt.requests))
+    assert "gave up after two answers with the same mistake; the last: print: " in misspelt.told
+    assert "`message` is missing" in misspelt.told
 
 
 def test_one_failure_among_others_does_not_explain_a_circle(play: Player) -> None:
@@ -180,13 +183,13 @@ def test_a_success_ends_a_row_of_failures(play: Player) -> None:
 
 
 def test_answers_that_cannot_be_read_are_failures(play: Player) -> None:
-    """A model that never answers with JSON is ended, the sooner when it has not carried anything out before."""
+    """A model that answers without JSON twice is ended, whatever it has carried out before."""
     prose = [f"no {n}" for n in range(60)]
     never, later = play(solo(), prose), play(solo(), [act("print", message="x"), *prose])
 
     assert ("failures", "failures") == (limit(never), limit(later))
-    assert "the last: the answer holds no action: 'no 4'" in never.told
-    assert "the last: the answer holds no action: 'no 39'" in later.told
+    assert "the last: the answer holds no action: 'no 1'" in never.told
+    assert "the last: the answer holds no action: 'no 1'" in later.told
 
 
 # ---------------------------------------------------------------- time

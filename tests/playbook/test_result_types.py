@@ -93,11 +93,20 @@ def test_null_for_a_field_that_is_needed_is_refused(play: Player) -> None:
 
 
 @pytest.mark.parametrize("result", [result for result, _ in MISFITS.values()], ids=MISFITS)
-def test_the_third_misfit_ends_the_call(result: Any, play: Player) -> None:
-    """Nothing that does not fit is ever a result."""
+def test_the_same_misfit_twice_ends_the_call(result: Any, play: Player) -> None:
+    """Nothing that does not fit is ever a result, and nobody is asked a third time for the same."""
     played = play(PROGRAM, [act("return", data=result)] * 9, call="Reviewer.review", payload={"text": "a"})
 
     assert played.result is None
+    assert 2 == len(played.requests)
+    assert "gave up after two answers with the same mistake; the last: return: " in str(played.error)
+
+
+def test_the_third_misfit_ends_the_call(play: Player) -> None:
+    """Also where each is another one."""
+    wrong = [act("return", data={"verdict": verdict}) for verdict in ("a", "b", "c")]
+    played = play(PROGRAM, wrong, call="Reviewer.review", payload={"text": "a"})
+
     assert 3 == len(played.requests)
     assert "gave up after 3 results that are not of its type; the last: " in str(played.error)
 
@@ -147,13 +156,13 @@ def test_misfits_are_mended_over_the_wire(way: tuple[str, str], play: Player) ->
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("way", WAYS, ids="-".join)
 def test_what_never_fits_ends_over_the_wire(way: tuple[str, str], play: Player) -> None:
-    """The third misfit ends the call with what was wrong with it."""
+    """The same misfit twice ends the call with what was wrong with it."""
     done = talk(
         play, THINKING, [[act("return", data={"verdict": "ok"})]], way, calls=[("Reviewer.review", {"text": "a"})]
     )
 
-    assert 3 == len(done.asked)
-    assert "3 results that are not of its type; the last: `findings` is missing" in done.played.told
+    assert 2 == len(done.asked)
+    assert "with the same mistake; the last: return: `findings` is missing" in done.played.told
 
 
 @pytest.mark.parametrize("way", [way for way in WAYS if way[1] != "text"], ids="-".join)

@@ -165,17 +165,6 @@ def test_a_named_provider_is_not_asked(project: Project) -> None:
     assert found["own"].message == ""
 
 
-def test_a_call_that_ends_over_its_budget_fails_the_test(project: Project) -> None:
-    """As it fails a run: what came of the call is what was expected, and it took more than it might."""
-    answer = f'{{ "intent": "return", "data": "{"long " * 2000}" }}'
-    agent = 'agent Own : Worker { budget { tokens: 2000 } on go() { playbook "Go." } }'
-
-    found = outcomes(project, f'{agent}\ntest "own" {{ given model answers [{answer}]\n expect await Own.go() != 7 }}')
-
-    assert not found["own"].ok
-    assert "more than its budget of 2000, because a model took more" in found["own"].message
-
-
 def test_runs_of_the_file_are_not_carried_out(project: Project) -> None:
     """`run` statements of the file and of what it imports do nothing in a test."""
     agent = 'agent Other : R { on go() { console.log("ran")  return 5 } }'

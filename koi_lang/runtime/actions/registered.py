@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from koi_lang.diagnostics import SLIP_IN_FIVE, nearest
 from koi_lang.errors import KoiError
-from koi_lang.runtime.schema import Schema, of_annotation, problems, signature_text, with_definitions_at_root
+from koi_lang.runtime.schema import (
+    Schema,
+    action_form,
+    of_annotation,
+    problems,
+    signature_text,
+    with_definitions_at_root,
+)
 
 if TYPE_CHECKING:
     from koi_lang.runtime.ports import AgentPort, BlockPort, CallPort, RunPort
@@ -25,6 +32,10 @@ ALWAYS = frozenset({"condition", "desc", "description", "title", "data"})
 
 class ActionError(KoiError):
     """An action cannot be carried out as asked; the message is for the model."""
+
+
+class FormError(ActionError):
+    """An action, or a result, is not written as it has to be; the help says how it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,12 +167,13 @@ def check(kind: ActionKind, fields: Mapping[str, Any]) -> dict[str, Any]:
     """The fields an action takes, under their proper names; unknown ones are left out.
 
     Raises:
-        ActionError: says what is wrong with every field at once, and which unknown ones are misspelt.
+        FormError: says what is wrong with every field at once, and which unknown ones are misspelt.
     """
     taken = known_fields(kind, fields)
     wrong = [*problems(taken, kind.schema), *_misspelt(kind, fields)]
     if wrong:
-        raise ActionError(f"`{kind.name}` cannot be carried out: {'; '.join(wrong)}", help=f"Use {kind.signature}.")
+        help = f"Write {action_form(kind.name, kind.asked_schema)}."
+        raise FormError(f"`{kind.name}` cannot be carried out: {'; '.join(wrong)}", help=help)
     return taken
 
 

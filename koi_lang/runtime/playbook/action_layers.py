@@ -17,7 +17,7 @@ from koi_lang.outcome import capture, error_of
 from koi_lang.runtime.actions.kept_results import with_marks, with_references
 from koi_lang.runtime.actions.layers import PERMITTED, ActionLayer, Fields, Next, compose, permit
 from koi_lang.runtime.actions.lookup import find_action
-from koi_lang.runtime.actions.registered import ActionContext, ActionError, ActionKind
+from koi_lang.runtime.actions.registered import ActionContext, ActionError, ActionKind, FormError
 from koi_lang.runtime.budget.limits import LimitReachedError
 from koi_lang.runtime.guards.write_quota import require_quota
 from koi_lang.runtime.playbook import delegation, prompting
@@ -225,6 +225,8 @@ def _fail(call: PlaybookCall, action: Action, raised: Exception) -> TurnAction:
     error = as_koi_error(raised)
     call.note(action.intent, action.data, error.message, ok=False)
     call.failures.record_failure(f"{action.intent}: {error.message}")
+    if isinstance(error, FormError) and not call.is_direct:
+        call.failures.refuse(f"{action.intent}: {error.message}", f"{action.intent}: {error.message}")
     return TurnAction(action, prompting.failure_feedback(action, error), error=error)
 
 

@@ -30,7 +30,15 @@ ABOUT = ("condition", "desc", "title")
 
 
 class ReplyError(KoiError):
-    """An answer cannot be read as actions; the message is for the model."""
+    """An answer cannot be read as actions; the message is for the model.
+
+    Attributes:
+        form: what is wrong with it, the same for answers that are wrong in the same way.
+    """
+
+    def __init__(self, message: str, *, help: str | None = None, form: str = "") -> None:
+        super().__init__(message, help=help)
+        self.form = form or message
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +174,7 @@ def _nameless(value: Mapping[str, Any]) -> ReplyError:
         return ReplyError(f"`{lists[0]}` must be a list of actions, not {_excerpt(value[lists[0]])}")
     found = [key for key in MISTAKEN if key in value] or list(value)[:5]
     listed = ", ".join(f"`{key}`" for key in found)
-    return ReplyError(f"an action names its `intent`; this object has {listed} instead")
+    return ReplyError(f"an action names its `intent`; this object has {listed} instead", form="nameless")
 
 
 def _for_delegate(fields: dict[str, Any], id: Any) -> dict[str, Any]:

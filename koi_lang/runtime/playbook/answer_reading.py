@@ -14,11 +14,13 @@ from koi_lang.runtime.model_calls.answer_stream import AnswerStream
 from koi_lang.runtime.playbook.action_layers import carry_out_action
 from koi_lang.runtime.playbook.action_parsing import Action, ReplyError
 from koi_lang.runtime.playbook.call import PlaybookCall
-from koi_lang.runtime.playbook.direct_results import read_result
-from koi_lang.runtime.playbook.reply_parser import ReplyReader
+from koi_lang.runtime.playbook.direct_results import read_result, text_as_result
+from koi_lang.runtime.playbook.reply_parser import MIXED, ReplyReader
 from koi_lang.runtime.playbook.turn import Turn
 from koi_lang.runtime.playbook.written_texts import WrittenTexts
 
+# Forms of answers that may be texts for the person: one without an action, one in which text and JSON are mixed.
+ENDS = frozenset({"none", MIXED})
 # After `return`, what the answer took is usually told at once; it is not waited for any longer than this.
 GRACE_S = 1.0
 
@@ -59,6 +61,11 @@ async def read(call: PlaybookCall, turn: Turn, actions: asyncio.Queue[Action | N
             actions.put_nowait(action)
     except ReplyError as error:
         turn.problem, turn.advice, turn.unread = error.message, error.help or "", reader.values
+        turn.form = error.form
+        is_over = error.form in ENDS and not (reader.count or call.is_direct)
+        if is_over and (final := text_as_result(call, turn)) is not None:
+            turn.problem, turn.values = "", [1]
+            actions.put_nowait(final)
     except ProviderError as error:
         turn.error, turn.problem = error, f"the connection broke: {error.message}"
     finally:

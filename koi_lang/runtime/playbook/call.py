@@ -10,7 +10,7 @@ from koi_lang.interpolation import Rendered
 from koi_lang.js.undefined import undefined
 from koi_lang.llm.messages import ActionResult, Request
 from koi_lang.llm.models import card_of
-from koi_lang.runtime.actions.registered import ActionError
+from koi_lang.runtime.actions.registered import FormError
 from koi_lang.runtime.agents.result_types import ResultType
 from koi_lang.runtime.budget.limits import BudgetAccount, LimitReachedError
 from koi_lang.runtime.playbook.delegation import reachable
@@ -21,7 +21,7 @@ from koi_lang.runtime.playbook.references import ActionScope
 from koi_lang.runtime.playbook.result_keys import Shapes, result_schema, shapes_of
 from koi_lang.runtime.playbook.tool_offer import Offer, offer_of
 from koi_lang.runtime.playbook.turn import Turn
-from koi_lang.runtime.schema import Schema
+from koi_lang.runtime.schema import Schema, action_form
 
 if TYPE_CHECKING:
     from koi_lang.runtime.playbook.conversation import Conversation
@@ -131,7 +131,7 @@ class PlaybookCall:
         """Refuse a result that is not of the declared type.
 
         Raises:
-            ActionError: what is wrong with it, for the model.
+            FormError: what is wrong with it, for the model.
             LimitReachedError: it is the third one.
         """
         wrong = [] if self.result_type is None else self.result_type.problems(data)
@@ -141,7 +141,8 @@ class PlaybookCall:
         if self.misfits == MOST_MISFITS:
             told = f"gave up after {MOST_MISFITS} results that are not of its type; the last: {wrong[0]}"
             raise LimitReachedError("result", f"`{self.agent.name}.{self.event}`", told, ADVICE)
-        raise ActionError("; ".join(wrong))
+        form = action_form("return", {"properties": {"data": self.result_schema}, "required": ["data"]})
+        raise FormError("; ".join(wrong), help=f"Write {form}.")
 
     def begin_turn(self, request: Request) -> Turn:
         """The next turn, of which nothing has arrived yet."""

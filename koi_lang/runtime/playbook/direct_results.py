@@ -19,6 +19,7 @@ from koi_lang.runtime.schema import declarations_of, json_form, with_definitions
 
 if TYPE_CHECKING:
     from koi_lang.runtime.playbook.call import PlaybookCall
+    from koi_lang.runtime.playbook.turn import Turn
 
 # Answers that are not of the declared type; the protocol of actions follows.
 MAX_WRONG_ANSWERS = 2
@@ -88,7 +89,7 @@ def read_result(call: PlaybookCall, answer: str, *, is_cut: bool = False) -> lis
     result = call.result_type
     assert result is not None, "a call that declares a result"
     if is_cut:
-        raise ReplyError(f"{CUT}; {LESS}", help=HELP_FOR_CUT)
+        raise ReplyError(f"{CUT}; {LESS}", help=HELP_FOR_CUT, form="cut")
     value = _value_in(answer)
     if isinstance(value, str) and result.problems(value):
         value = _value_in(value)  # JSON within JSON
@@ -102,6 +103,21 @@ def read_result(call: PlaybookCall, answer: str, *, is_cut: bool = False) -> lis
     return [Action("return", False, {"data": value})]
 
 
+def text_as_result(call: PlaybookCall, turn: Turn) -> Action | None:
+    """The `return` that a text without calls of tools stands for; None where the result may not be that text.
+
+    A model that was offered tools and calls none is done. Where the result has to be of a type, its JSON counts.
+    """
+    framed, text = frame(without_thoughts(turn.text)), plain_text(turn.text)
+    if turn.request.offer is None or not text or framed.unended:
+        return None
+    if call.result_type is None:
+        is_result = not framed.values and not call.result_schema
+        return Action("return", False, {"data": text}) if is_result else None
+    value = _value_in(turn.text)
+    return None if call.result_type.problems(value) else Action("return", False, {"data": value})
+
+
 def _value_in(answer: str) -> Any:
     """The JSON value that an answer is, or holds; its text where it holds none."""
     text = plain_text(answer)
@@ -112,5 +128,5 @@ def _value_in(answer: str) -> Any:
         except (ValueError, RecursionError):
             continue
     if framed.unended:
-        raise ReplyError(f"the answer stops in the middle of {framed.unended[:SHOWN]!r}")
+        raise ReplyError(f"the answer stops in the middle of {framed.unended[:SHOWN]!r}", form="open")
     return text

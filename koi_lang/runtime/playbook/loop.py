@@ -284,8 +284,11 @@ def remember(messages: Transcript, turn: Turn, call: PlaybookCall) -> None:
     feedback = [each.feedback for each in turn.actions]
     is_broken = turn.ended_by in ("cut", "unreadable")
     if is_broken:
-        call.failures.unreadable(turn.problem, turn.advice or PLAIN)
-        feedback.append(prompting.unreadable(turn.problem, is_rest=bool(turn.actions)))
+        if turn.ended_by == "unreadable":
+            call.failures.unreadable(turn.form, turn.problem, turn.advice or PLAIN)
+        else:
+            call.failures.record_failure(turn.problem)
+        feedback.append(prompting.unreadable(turn.problem, call.result_schema, is_rest=bool(turn.actions)))
     sees = can_see_images(call)
     go_on = "" if turn.has_returned else prompting.PLAIN_NEXT if call.means.is_plain else prompting.NEXT
     has_results = calls or (is_broken and turn.request.offer is not None)

@@ -112,12 +112,23 @@ class Failures:
         self._what, self._patience = what, patience
         self._row = self._pivots = self._unread = 0
         self._has_acted = False
-        self._cuts, self._cut = 0, ""
+        self._cuts, self._cut, self._refusal = 0, "", ""
         self.last, self._help = "", PLAIN
 
     def record_success(self) -> None:
         """An action was carried out."""
-        self._row, self._has_acted = 0, True
+        self._row, self._has_acted, self._refusal = 0, True, ""
+
+    def refuse(self, form: str, message: str, help: str = PLAIN) -> None:
+        """An answer or action is not written as it has to be. Raises LimitReachedError the second time in a row.
+
+        Args:
+            form: what is wrong with it, the same for answers that are wrong in the same way.
+        """
+        if form == self._refusal:
+            told = f"gave up after two answers with the same mistake; the last: {message}"
+            raise LimitReachedError("failures", self._what, told, help)
+        self._refusal = form
 
     def record_failure(self, message: str, help: str = PLAIN) -> None:
         """An action or answer failed; `help` is what a person may do about it."""
@@ -136,9 +147,10 @@ class Failures:
         """What the last answer broke off with, empty unless so many broke off one after the other."""
         return self._cut if self._cuts >= count else ""
 
-    def unreadable(self, message: str, help: str = PLAIN) -> None:
+    def unreadable(self, form: str, message: str, help: str = PLAIN) -> None:
         """An answer holds no actions. Raises LimitReachedError when the model seems to know no other answers."""
         self.record_failure(message, help)
+        self.refuse(form, message, help)
         self._unread += 1
         if not self._has_acted and self._unread >= self._patience.unread:
             told = f"gave up after {self._unread} answers without any action; the last: {message}"

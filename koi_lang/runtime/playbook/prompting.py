@@ -25,7 +25,15 @@ from koi_lang.runtime.playbook.delegation import Delegate, reachable
 from koi_lang.runtime.playbook.outside_text import flatten_lines
 from koi_lang.runtime.playbook.repeated_results import is_written_by_model
 from koi_lang.runtime.playbook.told_expressions import NOTHING, FeedbackMessage, expressions_in, expressions_of
-from koi_lang.runtime.schema import Schema, declarations_of, json_form, of_function, signature_text, type_text
+from koi_lang.runtime.schema import (
+    Schema,
+    action_form,
+    declarations_of,
+    json_form,
+    of_function,
+    signature_text,
+    type_text,
+)
 
 if TYPE_CHECKING:
     from koi_lang.runtime.agents.skills import Skill
@@ -70,9 +78,9 @@ NEEDS: Mapping[str, re.Pattern[str]] = {
     ),
 }
 GO_ON = """\
-Go on from here with JSON and nothing else: {"intent":"<action>", ...its fields}, or, when everything is done, \
-{"intent":"return","data":{...}}."""
-GO_ON_CALLING = "Go on from here by calling tools; when everything is done, call `return`."
+Go on from here with JSON and nothing else: {{"intent":"<action>", ...its fields}}, or, when everything is done, \
+{end}."""
+GO_ON_CALLING = "Go on from here by calling tools; when everything is done, call `return`{end}."
 PIVOT = """\
 Your last attempts have all failed. Stop what you are doing and take a completely different approach, or `return` what
 you have with an explanation."""
@@ -195,9 +203,9 @@ def system_sections(
     asked = {kind.name: kind.asked_schema for kind in offered}
     if result:
         asked["return"] = {"properties": {"data": result}, "required": ["data"]}
-    calls = (_example(kind.name, asked[kind.name]) if means.is_plain else f"- {kind.signature}" for kind in offered)
+    calls = (action_form(kind.name, asked[kind.name]) if means.is_plain else f"- {kind.signature}" for kind in offered)
     lines = [f"{call} {kind.description}" for call, kind in zip(calls, offered, strict=True)]
-    example = _example("return", asked["return"]) if result and not means.is_plain else ""
+    example = action_form("return", asked["return"]) if result and not means.is_plain else ""
     beginning = PLAIN_RULES if means.is_plain else RULES.format(name=agent.name)
     rules = rules_of(means, offered, beginning)
     return [
@@ -220,14 +228,6 @@ def rules_of(means: Means, offered: Iterable[ActionKind], beginning: str) -> str
         DATA: True,
     }
     return "\n".join([beginning, *(text for text, holds in parts.items() if holds)])
-
-
-def _example(intent: str, schema: Schema) -> str:
-    """An action as it is written, with types in place of values, without fields that may be left out."""
-    needed = schema.get("required", ())
-    fields = {name: field for name, field in schema.get("properties", {}).items() if name in needed}
-    form = json_form({**schema, "type": "object", "properties": fields}).removeprefix("{").removesuffix("}")
-    return f'{{"intent":"{intent}"{"," if fields else ""}{form if fields else ""}}}'
 
 
 def plan_of(agent: AgentPort) -> list[Section]:
@@ -308,7 +308,7 @@ def _member(member: Delegate, tools: Mapping[str, str], is_plain: bool) -> list[
     lines = [f"### {member.key}" + (f" - {about.affordance}" if about.affordance else "")]
     for handler in about.handlers.values():
         told, intent = handler.affordance or about.playbooks.get(handler.event, ""), f"{member.key}::{handler.event}"
-        call = _example(intent, {"properties": {"data": handler.schema or {"type": "object"}}, "required": ["data"]})
+        call = action_form(intent, {"properties": {"data": handler.schema or {"type": "object"}}, "required": ["data"]})
         gives = "" if handler.result is None else f": {type_text(handler.result.schema)}"
         if not is_plain:
             call = f"- {intent}({signature_text(handler.schema) if handler.schema else 'data?: object'})"
@@ -329,7 +329,7 @@ def _skill(skill: Skill, is_plain: bool) -> list[str]:
     for name, function in skill.functions.items():
         told, schema = function.__doc__ if function.__doc__ != skill.affordance else None, of_function(function)
         fields = {"skill": {"const": skill.name}, "function": {"const": name}, "input": schema}
-        call = _example("call_skill", {"properties": fields, "required": [*fields]})
+        call = action_form("call_skill", {"properties": fields, "required": [*fields]})
         if not is_plain:
             call = f"- {skill.name}.{name}({signature_text(schema)})"
         lines.append(call + (f" {told}" if told else ""))
@@ -390,12 +390,19 @@ def failure_feedback(action: Action, error: KoiError) -> Feedback:
     return Feedback(f"{FAILED} {_label(action)} failed: {error.message}{help}", told=told)
 
 
-def unreadable(message: str, *, is_rest: bool) -> Feedback:
-    """Feedback on an answer, or the end of one, that could not be read; it says what to write."""
+def unreadable(message: str, result: Schema, *, is_rest: bool) -> Feedback:
+    """Feedback on an answer, or the end of one, that could not be read; it says what to write.
+
+    Args:
+        result: what is known of the result of the playbook.
+    """
     what = "The rest" if is_rest else "Nothing"
     not_done = "was not carried out" if is_rest else "was carried out"
     told = f"{FAILED} {what} of your answer {not_done}: {message}."
-    return Feedback(f"{told} {GO_ON}", for_callers=f"{told} {GO_ON_CALLING}")
+    form = json_form(result) if result else ""
+    end = action_form("return", {"properties": {"data": result}, "required": ["data"] if result else []})
+    calling = GO_ON_CALLING.format(end=f' with {{"data":{form}}}' if form else "")
+    return Feedback(f"{told} {GO_ON.format(end=end)}", for_callers=f"{told} {calling}")
 
 
 def clip_answer(answer: str) -> str:

@@ -167,18 +167,18 @@ class ReplyReader:
         if unended := unended or framed.unended:
             seen = unended[:SHOWN]
             if is_cut:
-                raise ReplyError(f"{CUT}, in the middle of {seen!r}; {LESS}", help=HELP_FOR_CUT)
-            raise ReplyError(f"the answer stops in the middle of {seen!r}")
+                raise ReplyError(f"{CUT}, in the middle of {seen!r}; {LESS}", help=HELP_FOR_CUT, form="cut")
+            raise ReplyError(f"the answer stops in the middle of {seen!r}", form="open")
         if framed.values and (not framed.is_meant or (framed.has_prose and self.count)):
             raise ReplyError(MIXED)
         if is_cut and (framed.values or not self.count):
             what = "so that it is not known what of it is meant" if framed.values else "before it held an action"
-            raise ReplyError(f"{CUT}, {what}; {LESS}", help=HELP_FOR_CUT)
+            raise ReplyError(f"{CUT}, {what}; {LESS}", help=HELP_FOR_CUT, form="cut")
         for value in framed.values:
             yield from self._read_value(value)
         if not self.count:
             seen = rest.strip()[:SHOWN]
-            raise ReplyError(f"the answer holds no action: {seen!r}" if seen else "the answer is empty")
+            raise ReplyError(f"the answer holds no action: {seen!r}" if seen else "the answer is empty", form="none")
 
     def _read_value(self, text: str) -> Iterator[Action]:
         """The actions in one JSON text."""

@@ -42,6 +42,7 @@ class Turn:
         has_failed: whether one of them has failed; what follows it is not carried out.
         has_returned: whether the playbook has returned.
         problem: why the rest was not read, for the model.
+        form: what is wrong with the form of the rest, as in `ReplyError`.
         advice: what the person may do about that; empty for nothing in particular.
         unread: which of the JSON values in the answer that was, counted from 1; 0 where it was none of them.
         values: which of the JSON values in the answer each action that was read stands in, counted from 1.
@@ -57,6 +58,7 @@ class Turn:
     has_failed: bool = False
     has_returned: bool = False
     problem: str = ""
+    form: str = ""
     advice: str = ""
     unread: int = 0
     values: list[int] = field(default_factory=list)
