@@ -23,7 +23,7 @@ GROUPS: Mapping[str, str] = {
     **dict.fromkeys("IMPORT PACKAGE FROM EXPORT".split(), "modules"),
     **dict.fromkeys("TYPE ROLE TEAM MCP PROMPT RUN TEST EVAL AGENT SKILL".split(), "declarations"),
     **dict.fromkeys(
-        "USES EXPOSE AFFORDANCE EXAMPLES LLM AMNESIA ON STATE PLAYBOOK RESILIENCE BUDGET".split(), "members"
+        "USES EXPOSE AFFORDANCE EXAMPLES LLM AMNESIA ON STATE PLAYBOOK ANSWER RESILIENCE BUDGET".split(), "members"
     ),
     **dict.fromkeys("CAN NEEDS FUNCTION_NEEDS OVERRIDE PRIVATE ACCESSOR SKILLS INSTRUCTIONS".split(), "modifiers"),
     **dict.fromkeys("USE COMPOSE FRAGMENTS TEMPLATE MODEL OVER TIMES PASS EVERY WHEN".split(), "clauses"),

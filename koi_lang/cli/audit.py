@@ -20,7 +20,7 @@ from koi_lang.sessions.prepared import prepare_program
 from koi_lang.text_width import clean
 
 # Rows that are lists of names.
-LISTS = ("actions", "state", "delegates")
+LISTS = ("actions", "answers", "state", "delegates")
 TITLE = 10
 COUNTS = ("turns", "requests", "tokens")
 

@@ -6,7 +6,6 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis, analyse
@@ -16,16 +15,10 @@ from koi_lang.compiler.imports import Files, Loaded, Parser, load, standard_name
 from koi_lang.compiler.parser import parse
 from koi_lang.compiler.rules import check
 from koi_lang.compiler.rules.gaps import without_follow_ups
+from koi_lang.compiler.rules.prose.permissions import asks_for_action
 from koi_lang.compiler.syntax_errors import nested_too_deeply
 from koi_lang.diagnostics import CompileError, Diagnostic, LabeledSpan
-from koi_lang.lazy import lazy_module
 from koi_lang.source import Source, Span
-
-if TYPE_CHECKING:
-    from koi_lang.compiler.rules.prose import static_rehearsal
-else:
-    # Most of what is compiled has no playbook.
-    static_rehearsal = lazy_module("koi_lang.compiler.rules.prose.static_rehearsal")
 
 # Files whose nodes are nested no deeper than this can be compiled; Python allows 20 loops within each other.
 SHALLOW = 40
@@ -88,16 +81,12 @@ def _severe(problems: list[Diagnostic], strict: bool) -> list[Diagnostic]:
 def generate(file: Analysis) -> ast.Module:
     """The Python module of a checked file. Raises CompileError for the few things only generation finds."""
     try:
-        return module(file, _asks_for_action)
+        return module(file, asks_for_action)
     except BuildError as error:
         place = LabeledSpan(file.unit.source, error.span)
         raise CompileError([Diagnostic("E0102", "error", error.message, place, help=error.help)]) from None
     except RecursionError:
         raise CompileError([too_deep(file.unit.source)]) from None
-
-
-def _asks_for_action(playbook: n.Playbook) -> bool:
-    return static_rehearsal.asks_for_action(playbook)
 
 
 def _can_be_compiled(file: Analysis) -> bool:
@@ -108,7 +97,7 @@ def _can_be_compiled(file: Analysis) -> bool:
     if file.index.depth <= (SHALLOW // 3 if has_generators else SHALLOW):
         return True
     try:
-        compile(module(file, _asks_for_action), file.unit.path, "exec", dont_inherit=True)
+        compile(module(file, asks_for_action), file.unit.path, "exec", dont_inherit=True)
     except RecursionError:
         return False
     except SyntaxError as error:

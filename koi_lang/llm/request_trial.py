@@ -82,19 +82,24 @@ class RequestTrial:
                 note(f"`{self.request.model}` {each.told}")
         self.weaker.clear()
 
-    def give_up_tools(self, counted_tokens: int, note: Callable[[str], None]) -> None:
-        """Do without tools from now on where the tokens of a request show that its server has left them out.
+    def give_up_tools(self, counted_tokens: int, note: Callable[[str], None]) -> bool:
+        """Do without tools from now on if the tokens of a request show that its server has left them out.
 
         Templates that know no tools do that in silence, and the model is told of no action. Only where the tools are
         longer than the rest can an estimate tell one from the other.
+
+        Returns:
+            Whether they do.
         """
         if not self.has_tools or self.request.offer is None:
-            return
+            return False
         said = tokens_of(self.request.messages, self.request.offer.system)
         offered = weight(json.dumps(self.body.get("tools", [])))
-        if offered > said and counted_tokens < said + offered * LEAST_SHARE:
+        are_left_out = offered > said and counted_tokens < said + offered * LEAST_SHARE
+        if are_left_out:
             self.weaker.append(TOOLS)
             self.settle(note)
+        return are_left_out
 
     def conclude(self, failure: RequestError) -> RequestError:
         """The failure that ends the trial, with what was tried."""

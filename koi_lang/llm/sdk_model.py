@@ -26,7 +26,7 @@ from koi_lang.llm.provider_errors import (
     without_text,
 )
 from koi_lang.llm.request_trial import Refused, RequestTrial
-from koi_lang.llm.stream_state import ENDLESS, RunawayWatch, StreamState
+from koi_lang.llm.stream_state import ENDLESS, TOOLS_LEFT_OUT, RunawayWatch, StreamState
 from koi_lang.llm.tools import ToolOffer
 from koi_lang.llm.usage import Candidate, usage_of
 from koi_lang.llm.vision import seen
@@ -98,8 +98,9 @@ class SdkModel(ABC):
         if fault := self._fault(ending, request.model):
             fault.discarded, fault.attempts = _discarded_usage(request, ending), trial.attempts
             raise fault
-        if self.connection.is_own_server and ending.usage is not None and not ending.calls.has_called:
-            trial.give_up_tools(ending.usage.input_tokens, self.note)
+        is_told = self.connection.is_own_server and ending.usage is not None and not ending.calls.has_called
+        if is_told and ending.usage is not None and trial.give_up_tools(ending.usage.input_tokens, self.note):
+            ending.stop_reason = TOOLS_LEFT_OUT
         thoughts = None if ending.thoughts is None else Thoughts(request.model, ending.thoughts)
         yield StreamEnd(ending.usage, ending.stop_reason, thoughts=thoughts)
 

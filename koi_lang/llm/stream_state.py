@@ -17,6 +17,8 @@ from koi_lang.llm.tools import ToolOffer
 FAILED = "failed_generation"
 # Why an answer ended whose stream was closed, since its model wrote nothing new any more.
 ENDLESS = "endless"
+# Why an answer ended whose model was told of no tools, though it was offered some.
+TOOLS_LEFT_OUT = "tools_left_out"
 # White space between the tokens of JSON, where it means nothing.
 MAX_BLANKS = 200
 # A piece that repeats itself: its length, and that of the whole repetition, within a text and in JSON around texts.

@@ -106,6 +106,7 @@ def _audit_agent(agent: Agent, hosts: Sequence[str]) -> dict[str, Any]:
         "role": agent.role.name,
         "capabilities": list(agent.role.capabilities),
         "actions": actions,
+        "answers": [event for event, handler in agent.about.handlers.items() if handler.answers],
         "state": ["update_state", "return with state_updates"] if "update_state" in actions else [],
         "delegates": list(_delegates(agent)) if may_delegate else [],
         "skills": [f"{skill.name}.{name}" for skill in agent.offered_skills for name in skill.functions],

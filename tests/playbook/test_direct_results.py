@@ -178,3 +178,59 @@ def test_text_of_another_type_is_corrected_once(play: Player) -> None:
     assert ({"n": 3}, 1) == (right.played.result, len(right.asked))
     assert (True, 2) == ("with the same mistake" in wrong.played.told, len(wrong.asked))
     assert 'call `return` with {\\"data\\":{\\"n\\":<number>}}' in json.dumps(wrong.asked[1].body, ensure_ascii=False)
+
+
+# ---------------------------------------------------------------- handlers that only answer
+
+
+ANSWER = """
+role Worker { can execute, can delegate }
+agent Helper : Worker { on help(args) { return 1 } }
+team Crew { helper: Helper }
+agent Main : Worker {
+  uses team Crew
+  state { n: number = 1 }
+  on go(args: { text: string }) TYPE { answer "What is the mood of {{args.text}}?" }
+}
+"""
+
+
+def test_a_handler_that_only_answers_never_acts(play: Player) -> None:
+    """Whatever its role permits and its agent has: an action that its model writes is no result."""
+    typed_answer = ANSWER.replace("TYPE", ": { mood: string }")
+    played = play(typed_answer, [act("print", message="hi"), {"mood": "good"}], payload={"text": "a"})
+
+    assert ((), {"mood": "good"}) == (played.printed, played.result)
+    assert ["Do what you are asked."] * 2 == [request.system[:22] for request in played.requests]
+
+
+def test_an_answer_without_a_type_is_a_text(play: Player) -> None:
+    """The words of the model, without thoughts; JSON is a text, too."""
+    played = play(ANSWER.replace("TYPE", ""), ['<think>hm</think>{"intent":"print"}'], payload={"text": "a"})
+
+    assert '{"intent":"print"}' == played.result
+    assert not played.requests[0].json
+
+
+def test_two_answers_that_are_no_result_end_the_call(play: Player) -> None:
+    """There is no protocol to fall back to."""
+    played = play(ANSWER.replace("TYPE", ": { mood: string }"), ["Good."] * 9, payload={"text": "a"})
+
+    assert 2 == len(played.requests)
+    assert "gave up after 2 answers that are no result; the last: the answer is not JSON: 'Good.'" in played.told
+
+
+def test_answer_is_a_name_elsewhere(play: Player) -> None:
+    """Programs use it for variables and fields."""
+    source = """
+role Worker { can execute }
+agent Main : Worker {
+  on go(args) {
+    const answer = { answer: "a" }
+    let other = answer
+    answer.answer += "b"
+    return [answer.answer, other ["answer"], answer ? 1 : 2]
+  }
+}
+"""
+    assert ["ab", "ab", 1] == play(source, []).result

@@ -131,9 +131,10 @@ class Statements(Expressions):
         return n.Try(cover(children), body, error, handler, finalizer)
 
     def playbook(self, children: Children) -> n.Playbook:
-        """`playbook` with its parts and, behind them, a budget."""
-        _, parts, budget = children
-        return n.Playbook(span_between(children[0], budget or parts[-1]), parts, budget)
+        """`playbook` or `answer` with its parts and, behind them, a budget."""
+        word, parts, budget = children
+        answers = str(word).lower() == "answer"
+        return n.Playbook(span_between(word, budget or parts[-1]), parts, budget, answers)
 
     def budget(self, children: Children) -> n.Budget:
         """`budget { … }`, a pair for each limit."""

@@ -227,6 +227,7 @@ def _on(node: n.Handler, told: n.Playbook | None, file: Analysis, names: ModuleN
         background=py.constant(True, at) if node.is_async else None,
         playbook=py.constant(True, at) if told else None,
         acts=py.constant(False, at) if told and result_type and not names.asks_for_action(told) else None,
+        answers=py.constant(True, at) if told and told.answers else None,
         budget=_limits(told.budget, at) if told and told.budget else None,
     )
 

@@ -515,10 +515,11 @@ class PromptCall(Node):
 
 @node
 class Playbook(Statement):
-    """`playbook part + part budget { … }`: texts, prompts and calls of prompts."""
+    """`playbook part + part budget { … }`: texts, prompts and calls of prompts; `answers` where it is `answer …`."""
 
     parts: tuple[Text | Name | PromptCall, ...]
     budget: Budget | None = None
+    answers: bool = False
 
 
 @node

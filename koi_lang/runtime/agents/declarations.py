@@ -99,6 +99,7 @@ class Handler:
         background: declared `async`.
         playbook: whether a model carries it out.
         acts: whether its playbook may ask for actions; else its result is all that it asks for.
+        answers: whether it is declared with `answer`, so that its model never acts.
         budget: most a call may spend.
     """
 
@@ -111,6 +112,7 @@ class Handler:
     background: bool = False
     playbook: bool = False
     acts: bool = True
+    answers: bool = False
     budget: Mapping[str, Any] = field(default_factory=dict)
 
     @property

@@ -7,7 +7,7 @@ from contextlib import aclosing
 
 from koi_lang.errors import ProviderError
 from koi_lang.llm.messages import Request
-from koi_lang.llm.stream_state import ENDLESS
+from koi_lang.llm.stream_state import ENDLESS, TOOLS_LEFT_OUT
 from koi_lang.runtime.concurrency.tasks import together
 from koi_lang.runtime.guards.write_quota import write_quota
 from koi_lang.runtime.model_calls.answer_stream import AnswerStream
@@ -62,7 +62,8 @@ async def read(call: PlaybookCall, turn: Turn, actions: asyncio.Queue[Action | N
     except ReplyError as error:
         turn.problem, turn.advice, turn.unread = error.message, error.help or "", reader.values
         turn.form = error.form
-        is_over = error.form in ENDS and not (reader.count or call.is_direct)
+        has_tools = arriving is not None and arriving.stop_reason != TOOLS_LEFT_OUT
+        is_over = has_tools and error.form in ENDS and not (reader.count or call.is_direct)
         if is_over and (final := text_as_result(call, turn)) is not None:
             turn.problem, turn.values = "", [1]
             actions.put_nowait(final)

@@ -184,6 +184,7 @@ async def next_request(call: PlaybookCall, messages: Transcript, parts: Parts) -
     scope = PromptContext(agent, call.args)
     call.playbook = await join_parts(parts(scope), scope, "\n")
     call.instructions = name_values(call.playbook, call.args, agent.state)
+    direct_results.require_answer(call)
     call.is_direct = not direct_results.obstacle(call)
     tell_playbook(call, messages, begins=call.turns == 0)
     if call.failures.must_pivot():
@@ -202,14 +203,23 @@ async def next_request(call: PlaybookCall, messages: Transcript, parts: Parts) -
     told = ToldData(messages.snapshot(), call.material, call.playbook) if agent.run.recorded.has_literals() else None
     call.names.begin_answer(told)
     key = prompting.make_cache_key(system)
-    schema = direct_results.schema_of(call.result_type) if call.is_direct and call.result_type else None
-    return Request(system, messages.snapshot(), json=True, schema=schema, task=task(call), offer=offer, cache_key=key)
+    schema = direct_results.schema_of(call.result_type) if call.is_direct else None
+    return Request(
+        system,
+        messages.snapshot(),
+        json=not call.is_direct or call.result_type is not None,
+        schema=schema,
+        task=task(call),
+        offer=offer,
+        cache_key=key,
+        is_plain=call.means.is_plain,
+    )
 
 
 def text_sections(call: PlaybookCall) -> list[Section]:
     """What a model is told of a call that answers with actions as text, or with the result alone."""
-    if call.is_direct and call.result_type is not None:
-        return [Section("rules", direct_results.rules_for(call.result_type))]
+    if call.is_direct:
+        return [Section("rules", direct_results.rules_for(call.result_type)), *sections_of(call.guidance)]
     schema = call.result_schema
     return prompting.system_sections(
         call.agent,
@@ -298,7 +308,6 @@ def remember(messages: Transcript, turn: Turn, call: PlaybookCall) -> None:
 
 def correct(call: PlaybookCall, turn: Turn, messages: Transcript) -> None:
     """Tell a model that was asked for the result alone why its answer is none."""
-    assert call.result_type is not None
     call.wrong_answers += 1
     error = turn.actions[-1].error if turn.actions else None
     problem = turn.problem if error is None else error.message

@@ -12,4 +12,4 @@ __all__ = ["CODES", "MODULES"]
 
 # Each of these enters its rules into the table when it is imported.
 MODULES = (names, returned, permissions, delegations, values, braces)
-CODES = frozenset({"E0621", "E0622", "E0623", "E0624", "E0625", "E0626", "E0627"})
+CODES = frozenset({"E0621", "E0622", "E0623", "E0624", "E0625", "E0626", "E0627", "E0628"})

@@ -5,16 +5,26 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
 from koi_lang.compiler.rules.program import place_of, with_permission
 from koi_lang.compiler.rules.prose.abilities import Abilities, abilities_of
 from koi_lang.compiler.rules.prose.delegations import asked_in
-from koi_lang.compiler.rules.prose.playbooks import PlaybookSentence, PlaybookText, playbook_texts
+from koi_lang.compiler.rules.prose.playbooks import PlaybookProse, PlaybookSentence, PlaybookText, playbook_texts
 from koi_lang.compiler.rules.prose.words import Capability, pattern, read_capabilities
 from koi_lang.compiler.rules.state import fields_of
 from koi_lang.compiler.rules.table import Report, rule
+from koi_lang.diagnostics import replacement
+from koi_lang.lazy import lazy_module
+from koi_lang.source import Span
+
+if TYPE_CHECKING:
+    from koi_lang.compiler.rules.prose import static_rehearsal
+else:
+    # Most of what is compiled has no playbook.
+    static_rehearsal = lazy_module("koi_lang.compiler.rules.prose.static_rehearsal")
 
 # Commands of one word; one word in backticks is a name otherwise.
 COMMANDS = frozenset(
@@ -57,6 +67,41 @@ def not_permitted_in_prose(file: Analysis, report: Report) -> None:
                 continue
             seen.add((text.agent, needed.permission))
             _report(needed, text, abilities, report)
+
+
+@rule("E0628", "warning")
+def answer_that_asks_for_action(file: Analysis, report: Report) -> None:
+    """A handler that is declared with `answer` never acts, and its text asks for an action.
+
+    Its model is asked for the result alone. Nothing is printed, nobody is asked, no member and no skill is called,
+    whatever the role permits; a model makes up what it would have come to know.
+
+    Wrong:
+
+        in agent: on name(): { name: string } { answer "Ask the person for their name and return it." }
+
+    Right:
+
+        in agent: on name(): { name: string } { playbook "Ask the person for their name and return it." }
+    """
+    for playbook, around in file.index.of(n.Playbook):
+        if not playbook.answers or around.agent is None:
+            continue
+        for text in report.program.for_file(playbook_texts, file):
+            if text.text in playbook.parts and static_rehearsal.acts(text):
+                word = Span(playbook.span.start, playbook.span.start + len("answer"))
+                fixes = replacement(file.unit.source, word, "playbook")
+                report.add(
+                    text.place(0, len(text.text.value)),
+                    "`answer` never acts, and this text asks for an action",
+                    help="write `playbook`, or ask for nothing but the result.",
+                    fixes=fixes,
+                )
+
+
+def asks_for_action(playbook: n.Playbook) -> bool:
+    """Whether a sentence of a playbook asks for more than a result; prompts, which are not read here, may."""
+    return any(not isinstance(part, n.Text) or static_rehearsal.acts(PlaybookProse(part)) for part in playbook.parts)
 
 
 def _report(needed: NeededPermission, text: PlaybookText, abilities: Abilities, report: Report) -> None:

@@ -134,11 +134,6 @@ def _result(deed: ProposedAction, abilities: Abilities) -> Any:
     return RESULTS.get(deed.intent, f"⟨{event or deed.label or 'result'}⟩")
 
 
-def asks_for_action(playbook: n.Playbook) -> bool:
-    """Whether a sentence of a playbook asks for more than a result; prompts, which are not read here, may."""
-    return any(not isinstance(part, n.Text) or acts(PlaybookProse(part)) for part in playbook.parts)
-
-
 def acts(prose: PlaybookProse) -> bool:
     """Whether a sentence asks for more than a result: by its words, or in the rehearsal."""
     patterns = [each for capability in read_capabilities() for each in capability.patterns]
