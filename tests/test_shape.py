@@ -19,15 +19,15 @@ from tests.package_trees import PACKAGE, nodes_of, sources, trees
 CEILINGS = {
     "modules": 1050,
     "top_level_files": 18,
-    "modules_with_one_importer": 326,
+    "modules_with_one_importer": 322,
     "private_functions_used_once": 2399,
-    "short_helpers_used_once": 957,
+    "short_helpers_used_once": 950,
     "lazy_names": 138,
     "modules_with_lazy_names": 73,
     "homonyms": 55,
     "import_lines_per_1000": 87,
     "functions_per_1000_lines": 79,
-    "untyped_mappings_per_10000_lines": 87,
+    "untyped_mappings_per_10000_lines": 86,
 }
 # A figure that is lower than its ceiling by more than this share is to be kept where it is now.
 SLACK_PERCENT = 2

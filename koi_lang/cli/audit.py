@@ -63,7 +63,7 @@ def command(file: str, as_json: bool, cost: bool, model: str | None, allow: Sequ
 def _describe_agent(audited: Mapping[str, Any]) -> str:
     """What a person reads of an agent: its name, and a row for each kind of thing."""
     head = f"{audited['agent']} : {audited['role']} {{ {', '.join(audited['capabilities'])} }}"
-    rows = {title: [", ".join(audited[title])] for title in LISTS}
+    rows = {title: [", ".join(audited[title])] for title in LISTS if audited[title] or title != "answers"}
     rows["skills"] = _function_lines(audited["functions"])
     rows |= {"refused": _function_lines(audited["refused"])} if audited["refused"] else {}
     if audited["texts"]:

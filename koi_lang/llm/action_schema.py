@@ -36,13 +36,15 @@ SAID_BY_OTHERS: Mapping[str, str] = {"send_message": '{"actionType":"delegate"'}
 def action_schema(tools: ToolSet) -> Schema | None:
     """The schema of `{"batch": [...]}` with a branch for each tool; None where one of them takes anything at all.
 
+    Where an answer is to call no more than one, the schema is that of one action, which has the fields that it needs.
+
     An action that does what others do, which say what they take, has none.
     """
-    if tools.one_by_one:
-        return _single_action(tools)
-    branches = [_branch(tool) for tool in _closable(tools)]
+    branches = [_branch(tool, is_short=tools.one_by_one) for tool in _closable(tools)]
     if any(branch is None for branch in branches):
         return None
+    if tools.one_by_one:
+        return {"anyOf": branches} if can_be_sent({"anyOf": branches}) else None
     control = [_object({**_as_choices({"intent": name}), **CONTROL[name], "id": PERHAPS}) for name in tools.control]
     schema = {
         **_object({"batch": {"type": "array", "items": {"anyOf": [ACTION, GROUP, *control]}}}),
@@ -53,13 +55,6 @@ def action_schema(tools: ToolSet) -> Schema | None:
         },
     }
     return schema if can_be_sent(schema) else None
-
-
-def _single_action(tools: ToolSet) -> Schema | None:
-    """The schema of one action, with a branch for each tool that has the fields it needs and no others."""
-    branches = [_branch(tool, is_short=True) for tool in _closable(tools)]
-    schema: Schema = {"anyOf": branches}
-    return schema if None not in branches and can_be_sent(schema) else None
 
 
 def open_tools(tools: ToolSet) -> list[str]:
@@ -83,19 +78,18 @@ def _branch(tool: NativeTool, *, is_short: bool = False) -> Schema | None:
         is_short: whether fields that may be left out are, and with them what any action may say of itself.
     """
     about: Mapping[str, Schema] = {} if is_short else OF_ACTIONS
-    fields = close(_required_part(tool.parameters) if is_short and not tool.is_nested else tool.parameters)
+    parameters = tool.parameters
+    if is_short and not tool.is_nested:
+        needed = parameters.get("required", ())
+        given = {name: field for name, field in parameters.get("properties", {}).items() if name in needed}
+        parameters = {**parameters, "properties": given}
+    fields = close(parameters)
     if fields is None or fields.get("type") != "object":
         return None
     opening = json.loads(tool.opening + ("null}" if tool.is_nested else "}"))
     named = {name: value for name, value in opening.items() if not (is_short and name == "actionType")}
     own = {[*opening][-1]: fields} if tool.is_nested else fields["properties"]
     return _object({**_as_choices(named), **own, **about})
-
-
-def _required_part(schema: Schema) -> Schema:
-    needed = schema.get("required", ())
-    fields = {name: field for name, field in schema.get("properties", {}).items() if name in needed}
-    return {**schema, "properties": fields}
 
 
 def _as_choices(fields: Mapping[str, Any]) -> dict[str, Schema]:

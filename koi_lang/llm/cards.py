@@ -100,7 +100,7 @@ def _grok(names: str, context: int, prices: Prices) -> ModelCard:
     return ModelCard(names, context, None, prices, vision=True, longer=(200_000, 2.0, 2.0))
 
 
-STAND_IN = ModelCard("rehearsal scripted", prices_usd=(0.0, 0.0, 0.0), vision=False)
+STAND_IN = ModelCard("rehearsal scripted recorded", prices_usd=(0.0, 0.0, 0.0), vision=False)
 EMBEDDING = (
     _embedding("text-embedding-3-small", 8_192, 0.02),
     _embedding("text-embedding-3-large", 8_192, 0.13),

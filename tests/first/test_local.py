@@ -180,9 +180,12 @@ def test_messages_name_the_address(machine: Machine, answer: Answer, sentence: s
     assert "openai" not in done.err.lower().replace("openai/qwen", "")
 
 
-@pytest.mark.parametrize(("counted", "offers"), [(26, [True, False]), (5000, [True, True])])
+@pytest.mark.parametrize(("counted", "offers"), [(26, [True, False]), (5000, [True])])
 def test_tools_that_a_server_leaves_out_are_given_up(machine: Machine, counted: int, offers: list[bool]) -> None:
-    """Too few tokens for the tools: its template has left them out, so the model is told of its actions in text."""
+    """Too few tokens for the tools: its template has left them out, so the model is told of its actions in text.
+
+    A model that was told of them and writes text is done.
+    """
     machine.project.write("a.koi", ANYBODY)
     prose = Answer(pieces=("I would greet Ada.",), usage=(counted, 9, 0))
 
@@ -195,6 +198,6 @@ def test_tools_that_a_server_leaves_out_are_given_up(machine: Machine, counted: 
 
     done, server = asyncio.run(run())
 
-    assert done.out == "Hello Ada\n"
+    assert done.out == ("Hello Ada\n" if counted == 26 else "")
     assert ["tools" in request.body for request in server.requests] == offers
     assert ("`m` takes no tools, so it writes its actions as text" in done.err) is (offers == [True, False])

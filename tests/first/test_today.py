@@ -41,7 +41,7 @@ def machine(project: Project, monkeypatch: pytest.MonkeyPatch) -> Machine:
 def told(body: dict[str, Any]) -> list[str]:
     """The days that a request tells in what its calls begin with."""
     begun = [each["content"] for each in body["messages"] if "Context: " in str(each["content"])]
-    contexts = [json.loads(text.partition("Context: ")[2]) for text in begun]
+    contexts = [json.JSONDecoder().raw_decode(text.partition("Context: ")[2])[0] for text in begun]
     return [context["today"] for context in contexts if "today" in context]
 
 

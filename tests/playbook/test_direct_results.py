@@ -229,7 +229,7 @@ agent Main : Worker {
     const answer = { answer: "a" }
     let other = answer
     answer.answer += "b"
-    return [answer.answer, other ["answer"], answer ? 1 : 2]
+    return [answer.answer, other["answer"], answer ? 1 : 2]
   }
 }
 """

@@ -117,7 +117,7 @@ def test_a_prompt_is_given_to_the_handler(talk: Talker) -> None:
         await client.until("call_ended", 2)
 
         assert ['{"args":{"message":"first"}', '{"args":{"message":"second"}'] == [
-            said(client, n).partition("Context: ")[2].partition("}")[0] + "}" for n in (0, 1)
+            client.model.requests[n].messages[-2].text.partition("Context: ")[2].partition("}")[0] + "}" for n in (0, 1)
         ]
 
     talk(PROGRAM, test)
@@ -400,12 +400,12 @@ def test_the_conversation_can_be_read(talk: Talker) -> None:
         assert {"agent": "", "text": None} == await client.data("get_last_assistant_text")
         await client.data("prompt", message="x", name="Main.go")
         await client.asked(1)
-        assert 1 == len((await client.data("get_messages"))["messages"])
+        assert 2 == len((await client.data("get_messages"))["messages"])
         client.answer(done(n=1))
         await client.until("call_ended")
         messages = (await client.data("get_messages", agent="Main"))["messages"]
 
-        assert ["user", "assistant", "user"] == [message["role"] for message in messages]
+        assert ["user", "user", "assistant", "user"] == [message["role"] for message in messages]
         assert json.dumps(done(n=1)) == (await client.data("get_last_assistant_text"))["text"]
 
     talk(PROGRAM, test)
@@ -487,7 +487,7 @@ def test_a_new_session_remembers_nothing(talk: Talker) -> None:
         await client.data("prompt", message="y", name="Main.go")
         await client.until("call_ended", 2)
 
-        assert (True, 1) == (before != after, len(client.model.requests[1].messages))
+        assert (True, 2) == (before != after, len(client.model.requests[1].messages))
         assert 1 == (await client.data("get_session_stats"))["requests"]
 
     talk(PROGRAM, test)

@@ -70,7 +70,7 @@ def test_a_resumed_session_remembers(talk: Talker) -> None:
         assert (first, before) == (client.dispatcher.session.run.id, await client.data("get_messages"))
         assert asked == len(client.model.requests)
         await said(client, "more", done(n=2))
-        assert texts(before["messages"]) == [message.text for message in client.model.requests[-1].messages[:-1]]
+        assert texts(before["messages"]) == [message.text for message in client.model.requests[-1].messages[:-2]]
 
     talk(PROGRAM, test)
 

@@ -166,11 +166,11 @@ def test_forty_sessions_do_not_overspend_together(project: Project, limits: Mapp
 
 def test_a_refusal_says_the_limit_and_when_it_ends(project: Project) -> None:
     """The person reads whose limit it is, what was used of it, and the midnight that ends it."""
-    accounts = Service(project.folder, {"tokens_per_user": 500}, {"bob": {"token": f"sha256:{'b' * 64}"}}).start()
+    accounts = Service(project.folder, {"tokens_per_user": 300}, {"bob": {"token": f"sha256:{'b' * 64}"}}).start()
     (error, *_) = asyncio.run(sessions(project.load("a.koi", PROGRAM), Counting(), accounts, 1, ("bob",)))
 
     assert isinstance(error, LimitReachedError)
-    assert "the user `bob` has used 0 of its 500 tokens, and the next request takes about" in error.message
+    assert "the user `bob` has used 0 of its 300 tokens, and the next request takes about" in error.message
     assert error.help == "The limit is that of a day, which ends at 2026-11-27 00:00 Europe/Berlin."
     assert error.is_final()
 

@@ -59,7 +59,7 @@ def test_others_are_told_of_a_run(
     start_service: Callable[..., ServiceProcess], tmp_path: Path, receiver: Receiver
 ) -> None:
     """A question and the end of a run arrive once each, signed as the manual says, with what they are about."""
-    (tmp_path / "koi.toml").write_text(settings(receiver, more="[serve.limits]\ntokens_per_user = 3500\n"))
+    (tmp_path / "koi.toml").write_text(settings(receiver, more="[serve.limits]\ntokens_per_user = 2900\n"))
     service = start_service()
     run = service.begin(**START)
     (asked,) = [each for each in wait_for(receiver, "question.open") if each["event"] == "question.open"]
@@ -73,7 +73,7 @@ def test_others_are_told_of_a_run(
         "data"
     ].items()
     assert {run} == {each["run"] for each in told if each["run"]}
-    assert ("user", "admin", 3500) == tuple(by_event["budget.80"]["data"][name] for name in ("of", "user", "most"))
+    assert ("user", "admin", 2900) == tuple(by_event["budget.80"]["data"][name] for name in ("of", "user", "most"))
     assert len(told) == len({each["event"] for each in told})
     for got in receiver.received:
         assert is_from_koi(SECRET, got.headers["koi-signature"], got.body)
