@@ -17,7 +17,7 @@ CONTROL = ("if", "while", "repeat")
 
 @action("execute", name="if", aliases={"else": "otherwise"}, inside=True)
 async def if_(context: ActionContext, condition: Any, then: list[Any], otherwise: list[Any] | None = None) -> Any:
-    """Carry out the actions of `then`, or those of `otherwise`, on a condition such as "${a.output.n} > 3"."""
+    """Carry out the actions of `then` where the condition holds, else those of `otherwise`."""
     yes, no = _block(context, then, "then"), _block(context, otherwise or [], "else")
     holds = await yes.evaluate_condition(condition)
     results = await (yes if holds else no).carry_out()
@@ -26,7 +26,7 @@ async def if_(context: ActionContext, condition: Any, then: list[Any], otherwise
 
 @action("execute", name="while", inside=True)
 async def while_(context: ActionContext, condition: Any, actions: list[Any], max_iterations: int = 100) -> Any:
-    """Carry out `actions` first, then ask the condition, and so on while it holds; `iteration` counts from 1."""
+    """Carry out `actions`, and again while the condition holds; `iteration` counts from 1."""
     _require_count("max_iterations", max_iterations)
     block = _block(context, actions, "actions")
     results = _Results()
@@ -40,7 +40,7 @@ async def while_(context: ActionContext, condition: Any, actions: list[Any], max
 
 @action("execute", inside=True)
 async def repeat(context: ActionContext, count: int, actions: list[Any]) -> Any:
-    """Carry out `actions` a number of times; `iteration` counts from 1."""
+    """Carry out `actions` `count` times; `iteration` counts from 1."""
     _require_count("count", count)
     block = _block(context, actions, "actions")
     results = _Results()

@@ -54,7 +54,7 @@ async def print(context: ActionContext, message: Any) -> Any:
 
 @action(aliases={"prompt": "question"}, asked={"options": TEXTS_OR_NULL}, safe=True)
 async def prompt_user(context: ActionContext, question: str, options: list[Any] | None = None) -> Any:
-    """Ask the person one question, with options to choose from if there are any; gives `answer`."""
+    """Ask the person one question, with options or without; gives `answer`."""
     choices = [str(option) for option in options or ()]
     lines = question.splitlines()
     asked = "\n".join(line for line in lines if not LIST_LINE.match(line)) if choices else question
@@ -79,7 +79,7 @@ async def prompt_form(context: ActionContext, question: str, form: dict[str, Any
 
 @action(name="return", aliases={"result": "data"}, safe=True, inside=True)
 async def return_(context: ActionContext, data: Any = None) -> Any:
-    """End the playbook with a result, once everything is done."""
+    """End the playbook with its result."""
     if context.execution is not None:
         context.execution.check_result(data)
     value = {} if data is None else data
@@ -104,7 +104,7 @@ async def _update_with_result(context: ActionContext, name: str, updates: Any) -
 
 @action(asked={"data": TEXT}, safe=True, inside=True)
 async def call_llm(context: ActionContext, data: Any, instruction: str) -> Any:
-    """Have a model work on data as instructed, also on images in it; gives `result`, a text."""
+    """Have a model work on data as instructed, also on images; gives `result`, a text."""
     images = images_in(data)
     material = data if isinstance(data, str) else prompt_text(data) if images else json.dumps(data, ensure_ascii=False)
     request = Request(instruction, (Message("user", material, images),))

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 RULES = """\
 You are the agent `{name}`.
-You carry out the playbook that you are given by calling tools. `⟨args.n⟩` in it stands for `n` of `args`, which you are
-told as data. Calls are done in order while you write. When everything is done, call `return`."""
+You carry out playbooks by calling tools. `⟨args.n⟩` stands for `n` of `args`. Calls are done in order while you write.
+When everything is done, call `return`."""
 PLANS = """\
 Call several tools at once where none needs the result of another one; `plan` carries out several actions in one call,
 also in parallel, in loops, and with results of earlier ones."""
@@ -130,7 +130,7 @@ def offer_of(
     unlisted += [tool for action, group in every.items() if action not in groups for tool in group]
     unlisted += [tool for tool, permitted in zip(functions, is_permitted, strict=True) if not permitted]
     beginning = "\n".join([RULES.format(name=agent.name), *([PLANS] if plans else [])])
-    rules = Section("rules", prompting.rules_of(replace(means, groups=False, ids=False), kinds, beginning))
+    rules = Section("rules", prompting.rules_of(replace(means, groups=False, ids=False), beginning))
     told = (rules, *prompting.reach_of(agent, tools, apart), *prompting.plan_of(agent))
     return Offer(
         told, ToolSet(tuple(offered), control, tuple(unlisted), one_by_one=not means.groups), tools, has_outputs, means
