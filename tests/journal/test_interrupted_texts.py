@@ -59,7 +59,7 @@ async def break_off(project: Project, name: str, how: str) -> tuple[Done, Done]:
     texts: list[Asked] = []
 
     def answer(asked: Asked) -> Answer:
-        if actions and "carry out the playbook" in json.dumps(asked.body["messages"]):
+        if actions and "## Playbook" in json.dumps(asked.body["messages"]):
             return Answer(pieces=(json.dumps({"batch": actions}),))
         texts.append(asked)
         half = (
