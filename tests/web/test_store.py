@@ -137,9 +137,9 @@ def test_what_a_model_was_told_is_put_together(desk: Path, tmp_path: Path, node:
 
     assert request["system"].startswith("You are the agent `Editor`.")
     assert not request["isNewSystem"]
-    assert [False, False, False, True, True] == [message["isNew"] for message in request["messages"]]
-    assert ["user", "assistant"] * 2 + ["user"] == [message["role"] for message in request["messages"]]
-    assert '"words":4' in request["messages"][2]["text"]
+    assert [False, False, False, False, True, True] == [message["isNew"] for message in request["messages"]]
+    assert "uuauau" == "".join(message["role"][0] for message in request["messages"])
+    assert '"words":4' in request["messages"][3]["text"]
 
 
 def test_places_are_those_of_the_tree(koi: Commands, desk: Path, tmp_path: Path, node: Callable[..., Any]) -> None:
