@@ -25,8 +25,11 @@ def still(folder: Path, before: dict[str, str]) -> dict[str, str]:
     return {path: (folder / path).read_text("utf-8") for path in before if (folder / path).is_file()}
 
 
+OF_NODE = pytest.mark.needs("node")
+
+
 @pytest.mark.sampled(2)
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[OF_NODE] * name.startswith("node")) for name in NAMES])
 def test_a_task_is_done(name: str, project: Project) -> None:
     """The tests pass, only what is to change has changed, and undo puts all of it back."""
     expected = about(name)
