@@ -50,8 +50,11 @@ def change(chance: random.Random, root: Path) -> None:
         path = chance.choice(known or [root / "first"])
         what = chance.random()
         if what < 0.4:
-            _add(chance, chance.choice(folders) / chance.choice(NAMES), 2)
+            place = chance.choice(folders) / chance.choice(NAMES)
+            _unlock(place)
+            _add(chance, place, 2)
         elif what < 0.55 and path.is_file() and not path.is_symlink():
+            path.chmod(0o644)  # that of root may be written in any case
             path.write_bytes(chance.randbytes(100))
         elif what < 0.65 and os.path.lexists(path) and not path.is_symlink():
             path.chmod(chance.choice(FOLDER_MODES if is_folder(path) else FILE_MODES))
@@ -63,11 +66,20 @@ def change(chance: random.Random, root: Path) -> None:
 
 
 def remove(path: Path) -> None:
-    """Remove whatever is there."""
+    """Remove whatever is there, also as somebody who may not write everywhere."""
+    _unlock(path)
     if is_folder(path):
+        for folder in [path, *filter(is_folder, _below(path))]:
+            folder.chmod(0o755)
         shutil.rmtree(path)
     else:
         path.unlink(missing_ok=True)
+
+
+def _unlock(path: Path) -> None:
+    """Have the folder of a path be one that its owner may write to."""
+    if is_folder(path.parent):
+        path.parent.chmod(0o755)
 
 
 def is_folder(path: Path) -> bool:
