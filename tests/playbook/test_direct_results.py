@@ -206,10 +206,27 @@ def test_a_handler_that_only_answers_never_acts(play: Player) -> None:
 
 def test_an_answer_without_a_type_is_a_text(play: Player) -> None:
     """The words of the model, without thoughts; JSON is a text, too."""
-    played = play(ANSWER.replace("TYPE", ""), ['<think>hm</think>{"intent":"print"}'], payload={"text": "a"})
+    texts = ['<think>hm</think>{"intent":"print"}', act("return", data="Good."), {"result": "Good."}]
+    played = [play(ANSWER.replace("TYPE", ""), [text], payload={"text": "a"}) for text in texts]
 
-    assert '{"intent":"print"}' == played.result
-    assert not played.requests[0].json
+    assert ['{"intent":"print"}', "Good.", "Good."] == [each.result for each in played]
+    assert not played[0].requests[0].json
+
+
+@pytest.mark.parametrize(
+    ("type", "form", "answer", "expected"),
+    [
+        (': "good" | "bad"', '{"result":"good" | "bad"}', act("return", data="good"), "good"),
+        (": int", '{"result":<integer>}', {"result": 3}, 3),
+        (": { n: int }[]", '{"result":[{"n":<integer>}, …]}', [{"n": 1}], [{"n": 1}]),
+    ],
+)
+def test_the_form_is_that_of_the_schema(type: str, form: str, answer: Any, expected: Any, play: Player) -> None:
+    """What is no object stands under `result` in both; a `return` as it is written elsewhere is read, too."""
+    played = play(ANSWER.replace("TYPE", type), [answer], payload={"text": "a"})
+
+    assert f"of this form: {form}\n" in played.requests[0].system
+    assert expected == played.result
 
 
 def test_two_answers_that_are_no_result_end_the_call(play: Player) -> None:

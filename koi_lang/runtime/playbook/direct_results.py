@@ -75,7 +75,7 @@ def correction_of(result: ResultType | None, problem: str) -> str:
 def _form_of(result: ResultType | None) -> str:
     if result is None:
         return TEXT
-    form = json_form(result.schema if _is_object(result) else {**result.schema, **_wrap(result)})
+    form = json_form(result.schema if _is_object(result) else with_definitions_at_root(_wrap(result)))
     described = [line for line in declarations_of([result.schema], described=True) if "//" in line]
     return "\n".join([FORM.format(form=form), *described])
 
@@ -106,11 +106,15 @@ def read_result(call: PlaybookCall, answer: str, *, is_cut: bool = False) -> lis
     result, handler = call.result_type, call.agent.about.handlers[call.event]
     if is_cut:
         raise ReplyError(f"{CUT}; {LESS}", help=HELP_FOR_CUT, form="cut")
+    value = _value_in(answer)
+    if isinstance(value, dict) and value.get("intent") == "return":
+        value = value.get("data", value.get("result"))
     if result is None:
-        if not (text := plain_text(answer)):
+        value = value[WRAPPER] if isinstance(value, dict) and value.keys() == {WRAPPER} else value
+        text = value if isinstance(value, str) else plain_text(answer)
+        if not text:
             raise ReplyError("the answer is empty", form="none")
         return [Action("return", False, {"data": text})]
-    value = _value_in(answer)
     if isinstance(value, str) and result.problems(value):
         value = _value_in(value)  # JSON within JSON
     if isinstance(value, dict) and value.keys() == {WRAPPER} and not _is_object(result):

@@ -16,9 +16,7 @@ from koi_lang.compiler.rules.prose.playbooks import PlaybookProse, PlaybookSente
 from koi_lang.compiler.rules.prose.words import Capability, pattern, read_capabilities
 from koi_lang.compiler.rules.state import fields_of
 from koi_lang.compiler.rules.table import Report, rule
-from koi_lang.diagnostics import replacement
 from koi_lang.lazy import lazy_module
-from koi_lang.source import Span
 
 if TYPE_CHECKING:
     from koi_lang.compiler.rules.prose import static_rehearsal
@@ -61,6 +59,8 @@ def not_permitted_in_prose(file: Analysis, report: Report) -> None:
     """
     seen: set[tuple[n.Agent, str]] = set()
     for text in report.program.for_file(playbook_texts, file):
+        if text.answers:
+            continue
         abilities = report.program.for_file(abilities_of, file)[text.agent]
         for needed in find_needed(text, abilities):
             if (text.agent, needed.permission) in seen or abilities.role is None:
@@ -84,19 +84,13 @@ def answer_that_asks_for_action(file: Analysis, report: Report) -> None:
 
         in agent: on name(): { name: string } { playbook "Ask the person for their name and return it." }
     """
-    for playbook, around in file.index.of(n.Playbook):
-        if not playbook.answers or around.agent is None:
-            continue
-        for text in report.program.for_file(playbook_texts, file):
-            if text.text in playbook.parts and static_rehearsal.acts(text):
-                word = Span(playbook.span.start, playbook.span.start + len("answer"))
-                fixes = replacement(file.unit.source, word, "playbook")
-                report.add(
-                    text.place(0, len(text.text.value)),
-                    "`answer` never acts, and this text asks for an action",
-                    help="write `playbook`, or ask for nothing but the result.",
-                    fixes=fixes,
-                )
+    for text in report.program.for_file(playbook_texts, file):
+        if text.answers and static_rehearsal.acts(text):
+            report.add(
+                text.place(0, len(text.text.value)),
+                "`answer` never acts, and this text asks for an action",
+                help="write `playbook`, or ask for nothing but the result.",
+            )
 
 
 def asks_for_action(playbook: n.Playbook) -> bool:

@@ -109,12 +109,14 @@ class PlaybookText(PlaybookProse):
 
     Attributes:
         is_whole: whether the playbook consists of this text alone.
+        answers: whether it is that of an `answer`, which never acts.
     """
 
     around: Enclosing
     agent: n.Agent
     file: Analysis
     is_whole: bool
+    answers: bool = False
 
     def place(self, start: int, end: int) -> Span:
         """Where a piece of the text stands in the program; the whole text if it is written there in another form."""
@@ -133,7 +135,7 @@ class PlaybookText(PlaybookProse):
 def playbook_texts(file: Analysis, _: AnalysedProgram) -> list[PlaybookText]:
     """The texts of the playbooks of a file; asked for by `program.for_file`."""
     return [
-        PlaybookText(part, around, around.agent, file, len(playbook.parts) == 1)
+        PlaybookText(part, around, around.agent, file, len(playbook.parts) == 1, playbook.answers)
         for playbook, around in file.index.of(n.Playbook)
         for part in playbook.parts
         if isinstance(part, n.Text) and around.agent is not None
