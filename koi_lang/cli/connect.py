@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from koi_lang.cli.completing.values import complete_provider
+from koi_lang.diagnostics import suggestion
 from koi_lang.errors import REFUSED, KoiError, ProviderError, RequestError, UsageError
 from koi_lang.lazy import lazy_module
 from koi_lang.llm.connect import connection_to
@@ -33,6 +35,8 @@ else:
 
 
 MAX_NAMES = 5
+# What is written in place of an address.
+HOST_AND_PORT = re.compile(r"[\w.-]+:\d+(?:/\S*)?")
 START_HELP = "Start it, or write another address, such as `koi connect http://127.0.0.1:8080/v1`."
 
 
@@ -136,6 +140,8 @@ def _keep_address(name: str, keys: Keys) -> bool:
         example = next((address for address, _ in nearby_servers()), "http://127.0.0.1:8080/v1")
         help = f"Write for example `koi connect {example}`."
         raise UsageError("a server of your own is connected by its address", help=help)
+    if HOST_AND_PORT.fullmatch(name):
+        raise UsageError("the address of a server begins with `http://`", help=f"Write `koi connect http://{name}`.")
     path = name.partition("#")[0].partition("://")[2].partition("/")[2].rstrip("/")
     if not is_address(name) or not (path == "" or path.endswith("v1")):
         return False
@@ -151,8 +157,11 @@ def _keep_address(name: str, keys: Keys) -> bool:
         if path == "" and status.error is None:
             return False
         raise status.error or ProviderError(f"no server of models answers at `{origin(base_url)}`", help=START_HELP)
+    answering = [each.name for each in status.known.models if each.answers]
+    names = [each for each in answering if model in ("", each)]
+    if model and not names:
+        raise UsageError(f"`{origin(base_url)}` has no model `{model}`", help=suggestion(model, answering, "model"))
     keys.store.keep(ADDRESS_VARIABLE, f"{base_url}#{model}" if model else base_url, is_secret=False)
-    names = [each.name for each in status.known.models if each.answers and model in ("", each.name)]
     server = status.known.models[0].server or "the server"
     uses = "`koi run -m local`" if len(names) == 1 else f"`koi run -m local/{names[0]}`" if names else "nothing"
     told = ", ".join(f"`{each}`" for each in names[:MAX_NAMES]) + (", …" if len(names) > MAX_NAMES else "")

@@ -96,6 +96,16 @@ def test_local_alone_is_no_address(machine: Machine) -> None:
     assert done.err.endswith(f"Write for example `koi connect {server.url}/v1`.\n")
 
 
+def test_an_address_that_leads_to_no_model_is_not_kept(machine: Machine) -> None:
+    """The message names the models, or how an address begins."""
+    (unknown, bare, status), _ = beside(machine, "connect URL#qwem", "connect 127.0.0.1:8080/v1", "connect status")
+
+    assert "has no model `qwem`" in unknown.err
+    assert "did you mean `qwen`?" in unknown.err.lower()
+    assert "Write `koi connect http://127.0.0.1:8080/v1`." in bare.err
+    assert "LOCAL_BASE_URL" not in status.out
+
+
 def test_nobody_at_an_address(machine: Machine) -> None:
     """Nothing is kept, and the message names the address."""
     done = machine.now("connect", f"http://{NOBODY}/v1")
