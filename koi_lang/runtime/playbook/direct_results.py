@@ -146,7 +146,8 @@ def _value_in(answer: str) -> Any:
     """The JSON value that an answer is, or holds; its text where it holds none."""
     text = plain_text(answer)
     framed = frame(without_thoughts(answer))
-    for candidate in (text, *framed.values[-1:]):
+    meant = framed.values if framed.is_meant and len(framed.values) == 1 else ()  # what is quoted is no answer
+    for candidate in (text, *meant):
         try:
             return loads(candidate)
         except (ValueError, RecursionError):
