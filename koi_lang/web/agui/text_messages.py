@@ -44,6 +44,10 @@ class TextMessages:
     def __init__(self, run: str) -> None:
         self._run, self._count = run, 0
         self._open: dict[tuple[tuple[str, ...], int, str], StreamedText] = {}
+        # Texts that were complete before anything of them was streamed, with their actions and paths; pieces that
+        # arrive later belong to them, and their keys are passed over.
+        self._unstreamed: list[tuple[str, tuple[str, ...], str]] = []
+        self._late: set[tuple[tuple[str, ...], int, str]] = set()
         self.finished: list[tuple[str, str]] = []
 
     def add(self, event: Mapping[str, Any]) -> Iterator[BaseEvent]:
@@ -51,7 +55,15 @@ class TextMessages:
         key = (tuple(event["path"]), event["number"], event["field"])
         known = self._open.get(key)
         if known is None:
-            known = self._open[key] = StreamedText(self._new_id(), key[0][:-1], event["action"])
+            place, begun = key[0][:-1], StreamedText("", (), "", text=event["text"]).sure
+            for sent in self._unstreamed if begun else ():
+                if sent[0] == event["action"] and sent[1][: len(place)] == place and sent[2].startswith(begun):
+                    self._unstreamed.remove(sent)
+                    self._late.add(key)
+                    break
+            if key in self._late:
+                return
+            known = self._open[key] = StreamedText(self._new_id(), place, event["action"])
             yield TextMessageStartEvent(message_id=known.id, role="assistant")
         known.text = event["text"] if event.get("so_far") else known.text + event["text"]
         yield from self._send(known, known.sure)
@@ -76,6 +88,8 @@ class TextMessages:
             return
         if known is not None:
             yield self._end(known)
+        if known is None:
+            self._unstreamed.append((action, tuple(path), text))
         if text:
             fresh = StreamedText(self._new_id(), (), action)
             yield TextMessageStartEvent(message_id=fresh.id, role="assistant")
