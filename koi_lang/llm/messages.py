@@ -109,7 +109,7 @@ class Request:
         offer: the actions as tools, for models that call tools; the answer is a text of actions all the same.
         cache_key: the same for requests that begin alike, for providers that find what they have read by it; empty
             where that is not known.
-        is_plain: whether its model is told of one action after the other alone.
+        is_plain: whether it explains single actions only.
         is_report: whether a call was ended and its model is to say what it has done; scripts have answers for that.
     """
 

@@ -98,8 +98,8 @@ class SdkModel(ABC):
         if fault := self._fault(ending, request.model):
             fault.discarded, fault.attempts = _discarded_usage(request, ending), trial.attempts
             raise fault
-        is_told = self.connection.is_own_server and ending.usage is not None and not ending.calls.has_called
-        if is_told and ending.usage is not None and trial.give_up_tools(ending.usage.input_tokens, self.note):
+        usage = ending.usage if self.connection.is_own_server and not ending.calls.has_called else None
+        if usage is not None and trial.give_up_tools(usage.input_tokens, self.note):
             ending.stop_reason = TOOLS_LEFT_OUT
         thoughts = None if ending.thoughts is None else Thoughts(request.model, ending.thoughts)
         yield StreamEnd(ending.usage, ending.stop_reason, thoughts=thoughts)

@@ -361,6 +361,12 @@ def declarations_of(schemas: Iterable[Schema], *, described: bool = False) -> li
     return [line + said.get(name, "") for name, line in lines.items()]
 
 
+def described_types(schema: Schema) -> list[str]:
+    """A line for each declared type in a schema that has a description."""
+    lines = dict.fromkeys(declarations_of([schema], described=True))
+    return [line for line in lines if line not in declarations_of([schema])]
+
+
 def objects_of(schema: Schema) -> Iterator[frozenset[str]]:
     """The fields of every object that a schema allows as the value itself."""
     waiting, seen = [schema], set[str]()

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
+from koi_lang.llm.messages import Delta, Request, StreamEnd, TextDelta
+from koi_lang.llm.stream_state import ENDLESS
 from tests.llm.server import Answer
-from tests.playbook.playing import Player, act
+from tests.playbook.playing import Player, Voice, act, as_pieces
 from tests.playbook.test_result_types import MISFITS
 from tests.playbook.transports import talk
 
@@ -251,3 +254,24 @@ agent Main : Worker {
 }
 """
     assert ["ab", "ab", 1] == play(source, []).result
+
+
+class Endless(Voice):
+    """A model whose first answer repeats itself until its stream is closed."""
+
+    async def __call__(self, request: Request) -> AsyncIterator[Delta]:
+        """Stream the next answer."""
+        self.requests.append(request)
+        is_first = len(self.requests) == 1
+        yield TextDelta("so good " * 40 if is_first else '{"mood":"good"}')
+        yield StreamEnd(None, ENDLESS if is_first else "stop")
+
+
+@pytest.mark.parametrize("type", ["", ": { mood: string }"])
+def test_an_answer_that_repeats_itself_is_no_result(type: str, play: Player) -> None:
+    """It is not taken for a text; the model is told why, and its next answer counts."""
+    model = Endless(lambda request: as_pieces(""))
+    played = play(ANSWER.replace("TYPE", type), model, payload={"text": "a"})
+
+    assert ({"mood": "good"} if type else '{"mood":"good"}') == played.result
+    assert "repeated itself" in played.requests[1].messages[-1].text

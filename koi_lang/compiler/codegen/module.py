@@ -29,16 +29,14 @@ def module(file: Analysis, asks_for_action: Callable[[n.Playbook], bool]) -> ast
     Args:
         asks_for_action: whether a sentence of a playbook asks for more than a result.
     """
-    made = _Module(file)
-    made.names.asks_for_action = asks_for_action
-    return made.build()
+    return _Module(file, asks_for_action).build()
 
 
 class _Module:
-    def __init__(self, file: Analysis) -> None:
+    def __init__(self, file: Analysis, asks_for_action: Callable[[n.Playbook], bool]) -> None:
         self.file, self.unit = file, file.unit
         local = [resolution.taken for resolution in file.code.values()]
-        self.names = ModuleNames(file.unit, file.table, frozenset().union(*local))
+        self.names = ModuleNames(file.unit, file.table, frozenset().union(*local), asks_for_action)
         self.names.has_generators = any(function.is_generator for function, _ in file.index.of(n.Function))
 
     def build(self) -> ast.Module:

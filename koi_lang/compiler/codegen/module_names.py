@@ -26,14 +26,16 @@ class ModuleNames:
         definitions: functions in lone expressions, to be defined before the declaration that mentions them.
     """
 
-    def __init__(self, unit: Unit, table: SymbolTable, local: frozenset[str]) -> None:
+    def __init__(
+        self, unit: Unit, table: SymbolTable, local: frozenset[str], asks_for_action: Callable[[n.Playbook], bool]
+    ) -> None:
         """`local` are names of variables in the code of the file, which must not hide a module."""
         self.unit, self.table = unit, table
         self.imported: dict[str, str] = {}
         self.declared = table.values.keys() | table.roles.keys()
         self.definitions: list[ast.stmt] = []
         self.has_generators = False
-        self.asks_for_action: Callable[[n.Playbook], bool] = lambda playbook: True
+        self.asks_for_action = asks_for_action
         self._own = {unit.path: _names_of(unit)}
         self._taken = set(self._own[unit.path].values()) | PYTHON_NAMES | local
 

@@ -29,11 +29,15 @@ STATE_UPDATES = ("state_updates", "stateUpdates")
 ABOUT = ("condition", "desc", "title")
 
 
+# Mistakes of form: no action at all, JSON mixed with text, a cut answer, one without an end, an object without a name.
+NO_ACTION, MIXED_FORM, CUT_FORM, OPEN_FORM, NAMELESS = "no_action", "mixed", "cut", "open", "nameless"
+
+
 class ReplyError(KoiError):
     """An answer cannot be read as actions; the message is for the model.
 
     Attributes:
-        form: what is wrong with it, the same for answers that are wrong in the same way.
+        form: the kind of mistake, such as `NO_ACTION`; the message where it has no kind of its own.
     """
 
     def __init__(self, message: str, *, help: str | None = None, form: str = "") -> None:
@@ -174,7 +178,7 @@ def _nameless(value: Mapping[str, Any]) -> ReplyError:
         return ReplyError(f"`{lists[0]}` must be a list of actions, not {_excerpt(value[lists[0]])}")
     found = [key for key in MISTAKEN if key in value] or list(value)[:5]
     listed = ", ".join(f"`{key}`" for key in found)
-    return ReplyError(f"an action names its `intent`; this object has {listed} instead", form="nameless")
+    return ReplyError(f"an action names its `intent`; this object has {listed} instead", form=NAMELESS)
 
 
 def _for_delegate(fields: dict[str, Any], id: Any) -> dict[str, Any]:

@@ -12,15 +12,15 @@ from koi_lang.runtime.concurrency.tasks import together
 from koi_lang.runtime.guards.write_quota import write_quota
 from koi_lang.runtime.model_calls.answer_stream import AnswerStream
 from koi_lang.runtime.playbook.action_layers import carry_out_action
-from koi_lang.runtime.playbook.action_parsing import Action, ReplyError
+from koi_lang.runtime.playbook.action_parsing import MIXED_FORM, NO_ACTION, Action, ReplyError
 from koi_lang.runtime.playbook.call import PlaybookCall
 from koi_lang.runtime.playbook.direct_results import read_result, text_as_result
-from koi_lang.runtime.playbook.reply_parser import MIXED, ReplyReader
+from koi_lang.runtime.playbook.reply_parser import ReplyReader
 from koi_lang.runtime.playbook.turn import Turn
 from koi_lang.runtime.playbook.written_texts import WrittenTexts
 
-# Forms of answers that may be texts for the person: one without an action, one in which text and JSON are mixed.
-ENDS = frozenset({"none", MIXED})
+# Answers that may be texts for the person.
+TEXT_FORMS = frozenset({NO_ACTION, MIXED_FORM})
 # After `return`, what the answer took is usually told at once; it is not waited for any longer than this.
 GRACE_S = 1.0
 
@@ -53,7 +53,7 @@ async def read(call: PlaybookCall, turn: Turn, actions: asyncio.Queue[Action | N
             await read_pieces(arriving, None if call.is_direct else reader, turn, actions)
         is_cut, is_endless = arriving.is_cut, arriving.stop_reason == ENDLESS
         if call.is_direct:
-            rest = iter(read_result(call, turn.text, is_cut=is_cut))
+            rest = iter(read_result(call, turn.text, is_cut=is_cut, is_endless=is_endless))
         else:
             rest = reader.finish(is_cut=is_cut, is_endless=is_endless)
         for action in rest:
@@ -63,7 +63,7 @@ async def read(call: PlaybookCall, turn: Turn, actions: asyncio.Queue[Action | N
         turn.problem, turn.advice, turn.unread = error.message, error.help or "", reader.values
         turn.form = error.form
         has_tools = arriving is not None and arriving.stop_reason != TOOLS_LEFT_OUT
-        is_over = has_tools and error.form in ENDS and not (reader.count or call.is_direct)
+        is_over = has_tools and error.form in TEXT_FORMS and not (reader.count or call.is_direct)
         if is_over and (final := text_as_result(call, turn)) is not None:
             turn.problem, turn.values = "", [1]
             actions.put_nowait(final)

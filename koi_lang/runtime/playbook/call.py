@@ -16,7 +16,7 @@ from koi_lang.runtime.budget.limits import BudgetAccount, LimitReachedError
 from koi_lang.runtime.playbook.delegation import reachable
 from koi_lang.runtime.playbook.loop_guard import Failures, RepetitionGuard
 from koi_lang.runtime.playbook.placeholders import NamedPlaybook
-from koi_lang.runtime.playbook.prompting import Means, means_of
+from koi_lang.runtime.playbook.prompting import EVERYTHING, Means, means_of
 from koi_lang.runtime.playbook.references import ActionScope
 from koi_lang.runtime.playbook.result_keys import Shapes, result_schema, shapes_of
 from koi_lang.runtime.playbook.tool_offer import Offer, offer_of
@@ -39,7 +39,8 @@ class PlaybookCall:
     Attributes:
         parent: the call that delegated this one.
         playbook: as rendered last.
-        instructions: the same with names in place of values.
+        instructions: the same with names in place of values; set by `instruct`.
+        means: how much its model is told beside single actions.
         tools: what MCP servers offer it.
         guidance: what the files of the project tell it.
         conversation: what its model is told; None before it is told anything.
@@ -62,6 +63,7 @@ class PlaybookCall:
     parent: CallPort | None = None
     playbook: Rendered = field(default_factory=Rendered)
     instructions: NamedPlaybook = field(default_factory=NamedPlaybook)
+    means: Means = EVERYTHING
     tools: Mapping[str, Any] = field(default_factory=dict)
     guidance: Mapping[str, Any] = field(default_factory=dict)
     conversation: Conversation | None = None
@@ -110,16 +112,14 @@ class PlaybookCall:
         """What is known of its result: the declared type, or what the playbook says; empty where that is nothing."""
         return result_schema(self.playbook) if self.result_type is None else self.result_type.schema
 
-    @property
-    def means(self) -> Means:
-        """What its model is told of beyond one action after the other."""
-        card = card_of(self.agent.run.models.of(self.agent).model)
-        facts = (card.context_tokens, card.output_tokens, card.prices_usd)
-        is_known = facts != (None, None, None) or not card.sampling
-        agent = self.agent
+    def instruct(self, instructions: NamedPlaybook) -> None:
+        """Take the playbook as rendered now, and decide how much its model is told beside single actions."""
+        agent, self.instructions = self.agent, instructions
+        card = card_of(agent.run.models.of(agent).model)
+        is_known = (card.context_tokens, card.output_tokens, card.prices_usd) != (None, None, None) or not card.sampling
         members = [member.key for member in reachable(agent)]
         has_others = any((agent.offered_skills, agent.about.mcps(), agent.state, members))
-        return means_of(self.instructions.text, is_known=is_known, has_others=has_others, members=members)
+        self.means = means_of(instructions.text, is_known=is_known, has_others=has_others, members=members)
 
     @property
     def result_shapes(self) -> Shapes:

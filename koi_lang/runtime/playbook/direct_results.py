@@ -9,14 +9,23 @@ from typing import TYPE_CHECKING, Any
 from koi_lang.llm.action_schema import close
 from koi_lang.runtime.agents.result_types import ResultType
 from koi_lang.runtime.budget.limits import LimitReachedError
-from koi_lang.runtime.playbook.action_parsing import CALLS, LISTS, NAMING, Action, ReplyError
+from koi_lang.runtime.playbook.action_parsing import (
+    CALLS,
+    CUT_FORM,
+    LISTS,
+    NAMING,
+    NO_ACTION,
+    OPEN_FORM,
+    Action,
+    ReplyError,
+)
 from koi_lang.runtime.playbook.delegation import reachable
 from koi_lang.runtime.playbook.framing import frame, without_thoughts
 from koi_lang.runtime.playbook.json_repair import loads
-from koi_lang.runtime.playbook.reply_parser import CUT, HELP_FOR_CUT, LESS, SHOWN, read_reply
+from koi_lang.runtime.playbook.reply_parser import CUT, HELP_FOR_CUT, LESS, REPEATS, SHOWN, read_reply
 from koi_lang.runtime.playbook.tool_schemas import simplify_schema
 from koi_lang.runtime.playbook.written_answer import plain_text
-from koi_lang.runtime.schema import declarations_of, json_form, with_definitions_at_root
+from koi_lang.runtime.schema import described_types, json_form, with_definitions_at_root
 
 if TYPE_CHECKING:
     from koi_lang.runtime.playbook.call import PlaybookCall
@@ -76,8 +85,7 @@ def _form_of(result: ResultType | None) -> str:
     if result is None:
         return TEXT
     form = json_form(result.schema if _is_object(result) else with_definitions_at_root(_wrap(result)))
-    described = [line for line in declarations_of([result.schema], described=True) if "//" in line]
-    return "\n".join([FORM.format(form=form), *described])
+    return "\n".join([FORM.format(form=form), *described_types(result.schema)])
 
 
 @cache
@@ -97,15 +105,20 @@ def _is_object(result: ResultType) -> bool:
     return result.schema.get("type") == "object" and bool(result.schema.get("properties"))
 
 
-def read_result(call: PlaybookCall, answer: str, *, is_cut: bool = False) -> list[Action]:
+def read_result(call: PlaybookCall, answer: str, *, is_cut: bool = False, is_endless: bool = False) -> list[Action]:
     """The `return` that an answer stands for, or the actions that a model has asked for all the same.
 
+    Args:
+        is_cut, is_endless: as in `ReplyReader.finish`.
+
     Raises:
-        ReplyError: the answer is no JSON, or was cut.
+        ReplyError: the answer is not JSON, was cut, or repeated itself.
     """
     result, handler = call.result_type, call.agent.about.handlers[call.event]
     if is_cut:
-        raise ReplyError(f"{CUT}; {LESS}", help=HELP_FOR_CUT, form="cut")
+        raise ReplyError(f"{CUT}; {LESS}", help=HELP_FOR_CUT, form=CUT_FORM)
+    if is_endless:
+        raise ReplyError(REPEATS)
     value = _value_in(answer)
     if isinstance(value, dict) and value.get("intent") == "return":
         value = value.get("data", value.get("result"))
@@ -113,7 +126,7 @@ def read_result(call: PlaybookCall, answer: str, *, is_cut: bool = False) -> lis
         value = value[WRAPPER] if isinstance(value, dict) and value.keys() == {WRAPPER} else value
         text = value if isinstance(value, str) else plain_text(answer)
         if not text:
-            raise ReplyError("the answer is empty", form="none")
+            raise ReplyError("the answer is empty", form=NO_ACTION)
         return [Action("return", False, {"data": text})]
     if isinstance(value, str) and result.problems(value):
         value = _value_in(value)  # JSON within JSON
@@ -153,5 +166,5 @@ def _value_in(answer: str) -> Any:
         except (ValueError, RecursionError):
             continue
     if framed.unended:
-        raise ReplyError(f"the answer stops in the middle of {framed.unended[:SHOWN]!r}", form="open")
+        raise ReplyError(f"the answer stops in the middle of {framed.unended[:SHOWN]!r}", form=OPEN_FORM)
     return text

@@ -37,7 +37,6 @@ from koi_lang.runtime.playbook.tool_results import calls_of, results_of
 from koi_lang.runtime.playbook.turn import Turn
 from koi_lang.runtime.prompts import PromptContext, join_parts
 from koi_lang.runtime.replay.calls import Effect
-from koi_lang.runtime.schema import declarations_of
 
 if TYPE_CHECKING:
     from koi_lang.runtime.ports import AgentPort
@@ -183,7 +182,7 @@ async def next_request(call: PlaybookCall, messages: Transcript, parts: Parts) -
     agent = call.agent
     scope = PromptContext(agent, call.args)
     call.playbook = await join_parts(parts(scope), scope, "\n")
-    call.instructions = name_values(call.playbook, call.args, agent.state)
+    call.instruct(name_values(call.playbook, call.args, agent.state))
     direct_results.require_answer(call)
     call.is_direct = not direct_results.obstacle(call)
     tell_playbook(call, messages, begins=call.turns == 0)
@@ -220,14 +219,12 @@ def text_sections(call: PlaybookCall) -> list[Section]:
     """What a model is told of a call that answers with actions as text, or with the result alone."""
     if call.is_direct:
         return [Section("rules", direct_results.rules_for(call.result_type)), *sections_of(call.guidance)]
-    schema = call.result_schema
     return prompting.system_sections(
         call.agent,
         call.means,
         is_delegate=call.parent is not None,
         tools=call.tools,
-        result=schema,
-        described=[line for line in declarations_of([schema], described=True) if "//" in line],
+        result=call.result_schema,
         guidance=sections_of(call.guidance),
     )
 
@@ -246,7 +243,7 @@ def tell_playbook(call: PlaybookCall, messages: Transcript, *, begins: bool = Fa
     """Tell the playbook and the values in it, as far as they are not told as they are; the playbook comes last."""
     told = conversation_of(call).told
     values = told.tell_changes(call.instructions, call.agent.state)
-    playbook = told.tell_playbook(call.instructions, begins=begins, is_plain=call.is_direct)
+    playbook = told.tell_playbook(call.instructions, begins=begins, has_heading=not call.is_direct)
     messages.extend(filter(None, (values, playbook)))
 
 

@@ -166,19 +166,19 @@ class ToldValues:
         return self._note(DataMessage("user", f"{VALUES} {{{','.join(members)}}}", values=tuple(new.items())))
 
     def tell_playbook(
-        self, playbook: NamedPlaybook, *, begins: bool = False, is_plain: bool = False
+        self, playbook: NamedPlaybook, *, begins: bool = False, has_heading: bool = True
     ) -> PlaybookMessage | None:
         """The text of a playbook; None where it is the one that was told last.
 
         Args:
             begins: whether a call begins, so that a short reminder stands for a playbook that was told before.
-            is_plain: whether the text stands without a heading.
+            has_heading: whether a heading stands above the text.
         """
         digest = _digest(playbook.text)
         is_new = self._told.get(PLAYBOOK) != digest
         if not is_new and not begins:
             return None
-        text = f"{'' if is_plain else PLAYBOOK}{playbook.text}" if is_new else SAME_PLAYBOOK
+        text = f"{PLAYBOOK if has_heading else ''}{playbook.text}" if is_new else SAME_PLAYBOOK
         return self._note(PlaybookMessage("user", text, values=((PLAYBOOK, digest),) if is_new else ()))
 
     def _pass_over_state(self, playbook: NamedPlaybook, state: Mapping[str, Any], new: dict[str, bytes]) -> None:

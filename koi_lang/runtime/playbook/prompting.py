@@ -29,6 +29,7 @@ from koi_lang.runtime.schema import (
     Schema,
     action_form,
     declarations_of,
+    described_types,
     json_form,
     of_function,
     signature_text,
@@ -109,14 +110,14 @@ WITHHELD = "was not carried out, because the person has skipped it"
 
 @dataclass(frozen=True, slots=True)
 class Means:
-    """What a model is told of beyond one action after the other: what its card says that it can, and a playbook needs.
+    """The parts of the protocol that a request explains, beside single actions.
 
     Attributes:
         groups: several actions in one answer.
         ids: references to results, and conditions.
         loops: actions that decide and repeat, and plans of several actions.
-        models: other models.
-        unneeded: the actions that no word of the playbook speaks of.
+        models: calls of other models.
+        unneeded: actions that no word of the playbook asks for.
     """
 
     groups: bool = True
@@ -127,12 +128,12 @@ class Means:
 
     @property
     def is_plain(self) -> bool:
-        """Whether that is nothing."""
+        """Whether a request explains single actions only."""
         return not (self.groups or self.ids or self.loops or self.models)
 
     @property
     def hidden(self) -> frozenset[str]:
-        """The actions that are not told of."""
+        """The actions that a request leaves out."""
         loops = () if self.loops else CONTROL
         return self.unneeded.union(loops, () if self.models else ("call_llm",))
 
@@ -141,7 +142,7 @@ EVERYTHING = Means()
 
 
 def means_of(playbook: str, *, is_known: bool, has_others: bool, members: Sequence[str] = ()) -> Means:
-    """What a model is told of for a playbook.
+    """The parts of the protocol to explain to a model for a playbook.
 
     Args:
         members: keys of those whom the playbook may ask in place of the person.
@@ -182,7 +183,6 @@ def system_sections(
     is_delegate: bool = False,
     tools: Mapping[str, Any] = NO_TOOLS,
     result: Schema | None = None,
-    described: Sequence[str] = (),
     guidance: Sequence[Section] = (),
 ) -> list[Section]:
     """The instructions of one call: the rules, and only what this agent may do, members first.
@@ -190,10 +190,9 @@ def system_sections(
     They are the same for every call of a handler, so that providers need not read them again.
 
     Args:
-        means: what the model is told of beyond one action after the other.
+        means: the parts of the protocol to explain.
         tools: what MCP servers offer, as `as_data` of `runtime.mcp.offers` says it.
         result: the schema of what the call is to return.
-        described: the declared types in that, a line each.
         guidance: what the files of the project tell, a section each.
     """
     offered = offered_actions(agent, means, is_delegate=is_delegate, tools=tools)
@@ -203,27 +202,19 @@ def system_sections(
     calls = (action_form(kind.name, asked[kind.name]) if means.is_plain else f"- {kind.signature}" for kind in offered)
     lines = [f"{call} {kind.description}" for call, kind in zip(calls, offered, strict=True)]
     example = action_form("return", asked["return"]) if result and not means.is_plain else ""
-    beginning = PLAIN_RULES if means.is_plain else RULES.format(name=agent.name)
-    rules = rules_of(means, beginning)
+    rules = [PLAIN_RULES if means.is_plain else RULES.format(name=agent.name)]
+    rules += [GROUPS] if means.groups else []
+    rules += [IDS] if means.ids else []
+    rules += [FAILURES] if means.groups else []
+    described = described_types(result) if result else []
     return [
-        Section("rules", rules),
+        Section("rules", "\n".join([*rules, DATA])),
         *reach_of(agent, tools, is_plain=means.is_plain),
         Section("actions", "\n".join(["## Actions", *lines])),
         *([Section("result", "\n".join([f"{RESULT} {example}", *described]))] if example or described else []),
         *plan_of(agent),
         *guidance,
     ]
-
-
-def rules_of(means: Means, beginning: str) -> str:
-    """The rules of a call: how its model answers."""
-    parts = {
-        GROUPS: means.groups,
-        IDS: means.ids,
-        FAILURES: means.groups,
-        DATA: True,
-    }
-    return "\n".join([beginning, *(text for text, holds in parts.items() if holds)])
 
 
 def plan_of(agent: AgentPort) -> list[Section]:
@@ -280,7 +271,7 @@ def offered_actions(
     """The actions that an agent is told of: those of use to it that its role permits.
 
     Args:
-        means: what its model is told of beyond one action after the other.
+        means: the parts of the protocol to explain.
         has_outputs: whether there are results of which it has been told the ends only.
     """
     hidden = set(HIDDEN | means.hidden)
@@ -304,10 +295,11 @@ def _member(member: Delegate, tools: Mapping[str, str], is_plain: bool) -> list[
     lines = [f"### {member.key}" + (f" - {about.affordance}" if about.affordance else "")]
     for handler in about.handlers.values():
         told, intent = handler.affordance or about.playbooks.get(handler.event, ""), f"{member.key}::{handler.event}"
-        call = action_form(intent, {"properties": {"data": handler.schema or {"type": "object"}}, "required": ["data"]})
         gives = "" if handler.result is None else f": {type_text(handler.result.schema)}"
-        if not is_plain:
-            call = f"- {intent}({signature_text(handler.schema) if handler.schema else 'data?: object'})"
+        call = f"- {intent}({signature_text(handler.schema) if handler.schema else 'data?: object'})"
+        if is_plain:
+            data = handler.schema or {"type": "object"}
+            call = action_form(intent, {"properties": {"data": data}, "required": ["data"]})
         lines.append(f"{call}{gives}" + (f" {told}" if told else ""))
     return lines
 
@@ -324,10 +316,10 @@ def _skill(skill: Skill, is_plain: bool) -> list[str]:
     lines = [f"### {skill.name}" + (f" - {skill.affordance}" if skill.affordance else "")]
     for name, function in skill.functions.items():
         told, schema = function.__doc__ if function.__doc__ != skill.affordance else None, of_function(function)
-        fields = {"skill": {"const": skill.name}, "function": {"const": name}, "input": schema}
-        call = action_form("call_skill", {"properties": fields, "required": [*fields]})
-        if not is_plain:
-            call = f"- {skill.name}.{name}({signature_text(schema)})"
+        call = f"- {skill.name}.{name}({signature_text(schema)})"
+        if is_plain:
+            fields = {"skill": {"const": skill.name}, "function": {"const": name}, "input": schema}
+            call = action_form("call_skill", {"properties": fields, "required": [*fields]})
         lines.append(call + (f" {told}" if told else ""))
     return lines
 

@@ -13,7 +13,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from koi_lang.runtime.playbook.action_parsing import LISTS, NAMING, Action, ReplyError, as_action
+from koi_lang.runtime.playbook.action_parsing import (
+    CUT_FORM,
+    LISTS,
+    MIXED_FORM,
+    NAMING,
+    NO_ACTION,
+    OPEN_FORM,
+    Action,
+    ReplyError,
+    as_action,
+)
 from koi_lang.runtime.playbook.framing import BLANK, frame
 from koi_lang.runtime.playbook.json_repair import loads
 from koi_lang.runtime.playbook.result_keys import Shapes
@@ -167,18 +177,18 @@ class ReplyReader:
         if unended := unended or framed.unended:
             seen = unended[:SHOWN]
             if is_cut:
-                raise ReplyError(f"{CUT}, in the middle of {seen!r}; {LESS}", help=HELP_FOR_CUT, form="cut")
-            raise ReplyError(f"the answer stops in the middle of {seen!r}", form="open")
+                raise ReplyError(f"{CUT}, in the middle of {seen!r}; {LESS}", help=HELP_FOR_CUT, form=CUT_FORM)
+            raise ReplyError(f"the answer stops in the middle of {seen!r}", form=OPEN_FORM)
         if framed.values and (not framed.is_meant or (framed.has_prose and self.count)):
-            raise ReplyError(MIXED)
+            raise ReplyError(MIXED, form=MIXED_FORM)
         if is_cut and (framed.values or not self.count):
             what = "so that it is not known what of it is meant" if framed.values else "before it held an action"
-            raise ReplyError(f"{CUT}, {what}; {LESS}", help=HELP_FOR_CUT, form="cut")
+            raise ReplyError(f"{CUT}, {what}; {LESS}", help=HELP_FOR_CUT, form=CUT_FORM)
         for value in framed.values:
             yield from self._read_value(value)
         if not self.count:
             seen = rest.strip()[:SHOWN]
-            raise ReplyError(f"the answer holds no action: {seen!r}" if seen else "the answer is empty", form="none")
+            raise ReplyError(f"the answer holds no action: {seen!r}" if seen else "the answer is empty", form=NO_ACTION)
 
     def _read_value(self, text: str) -> Iterator[Action]:
         """The actions in one JSON text."""

@@ -70,7 +70,7 @@ class Offer:
         sections: the system text for models that call tools.
         of: what MCP servers offered, by which it was made.
         has_outputs: whether there were long outputs to read.
-        means: what its model is told of beyond one action after the other.
+        means: the parts of the protocol that it explains.
     """
 
     sections: tuple[Section, ...]
@@ -129,8 +129,8 @@ def offer_of(
     unlisted = [] if plans else [plan]
     unlisted += [tool for action, group in every.items() if action not in groups for tool in group]
     unlisted += [tool for tool, permitted in zip(functions, is_permitted, strict=True) if not permitted]
-    beginning = "\n".join([RULES.format(name=agent.name), *([PLANS] if plans else [])])
-    rules = Section("rules", prompting.rules_of(replace(means, groups=False, ids=False), beginning))
+    parts = [RULES.format(name=agent.name), *([PLANS] if plans else []), prompting.DATA]
+    rules = Section("rules", "\n".join(parts))
     told = (rules, *prompting.reach_of(agent, tools, apart), *prompting.plan_of(agent))
     return Offer(
         told, ToolSet(tuple(offered), control, tuple(unlisted), one_by_one=not means.groups), tools, has_outputs, means
