@@ -199,7 +199,11 @@ class HostedSession:
         Args:
             opening: for a branch, what it goes on with.
         """
-        await self._open(opening)
+        self._handling += 1
+        try:
+            await self._open(opening)
+        finally:
+            self._handling -= 1
 
     async def wake(self) -> Dispatcher:
         """Have it be where it was when it went to sleep. Raises KoiError."""
@@ -260,6 +264,17 @@ class HostedSession:
         self._over.set()
         if self._task is not None:
             await asyncio.wait([self._task])
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether it is awake and has nothing to do."""
+        return self.state == "idle" and not self._handling
+
+    async def sleep_at_rest(self) -> None:
+        """Have it sleep where it has nothing to do; a command that comes in between waits, and wakes it."""
+        async with self._waking:
+            if self.is_at_rest:
+                await self.sleep()
 
     async def sleep_if_unused(self, idle_s: float) -> bool:
         """Have it sleep where nobody has used it for some seconds; gives whether it does now."""

@@ -23,13 +23,13 @@ class AwakeSession(Protocol):
         """The name of its user."""
 
     @property
-    def state(self) -> str:
-        """What goes on."""
+    def is_at_rest(self) -> bool:
+        """Whether it has nothing to do."""
 
     used: float
 
-    async def sleep(self) -> None:
-        """End its run."""
+    async def sleep_at_rest(self) -> None:
+        """End its run, unless it has got something to do."""
 
 
 class SessionSlots:
@@ -42,15 +42,13 @@ class SessionSlots:
     async def take(self, session: AwakeSession) -> None:
         """Let a session be awake. Raises ServiceError where too many are at work."""
         while full := self._full(session):
-            idle = [each for each in full if each.state == "idle"]
-            if not idle:
+            resting = [each for each in full if each.is_at_rest]
+            if not resting:
                 own = all(each.owner == session.owner for each in full)
                 who = f"`{session.owner}` has" if own and self._most_of(session.owner) else "all users together have"
                 told = f"{who} {len(full)} sessions at work, all that may be awake at a time"
                 raise ServiceError("limit_reached", told, help=HELP)
-            first = min(idle, key=lambda each: each.used)
-            await first.sleep()
-            self.free(first)
+            await min(resting, key=lambda each: each.used).sleep_at_rest()
         self._awake[session.id] = session
 
     def free(self, session: AwakeSession) -> None:

@@ -11,6 +11,7 @@ import pytest
 from koi_lang.runtime.journal.reader import read
 from koi_lang.service.host import SessionHost
 from koi_lang.service.hosted import HostedSession
+from koi_lang.settings.service import ServiceLimits
 from tests.service.hosting import ADMIN, begin, called, data, play, until, until_told
 
 PROGRAM = '''
@@ -45,9 +46,9 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def restart(folder: Path, scenario: Any) -> Any:
+def restart(folder: Path, scenario: Any, **options: Any) -> Any:
     """What a scenario gives with a host of the program."""
-    return play(folder, scenario, "main.koi", answers=str(folder / "answers.json"))
+    return play(folder, scenario, "main.koi", answers=str(folder / "answers.json"), **options)
 
 
 def printed(session: HostedSession) -> list[str]:
@@ -187,3 +188,16 @@ def test_messages_at_once_wake_a_session_once(folder: Path) -> None:
         assert 2 == sum(entry.kind in ("run_started", "resumed") for entry in read(session.feed.journal).entries)
 
     restart(folder, scenario)
+
+
+def test_a_session_that_gets_a_command_is_not_put_to_sleep(folder: Path) -> None:
+    """Where there is one place, and a command comes while another session takes it, one of the two is refused."""
+    wait = {"type": "run_playbook", "name": "Main.wait", "args": {"ms": 60_000}}
+
+    async def scenario(host: SessionHost) -> None:
+        session = await begin(host)
+        (_, begun), called = await asyncio.gather(host.start(ADMIN, "", wait), session.handle(wait))
+        assert {True, False} == {begun["success"], called["success"]}
+        assert ["working"] == [each.state for each in host.all_here() if each.is_awake]
+
+    restart(folder, scenario, limits=ServiceLimits(sessions=1))
