@@ -251,6 +251,7 @@ def describe_server(connection: ProviderConnection, around: ModelEnvironment) ->
         id=model.id,
         context_tokens=model.context_tokens,
         has_tools=model.has_tools,
+        parameters=model.parameters,
     )
 
 

@@ -21,6 +21,9 @@ INTERFACES: tuple[Interface, ...] = get_args(Interface)
 
 # Of texts in `extra_body`, those with more characters are not shown to anybody.
 LONGEST_WORD = 11
+# Smaller models get actions as text, unless `transport` says otherwise: with half a billion, of 20 tasks 10 came right
+# in text, and one with tools (`python -m benchmarks.models`).
+MIN_TOOL_PARAMETERS = 3 * 10**9
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +98,7 @@ class ProviderConnection:
         id: what requests call the model, where that is not its name.
         context_tokens: most tokens of request and answer together, as its server says; None where it does not.
         has_tools: whether the template of its server tells it of tools; None where that is not known.
+        parameters: how many the model has, as its server says; None where it does not.
         http: arguments of the HTTP client of the SDK beside the usual ones.
     """
 
@@ -114,6 +118,7 @@ class ProviderConnection:
     id: str = ""
     context_tokens: int | None = None
     has_tools: bool | None = None
+    parameters: int | None = None
     http: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @property
@@ -130,12 +135,13 @@ class ProviderConnection:
     def transport_of(self, card: ModelCard) -> Transport:
         """How a model is told of actions; of a server at an address that somebody named only what it says is known.
 
-        One whose template leaves tools out would not tell the model of any action.
+        One whose template leaves tools out would not tell the model of any action, and small models seldom call tools.
         """
         if self.transport is not None:
             return "text" if self.transport == "tools" and self.has_tools is False else self.transport
         if self.has_tools is not None:
-            return "tools" if self.has_tools else "text"
+            is_small = self.parameters is not None and self.parameters < MIN_TOOL_PARAMETERS
+            return "tools" if self.has_tools and not is_small else "text"
         return self.provider.transport if card.tools and self.base_url is None else "text"
 
     def interface_of(self, card: ModelCard) -> Interface:

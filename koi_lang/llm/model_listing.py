@@ -44,6 +44,8 @@ SERVERS = {
 SERVED_CONTEXT = ("n_ctx", "loaded_context_length", "max_total_tokens", "max_model_len", "context_length")
 # The end of the name of a model in several files.
 SHARD = re.compile(r"-\d{5}-of-\d{5}$")
+# The number of parameters in a name, such as `0.5b` in `qwen2.5-coder-0.5b-instruct`, not `A3B`, which only answer.
+SIZE, UNITS = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)([bm])(?![a-z0-9])", re.I), {"b": 10**9, "m": 10**6}
 # How providers call the same thing.
 CONTEXT = ("context_length", "context_window", "max_context_length", "max_input_tokens", "max_model_len")
 OUTPUT = ("max_completion_tokens", "max_output_tokens", "max_tokens")
@@ -59,6 +61,7 @@ class ModelInfo:
             `effort` (can be told how much to think), `reasoning`.
         id: what requests call it, where that is not its name.
         has_tools: whether the template of its server tells it of tools; None where the server does not say.
+        parameters: how many it has, as its server or its name says.
         server: the program that serves it, where it is a server of one's own that is known.
     """
 
@@ -69,6 +72,7 @@ class ModelInfo:
     abilities: tuple[str, ...] = ()
     id: str = ""
     has_tools: bool | None = None
+    parameters: int | None = None
     server: str = ""
 
     @property
@@ -202,12 +206,15 @@ async def _models_of_server(
             "images": _sees(entry, {}) or more.get("type") == "vlm",
             "tools": has_tools,
         }
+        size = SIZE.search(id)
+        named_size = int(float(size[1]) * UNITS[size[2].lower()]) if size else None
         info = ModelInfo(
             short if names[short] == 1 else id,
             next(filter(None, (_number(each, SERVED_CONTEXT) for each in windows)), None),
             prices_usd=(0.0, 0.0),
             abilities=tuple(name for name, has in can.items() if has),
             has_tools=has_tools,
+            parameters=_number(_object(entry.get("meta")), ("n_params",)) or named_size,
             server="TGI" if "text-generation" in str(details.get("router")) else server,
         )
         models.append(info if info.name == id else replace(info, id=id))

@@ -15,9 +15,11 @@ class LocalServer(NamedTuple):
     documents: Mapping[str, Any] = {}
 
 
-def llama_cpp(id: str = "qwen", *, has_tools: bool = True, context: int = 8192) -> LocalServer:
+def llama_cpp(
+    id: str = "qwen", *, has_tools: bool = True, context: int = 8192, parameters: int = 7_615_616_512
+) -> LocalServer:
     """llama.cpp, a build of November 2026; without an alias the id is the path of the file."""
-    meta = {"vocab_type": 2, "n_vocab": 151936, "n_ctx": context, "n_ctx_train": 32768, "n_params": 630167424}
+    meta = {"vocab_type": 2, "n_vocab": 151936, "n_ctx": context, "n_ctx_train": 32768, "n_params": parameters}
     entry = {
         "id": id,
         "aliases": [id],

@@ -149,12 +149,13 @@ def served(
         (local_wire.llama_cpp(local_wire.FILE, has_tools=False, context=2048),
          "smollm2-135m-instruct", local_wire.FILE, 2048, "text"),
         (local_wire.llama_cpp("/m/big-00001-of-00003.gguf"), "big", "/m/big-00001-of-00003.gguf", 8192, "tools"),
+        (local_wire.llama_cpp(parameters=630_167_424), "qwen", "qwen", 8192, "text"),
         (local_wire.vllm(), "Qwen2.5-7B-Instruct", "/models/Qwen2.5-7B-Instruct/", 32768, "text"),
         (local_wire.lm_studio(), "qwen2.5-7b-instruct", "qwen2.5-7b-instruct", 4096, "tools"),
         (local_wire.ollama(), "llama3.2:latest", "llama3.2:latest", None, "text"),
         (local_wire.tgi(), "HuggingFaceTB/SmolLM2-1.7B-Instruct", "HuggingFaceTB/SmolLM2-1.7B-Instruct", 4096, "text"),
     ],
-    ids=["llama.cpp", "llama.cpp-file", "llama.cpp-parts", "vllm", "lm-studio", "ollama", "tgi"],
+    ids=["llama.cpp", "llama.cpp-file", "llama.cpp-parts", "llama.cpp-small", "vllm", "lm-studio", "ollama", "tgi"],
 )  # fmt: skip
 def test_what_servers_say_of_their_only_model(
     server: LocalServer, name: str, id: str, context: int | None, transport: str, tmp_path: Path
@@ -165,6 +166,25 @@ def test_what_servers_say_of_their_only_model(
     assert (model.model, candidates_of(model)[0].context_tokens) == (name, context)
     assert running.requests[0].body["model"] == id
     assert model.connection.transport_of(card_of(name)) == transport
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    {
+        "qwen2.5-coder-0.5b-instruct": 500_000_000,
+        "SmolLM2-135M-Instruct": 135_000_000,
+        "llama3.2:1b": 1_000_000_000,
+        "Qwen3-30B-A3B": 30_000_000_000,
+        "mixtral-8x7B": None,
+        "gpt-oss": None,
+        "phi-4-mini": None,
+    }.items(),
+)
+def test_sizes_are_read_from_names(name: str, parameters: int | None, tmp_path: Path) -> None:
+    """Most servers tell them nowhere else; of a name without one nothing is taken for granted."""
+    model, _ = served(local_wire.vllm(name), tmp_path)
+
+    assert model.connection.parameters == parameters
 
 
 def test_tools_are_no_use_where_the_template_leaves_them_out(tmp_path: Path) -> None:

@@ -54,7 +54,8 @@ def test_a_plain_model_is_told_of_one_action_at_a_time(play: Player) -> None:
         ("Ask the person for a wish.", ["prompt_user"]),
         ("Ask the cook for a meal, then ask the person whether they like it.", ["prompt_user"]),
         ("Tell the visitor the meal. Run the tests.", ["print", "shell"]),
-        ("Repeat three times: print the meal.", ["print", "if", "while", "repeat"]),
+        ("Repeat three times: print the id of the meal, until there is none.", ["print"]),
+        ("Print the meal 20 times.", ["print", "if", "while", "repeat"]),
     ],
 )
 def test_what_the_playbook_speaks_of_is_offered(playbook: str, offered: list[str], play: Player) -> None:
