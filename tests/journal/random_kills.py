@@ -80,7 +80,8 @@ def carried_out(name: str, folder: Path, chance: random.Random | None, seconds: 
         code = ended(words, folder, number, chance.uniform(0, seconds) if chance and is_doomed else None)
         if code in KILLED:
             killed.append(number)
-        if list(folder.glob(".koi/runs/*.jsonl")):
+        # One without a header was killed before its run began.
+        if any(path.stat().st_size for path in folder.glob(".koi/runs/*.jsonl")):
             words = RESUME
     took = time.monotonic() - begun
     entries = [line for path in folder.glob(".koi/runs/*.jsonl") for line in path.read_text().splitlines()]

@@ -53,7 +53,7 @@ def test_damaged_files(
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        (b"", "does not begin as a journal does"),
+        (b"", "was broken off before it began"),
         (HEAD[:-1], "does not begin as a journal does"),
         (ONE + TWO, "does not begin as a journal does"),
         (b"role Worker { can execute }\n", "does not begin as a journal does"),

@@ -205,7 +205,7 @@ def test_an_exported_recording_is_replayed_elsewhere(recorded: Commands) -> None
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        (b"", "`hi.jsonl` does not begin as a journal does"),
+        (b"", "the run of `hi.jsonl` was broken off before it began"),
         (b"\x00\xff\n", "`hi.jsonl` does not begin as a journal does"),
         (b'{"journal":99}\n', "`hi.jsonl` has the journal format 99, not 2 or less"),
         (b'{"journal":1,"run":[]}\n', "the header of `hi.jsonl` is damaged"),

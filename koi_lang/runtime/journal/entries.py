@@ -276,6 +276,9 @@ def header_of(line: bytes, name: str) -> Header:
     Raises:
         JournalError: the line is no header, or one that this version cannot read; says what to do.
     """
+    if not line:
+        help = "Nothing was changed. Run its program again; `koi runs delete` removes the file."
+        raise JournalError(f"the run of `{name}` was broken off before it began", help=help)
     data = _object(line)
     if data is None or "journal" not in data or not line.endswith(b"\n"):
         help = "Nothing was changed. If you do not know the file, move it away or `koi runs delete` it."
