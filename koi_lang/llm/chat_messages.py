@@ -45,7 +45,7 @@ def _exchange(exchange: Exchange, row: Provider) -> Iterator[dict[str, Any]]:
     own = fields_of_calls(exchange.thoughts, row.thoughts, len(exchange.calls))
     yield {
         "role": "assistant",
-        "content": None,
+        "content": exchange.text or None,
         **fields_of_message(exchange.thoughts, row.thoughts),
         "tool_calls": [
             {"id": id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}, **fields}

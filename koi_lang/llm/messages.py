@@ -18,15 +18,17 @@ MOST_REQUESTS = 4
 
 @dataclass(frozen=True, slots=True)
 class Thoughts:
-    """What a model thought before an answer, to be given back to it: another one cannot read it, or may not.
+    """What a model thought before an answer, to be given back to it, and what it said beside its calls.
 
     Attributes:
-        model: that thought so.
+        model: that thought so; another one cannot read it, or may not.
         blocks: each as JSON that only its provider understands.
+        text: what it said.
     """
 
     model: str
     blocks: tuple[str, ...] = ()
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True)

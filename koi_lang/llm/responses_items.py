@@ -57,8 +57,10 @@ def _exchange(exchange: Exchange) -> Iterator[dict[str, Any]]:
     """
     thoughts = _thoughts(exchange.thoughts)
     last = len(exchange.calls) - 1
+    said = [_message(Message("assistant", exchange.text))] if exchange.text else []
     for number, (id, call) in enumerate(exchange.calls):
         yield from (item for calls, item in thoughts if min(calls, last) == number)
+        yield from said if number == 0 else ()
         yield {"type": "function_call", "call_id": id, "name": call.name, "arguments": call.arguments}
     for id, result in exchange.results:
         shown = _content(Message("user", result.text, result.images))

@@ -101,7 +101,8 @@ class SdkModel(ABC):
         usage = ending.usage if self.connection.is_own_server and not ending.calls.has_called else None
         if usage is not None and trial.give_up_tools(usage.input_tokens, self.note):
             ending.stop_reason = TOOLS_LEFT_OUT
-        thoughts = None if ending.thoughts is None else Thoughts(request.model, ending.thoughts)
+        has_thoughts, said = ending.thoughts is not None, ending.comment.strip()
+        thoughts = Thoughts(request.model, ending.thoughts or (), said) if has_thoughts or said else None
         yield StreamEnd(ending.usage, ending.stop_reason, thoughts=thoughts)
 
     def preview(self, request: Request) -> RequestPreview:

@@ -91,6 +91,7 @@ class StreamState(ABC):
         usage: what the answer consumed so far, None when the provider has not told.
         refusal: why the model declines to answer, often empty; None when it does not decline.
         thoughts: of the model, a block each, as its provider wants them back; None where it does not.
+        comment: what it said beside its calls.
     """
 
     def __init__(self, offer: ToolOffer | None = None) -> None:
@@ -104,6 +105,7 @@ class StreamState(ABC):
         self.usage: Usage | None = None
         self.refusal: str | None = None
         self.thoughts: tuple[str, ...] | None = None
+        self.comment = ""
 
     def expect_text(self) -> None:
         """Read an answer to a request that offers no tools; nothing of it has arrived yet."""
@@ -147,6 +149,7 @@ class StreamState(ABC):
     def _comment(self) -> Delta:
         """What the model said beside its calls, as a thought."""
         held, self._held = self._held, ""
+        self.comment += held
         self.written += weight(held)
         return ThinkingDelta(held)
 

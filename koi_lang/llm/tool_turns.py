@@ -20,12 +20,14 @@ class Exchange:
         results: one for each call.
         rest: what the person says beside them; None where that is nothing.
         thoughts: the blocks of what the model thought before; None where that is not known.
+        text: what the model said beside its calls.
     """
 
     calls: tuple[tuple[str, ToolCall], ...]
     results: tuple[tuple[str, ToolResult], ...]
     rest: Message | None
     thoughts: tuple[str, ...] | None
+    text: str
 
 
 def exchanges(messages: Sequence[Message], model: str) -> Iterator[Message | Exchange]:
@@ -75,6 +77,7 @@ def _exchange(answer: Message, told: Message, more: Sequence[Message], number: i
         tuple((id, _as_shown(result, told)) for id, result in zip(ids, told.results, strict=False)),
         rest[0] if rest else None,
         own_thoughts(answer, model),
+        answer.thoughts.text if answer.thoughts is not None else "",
     )
 
 

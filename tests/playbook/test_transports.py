@@ -132,6 +132,17 @@ def test_what_is_said_beside_calls_is_a_thought(play: Player, provider: str) -> 
 
 
 @PROVIDERS
+def test_what_is_said_beside_calls_goes_back(play: Player, provider: str) -> None:
+    """The model sees its own words before the calls that they belong to."""
+    turns = [Answer(pieces=("Let me ", "look.\n"), calls=(call("print", message="a"),)), [done(ok=True)]]
+    _, asked, _ = talk(play, TEAM, turns, (provider, "tools"))
+    (said,) = [each for each in _conversation(asked[1].body) if "Let me look." in json.dumps(each)]
+
+    assert "assistant" == said["role"]
+    assert "Let me look." == (said["content"][0]["text"] if provider == "anthropic" else said["content"])
+
+
+@PROVIDERS
 def test_actions_as_text_are_read_where_no_tool_is_called(play: Player, provider: str) -> None:
     """Some models write what they were to call."""
     turns = [Answer(pieces=('{"intent":"print","message":"a"}', '{"intent":"return"}'))]
