@@ -14,6 +14,7 @@ from koi_lang.cli.options import fields_of
 from koi_lang.errors import UsageError
 from koi_lang.js.undefined import undefined
 from koi_lang.program import loader
+from koi_lang.runtime.routing.lexical import THRESHOLD
 from koi_lang.sessions.options import RunOptions
 from koi_lang.sessions.prepared import Prepared, prepare_program
 from koi_lang.sessions.prompt_preview import (
@@ -38,6 +39,7 @@ TRANSPORTS = {"tools": "its actions as tools", "schema": "its actions by a schem
 @click.option("-m", "--model", metavar="NAME", help="Show what this model would be sent, as `provider/model`.")
 @click.option("--as", "role", metavar="ROLE", help="Narrow the call to a role, as `.as(Role)` does.")
 @click.option("--delegated", is_flag=True, help="Show it as it is for a member that another model has asked.")
+@click.option("--intent", metavar="TEXT", help="Also tell how near each member is to a sentence that names none.")
 @click.option("--connect", "connects", is_flag=True, help="Start its MCP servers to ask them for their tools.")
 @click.option(
     "--keys",
@@ -49,6 +51,8 @@ TRANSPORTS = {"tools": "its actions as tools", "schema": "its actions by a schem
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, with the body that the provider gets.")
 def command(file: str, handler: str | None, pairs: Sequence[str], document: str | None, **how: Any) -> None:
     """Print the first request that a model would be sent for AGENT.HANDLER of FILE, and send nothing.
+
+    Where a model for embeddings is configured, `--intent` sends it that text and what members say of themselves.
 
     What it takes is told on stderr, a line for each of its parts. Without `--args`, names stand for what is given.
     """
@@ -64,7 +68,7 @@ def command(file: str, handler: str | None, pairs: Sequence[str], document: str 
         click.echo(redact(json.dumps({**preview.as_data(), "notes": notes}, indent=2, ensure_ascii=False)))
         return
     click.echo(clean(redact("\n\n".join(_texts(preview)))))
-    for line in [*notes, *_counts(preview)]:
+    for line in [*notes, *_counts(preview), *_scores(preview)]:
         click.echo(clean(redact(line)), err=True)
 
 
@@ -74,7 +78,7 @@ def _call(ready: Prepared, name: str, payload: Any, how: Mapping[str, Any]) -> C
     call = call_named(ready, name, roles=roles, is_delegated=how["delegated"], connects=how["connects"])
     about = call.agent.about
     given = about.converted_fields(call.handler.event, payload) if isinstance(payload, dict) else payload
-    return CallToPreview(call.agent, call.handler, given, roles, how["delegated"], how["connects"])
+    return CallToPreview(call.agent, call.handler, given, roles, how["delegated"], how["connects"], how["intent"] or "")
 
 
 def _payload(pairs: Sequence[str], document: str | None) -> Any:
@@ -96,6 +100,20 @@ def _texts(preview: PromptPreview) -> Iterator[str]:
     yield from (f"--- {message.role}\n{message.text}" for message in preview.sent.request.messages)
     kinds = {section.name: section.text for section in preview.sections}
     yield from (f"--- {name}\n{kinds[name]}" for name in ("tools", "schema") if name in kinds)
+
+
+def _scores(preview: PromptPreview) -> Iterator[str]:
+    """How near each member is, nearest first, and from where on one is meant."""
+    meaning = preview.meaning
+    if not preview.scores:
+        return
+    yield f"\nnear in words from {THRESHOLD}" + (f", in meaning from {meaning.min_score:g}" if meaning else "")
+    if meaning is not None and meaning.error:
+        yield f"  {meaning.error}"
+    wide = max(len(each.name) for each in preview.scores)
+    for each in sorted(preview.scores, key=lambda each: -max(each.words, each.meaning or 0.0)):
+        by_meaning = "" if each.meaning is None else f"  {each.meaning:.2f} in meaning"
+        yield f"  {each.name:<{wide}}  {each.words:.2f} in words{by_meaning}"
 
 
 def _counts(preview: PromptPreview) -> Iterator[str]:

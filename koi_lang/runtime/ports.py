@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from koi_lang.runtime.registry import KeptRegistry
     from koi_lang.runtime.replay.ports import Recorder
     from koi_lang.runtime.replay.recorded_run import RecordedRun
-    from koi_lang.runtime.routing.lexical import Route, RouteMatch
+    from koi_lang.runtime.routing.lexical import MeaningScores, Route, RouteMatch
 
 
 class AgentPort(Protocol):
@@ -160,6 +160,9 @@ class MeaningPort(Protocol):
         self, agent: AgentPort, intent: str, offers: Sequence[Route], spending: BudgetAccount
     ) -> list[RouteMatch]:
         """The offers that mean what an intent says, nearest first."""
+
+    async def score(self, agent: AgentPort, intent: str, offers: Sequence[Route]) -> MeaningScores | None:
+        """How near a model puts every offer to an intent; None where none is configured."""
 
 
 class HooksPort(Protocol):

@@ -25,12 +25,13 @@ from koi_lang.runtime.model_calls.gateway import ModelGateway
 from koi_lang.runtime.narrowing import narrowed_to
 from koi_lang.runtime.playbook import loop
 from koi_lang.runtime.playbook.call import PlaybookCall
-from koi_lang.runtime.playbook.delegation import remote_tools
+from koi_lang.runtime.playbook.delegation import MemberScore, remote_tools, score_members
 from koi_lang.runtime.playbook.direct_results import obstacle
 from koi_lang.runtime.playbook.placeholders import PlaybookMessage
 from koi_lang.runtime.playbook.prompting import Section, join_sections
 from koi_lang.runtime.ports import AgentPort
 from koi_lang.runtime.replay.location import enter
+from koi_lang.runtime.routing.lexical import MeaningScores
 from koi_lang.runtime.run import Run
 from koi_lang.runtime.schema import signature_text
 from koi_lang.runtime.services import MADE_WHEN_USED
@@ -48,6 +49,7 @@ class CallToPreview:
         roles: to which the call is narrowed.
         is_delegated: whether the model of another agent has asked for it.
         connects: whether MCP servers are started to ask them for their tools.
+        intent: a sentence that the members are scored for; empty for none.
     """
 
     agent: type[Agent]
@@ -56,6 +58,7 @@ class CallToPreview:
     roles: tuple[Role, ...] = ()
     is_delegated: bool = False
     connects: bool = False
+    intent: str = ""
 
     @property
     def name(self) -> str:
@@ -82,6 +85,8 @@ class PromptPreview:
         sections: all of it, in the order in which it is told.
         obstacle: why its model is not asked for the result alone; empty where it is.
         missing: MCP servers whose tools are asked for at run time, so that they are not there.
+        scores: how near each event of a member is to the sentence that was given.
+        meaning: what the model for embeddings says of it; None where none is configured.
     """
 
     handler: str
@@ -90,6 +95,8 @@ class PromptPreview:
     sections: tuple[CountedSection, ...]
     obstacle: str = ""
     missing: tuple[str, ...] = ()
+    scores: tuple[MemberScore, ...] = ()
+    meaning: MeaningScores | None = None
 
     @property
     def transport(self) -> str:
@@ -119,6 +126,7 @@ class PromptPreview:
             "tokens": self.tokens,
             "sections": [{"name": each.name, "tokens": each.tokens} for each in self.sections],
             "missing": list(self.missing),
+            "scores": [{"name": each.name, "words": each.words, "meaning": each.meaning} for each in self.scores],
             "system": self.system,
             "messages": [{"role": message.role, "text": message.text} for message in request.messages],
             "tools": [_tool_data(tool) for tool in offered],
@@ -215,7 +223,8 @@ async def _first_request(
     sent = await models.preview(call.agent, request)
     missing = () if wanted.connects else tuple(dict.fromkeys(_servers(call.agent)))
     sections, model = tuple(_sections(call, sent)), name_of(models.of(call.agent))
-    return PromptPreview(wanted.name, model, sent, sections, obstacle(call), missing)
+    scores, meaning = await score_members(call.agent, wanted.intent) if wanted.intent else ([], None)
+    return PromptPreview(wanted.name, model, sent, sections, obstacle(call), missing, tuple(scores), meaning)
 
 
 def _servers(agent: AgentPort) -> Iterator[str]:

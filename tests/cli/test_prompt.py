@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import shutil
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -15,6 +16,7 @@ from koi_lang.program import loader
 from koi_lang.sessions.options import RunOptions
 from koi_lang.sessions.prepared import prepare_program
 from koi_lang.sessions.prompt_preview import call_named, preview_prompt
+from tests.llm.meanings import meaning
 from tests.llm.server import Answer, ModelServer
 from tests.projects import Project
 
@@ -232,3 +234,22 @@ def test_servers_may_be_started(project: Project) -> None:
 
     assert "\n## MCP tools, for call_mcp\n" in done.stdout
     assert "are asked for at run time" not in done.stderr
+
+
+def test_members_are_scored_for_a_sentence(desk: Project) -> None:
+    """By words, nearest first; where a model for embeddings is configured, by that, too, and it alone is asked."""
+    plain = desk.koi("prompt", "desk.koi", "Chief.go", "--intent", "help me out")
+
+    assert re.search(r"\nnear in words from 0.35\n  helper::help +\d.\d\d in words\n  coder::code +0", plain.stderr)
+
+    async def ask() -> tuple[str, int]:
+        async with ModelServer(["{}"], embed=meaning) as server:
+            about = f'{{ model = "openai/embed", base_url = "{server.url}", min_score = 0.2 }}'
+            desk.write("koi.toml", f"[models]\nembedding = {about}\n")
+            told = await asyncio.to_thread(desk.koi, "prompt", "desk.koi", "Chief.go", "--intent", "help me out")
+            assert [] == [each for each in server.requests if each.method == "POST"], "a model is asked for an answer"
+            return told.stderr, len(server.embedded)
+
+    told, embedded = asyncio.run(ask())
+    assert 1 == embedded
+    assert re.search(r"from 0.35, in meaning from 0.2\n  helper::help +\d.\d\d in words +-?\d.\d\d in meaning\n", told)

@@ -18,7 +18,7 @@ from koi_lang.runtime.budget.limits import BudgetAccount
 from koi_lang.runtime.context import delegating
 from koi_lang.runtime.guards.write_quota import count_written, no_quota
 from koi_lang.runtime.mcp.remote import RemoteAgent
-from koi_lang.runtime.routing.lexical import Route, RouteMatch, rank
+from koi_lang.runtime.routing.lexical import MeaningScores, Route, RouteMatch, rank
 from koi_lang.runtime.schema import Schema
 
 if TYPE_CHECKING:
@@ -135,6 +135,30 @@ class _DelegateSearch:
             return in_words[0]
         matches = await self.agent.run.meaning.rank(self.agent, intent, offers, self.spending)
         return next(iter(matches + in_words), None)
+
+
+@dataclass(frozen=True, slots=True)
+class MemberScore:
+    """How near an event of a member is to an intent, from 0 to 1.
+
+    Attributes:
+        name: `member::event`.
+        words: by what both say; `THRESHOLD` makes a match.
+        meaning: by a model for embeddings; None where none is configured.
+    """
+
+    name: str
+    words: float
+    meaning: float | None
+
+
+async def score_members(agent: AgentPort, intent: str) -> tuple[list[MemberScore], MeaningScores | None]:
+    """Every event that an agent can reach with its scores, and what the model for embeddings says, if there is one."""
+    offers = [offer for member in reachable(agent) for offer in _offers(member)]
+    meaning = await agent.run.meaning.score(agent, intent, offers) if offers else None
+    near = {} if meaning is None else meaning.by_name
+    matches = rank(intent, offers, limit=None, min_score=0.0)
+    return [MemberScore(each.offer.name, each.score, near.get(each.offer.name)) for each in matches], meaning
 
 
 def _split_qualified(members: Sequence[Delegate], intent: str) -> tuple[Delegate, str] | None:

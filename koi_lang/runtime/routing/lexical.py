@@ -81,18 +81,22 @@ class RouteMatch:
     score: float
 
 
-def rank(intent: str, offers: Sequence[Route], *, limit: int = 3) -> list[RouteMatch]:
+def rank(
+    intent: str, offers: Sequence[Route], *, limit: int | None = 3, min_score: float = THRESHOLD
+) -> list[RouteMatch]:
     """Order offers by how well they answer an intent, best first.
 
     Args:
         intent: what is wanted, a name or a sentence.
         offers: candidates in declaration order.
-        limit: most matches to return.
+        limit: most matches to return; None for all.
+        min_score: of a match.
 
     Returns:
-        At most `limit` matches of at least 0.35; equal scores keep declaration order. An offer matches when most of
-        what the intent says is found in its name or description, or when all words of its event's name are found in
-        the intent and make up a good part of it, or when the intent is its name with a slip. Rare words count more.
+        At most `limit` matches of at least `min_score`; equal scores keep declaration order. An offer matches when
+        most of what the intent says is found in its name or description, or when all words of its event's name are
+        found in the intent and make up a good part of it, or when the intent is its name with a slip. Rare words count
+        more.
     """
     documents = [_words(f"{offer.event} {offer.key} {offer.description}") for offer in offers]
     weights = _weights(documents)
@@ -101,7 +105,7 @@ def rank(intent: str, offers: Sequence[Route], *, limit: int = 3) -> list[RouteM
         RouteMatch(offer, max(_by_words(wanted, offer, document, weights), _by_spelling(intent, offer)))
         for offer, document in zip(offers, documents, strict=True)
     ]
-    found = [match for match in matches if match.score >= THRESHOLD]
+    found = [match for match in matches if match.score >= min_score]
     return sorted(found, key=lambda match: -match.score)[:limit]
 
 
@@ -123,8 +127,23 @@ class MeaningScale:
 USUAL_SCALE = MeaningScale()
 
 
+@dataclass(frozen=True, slots=True)
+class MeaningScores:
+    """How near a model for embeddings puts offers to an intent.
+
+    Attributes:
+        by_name: from below 0 to 1, by the names of the offers; empty where the model could not be asked.
+        min_score: of a match.
+        error: why there are none.
+    """
+
+    by_name: Mapping[str, float]
+    min_score: float
+    error: str = ""
+
+
 async def rank_by_meaning(
-    intent: str, offers: Sequence[Route], *, embed: Embed, limit: int = 3, scale: MeaningScale = USUAL_SCALE
+    intent: str, offers: Sequence[Route], *, embed: Embed, limit: int | None = 3, scale: MeaningScale = USUAL_SCALE
 ) -> list[RouteMatch]:
     """Order offers by how near their meaning is to that of an intent, nearest first.
 
@@ -134,7 +153,7 @@ async def rank_by_meaning(
     Args:
         intent: what is wanted; not empty.
         offers: candidates in declaration order.
-        limit: most matches to return.
+        limit: most matches to return; None for all.
 
     Returns:
         At most `limit` matches of at least `scale.min_score`, 0.35 as a rule; equal scores keep declaration order.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ from koi_lang.runtime.budget.limits import BudgetAccount
 from koi_lang.runtime.budget.payment import Payment
 from koi_lang.runtime.replay.calls import Effect
 from koi_lang.runtime.replay.location import Location, enter, leaf_path
-from koi_lang.runtime.routing.lexical import MeaningScale, Route, RouteMatch, rank_by_meaning, texts
+from koi_lang.runtime.routing.lexical import MeaningScale, MeaningScores, Route, RouteMatch, rank_by_meaning, texts
 
 if TYPE_CHECKING:
     from koi_lang.llm.embeddings import Before, Embedder
@@ -76,6 +77,15 @@ class Meaning:
                 self._account(agent, came, payment)
         return _matches(came, offers)
 
+    async def score(self, agent: AgentPort, intent: str, offers: Sequence[Route]) -> MeaningScores | None:
+        """How near a model puts every offer to an intent; None where none is configured. Nothing of it is recorded."""
+        settings = self._settings(agent)
+        if settings is None:
+            return None
+        scale = _scale_of(settings)
+        came = await self._ask_for_ranking(agent, settings, intent, offers, replace(scale, min_score=-1.0), limit=None)
+        return MeaningScores(dict(came["ranked"]), scale.min_score, came.get("error", ""))
+
     async def aclose(self) -> None:
         """Close the models."""
         for embedder in self._embedders.values():
@@ -110,7 +120,14 @@ class Meaning:
     # ------------------------------------------------------------ the effect
 
     async def _ask_for_ranking(
-        self, agent: AgentPort, settings: Settings | None, intent: str, offers: Sequence[Route]
+        self,
+        agent: AgentPort,
+        settings: Settings | None,
+        intent: str,
+        offers: Sequence[Route],
+        scale: MeaningScale | None = None,
+        *,
+        limit: int | None = 3,
     ) -> dict[str, Any]:
         """The ranking, and what it took, as they are recorded; or why there is none."""
         taken: list[Usage] = []
@@ -120,7 +137,9 @@ class Meaning:
             model, priced = embedder.model, embedder.priced_name
             embed = partial(embedder.vectors, count=taken.append, before=self._before(agent, model))
             async with asyncio.timeout(LIMIT_S):
-                matches = await rank_by_meaning(intent, offers, embed=embed, scale=_scale_of(settings))
+                matches = await rank_by_meaning(
+                    intent, offers, embed=embed, limit=limit, scale=scale or _scale_of(settings)
+                )
         except TimeoutError:
             failed: KoiError = ProviderError(f"there were no embeddings within {LIMIT_S:g} s", help="Try again later.")
         except (ProviderError, PermissionDeniedError, SettingsError) as error:
