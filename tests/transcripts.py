@@ -139,6 +139,8 @@ class Terminal:
             (commands / name).write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n', "utf-8")
             (commands / name).chmod(0o755)
         path = os.pathsep.join((str(commands), os.environ["PATH"]))
+        # Lines come in the order in which they are written, as at a terminal.
+        ordered = {**self.project.environment, "PYTHONUNBUFFERED": "1"}
         # Of the plugins for pytest only ours is loaded, and that for tests that are coroutines.
         plugins = "koi_lang.testing.pytest_plugin,anyio.pytest_plugin"
-        yield {**self.project.environment, "PATH": path, "PYTEST_PLUGINS": plugins}
+        yield {**ordered, "PATH": path, "PYTEST_PLUGINS": plugins}
