@@ -18,7 +18,7 @@ from koi_lang.program import cache, declarations, loader
 from koi_lang.program.files import absolute
 from koi_lang.program.runs import run_of
 from koi_lang.runtime.events import Consumer
-from koi_lang.runtime.guards.rule_warnings import explain_rules
+from koi_lang.runtime.guards.permissions import explain_rules
 from koi_lang.runtime.hooks.additions import Additions
 from koi_lang.runtime.host import Host
 from koi_lang.runtime.journal.store import streams_folder

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from koi_lang.runtime.guards.access_rules import parse_rule
-from koi_lang.runtime.guards.permissions import Restrictions
-from koi_lang.runtime.guards.rule_warnings import explain_rules
+from koi_lang.runtime.guards.permissions import Restrictions, explain_rules
 from tests.playbook.playing import solo
 from tests.projects import Project
 
