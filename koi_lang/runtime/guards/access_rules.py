@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import fnmatch
 import re
-import shlex
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import dropwhile
+from itertools import chain
 from typing import Literal
 
 from koi_lang.diagnostics import nearest
 from koi_lang.errors import SettingsError
 from koi_lang.runtime.guards.code_files import readings_of
+from koi_lang.runtime.guards.shell_reader import read_shell
 
 Kind = Literal["read", "write", "run", "web"]
 KINDS: tuple[Kind, ...] = ("read", "write", "run", "web")
@@ -29,12 +29,18 @@ ANY, EVERYTHING = "*", "**"
 COMPOUND = re.compile(r"[;&|<>`$\n\r\\(){}]")
 # What stands around words of a command, and between a name and its value.
 AROUND_WORDS = re.compile(r"[\s;&|<>`$(){}'\"=,:\\]+")
-# What stands before a command that it starts: `timeout 5 rm x`, `sh -c 'rm x'`, `then rm x`.
-STARTERS = frozenset(
-    "sudo doas env nohup exec command builtin eval xargs find parallel time nice ionice timeout setsid stdbuf busybox "
-    "watch script ssh sh bash dash zsh ksh fish if then elif else while until do !".split()
+# Programs that carry out what they read, or are given as a text.
+SHELLS = frozenset("sh bash dash zsh ksh fish ash eval source .".split())
+# Programs that start the command which their words go on with, or hold: `timeout 5 rm x`, `su -c 'rm x'`.
+STARTERS = SHELLS | frozenset(
+    "sudo doas su runuser env nohup exec command builtin xargs find parallel time nice ionice chrt taskset timeout "
+    "setsid setpriv prlimit unshare nsenter chroot flock stdbuf busybox watch script ssh trap strace ltrace".split()
 )
-ASSIGNMENT = re.compile(r"\w+=")
+BLANK = re.compile(r"\s")
+# What stands between names within a word: `/bin/git`, `alias.x=push`, `{git,push}`.
+NAMES = re.compile(r"[/=,{}]")
+# Of commands that stand in words of others.
+MAX_DEPTH = 5
 _WILD = re.compile(r"(\*\*/|/\*\*|\*\*|\*|\?)")
 _MEANING = {"**/": "(?:.*/)?", "/**": "(?:/.*)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
 
@@ -66,7 +72,10 @@ class AccessRule:
         if self.kind not in (ANY, access.kind):
             return False
         if access.kind == "run":
-            return self.pattern == EVERYTHING or _covers_command(self.pattern, access.subject)
+            is_simple = not COMPOUND.search(access.subject)
+            return self.pattern in (EVERYTHING, access.subject) or (
+                is_simple and fnmatch.fnmatchcase(access.subject, self.pattern)
+            )
         if access.kind == "web":
             return _fits_host(self.pattern, access.subject)
         return _fits_path(self.pattern, access.subject)
@@ -79,12 +88,9 @@ class AccessRule:
             return _fits_host(self.pattern, access.subject)
         if access.kind != "run":
             return _means_path(self.pattern, access.subject)
-        if self.pattern in (ANY, EVERYTHING) or any(map(self._names, _parts_of(access.subject))):
+        if self.pattern in (ANY, EVERYTHING) or _means_command(self.pattern.casefold(), access.subject.casefold()):
             return True
         return self.kind == ANY and any(_means_path(self.pattern, path) for path in access.paths())
-
-    def _names(self, command: str) -> bool:
-        return fnmatch.fnmatchcase(command.casefold(), self.pattern.casefold())
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,21 +188,39 @@ def _fits_host(pattern: str, host: str) -> bool:
     return wanted in (ANY, EVERYTHING) or fnmatch.fnmatchcase(host.lower().rstrip("."), wanted)
 
 
-def _covers_command(pattern: str, command: str) -> bool:
-    return command == pattern or (not COMPOUND.search(command) and fnmatch.fnmatchcase(command, pattern))
+def _means_command(pattern: str, text: str) -> bool:
+    """Whether a pattern means a command, or one that it is joined of or starts; in small letters, both.
+
+    A pattern of several words means each command in which they stand in this order, whatever stands between them; `*`
+    at its end stands for words that follow.
+    """
+    wanted = pattern.rstrip(ANY).split()
+    for words in _commands_in(text):
+        starts = range(len(words) if _name_of(words[0]) in STARTERS else 1)
+        begun = (each for at in starts for each in _without_options(words[at:]))
+        if len(wanted) > 1 and _stand_in_order(wanted, words):
+            return True
+        if any(fnmatch.fnmatchcase(" ".join((_name_of(name), *rest)), pattern) for name, *rest in begun):
+            return True
+    return fnmatch.fnmatchcase(text.strip(), pattern)
 
 
-def _parts_of(command: str) -> Iterator[str]:
-    """A command, and each of those that it is joined of or starts, without what stands before their names."""
-    yield command.strip()
-    for part in COMPOUND.split(command):
-        yield part.strip()
-        words = [*dropwhile(ASSIGNMENT.match, _split_words(part))]
-        starts = len(words) if words and _name_of(words[0]) in STARTERS else 1
-        begun = [each for at in range(starts) for each in _without_options(words[at:])]
-        for text in (*(" ".join(each) for each in begun), *(word.partition("!")[2] for word in words)):
-            name, _, rest = text.strip().partition(" ")
-            yield f"{_name_of(name)} {rest}".strip()
+def _stand_in_order(wanted: Sequence[str], words: Sequence[str]) -> bool:
+    """Whether there is a word for each of some patterns, in their order; what has blanks in it is a text."""
+    rest = (each for word in words if not BLANK.search(word) for each in (word, *NAMES.split(word)))
+    return all(any(fnmatch.fnmatchcase(word, pattern) for word in rest) for pattern in wanted)
+
+
+def _commands_in(text: str, depth: int = 0) -> Iterator[list[str]]:
+    """The words of each command of a text, also of those that stand in words of programs that start others."""
+    commands = read_shell(text).commands
+    is_input = any(_name_of(words[0]) in SHELLS for words in commands)
+    for words in commands:
+        yield words
+        is_started = is_input or _name_of(words[0]) in STARTERS
+        for word in words if depth < MAX_DEPTH else ():
+            inner = word if is_started and BLANK.search(word) else word.partition("!")[2]
+            yield from _commands_in(inner, depth + 1) if inner else ()
 
 
 def _without_options(words: list[str]) -> Iterator[list[str]]:
@@ -210,19 +234,13 @@ def _without_options(words: list[str]) -> Iterator[list[str]]:
 
 
 def _name_of(program: str) -> str:
-    return program.rpartition("/")[2].casefold()
-
-
-def _split_words(command: str) -> list[str]:
-    try:
-        return shlex.split(command)
-    except ValueError:  # a quote that is closed elsewhere
-        return command.split()
+    return program.rpartition("/")[2]
 
 
 def words_in(command: str) -> list[str]:
     """The words of a command, each once, as they stand there, and as a shell joins quoted parts."""
-    joined = (part for word in _split_words(command) for part in AROUND_WORDS.split(word))
+    read = read_shell(command)
+    joined = (part for word in chain(*read.commands, read.files) for part in AROUND_WORDS.split(word))
     return [*filter(None, dict.fromkeys((*AROUND_WORDS.split(command), *joined)))]
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from koi_lang.runtime.guards.access_rules import ANY, EVERYTHING, FILES, AccessRule, Kind, WantedAccess, rules_in
+from koi_lang.runtime.guards.shell_reader import read_shell
 from koi_lang.runtime.guards.trust import NO_TRUST, Trust
 from koi_lang.runtime.guards.working_files import is_closed
 
@@ -132,15 +133,13 @@ class Permissions:
 
     def is_asked_about(self, permission: Permission) -> bool:
         """Whether a rule has the person asked about something that is allowed to all otherwise."""
-        return self._is_topic_asked_about(permission) or any(
-            _is_meant(rule, permission) for rule in self._restrictions.ask
-        )
+        return self._is_asked_first(permission) or any(_is_meant(rule, permission) for rule in self._restrictions.ask)
 
     def is_allowed(self, permission: Permission) -> bool:
         """Whether nobody has to be asked."""
         if permission.rule in self._rules:
             return True
-        asked = self._is_topic_asked_about(permission)
+        asked = self._is_asked_first(permission)
         rules = {rule for rule in self._rules if GIVEN.match(rule)} if asked else self._rules
         return permission.is_covered(rules)
 
@@ -158,8 +157,13 @@ class Permissions:
         everything = WantedAccess(kind, EVERYTHING)
         return any(rule.covers(everything) for rule in rules_in(sorted(self._rules)))
 
-    def _is_topic_asked_about(self, permission: Permission) -> bool:
-        return permission.access is not None and self.trust.asks(permission.access)
+    def _is_asked_first(self, permission: Permission) -> bool:
+        """Whether the person is asked whatever rules allow: by topic, or since no rule can tell what a command does."""
+        access = permission.access
+        if access is None:
+            return False
+        has_denied = access.kind == "run" and any(rule.kind in (ANY, "run") for rule in self._restrictions.deny)
+        return self.trust.asks(access) or (has_denied and not read_shell(access.subject).is_whole)
 
     def allow(self, rule: str) -> None:
         """Let a rule count from now on, as the person says."""
