@@ -78,7 +78,7 @@ class AccessRule:
             )
         if access.kind == "web":
             return _fits_host(self.pattern, access.subject)
-        return _fits_path(self.pattern, access.subject)
+        return _fits_path(self.pattern, access.subject, is_narrow=True)
 
     def means(self, access: WantedAccess) -> bool:
         """Whether it denies something, or has the person asked, read widely."""
@@ -158,12 +158,18 @@ def rules_in(texts: Iterable[str]) -> list[AccessRule]:
 # ---------------------------------------------------------------- how patterns are read
 
 
-def _fits_path(pattern: str, path: str) -> bool:
-    """Whether a path, or a folder around it, is one that a pattern names; a bare name counts in every folder."""
+def _fits_path(pattern: str, path: str, *, is_narrow: bool = False) -> bool:
+    """Whether a path, or a folder around it, is one that a pattern names; a bare name counts in every folder.
+
+    Args:
+        is_narrow: whether a wildcard in the last part stands for files alone, not for all that is in a folder.
+    """
     wanted = pattern.rstrip("/") or EVERYTHING
     regex = _path_regex(wanted if "/" in wanted or wanted == EVERYTHING else f"**/{wanted}")
     parts = path.split("/")
-    return any(regex.fullmatch("/".join(parts[:count])) for count in range(len(parts), 0, -1))
+    is_file = is_narrow and _WILD.search(wanted.rpartition("/")[2]) is not None
+    last = len(parts) - 1 if is_file else 0
+    return any(regex.fullmatch("/".join(parts[:count])) for count in range(len(parts), last, -1))
 
 
 @lru_cache(512)
