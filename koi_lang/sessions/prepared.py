@@ -45,6 +45,7 @@ else:
     availability = lazy_module("koi_lang.setup.availability")
 
 REHEARSAL = "a rehearsal follows the explicit steps of playbooks"
+STAND_IN = f"no model is configured, so {REHEARSAL}; `koi connect` connects a model"
 NEEDS_MODEL = "a model would be needed for: "
 NEEDED_HELP = (
     "Name one with `-m provider/model`, or take answers from a file with `--answers FILE`; `koi connect` keeps a key,"
@@ -202,7 +203,7 @@ class Prepared:
             if self.needs_model or self.options.needs_model:
                 help = NEEDED_HELP + ("" if self.needs_model else REHEARSE_HELP)
                 raise ModelNeededError("no model is configured, and this is no rehearsal", help=help)
-            note(REHEARSAL if self.options.rehearse else f"no model is configured; {REHEARSAL}")
+            note(REHEARSAL if self.options.rehearse else STAND_IN)
             for line in () if self.options.rehearse else availability.tell_nearby_servers():
                 note(line)
         return model

@@ -265,6 +265,19 @@ def test_a_failure_in_a_pipe(project: Project) -> None:
     assert outcome.stderr.startswith("error: ")
 
 
+def test_no_model_in_a_pipe(project: Project) -> None:
+    """A rehearsal is told on stderr, with the way to a model; without a program nothing is rehearsed."""
+    prepare(project)
+
+    rehearsed = project.koi("chat", "a.koi", stdin="hi\n")
+    quiet = project.koi("chat", "a.koi", "--quiet", stdin="hi\n")
+    coder = project.koi("chat", stdin="hi\n")
+
+    assert "no model is configured, so a rehearsal follows" in rehearsed.stderr
+    assert "`koi connect` connects a model" in rehearsed.stderr
+    assert ("", 1, True) == (quiet.stderr, coder.returncode, coder.stderr.startswith("error: no model is configured"))
+
+
 def test_a_conversation_is_a_journal(project: Project) -> None:
     """It is listed as runs are; `koi resume` and `koi replay` say which command goes on with it, and that does."""
     prepare(project, say("Hello"), done(), say("again"), done())

@@ -50,6 +50,7 @@ def command(file: str, agent: str, event: str, resume: str, trust: bool, **given
     if options.model == "?":
         options = replace(options, model=models.pick(options.key_lookup()))
     if not file:
+        options = replace(options, needs_model=not options.rehearse)
         file, agent, event = str(resources.standard_skills() / "coder.koi"), agent or "Coder", event or "chat"
     entry = loader.load_compiled(file, strict=given["strict"], fresh=given["no_cache"])
     if not options.quiet:

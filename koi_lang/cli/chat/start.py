@@ -16,6 +16,7 @@ from koi_lang.cli.chat.conversation import ChatConversation
 from koi_lang.cli.chat.line_mode import Piped
 from koi_lang.cli.ui.interrupts import carried_out
 from koi_lang.cli.ui.messages import exit_code_of
+from koi_lang.cli.ui.terminal import Terminal
 from koi_lang.cli.ui.text import look_of
 from koi_lang.cli.ui.trust import confirm_trust
 from koi_lang.errors import EXIT_FAILED, EXIT_OK
@@ -68,7 +69,8 @@ def _conversation(
     declarations.require_servers(ready.module, Path.cwd())
     target = _target(declarations.agents_of(ready.module), wishes)
     screen = _screen(options)
-    opener = SessionFactory(ready, screen.note)
+    # Lines that are piped in get no asides, but a note about the model is for whoever reads the answers.
+    opener = SessionFactory(ready, screen.note if _is_terminal() else Terminal(quiet=options.quiet).note)
     earlier = opener.open_recorded(wishes.resume, None, wishes.trust, confirm=confirm_trust) if wishes.resume else None
     screen.chat = ChatConversation(opener.served_config(), target, screen, ready.redactor(), command_in)
     return screen.chat, earlier
