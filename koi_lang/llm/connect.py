@@ -25,7 +25,7 @@ from koi_lang.llm.model_name_check import nearest_models, with_name_check
 from koi_lang.llm.models import card_of
 from koi_lang.llm.openai import OpenAI
 from koi_lang.llm.openai_responses import OpenAIResponses
-from koi_lang.llm.providers import PROVIDERS, STAND_INS, KeyLookup, key_of, provider_named, split_model
+from koi_lang.llm.providers import PROVIDERS, STAND_INS, KeyLookup, key_of, makers_of, provider_named, split_model
 from koi_lang.llm.request_trial import Refused
 from koi_lang.llm.retry import Sleep, retry
 from koi_lang.llm.scripted import ScriptedModel, read_answers
@@ -116,7 +116,7 @@ def _alternatives(options: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         others = [inherited | ({"model": each} if isinstance(each, str) else dict(each)) for each in listed]
         # Another model of the same provider is asked at the same address.
         first, address = written_choice(options), {"base_url": options.get("base_url")}
-        return [(address if written_choice(each)[0] == first[0] else {}) | each for each in others]
+        return [(address if written_choice(address | each)[0] == first[0] else {}) | each for each in others]
     raise SettingsError(
         "`fallback` of an `llm` block is not a list of models",
         help='Write for example `fallback: ["anthropic/sonnet", "ollama/llama3.2"]`.',
@@ -137,7 +137,8 @@ def _model(options: Mapping[str, Any], key: KeyLookup, on_note: Note | None, aro
             _require_stand_in(options)
         return rehearsal.Rehearsal(on_note)
     if choice.provider == "scripted":
-        return _make_scripted(options.get("answers"))
+        answers = options.get("answers")
+        return ScriptedModel(read_answers(Path(answers)) if isinstance(answers, str) else answers or [])
     connection = describe_server(connection_to(choice, options, key, row), around)
     adapter = _adapter(connection)
     adapter.note, adapter.refused, adapter.streams = around.note, around.refused, around.streams
@@ -156,8 +157,7 @@ def _require_stand_in(options: Mapping[str, Any]) -> None:
     provider, name = written_choice(options)
     if provider != "auto" or not name:
         return
-    makers = [each for each in PROVIDERS if name.startswith(each.prefixes)]
-    if makers:
+    if makers := makers_of(name):
         raise _missing_key(makers[0])
     known = [each for card in CARDS for each in card.names.split() if not set("*[") & set(each)]
     near = nearest_models(name, known)
@@ -282,7 +282,3 @@ def _adapter(connection: ProviderConnection) -> SdkModel:
     if connection.interface_of(card_of(connection.model)) == "responses":
         return OpenAIResponses(connection)
     return OpenAI(connection)
-
-
-def _make_scripted(answers: Any) -> Adapter:
-    return ScriptedModel(read_answers(Path(answers)) if isinstance(answers, str) else answers or [])

@@ -7,17 +7,22 @@ from dataclasses import dataclass
 from typing import Any
 
 from koi_lang.errors import ProviderError
-from koi_lang.llm.local_servers import LOCAL, is_address, read_address
+from koi_lang.llm.local_servers import LOCAL, is_address, is_on_this_machine, read_address
 from koi_lang.llm.ollama import LONGEST_LOOK_S, models_at, origin_of
 from koi_lang.llm.providers import (
     PROVIDERS,
+    STAND_INS,
     KeyLookup,
     is_connected,
     is_known,
+    makers_of,
     provider_named,
     split_model,
     suggest_provider,
 )
+
+# Providers that servers of a person's own are reached as.
+SERVERS = ("openai", "ollama", LOCAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +40,8 @@ def choose(
     """The provider and model meant by `provider` and `model`, each of which may be absent or `auto`.
 
     A named provider is taken as it is; then counts `provider/model` or the address of a server, the maker of the named
-    model, the first provider that is connected, an Ollama that runs, and at last the rehearsal.
+    model, the server at `base_url`, the first provider that is connected, an Ollama that runs, and at last the
+    rehearsal.
 
     Args:
         ollama: the address to look at for a running Ollama; None does not look.
@@ -49,10 +55,12 @@ def choose(
         return ModelChoice(provider, model, _base_url(ollama))
     if provider == LOCAL and is_address(str(options.get("model"))):
         return ModelChoice(provider, model, read_address(str(options["model"]))[0])
+    if _is_named_like_a_provider(options, provider, key):
+        return ModelChoice(LOCAL, str(options["model"]))
     if provider != "auto":
         return ModelChoice(provider, model)
     connected = [each for each in PROVIDERS if is_connected(each, key)]
-    makers = [each for each in PROVIDERS if model and model.startswith(each.prefixes)]
+    makers = makers_of(model)
     if connected:
         own = [each for each in connected if each.name == LOCAL]  # what a person has set up counts before companies
         return ModelChoice((makers or own or connected)[0].name, model)
@@ -61,6 +69,8 @@ def choose(
 
 def written_choice(options: Mapping[str, Any]) -> tuple[str, str]:
     """Provider and model as they are written; the provider is `auto` where it is to be chosen.
+
+    At a `base_url` it is a server of the person's own, unless a provider or a model of one is named.
 
     Raises:
         ProviderError: `provider/model` mistypes a provider.
@@ -77,8 +87,24 @@ def written_choice(options: Mapping[str, Any]) -> tuple[str, str]:
     if rest and (meant := suggest_provider(maker.lower())):
         raise ProviderError(f"there is no provider `{maker}`", help=f"Did you mean `{meant}/{rest}`?")
     if not is_known(maker.lower()):
-        return provider, model
+        is_of_server = bool(options.get("base_url")) and not makers_of(model)
+        return LOCAL if is_of_server else provider, model
     return maker.lower(), "" if rest == "auto" else rest
+
+
+def _is_named_like_a_provider(options: Mapping[str, Any], provider: str, key: KeyLookup) -> bool:
+    """Whether a name such as `qwen`, `Qwen/Qwen3-8B` or `mistral-7b` is that of a model at a `base_url`.
+
+    It is, unless the provider that is called so, or makes models that are called so, is connected.
+    """
+    written, address = str(options.get("model") or ""), str(options.get("base_url") or "")
+    if not address or str(options.get("provider") or "auto") != "auto" or provider in SERVERS:
+        return False
+    if provider == "auto":
+        return not any(is_connected(each, key) for each in makers_of(written))
+    if provider in STAND_INS or written.startswith((f"{provider}/", f"{provider}:")):
+        return False
+    return is_on_this_machine(address) or not is_connected(provider_named(provider), key)
 
 
 def _running_ollama(address: str, model: str, limit_s: float) -> ModelChoice:

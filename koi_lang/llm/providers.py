@@ -181,6 +181,11 @@ def is_known(name: str) -> bool:
     return name in STAND_INS or any(provider.name == name for provider in PROVIDERS)
 
 
+def makers_of(model: str) -> list[Provider]:
+    """The providers whose models have names that begin like this one."""
+    return [provider for provider in PROVIDERS if model.startswith(provider.prefixes)]
+
+
 def is_connected(provider: Provider, key: KeyLookup) -> bool:
     """Whether requests can reach a provider: it has a key, or an address that a person has set."""
     return bool(key_of(provider, key) or key(f"{provider.name.upper()}_BASE_URL"))

@@ -20,7 +20,7 @@ from koi_lang.llm.model_list_cache import CachedModelList, ModelListCache
 from koi_lang.llm.model_listing import LIMIT_S, address_of
 from koi_lang.llm.model_name_check import require_known
 from koi_lang.llm.ollama import models_at, origin_of
-from koi_lang.llm.providers import PROVIDERS, STAND_INS, KeyLookup, is_connected, provider_named
+from koi_lang.llm.providers import PROVIDERS, STAND_INS, KeyLookup, is_connected, makers_of, provider_named
 
 if TYPE_CHECKING:
     import socket
@@ -141,7 +141,7 @@ def with_provider(model: str, keys: KeyLookup, usual: Roles = NO_ROLES) -> str:
     if described:
         return f"{described[0]}/{model}"
     provider, name = written_choice({"model": model})
-    if provider != "auto" or any(row.prefixes and name.startswith(row.prefixes) for row in PROVIDERS):
+    if provider != "auto" or makers_of(name):
         return model
     kept = {row.name: lists().find(connection_of(row.name, keys)) for row in PROVIDERS if is_connected(row, keys)}
     having = [f"{row}/{name}" for row, known in kept.items() if known and name in known.names]

@@ -76,8 +76,9 @@ class Preferences:
 
 
 def name_of(options: Mapping[str, Any]) -> str:
-    """How a person calls the model that some options name: `provider/model`, as far as they say."""
-    return "/".join(str(options[part]) for part in ("provider", "model") if part in options)
+    """How a person calls the model that some options name: `provider/model`, or else the address of its server."""
+    named = "/".join(str(options[part]) for part in ("provider", "model") if part in options)
+    return named or str(options.get("base_url", ""))
 
 
 def preferences(folder: Path, model: str | None, keys: Keys, effort: str = "") -> Preferences:

@@ -20,9 +20,14 @@ REFUSED = Answer(status=401, error={"error": {"message": "Invalid API Key", "typ
 
 
 def beside(
-    machine: Machine, *commands: str, server: LocalServer | None = None, port: bool = False, answer: Answer = GREETS
+    machine: Machine,
+    *commands: str,
+    server: LocalServer | None = None,
+    port: bool = False,
+    answer: Answer = GREETS,
+    project: str = "",
 ) -> tuple[list[Outcome], ModelServer]:
-    """The outcomes of commands, in which URL stands for the address of a server of models that runs here."""
+    """The outcomes of commands; in them, and in a file, URL stands for the address of a server that runs here."""
     wire = local_wire.llama_cpp() if server is None else server
     machine.project.write("a.koi", ANYBODY)
 
@@ -30,6 +35,9 @@ def beside(
         async with ModelServer([answer], models=wire.models, documents=wire.documents) as running:
             if port:
                 machine.set(KOI_LOCAL_PORTS=running.url.rpartition(":")[2])
+            if project:
+                file = machine.project.folder / project
+                file.write_text(file.read_text("utf-8").replace("URL", running.url), "utf-8")
             words = [[word.replace("URL", running.url) for word in each.split()] for each in commands]
             return [await machine.koi(*each) for each in words], running
 
@@ -69,6 +77,28 @@ def test_a_model_is_chosen_with_the_address(machine: Machine) -> None:
     assert "has 2 models" in many.err
     assert chosen.out == "Hello Ada\n"
     assert server.requests[0].body["model"] == "b"
+
+
+@pytest.mark.parametrize("said", ['base_url = "URL"', 'model = "qwen", base_url = "URL/v1"'])
+def test_a_project_names_an_address(machine: Machine, said: str) -> None:
+    """A `base_url` alone means the only model there; a bare name beside it is one of the server's."""
+    machine.project.write("koi.toml", f"[models]\ndefault = {{ {said} }}")
+
+    (done, models), server = beside(machine, "run a.koi", "models", project="koi.toml")
+
+    assert (done.code, done.out, done.err) == (0, "Hello Ada\n", "")
+    assert models.out.splitlines()[-1].split() == ["default", "qwen" if "model" in said else server.url]
+
+
+def test_a_project_names_an_address_of_several_models(machine: Machine) -> None:
+    """The message names the models, instead of a rehearsal that nobody has asked for."""
+    several = LocalServer([*local_wire.llama_cpp("a").models, *local_wire.llama_cpp("b").models])
+    machine.project.write("koi.toml", '[models]\ndefault = { base_url = "URL" }')
+
+    (done,), _ = beside(machine, "run a.koi", server=several, project="koi.toml")
+
+    assert "has 2 models" in done.err
+    assert "/v1#a`" in done.err
 
 
 def test_a_server_that_wants_a_key_gets_one(machine: Machine) -> None:

@@ -74,6 +74,41 @@ def test_what_a_block_means(options: dict[str, str], expected: ModelChoice) -> N
 
 
 @pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, ModelChoice("local")),
+        ({"model": "auto"}, ModelChoice("local")),
+        ({"model": "gemma"}, ModelChoice("local", "gemma")),
+        ({"model": "gemma:7b"}, ModelChoice("local", "gemma:7b")),
+        ({"model": "meta-llama/Llama-3"}, ModelChoice("local", "meta-llama/Llama-3")),
+        ({"model": "local/gemma"}, ModelChoice("local", "gemma")),
+        # Called like a provider, or like the models of one, that is not connected.
+        ({"model": "qwen"}, ModelChoice("local", "qwen")),
+        ({"model": "Qwen/Qwen3-8B"}, ModelChoice("local", "Qwen/Qwen3-8B")),
+        ({"model": "qwen2.5-7b"}, ModelChoice("local", "qwen2.5-7b")),
+        ({"model": "mistral-7b"}, ModelChoice("local", "mistral-7b")),
+        # Of a provider, at another address.
+        ({"model": "qwen/qwen-plus"}, ModelChoice("qwen", "qwen-plus")),
+        ({"provider": "qwen"}, ModelChoice("qwen")),
+        ({"model": "openai"}, ModelChoice("openai")),
+        ({"model": "gpt-5.4"}, ModelChoice("openai", "gpt-5.4")),
+        ({"model": "anthropic"}, ModelChoice("anthropic")),
+    ],
+)
+def test_what_a_block_with_an_address_means(options: dict[str, str], expected: ModelChoice) -> None:
+    """A name without a provider is one of the server's; a key that is there for something else is no reason."""
+    keys = {"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "k"}
+
+    assert choose({**options, "base_url": "http://box:8080/v1"}, keys.get) == expected
+
+
+@pytest.mark.parametrize(("address", "provider"), [("http://127.0.0.1:8080", "local"), ("https://eu.example", "qwen")])
+def test_a_connected_provider_is_not_on_this_machine(address: str, provider: str) -> None:
+    """`qwen` is the provider at an address of its own, and a model where the address is one of this machine."""
+    assert choose({"model": "qwen", "base_url": address}, {"DASHSCOPE_API_KEY": "k"}.get).provider == provider
+
+
+@pytest.mark.parametrize(
     ("names", "model", "expected"),
     [
         (("qwen3:8b", "llama3.2:latest"), "", "llama3.2:latest"),
