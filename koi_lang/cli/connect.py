@@ -13,11 +13,11 @@ import click
 
 from koi_lang.cli.completing.values import complete_provider
 from koi_lang.diagnostics import suggestion
-from koi_lang.errors import REFUSED, KoiError, ProviderError, RequestError, UsageError
+from koi_lang.errors import REFUSED, AgentError, KoiError, ProviderError, RequestError, UsageError
 from koi_lang.lazy import lazy_module
 from koi_lang.llm.connect import connection_to
 from koi_lang.llm.connection import Provider
-from koi_lang.llm.local_servers import ADDRESS_VARIABLE, LOCAL, is_address, origin, read_address
+from koi_lang.llm.local_servers import ADDRESS_VARIABLE, LOCAL, is_address, read_address, server_title
 from koi_lang.llm.model_choice import ModelChoice
 from koi_lang.llm.ollama import models_at, origin_of
 from koi_lang.llm.providers import PROVIDERS, STAND_INS, provider_named
@@ -37,6 +37,9 @@ else:
 MAX_NAMES = 5
 # What is written in place of an address.
 HOST_AND_PORT = re.compile(r"[\w.-]+:\d+(?:/\S*)?")
+# How addresses of servers of models end, and those of MCP servers; others are asked what they are.
+VERSION = re.compile(r"v\d+")
+MCP_PATHS = ("mcp", "sse")
 START_HELP = "Start it, or write another address, such as `koi connect http://127.0.0.1:8080/v1`."
 
 
@@ -63,7 +66,14 @@ def command(provider: str | None, status: bool, no_test: bool, no_browser: bool,
     if _keep_address(name, keys):
         return
     if connect_server.is_server(name, Path.cwd()):
-        connect_server.connect_server(name, keys, no_browser=no_browser)
+        try:
+            connect_server.connect_server(name, keys, no_browser=no_browser)
+        except AgentError as error:
+            if error.help or not is_address(name) or name.rstrip("/").lower().endswith(MCP_PATHS):
+                raise
+            told = f"neither a server of models nor an MCP server answers at `{name.partition('?')[0]}`"
+            help = "Write the whole address, such as `http://127.0.0.1:8080/v1` for models, or `https://…/mcp`."
+            raise UsageError(told, help=help) from error
         return
     if name.lower() in STAND_INS:
         told = f"`{name}` stands in for a model within koi, so there is nothing to connect"
@@ -143,29 +153,37 @@ def _keep_address(name: str, keys: Keys) -> bool:
     if HOST_AND_PORT.fullmatch(name):
         raise UsageError("the address of a server begins with `http://`", help=f"Write `koi connect http://{name}`.")
     path = name.partition("#")[0].partition("://")[2].partition("/")[2].rstrip("/")
-    if not is_address(name) or not (path == "" or path.endswith("v1")):
+    end = path.rpartition("/")[2].lower()
+    if not is_address(name) or end in MCP_PATHS:
         return False
-    base_url, model = read_address(name)
-    place = ModelChoice(LOCAL, model, base_url)
+    is_meant = VERSION.fullmatch(end) is not None
+    try:
+        base_url, model = read_address(name)
+    except UsageError:  # with a query it may be an address of another kind
+        if is_meant or path == "":
+            raise
+        return False
+    place, title = ModelChoice(LOCAL, model, base_url), server_title(base_url)
     status = asyncio.run(check_connection(connection_to(place, {}, lambda variable: None)))
     value = ""
-    if isinstance(status.error, RequestError) and status.error.status in REFUSED:
+    is_refused = isinstance(status.error, RequestError) and status.error.status in REFUSED
+    if is_refused and (is_meant or path == ""):
         value = _read_key(base_url)
         variables = {"LOCAL_API_KEY": value, ADDRESS_VARIABLE: base_url}
         status = asyncio.run(check_connection(connection_to(place, {}, variables.get)))
     if status.known is None:
-        if path == "" and status.error is None:
+        if not is_meant and (path != "" or status.error is None):
             return False
-        raise status.error or ProviderError(f"no server of models answers at `{origin(base_url)}`", help=START_HELP)
+        raise status.error or ProviderError(f"no server of models answers at `{title}`", help=START_HELP)
     answering = [each.name for each in status.known.models if each.answers]
     names = [each for each in answering if model in ("", each)]
     if model and not names:
-        raise UsageError(f"`{origin(base_url)}` has no model `{model}`", help=suggestion(model, answering, "model"))
+        raise UsageError(f"`{title}` has no model `{model}`", help=suggestion(model, answering, "model"))
     keys.store.keep(ADDRESS_VARIABLE, f"{base_url}#{model}" if model else base_url, is_secret=False)
     server = status.known.models[0].server or "the server"
     uses = "`koi run -m local`" if len(names) == 1 else f"`koi run -m local/{names[0]}`" if names else "nothing"
     told = ", ".join(f"`{each}`" for each in names[:MAX_NAMES]) + (", …" if len(names) > MAX_NAMES else "")
-    click.echo(f"{server} at {origin(base_url)} is connected as `local`: {told}; {uses} asks it")
+    click.echo(f"{server} at {title} is connected as `local`: {told}; {uses} asks it")
     if value:
         _keep_key("its key is taken", "LOCAL_API_KEY", value, keys)
     return True

@@ -37,6 +37,9 @@ def command(provider: str | None) -> None:
     """
     keys = Keys(Path.cwd())
     name = provider or _pick_provider(keys)
+    for copy in keys.copies(ADDRESS_VARIABLE):
+        address = copy.value.partition("#")[0]
+        name = LOCAL if name.partition("#")[0].rstrip("/") in (address, address.removesuffix("/v1")) else name
     if connect_server.is_server(name, Path.cwd()):
         connect_server.forget_server(name, keys)
         return

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias, get_args
 
 from koi_lang.llm.cards import ModelCard
-from koi_lang.llm.local_servers import origin
+from koi_lang.llm.local_servers import server_title
 from koi_lang.llm.messages import Request
 from koi_lang.llm.models import card_of
 from koi_lang.llm.usage import UNKNOWN_ANSWER_TOKENS, least
@@ -130,7 +130,7 @@ class ProviderConnection:
     @property
     def title(self) -> str:
         """What messages call it: a provider, or the address of a server of a person's own."""
-        return origin(str(self.base_url)) if self.is_own_server and self.base_url else self.provider.name
+        return server_title(str(self.base_url)) if self.is_own_server and self.base_url else self.provider.name
 
     def transport_of(self, card: ModelCard) -> Transport:
         """How a model is told of actions; of a server at an address that somebody named only what it says is known.

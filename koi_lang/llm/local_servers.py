@@ -47,6 +47,12 @@ def origin(address: str) -> str:
     return f"{parts.scheme}://{parts.netloc}".lower()
 
 
+def server_title(address: str) -> str:
+    """What messages call a server: the part of its address that names it, with the path unless that is `/v1`."""
+    path = urlsplit(address).path.rstrip("/")
+    return origin(address) + ("" if path == "/v1" else path)
+
+
 def only_address(addresses: Sequence[str]) -> str:
     """The one address of servers that were found; empty without any. Raises ProviderError where there are several."""
     if len(addresses) > 1:
@@ -60,8 +66,8 @@ def unclear_model(base_url: str, names: Sequence[str]) -> ProviderError:
     """The error where no model is named, and a server has none or several."""
     if not names:
         help = "Start it, or say where another one is: `koi connect http://HOST:PORT/v1`, or `-m http://HOST:PORT/v1`."
-        return ProviderError(f"no server of models answers at `{origin(base_url)}`", help=help)
+        return ProviderError(f"no server of models answers at `{server_title(base_url)}`", help=help)
     ways = ", ".join(f"`-m {base_url}#{name}`" for name in names[:MAX_NAMES])
     return ProviderError(
-        f"the server at `{origin(base_url)}` has {len(names)} models", help=f"Name one of them: {ways}."
+        f"the server at `{server_title(base_url)}` has {len(names)} models", help=f"Name one of them: {ways}."
     )

@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from koi_lang.errors import ProviderError, RequestError
 from koi_lang.llm.connection import ProviderConnection
 from koi_lang.llm.layers import Layer, open_stream
-from koi_lang.llm.local_servers import origin
+from koi_lang.llm.local_servers import server_title
 from koi_lang.llm.messages import Adapter, Delta, Request
 from koi_lang.llm.model_list_cache import ModelListCache
 from koi_lang.llm.model_listing import has
@@ -43,7 +43,7 @@ def unknown_model_error(connection: ProviderConnection, known: Sequence[str]) ->
     near = nearest_models(connection.model, known)
     if connection.is_own_server:
         listed = " or ".join(f"`{name}`" for name in near or known[:MAX_NAMES])
-        told = f"the server at `{origin(str(connection.base_url))}` has no model `{connection.model}`"
+        told = f"the server at `{server_title(str(connection.base_url))}` has no model `{connection.model}`"
         return UnknownModelError(told, help=f"Did you mean {listed}?" if near else f"It has {listed}.")
     listed = f"`koi models {provider}` lists what it has."
     help = f"Did you mean {' or '.join(f'`{name}`' for name in near)}? {listed}" if near else listed

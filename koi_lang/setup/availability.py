@@ -13,7 +13,7 @@ from koi_lang.errors import KoiError, ProviderError, SettingsError, UsageError
 from koi_lang.lazy import lazy_module
 from koi_lang.llm.connect import ModelEnvironment, Note, connect, connection_to
 from koi_lang.llm.connection import ProviderConnection
-from koi_lang.llm.local_servers import LOCAL, is_address, origin
+from koi_lang.llm.local_servers import LOCAL, is_address, origin, server_title
 from koi_lang.llm.messages import Adapter, Message, Request
 from koi_lang.llm.model_choice import ModelChoice, choose, written_choice
 from koi_lang.llm.model_list_cache import CachedModelList, ModelListCache
@@ -247,7 +247,7 @@ async def check_connection(connection: ProviderConnection, *, refresh: bool = Fa
         refresh: whether a kept list is not enough.
     """
     name, is_own = connection.provider.name, connection.is_own_server
-    address = origin(str(connection.base_url)) if is_own else ""
+    address = server_title(str(connection.base_url)) if is_own else ""
     try:
         known = await lists().current(connection, refresh=refresh or is_own, limit_s=LIMIT_S)
     except KoiError as error:

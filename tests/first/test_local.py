@@ -11,7 +11,7 @@ import pytest
 from tests.first.machine import ANYBODY, GREETING, KEY, NOBODY, Machine, Outcome
 from tests.llm import local_wire
 from tests.llm.local_wire import LocalServer
-from tests.llm.server import Answer, ModelServer
+from tests.llm.server import Answer, Asked, ModelServer
 
 GREETS = Answer(pieces=(GREETING,), usage=(5000, 9, 0))
 CUT = Answer(pieces=("a", "b", "c"), cut_after=2)
@@ -134,6 +134,32 @@ def test_an_address_that_leads_to_no_model_is_not_kept(machine: Machine) -> None
     assert "did you mean `qwen`?" in unknown.err.lower()
     assert "Write `koi connect http://127.0.0.1:8080/v1`." in bare.err
     assert "LOCAL_BASE_URL" not in status.out
+
+
+@pytest.mark.parametrize("path", ["v2", "proxy/openai"])
+def test_an_address_keeps_its_path(machine: Machine, path: str) -> None:
+    """A server of models may have any path: it is asked what it is, and messages show where it was looked for."""
+    machine.project.write("a.koi", ANYBODY)
+
+    def answer(asked: Asked) -> Answer:
+        return GREETS if asked.path == f"/{path}/chat/completions" else Answer(status=404, error={"error": "nothing"})
+
+    async def run() -> tuple[list[Outcome], str]:
+        listed = {f"/{path}/models": {"data": [{"id": "qwen"}]}, "/v1/models": None}
+        async with ModelServer(answer, documents=listed) as server:
+            url = f"{server.url}/{path}"
+            commands = (f"run a.koi -m {url}", f"connect {url}", "run a.koi", f"disconnect {url}", "connect status")
+            missing = (f"run a.koi -m {server.url}/v9", f"connect {server.url}/v9", f"connect {server.url}/x?key=1")
+            return [await machine.koi(*each.split()) for each in (*commands, *missing)], url
+
+    (named, connected, done, gone, status, run, nowhere, neither), url = asyncio.run(run())
+
+    assert [named.out, done.out] == ["Hello Ada\n"] * 2
+    assert f"at {url} is connected as `local`: `qwen`" in connected.out
+    assert ("the address was removed" in gone.out, "LOCAL_BASE_URL" in status.out) == (True, False)
+    for outcome in (run, nowhere):
+        assert f"no server of models answers at `{url.removesuffix(path)}v9`" in outcome.err
+    assert f"neither a server of models nor an MCP server answers at `{url.removesuffix(path)}x`" in neither.err
 
 
 def test_nobody_at_an_address(machine: Machine) -> None:
