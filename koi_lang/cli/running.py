@@ -18,18 +18,20 @@ from koi_lang.cli.ui.messages import exit_code_of
 from koi_lang.cli.ui.reporters import CostMeter, DenialNotice, as_json, as_lines
 from koi_lang.cli.ui.terminal import Terminal
 from koi_lang.cli.ui.typed_input import typing
-from koi_lang.errors import UsageError, exit_code
+from koi_lang.errors import OverLimitError, ProviderError, UsageError, exit_code
 from koi_lang.lazy import lazy_module
 from koi_lang.program import cache, declarations
-from koi_lang.runtime.budget.limits import Budget
+from koi_lang.program.error_report import innermost
+from koi_lang.runtime.budget.limits import Budget, LimitReachedError
 from koi_lang.runtime.concurrency.cancellation import CancelScope
 from koi_lang.runtime.events import Consumer
+from koi_lang.runtime.host import NobodyToAskError
 from koi_lang.runtime.journal.calls import is_of_python
 from koi_lang.runtime.run import Run
 from koi_lang.service.live.live_run import LiveRun
 from koi_lang.sessions.continuation import Continuation
-from koi_lang.sessions.options import RunOptions
-from koi_lang.sessions.prepared import Prepared, prepare_program
+from koi_lang.sessions.options import LIMITS, RunOptions
+from koi_lang.sessions.prepared import ModelNeededError, Prepared, prepare_program
 from koi_lang.sessions.recording import recording
 from koi_lang.sessions.shared_host import SharedHost
 
@@ -43,6 +45,9 @@ else:
     case_run = lazy_module("koi_lang.evaluation.case_run")
     live_view = lazy_module("koi_lang.cli.ui.live_view")
     recorded_calls = lazy_module("koi_lang.program.recorded_calls")
+
+# What can be put right outside of the program, beside limits.
+MENDABLE = (ProviderError, OverLimitError, ModelNeededError, NobodyToAskError)
 
 
 def run_program(
@@ -64,6 +69,7 @@ def run_program(
     if doubts is not None:
         doubts.hold = host.hold
     journals: list[Path] = []
+    failures: list[BaseException] = []
     is_new = going is None or going.history is None
 
     def work() -> None:
@@ -88,10 +94,17 @@ def run_program(
         carried_out(_within(begun.scope, main) if begun.scope is not None else main, host.log)
         live.require_not_aborted()
 
-    code = exit_code_of(work, debug=options.debug, redact=redact, code_of=code_of)
-    if code > BY_SIGNAL and journals and not options.quiet:
-        command = (going or Continuation()).command
-        click.echo(f"`{command} {journals[0].stem}` goes on", err=True)
+    def note_failure(error: Exception) -> int:
+        failures.append(innermost(error))
+        return code_of(error)
+
+    code = exit_code_of(work, debug=options.debug, redact=redact, code_of=note_failure)
+    limits = [each for each in failures if isinstance(each, LimitReachedError) and each.limit in LIMITS]
+    mendable = [*limits, *(each for each in failures if isinstance(each, MENDABLE))]
+    if journals and not options.quiet and (code > BY_SIGNAL or mendable):
+        command, when = (going or Continuation()).command, ", once that is put right" if mendable else ""
+        other = ", or with `-m MODEL`" if any(isinstance(each, ProviderError) for each in mendable) else ""
+        click.echo(f"`{command} {journals[0].stem}` goes on{when}{other}", err=True)
     return code
 
 

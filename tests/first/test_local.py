@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
+from textwrap import dedent
 from typing import Any
 
 import pytest
@@ -17,6 +19,12 @@ GREETS = Answer(pieces=(GREETING,), usage=(5000, 9, 0))
 CUT = Answer(pieces=("a", "b", "c"), cut_after=2)
 BUSY = Answer(status=503, error={"error": {"message": "Loading model", "type": "unavailable_error", "code": 503}})
 REFUSED = Answer(status=401, error={"error": {"message": "Invalid API Key", "type": "authentication_error"}})
+
+THROWS = """
+    role Worker { can execute }
+    agent A : Worker { on go() { throw new Error("no") } }
+    run A.go()
+    """
 
 
 def beside(
@@ -117,6 +125,30 @@ def test_a_server_that_wants_a_key_gets_one(machine: Machine) -> None:
     assert KEY not in connected.out
     assert done.out == "Hello Ada\n"
     assert server.requests[0].headers["authorization"] == f"Bearer {KEY}"
+
+
+def test_a_failed_run_tells_how_it_goes_on(machine: Machine) -> None:
+    """Where the server was down or a limit was reached, the run can go on; not one of a program that throws."""
+    machine.project.write("throws.koi", THROWS)
+    machine.project.write("twice.koi", f"{dedent(ANYBODY)}\nrun Greeter.hello({{}})")
+    down = f"run a.koi -m http://{NOBODY}"
+
+    (failed, resumed, limited, more, *silent), _ = beside(
+        machine,
+        down,
+        "resume last -m URL",
+        "run twice.koi -m URL --max-requests 1",
+        "resume last --max-requests 2",
+        f"{down} --no-record",
+        f"{down} --quiet",
+        "run throws.koi",
+    )
+
+    told = r"`koi resume [0-9a-f]{12}` goes on, once that is put right"
+    assert re.fullmatch(f"{told}, or with `-m MODEL`", failed.err.splitlines()[-1])
+    assert re.fullmatch(told, limited.err.splitlines()[-1])
+    assert [(each.code, each.out) for each in (resumed, more)] == [(0, "Hello Ada\n")] * 2
+    assert [(each.code, "goes on" in each.err) for each in silent] == [(1, False)] * 3
 
 
 def test_local_alone_is_no_address(machine: Machine) -> None:
