@@ -23,6 +23,8 @@ TOOLS_LEFT_OUT = "tools_left_out"
 MAX_BLANKS = 200
 # A piece that repeats itself: its length, and that of the whole repetition, within a text and in JSON around texts.
 MAX_PERIOD_CHARS, MAX_TEXT_REPETITION_CHARS, MAX_REPETITION_CHARS = 64, 4000, 1000
+# What is kept of a repetition.
+SHOWN_REPETITION_CHARS = 2 * MAX_PERIOD_CHARS
 # A repetition is looked for whenever so many characters are new.
 CHECK_CHARS = 250
 ESCAPE = re.compile(r"\\.", re.DOTALL)
@@ -70,6 +72,21 @@ class RunawayWatch:
         blanks = len(piece) - len(piece.rstrip())
         self._blanks = 0 if self._is_in_string else blanks + (self._blanks if blanks == len(piece) else 0)
         self.is_endless |= self._is_json and self._blanks > MAX_BLANKS
+
+
+def shorten_runaway(answer: str) -> str:
+    """An answer without most of the repetition, or white space, at its end; a mark says how much is missing."""
+    end, kept = answer[-MAX_REPETITION_CHARS:], answer.rstrip()
+    if len(answer) - len(kept) <= MAX_BLANKS:
+        periods = range(1, MAX_PERIOD_CHARS + 1) if len(end) == MAX_REPETITION_CHARS else ()
+        period = next((each for each in periods if end[each:] == end[:-each]), None)
+        if period is None:
+            return answer
+        start = len(answer) - len(end)
+        while start and answer[start - 1] == answer[start - 1 + period]:
+            start -= 1
+        kept = answer[: start + SHOWN_REPETITION_CHARS]
+    return f"{kept}… ({len(answer) - len(kept):,} more characters of the same)"
 
 
 class StreamState(ABC):

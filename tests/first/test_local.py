@@ -299,3 +299,23 @@ def test_tools_that_a_server_leaves_out_are_given_up(machine: Machine, counted: 
     assert done.out == ("Hello Ada\n" if counted == 26 else "")
     assert ["tools" in request.body for request in server.requests] == offers
     assert ("`m` takes no tools, so it writes its actions as text" in done.err) is (offers == [True, False])
+
+
+def test_a_model_is_not_told_all_that_it_repeated(machine: Machine) -> None:
+    """Its answer goes back with the correction as a beginning and a mark, also where the run is repeated."""
+    machine.project.write("a.koi", ANYBODY)
+    endless = Answer(pieces=('{"intent":"print","options":[', *['"grandpa",'] * 900))
+
+    async def run() -> tuple[list[Outcome], ModelServer]:
+        async with ModelServer([endless, GREETS], local_wire.vllm("m").models) as server:
+            return [await machine.koi("run", "a.koi", "-m", server.url), await machine.koi("replay", "last")], server
+
+    (done, replayed), server = asyncio.run(run())
+    (_, second) = server.requests
+    (answer,) = [each["content"] for each in second.body["messages"] if each["role"] == "assistant"]
+
+    assert done.out == "Hello Ada\n"
+    assert re.fullmatch(
+        r'\{"intent":"print","options":\[("grandpa",)+.{0,9}… \([\d,]+ more characters of the same\)', answer
+    )
+    assert (len(answer) < 300, replayed.code, "nothing is different" in replayed.err) == (True, 0, True)

@@ -14,7 +14,7 @@ import pytest
 from koi_lang.errors import RequestError
 from koi_lang.llm.messages import Delta, StreamEnd, TextDelta, ThinkingDelta, Usage
 from koi_lang.llm.stream_fields import text_of
-from koi_lang.llm.stream_state import ENDLESS
+from koi_lang.llm.stream_state import ENDLESS, shorten_runaway
 from koi_lang.llm.tools import NativeTool, ToolOffer, ToolSet
 from tests.llm.server import Answer, ModelServer
 from tests.llm.test_adapters import ALL, REQUEST, adapter, answer_to, failure_of
@@ -333,6 +333,27 @@ def test_an_answer_that_runs_away_is_not_read_to_its_end(model: str, name: str) 
     assert isinstance(end, StreamEnd)
     assert (is_endless, is_endless) == (end.stop_reason == ENDLESS, not text.endswith("end"))
     assert not is_endless or len(text) < 5000
+
+
+@pytest.mark.parametrize("name", [name for name, (_, _, *endless) in ENDLESS_ANSWERS.items() if any(endless)])
+def test_an_answer_that_ran_away_is_shortened(name: str) -> None:
+    """Its beginning stays, with some of what it repeats; a mark says how much is missing."""
+    begin, pieces, *_ = ENDLESS_ANSWERS[name]
+    answer = begin + "".join(pieces)[:4300]
+
+    kept, _, mark = shorten_runaway(answer).partition("… (")
+
+    assert (len(kept) < 200, answer.startswith(kept), kept.startswith(begin)) == (True, True, True)
+    assert f"{len(answer) - len(kept):,} more characters of the same)" == mark
+
+
+@pytest.mark.parametrize("name", ["some blanks behind it", "rows that differ", "lines of a table in a text"])
+def test_an_answer_that_did_not_run_away_stays(name: str) -> None:
+    """What differs, or ends soon, is no repetition."""
+    begin, pieces, *_ = ENDLESS_ANSWERS[name]
+    answer = begin + "".join(pieces) + "end"
+
+    assert answer == shorten_runaway(answer)
 
 
 @ALL

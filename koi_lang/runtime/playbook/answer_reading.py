@@ -52,6 +52,7 @@ async def read(call: PlaybookCall, turn: Turn, actions: asyncio.Queue[Action | N
             reader = ReplyReader(call.result_shapes, listener=listener)
             await read_pieces(arriving, None if call.is_direct else reader, turn, actions)
         is_cut, is_endless = arriving.is_cut, arriving.stop_reason == ENDLESS
+        turn.is_endless = is_endless
         if call.is_direct:
             rest = iter(read_result(call, turn.text, is_cut=is_cut, is_endless=is_endless))
         else:

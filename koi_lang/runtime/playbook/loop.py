@@ -279,7 +279,7 @@ def task(call: PlaybookCall) -> Task:
 
 def remember(messages: Transcript, turn: Turn, call: PlaybookCall) -> None:
     """Add an answer and what came of it to the conversation."""
-    text = prompting.clip_answer(turn.text)
+    text = prompting.clip_answer(turn.text, is_endless=turn.is_endless)
     calls = calls_of(turn) if text == turn.text else ()
     if text:
         messages.append(Message("assistant", text, calls=calls, thoughts=turn.thoughts))

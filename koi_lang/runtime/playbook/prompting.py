@@ -14,6 +14,7 @@ from koi_lang.js.inspect_value import inspect as inspect_value
 from koi_lang.js.undefined import undefined
 from koi_lang.llm.images import Image
 from koi_lang.llm.messages import Message
+from koi_lang.llm.stream_state import shorten_runaway
 from koi_lang.llm.tools import ToolResult
 from koi_lang.runtime.actions.control import CONTROL
 from koi_lang.runtime.actions.lookup import actions_of
@@ -395,8 +396,10 @@ def unreadable(message: str, result: Schema, *, is_rest: bool) -> Feedback:
     return Feedback(f"{told} {GO_ON.format(end=end)}", for_callers=f"{told} {calling}")
 
 
-def clip_answer(answer: str) -> str:
-    """An answer as it goes back to the model: of a flood only the beginning."""
+def clip_answer(answer: str, *, is_endless: bool = False) -> str:
+    """An answer as it goes back to the model: of a flood, or of one that repeated itself, only the beginning."""
+    if is_endless:
+        answer = shorten_runaway(answer)
     if len(answer) <= MOST_ANSWER:
         return answer
     return f"{answer[:MOST_ANSWER]}… ({len(answer) - MOST_ANSWER} more characters)"

@@ -48,6 +48,7 @@ class Turn:
         values: which of the JSON values in the answer each action that was read stands in, counted from 1.
         thoughts: of the model, as in `Message`.
         error: what cut the answer.
+        is_endless: whether it repeated itself, and was not read to its end.
         tokens: of request and answer together, as the provider counted; 0 where it did not.
     """
 
@@ -64,6 +65,7 @@ class Turn:
     values: list[int] = field(default_factory=list)
     thoughts: Thoughts | None = None
     error: ProviderError | None = None
+    is_endless: bool = False
     tokens: int = 0
 
     @property
