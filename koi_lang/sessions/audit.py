@@ -98,9 +98,12 @@ def _no_model(llm: Any) -> Any:
 
 
 def _audit_agent(agent: Agent, hosts: Sequence[str]) -> dict[str, Any]:
-    may_delegate = agent.role.allows("delegate")
-    actions = [kind.name for kind in actions_of(agent)]
-    has_web = _has_web_skill(agent)
+    # A model that is asked for answers alone never acts; handlers in code ask none.
+    only_answers = {handler.answers for handler in agent.about.handlers.values() if handler.playbook} == {True}
+    may_delegate = agent.role.allows("delegate") and not only_answers
+    actions = [] if only_answers else [kind.name for kind in actions_of(agent)]
+    has_web = _has_web_skill(agent) and not only_answers
+    offered = () if only_answers else agent.offered_skills
     return {
         "agent": agent.name,
         "role": agent.role.name,
@@ -109,9 +112,9 @@ def _audit_agent(agent: Agent, hosts: Sequence[str]) -> dict[str, Any]:
         "answers": [event for event, handler in agent.about.handlers.items() if handler.answers],
         "state": ["update_state", "return with state_updates"] if "update_state" in actions else [],
         "delegates": list(_delegates(agent)) if may_delegate else [],
-        "skills": [f"{skill.name}.{name}" for skill in agent.offered_skills for name in skill.functions],
-        "functions": _functions(agent, is_permitted=True),
-        "refused": _functions(agent, is_permitted=False),
+        "skills": [f"{skill.name}.{name}" for skill in offered for name in skill.functions],
+        "functions": {} if only_answers else _functions(agent, is_permitted=True),
+        "refused": {} if only_answers else _functions(agent, is_permitted=False),
         "texts": _texts(agent),
         "mcp": [_with_rules(server, agent) for server in _servers(agent, actions, may_delegate=may_delegate)],
         "commands": _commands(agent) if "shell" in actions else {"allowed": [], "others": DENY},

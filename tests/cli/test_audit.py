@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from textwrap import dedent
 from typing import Any
 
 import pytest
@@ -67,6 +68,19 @@ def test_servers_are_listed_with_what_is_granted(folder: Project) -> None:
     assert "there is no MCP server `gone`" == gone["problem"]
     assert ("mcp://files/read_text_file", ["read_text_file"]) == (member["member"], member["granted"])
     assert "s3cret" not in folder.koi("audit", "--json", "a.koi").stdout
+
+
+def test_who_only_answers_does_nothing(folder: Project) -> None:
+    """The model of an `answer` never acts, so nothing is listed for it, whatever the role of its agent allows."""
+    handlers = 'on ask(args: Json) { answer "Say hello." } on code(args: Json) { return 1 }'
+    uses = "uses mcp files(read_*) uses team Shelf uses skill Http"
+    folder.write("a.koi", f"{dedent(PROGRAM)}agent Ann : Keeper {{ {uses} {handlers} }}")
+
+    ann = audit(folder)["Ann"]
+
+    assert ["ask"] == ann["answers"]
+    assert not any(ann[name] for name in ("actions", "state", "delegates", "skills", "functions", "mcp"))
+    assert ("deny", False) == (ann["commands"]["others"], ann["hosts"]["public"])
 
 
 def test_what_a_role_lacks_is_not_listed(folder: Project) -> None:

@@ -120,3 +120,18 @@ def test_every_playbook_can_be_explained(path: Path) -> None:
 
     assert found
     assert [warning.message for each in found for warning in each.warnings] == []
+
+
+def test_an_answer_has_no_actions(project: Project) -> None:
+    """What a playbook would do is asked of the model there, and takes no permission; a constant result is known."""
+    told = 'Print \\"hello\\". Run the command \\"ls\\". Return { mood: \\"good\\" }.'
+    for word in ("playbook", "answer"):
+        handler = f'on go(args: Json) {{ {word} "{told}" }}'
+        project.write(f"{word}.koi", f"role R {{ can rest }}\nagent A : R {{ {handler} }}")
+
+    playbook, answer = (explain(project, f"{word}.koi") for word in ("playbook", "answer"))
+
+    assert ["print", "return"] == [each["actions"][0]["intent"] for each in playbook if each["actions"]]
+    assert [False, False, True] == [bool(each["actions"]) for each in answer]
+    assert [True, True, False] == [each["needs_model"] for each in answer]
+    assert [{}] * 3 == [each["permissions"] for each in answer]

@@ -50,7 +50,7 @@ class ProposedStep:
 
 
 def rehearse(text: PlaybookText, abilities: Abilities, actions: Sequence[str]) -> Iterator[ProposedStep]:
-    """The steps of a text of a playbook in order; every action is taken to go well.
+    """The steps of a text of a playbook in order; every action is taken to go well, and an `answer` has none.
 
     Args:
         actions: the names of those that the agent may use.
@@ -61,6 +61,9 @@ def rehearse(text: PlaybookText, abilities: Abilities, actions: Sequence[str]) -
             deed = step.action_for(scene)
         except (UnclearSentenceError, NotYetKnownError):
             scene.lose_track()
+            yield ProposedStep(step.sentence.start, None, needs_model=True)
+            continue
+        if text.answers and deed.action is not None and deed.intent != "return":
             yield ProposedStep(step.sentence.start, None, needs_model=True)
             continue
         if step.action is None and deed.action is not None and not _may(deed, actions):
