@@ -85,7 +85,7 @@ def answer_that_asks_for_action(file: Analysis, report: Report) -> None:
         in agent: on name(): { name: string } { playbook "Ask the person for their name and return it." }
     """
     for text in report.program.for_file(playbook_texts, file):
-        if text.answers and static_rehearsal.acts(text):
+        if text.answers and static_rehearsal.acts(text, answers=True):
             report.add(
                 text.place(0, len(text.text.value)),
                 "`answer` never acts, and this text asks for an action",

@@ -137,14 +137,19 @@ def _result(deed: ProposedAction, abilities: Abilities) -> Any:
     return RESULTS.get(deed.intent, f"⟨{event or deed.label or 'result'}⟩")
 
 
-def acts(prose: PlaybookProse) -> bool:
-    """Whether a sentence asks for more than a result: by its words, or in the rehearsal."""
-    patterns = [each for capability in read_capabilities() for each in capability.patterns]
-    patterns += read_words()["acting"]["patterns"]
+def acts(prose: PlaybookProse, *, answers: bool = False) -> bool:
+    """Whether a sentence asks for more than a result: by its words, or in the rehearsal.
+
+    Args:
+        answers: whether it is the text of an `answer`, which has to ask for an action beyond doubt.
+    """
+    words = read_words()["answering" if answers else "acting"]
+    capabilities = [each for each in read_capabilities() if not (answers and each.is_own)]
+    patterns = [*words["patterns"], *(form for each in capabilities for form in each.patterns)]
     clauses = ((sentence.prose, begin) for sentence in prose.sentences for begin in sentence.clauses)
     if any(pattern(each).match(text, begin) for text, begin in clauses for each in patterns):
         return True
-    if any(pattern(each).search(prose.text.value) for each in read_words()["acting"]["names"]):
+    if any(pattern(each).search(prose.text.value) for each in words["names"]):
         return True
     payload = {name: f"⟨args.{name}⟩" for name in ARGS.findall(prose.text.value)}
     scene = RehearsalState(Task(prose.unfenced_text, payload))
@@ -154,7 +159,7 @@ def acts(prose: PlaybookProse) -> bool:
         except (UnclearSentenceError, NotYetKnownError):
             scene.lose_track()
             continue
-        if proposed.action is not None and proposed.intent != "return":
+        if proposed.action is not None and proposed.intent not in words["results"]:
             return True
         scene.name(proposed.label, proposed.value)
     return False

@@ -76,4 +76,11 @@ def _words() -> dict[str, str]:
     form = "|".join(languages.read_languages()["words"]["form"].values())
     answers, prints = ("|".join(languages.list_verbs(name)) for name in ("answer", "print"))
     words: dict[str, str] = read_words()["words"]
-    return words | {"code": f"{CODE}+", "data": f"{DATA}+", "form": f"(?:{form})", "answer": answers, "print": prints}
+    return words | {
+        "quote": f"{QUOTE}+",
+        "code": f"{CODE}+",
+        "data": f"{DATA}+",
+        "form": f"(?:{form})",
+        "answer": answers,
+        "print": prints,
+    }
