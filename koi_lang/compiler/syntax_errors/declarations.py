@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from koi_lang.compiler.syntax_errors.context import Failure, Hint, SyntaxHelp, hint
-from koi_lang.source import Span
+from koi_lang.source import Source, Span
 
 HINTS: list[Hint] = []
+QUOTES = 'write it in quotes, `"…"` or `"""…"""`, with `{{args.name}}` where a value is inserted.'
 NAMED = {"AGENT": "agent", "ROLE": "role", "TEAM": "team", "SKILL": "skill", "PROMPT": "prompt", "MCP": "mcp server"}
 ROLE_FORM = "write `role Worker { can execute }`."
 
@@ -223,9 +224,10 @@ def prompt_parameter(failure: Failure) -> SyntaxHelp | None:
 
 @hint(HINTS, "E0159")
 def backticks(failure: Failure) -> SyntaxHelp | None:
-    """A text in backticks stands where a fixed text is needed.
+    """A text in backticks, or another value, stands where a fixed text is needed.
 
-    Texts of playbooks, prompts and affordances stand in quotes; `{{…}}` inserts values when they are used.
+    Texts of playbooks, answers, prompts and affordances stand in quotes, or in triple quotes where they have several
+    lines; `{{…}}` inserts values when they are used.
 
     Wrong:
 
@@ -237,8 +239,16 @@ def backticks(failure: Failure) -> SyntaxHelp | None:
     """
     if failure.word() != "`" or "TRIPLE" not in failure.expected or "BACKTICK" in failure.expected:
         return None
-    help = 'put it between `"""`, and write `{{args.name}}` to insert a value.'
-    return SyntaxHelp("a text in backticks cannot stand here", failure.span, help)
+    return SyntaxHelp("a text in backticks cannot stand here", failure.span, QUOTES)
+
+
+def answer_beside(source: Source, first: Span, second: Span) -> SyntaxHelp | None:
+    """The same behind `answer`, which is a name where no quote follows it."""
+    if source.text[first.start : first.end] != "answer":
+        return None
+    is_template = source.text[second.start] == "`"
+    told = "a text in backticks cannot stand here" if is_template else "`answer` takes a text in double quotes"
+    return SyntaxHelp(told, second, QUOTES)
 
 
 @hint(HINTS, "E0160")
