@@ -36,9 +36,9 @@ class Filled:
 def misspelt_field(file: Analysis, report: Report) -> None:
     """A text names a field of the state or of the payload that is nearly, but not quite, a declared one.
 
-    What a hole such as `{{state.count}}` names and nobody has becomes an empty text, and the model is left to guess.
-    The fields of the state are those of the `state` block and those that code assigns; the fields of the payload are
-    known when the parameter has a type such as `{ name: string }`.
+    A hole such as `{{state.count}}` has no value where there is no such field, and the model is left to guess. The
+    fields of the state are those of the `state` block and those that code assigns; the fields of the payload are known
+    when the parameter has a type such as `{ name: string }`.
 
     Wrong:
 
@@ -60,8 +60,8 @@ def misspelt_field(file: Analysis, report: Report) -> None:
 def unknown_field(file: Analysis, report: Report) -> None:
     """A text names a field that neither the state nor the payload declares.
 
-    The hole becomes an empty text unless something sets the field while the program runs. Declare it in the `state`
-    block, or in the type of the parameter.
+    The hole has no value unless something sets the field while the program runs: a model reads the name alone, and a
+    rehearsal an empty text. Declare it in the `state` block, or in the type of the parameter.
 
     Wrong:
 
@@ -77,7 +77,7 @@ def unknown_field(file: Analysis, report: Report) -> None:
         if _near(field, known) is None:
             listed = ", ".join(f"`{name}`" for name in sorted(known)[:8])
             help = f"the known fields are {listed}." if known else "there are no fields."
-            report.add(filled.place, f"`{root}` has no field `{field}`, so this stays empty", help=help)
+            report.add(filled.place, f"`{root}` has no field `{field}`, so this has no value", help=help)
 
 
 @rule("E0318", "warning")
