@@ -24,7 +24,7 @@ from koi_lang.program import declarations, loader
 from koi_lang.runtime.host import Host
 from koi_lang.runtime.journal.calls import PYTHON
 from koi_lang.runtime.outside_calls import opens_programs
-from koi_lang.sessions.options import LIMITS, RunOptions, is_rule
+from koi_lang.sessions.options import LIMITS, PYTHON_HELP, RunOptions, is_rule
 from koi_lang.sessions.prepared import Prepared, prepare_program
 from koi_lang.settings import project
 
@@ -131,7 +131,7 @@ def _prepare_program(program: Place | ModuleType, options: OpenOptions, command:
     path = os.fspath(str(program.__file__) if isinstance(program, ModuleType) else program)
     said = RunOptions(
         rehearse=options.get("rehearse", False),
-        needs_model=not options.get("rehearse", False),
+        missing_model_help="" if options.get("rehearse", False) else PYTHON_HELP,
         allow=_rules(options.get("allow", ())),
         limits=_limits(options.get("budget") or {}),
         payload=dict(options.get("payload") or {}),

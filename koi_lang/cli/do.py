@@ -15,7 +15,7 @@ from koi_lang.cli.ui.interrupts import leave
 from koi_lang.errors import EXIT_LIMIT, UsageError, exit_code
 from koi_lang.lazy import lazy_module
 from koi_lang.program import loader
-from koi_lang.sessions.options import RunOptions
+from koi_lang.sessions.options import COMMAND_HELP, RunOptions
 
 if TYPE_CHECKING:
     from koi_lang.cli import models
@@ -54,7 +54,9 @@ def options_of(given: Mapping[str, Any]) -> RunOptions:
         raise UsageError("there is nothing to do", help='Write a task, such as koi do "mend what fails".')
     rounds = {} if given["rounds"] is None else {"rounds": given["rounds"]}
     options = options_from(given)
-    return replace(options, payload={"task": given["task"], **rounds}, needs_model=not options.rehearse)
+    return replace(
+        options, payload={"task": given["task"], **rounds}, missing_model_help="" if options.rehearse else COMMAND_HELP
+    )
 
 
 def options_in(words: Sequence[str]) -> RunOptions:

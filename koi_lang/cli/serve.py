@@ -25,7 +25,7 @@ from koi_lang.errors import UsageError
 from koi_lang.http_server.address import Address, is_loopback
 from koi_lang.lazy import lazy_module
 from koi_lang.program import cache, loader
-from koi_lang.sessions.options import RunOptions
+from koi_lang.sessions.options import COMMAND_HELP, SERVICE_HELP, RunOptions
 from koi_lang.sessions.prepared import prepare_program
 
 if TYPE_CHECKING:
@@ -110,7 +110,8 @@ def mcp(file: str | None, strict: bool, no_cache: bool, **given: Any) -> None:
         file, reach = reach.address, Reach(ADDRESS, reach.token, reach.no_token, reach.names)
     if file is None:
         raise UsageError("no program is named", help="Write koi serve mcp FILE.")
-    options = replace(options_from(given), record=False, needs_model=not given["rehearse"])
+    needed = "" if given["rehearse"] else COMMAND_HELP
+    options = replace(options_from(given), record=False, missing_model_help=needed)
     address = _address(reach)
     entry = loader.load_compiled(file, strict=strict, fresh=no_cache)
     if not options.quiet:
@@ -139,7 +140,8 @@ def http(files: Sequence[str], strict: bool, no_cache: bool, record_dir: Path | 
         raise UsageError("with `[serve.users]` everybody shows a token", help="Leave out --no-token.")
     address = _address(Reach(place or about.http or PAGES_ADDRESS, token, no_token, (*about.names, *names)))
     assert address is not None, "one is always given"
-    options = replace(options_from(given), record=True, needs_model=not given["rehearse"])
+    needed = "" if given["rehearse"] else SERVICE_HELP
+    options = replace(options_from(given), record=True, missing_model_help=needed)
     folder = record_dir or about.record_dir
     if folder is not None:
         options = replace(options, folder=Path(folder).resolve())

@@ -27,7 +27,7 @@ from koi_lang.runtime.run import Run
 from koi_lang.runtime.test_blocks.context import Trial
 from koi_lang.sessions.continuation import Continuation
 from koi_lang.sessions.known_history import going_on, readable
-from koi_lang.sessions.options import RunOptions
+from koi_lang.sessions.options import EVALUATION_HELP, RunOptions
 from koi_lang.sessions.prepared import ModelNeededError, Prepared, prepare_program
 from koi_lang.sessions.recording import record_run
 from koi_lang.sessions.trust import require_trust
@@ -135,7 +135,7 @@ def with_model(ready: Prepared, case: Mapping[str, Any], trial: Trial, answers: 
     adapter: Adapter | None = None if answers is None else ScriptedModel(answers)
     if eval_named(ready.module, str(case.get("eval"))).gives_model:
         adapter = Script(trial)
-    return replace(ready, adapter=adapter, needs_model=True)
+    return replace(ready, adapter=adapter, options=replace(ready.options, missing_model_help=EVALUATION_HELP))
 
 
 def _outcome(

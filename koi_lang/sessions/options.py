@@ -25,6 +25,20 @@ else:
 RULE = re.compile(r"shell|shell:.*\S.*|mcp:[^:\s]+(?::\S.*)?", re.DOTALL)
 LIMITS = ("turns", "requests", "tokens", "usd", "time", "concurrency")
 
+_CONNECT = "Connect one with `koi connect`, which keeps a key, or the address of a server of your own"
+_REHEARSE = "follows the explicit steps of playbooks without a model."
+# What to do about a missing model, by who is told.
+EVALUATION_HELP = f"{_CONNECT}, or name it with `-m provider/model`; `--answers FILE` takes answers from a file."
+COMMAND_HELP = f"{EVALUATION_HELP} `--rehearse` {_REHEARSE}"
+PYTHON_HELP = (
+    f'{_CONNECT}, or name it with `model="provider/model"`, behind `%%koi` with `-m provider/model`.'
+    f" `rehearse=True`, there `--rehearse`, {_REHEARSE}"
+)
+SERVICE_HELP = (
+    "Whoever runs the service connects one with `koi connect`, or names it in `[models]` of `koi.toml`."
+    f" With `--rehearse` the service {_REHEARSE}"
+)
+
 
 def is_rule(text: str) -> bool:
     """Whether a text says what is allowed without asking, such as `write:src/**` or `mcp:files:write_*`."""
@@ -40,7 +54,7 @@ class RunOptions:
         record: whether a journal is written; None does without where none can be.
         no_extensions: whether installed extensions are left out.
         plain: whether a terminal gets finished lines only.
-        needs_model: whether no rehearsal stands in where no model is configured.
+        missing_model_help: what to do where no model is configured; empty lets a rehearsal stand in there.
         plan: whether agents only look and plan, until the person has accepted a plan.
         folder: where the program is run: its settings, keys, journals and registry are looked for there.
         words: of the command line, from the command on, as journals keep them.
@@ -62,7 +76,7 @@ class RunOptions:
     keys: str | None = None
     no_extensions: bool = False
     plain: bool = False
-    needs_model: bool = False
+    missing_model_help: str = ""
     plan: bool = False
     folder: Path = field(default_factory=Path.cwd)
     words: Sequence[str] = ()

@@ -47,11 +47,6 @@ else:
 REHEARSAL = "a rehearsal follows the explicit steps of playbooks"
 STAND_IN = f"no model is configured, so {REHEARSAL}; `koi connect` connects a model"
 NEEDS_MODEL = "a model would be needed for: "
-NEEDED_HELP = (
-    "Name one with `-m provider/model`, or take answers from a file with `--answers FILE`; `koi connect` keeps a key,"
-    " or the address of a server of your own."
-)
-REHEARSE_HELP = " `--rehearse`, in Python `rehearse=True`, follows the explicit steps of playbooks without a model."
 Note = Callable[[str], None]
 MakeLive = Callable[["Prepared", Client], LivePort]
 
@@ -68,7 +63,6 @@ class Prepared:
         latest: what is wanted by now, where that may change while a run goes on.
         adapter: the model of all agents; None where names decide.
         refused: what models were found not to take of requests, by any run of the program.
-        needs_model: whether no rehearsal stands in where no model is configured.
         asks_models: whether its runs may ask models, so that what asks them is imported meanwhile.
         make_live: makes what lets other processes follow a run of a session; None where none may.
     """
@@ -80,7 +74,6 @@ class Prepared:
     latest: Callable[[], Preferences] | None = None
     adapter: Adapter | None = None
     refused: Refused = field(default_factory=dict, repr=False)
-    needs_model: bool = False
     asks_models: bool = True
     make_live: MakeLive | None = None
 
@@ -200,9 +193,9 @@ class Prepared:
             streams=self._streams_of(run),
         )
         if model.provider == "rehearsal":
-            if self.needs_model or self.options.needs_model:
-                help = NEEDED_HELP + ("" if self.needs_model else REHEARSE_HELP)
-                raise ModelNeededError("no model is configured, and this is no rehearsal", help=help)
+            if self.options.missing_model_help:
+                told = "no model is configured, and this is no rehearsal"
+                raise ModelNeededError(told, help=self.options.missing_model_help)
             note(REHEARSAL if self.options.rehearse else STAND_IN)
             for line in () if self.options.rehearse else availability.tell_nearby_servers():
                 note(line)

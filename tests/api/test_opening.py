@@ -110,4 +110,5 @@ async def test_a_playbook_is_rehearsed_only_when_asked(project: Project) -> None
     async with koi_lang.open(path, rehearse=True) as program:
         assert await program.agent("Greeter").hello({}) == {"ok": True}
 
-    assert "koi connect" in (failed.value.help or "")
+    help = failed.value.help or ""
+    assert ("koi connect" in help, 'model="provider/model"' in help, "rehearse=True" in help) == (True, True, True)

@@ -171,7 +171,7 @@ def test_no_rehearsal_stands_in_for_a_model(project: Project) -> None:
 
     assert (2, "") == (done.returncode, done.stdout)
     assert "error: no model is configured, and this is no rehearsal" in done.stderr
-    assert "`-m provider/model`, or take answers from a file with `--answers FILE`" in done.stderr
+    assert "`-m provider/model`; `--answers FILE` takes answers from a file" in done.stderr
     assert [] == list((project.folder / ".koi" / "runs").glob("*"))
 
 

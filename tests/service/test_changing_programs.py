@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tests import forks
 from tests.limits import LIMIT_S
+from tests.projects import Project
 from tests.service.serving_process import ROOT, TOKEN, ServiceProcess
 
 PROGRAM = """
@@ -88,3 +89,14 @@ def test_a_program_with_errors_does_not_hold_up_others(
     assert 1 == done.returncode
     assert "Nobody" in done.stdout
     assert ["one 1"] == printed(service, add(service))
+
+
+def test_a_service_without_a_model_names_its_settings(start_service: Callable[..., ServiceProcess]) -> None:
+    """Who asks for a handler has no `-m`: the message tells what whoever runs the service does."""
+    service = start_service(a='role W { can execute } agent A : W { on go(args: Json) { playbook "Greet Ada." } }')
+
+    asked = Project(service.folder).koi("ask", service.url, "A.go", KOI_SERVE_TOKEN=TOKEN)
+
+    assert "error: no model is configured" in asked.stderr
+    assert "`[models]` of `koi.toml`" in asked.stderr
+    assert "-m" not in asked.stderr.split()

@@ -14,6 +14,7 @@ from koi_lang.cli.options import options_from, plan_option, running_options
 from koi_lang.cli.ui.messages import show_warnings
 from koi_lang.lazy import lazy_module
 from koi_lang.program import loader
+from koi_lang.sessions.options import COMMAND_HELP
 
 if TYPE_CHECKING:
     from koi_lang.cli import models
@@ -50,7 +51,7 @@ def command(file: str, agent: str, event: str, resume: str, trust: bool, **given
     if options.model == "?":
         options = replace(options, model=models.pick(options.key_lookup()))
     if not file:
-        options = replace(options, needs_model=not options.rehearse)
+        options = replace(options, missing_model_help="" if options.rehearse else COMMAND_HELP)
         file, agent, event = str(resources.standard_skills() / "coder.koi"), agent or "Coder", event or "chat"
     entry = loader.load_compiled(file, strict=given["strict"], fresh=given["no_cache"])
     if not options.quiet:
