@@ -212,6 +212,15 @@ def test_packages_are_counted() -> None:
     assert f"and the {len(project['dependencies'])} packages it needs" in MANUAL["docs/models.md"]
 
 
+@pytest.mark.parametrize("name", MANUAL)
+def test_no_row_stands_twice(name: str) -> None:
+    """A table has one row for each thing; merging two changes of a row may leave both."""
+    tables = re.findall(r"(?:^\|.*\n)+", MANUAL[name], re.MULTILINE)
+    keys = [[re.split(r"(?<!\\)\|", row)[1].strip() for row in table.splitlines()] for table in tables]
+
+    assert [] == [key for column in keys for key in set(column) if key and column.count(key) > 1]
+
+
 def test_every_command_and_setting_is_named(project: Project) -> None:
     """The page of commands names each, and the page of settings all sections, limits and options of `koi.toml`."""
     listed = project.koi("--help").stdout.partition("Commands:\n")[2]
