@@ -36,7 +36,7 @@ _OWN = {
     "crypto": "randomUUID",
     "performance": "now",
     "process": "argv cwd env pid platform",
-    "registry": "clear delete get has keys search set stats",
+    "registry": "change clear delete get has keys search set stats",
 }
 # The members of the objects that every program has, by their names.
 MEMBERS: Mapping[str, frozenset[str]] = MappingProxyType({name: frozenset(own.split()) for name, own in _OWN.items()})

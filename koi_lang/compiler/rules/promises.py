@@ -19,7 +19,7 @@ OF_PROMISES = frozenset({"then", "catch", "finally"})
 OF_AGENTS = frozenset({"handle", "callSkill", "callAction"})
 MAKERS = frozenset({"all", "allSettled", "any", "race", "resolve"})
 FUNCTIONS = frozenset({"fetch", "callAction"})
-REGISTRY = frozenset({"get", "set", "delete", "has", "keys", "search", "clear", "stats"})
+REGISTRY = frozenset({"get", "set", "delete", "has", "keys", "search", "clear", "stats", "change"})
 # Functions that make a text or a number of what they are given.
 CONVERSIONS = frozenset({"String", "Number", "Boolean", "parseInt", "parseFloat"})
 PREDICATES = frozenset({"filter", "some", "every", "find", "findIndex", "findLast", "findLastIndex"})

@@ -41,6 +41,24 @@ class Registry:
         text = value_text(name, value)
         self._change(lambda: self._store.write(name, text), once)
 
+    async def swap(self, key: str, before: object, after: object, *, once: IdempotencyKey | None = None) -> bool:
+        """Keep a JSON value under a key that still has another one, None for no value; says whether it had.
+
+        Raises:
+            RegistryError: a value is not JSON.
+        """
+        name = key_text(key)
+        wanted, text = value_text(name, before), value_text(name, after)
+
+        def swap() -> bool:
+            stored = self._store.read(name)
+            if value_text(name, None if stored is None else value_of(name, stored)) != wanted:
+                return False
+            self._store.write(name, text)
+            return True
+
+        return self._change(swap, once)
+
     async def delete(self, key: str, *, once: IdempotencyKey | None = None) -> bool:
         """Forget a key; says whether it was there."""
         name = key_text(key)
@@ -92,7 +110,7 @@ class Registry:
 
     def _change(self, change: Callable[[], T], once: IdempotencyKey | None) -> T:
         """What comes of a change; with a key, what came of it the first time."""
-        return change() if once is None else self._store.once(once, change)
+        return self._store.atomically(change) if once is None else self._store.once(once, change)
 
     def close(self) -> None:
         """Release the store's files; the next use opens them again."""

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from copy import deepcopy
+from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from koi_lang.errors import RegistryError
+from koi_lang.js.undefined import undefined
 from koi_lang.runtime.guards.write_quota import count_written
 from koi_lang.runtime.registry.registry import Registry
 from koi_lang.runtime.registry.store import IdempotencyKey
@@ -23,7 +26,7 @@ MOST_OVER = 16
 class KeptRegistry:
     """A registry with the methods of `Registry`, which say what they do."""
 
-    __koi_members__: ClassVar[Mapping[str, str]] = Registry.__koi_members__
+    __koi_members__: ClassVar[Mapping[str, str]] = {**Registry.__koi_members__, "change": "change"}
     __koi_kind__: ClassVar[str] = "the registry"
 
     def __init__(self, registry: Registry, recorder: Recorder, run: str) -> None:
@@ -40,6 +43,26 @@ class KeptRegistry:
         """Keep a JSON value under a key."""
         await self._change("set", key, value)
         self.follow(key, value)
+
+    async def change(self, key: str, update: Callable[[Any], Any]) -> Any:
+        """Keep what a function makes of the value of a key; nobody else can change it in between, in any process.
+
+        Args:
+            update: takes the value, None where there is none; is called again where somebody else was faster, and
+                changes nothing by giving `undefined`.
+
+        Returns:
+            The value that the key has then.
+        """
+        while True:
+            before = await self.get(key)
+            after = update(deepcopy(before))
+            after = await after if isawaitable(after) else after
+            if after is undefined:
+                return before
+            if await self._change("swap", key, before, after):
+                self.follow(key, after)
+                return after
 
     async def delete(self, key: str) -> bool:
         """Forget a key; says whether it was there."""

@@ -82,6 +82,11 @@ class DurableStore:
         """Forget every entry of the namespace; says how many there were."""
         return self._change("DELETE FROM entries WHERE namespace = ?")
 
+    def atomically(self, change: Callable[[], T]) -> T:
+        """Carry out a change in one transaction."""
+        with _explain_errors(self._path), _transaction(self._open()):
+            return change()
+
     def once(self, key: IdempotencyKey, change: Callable[[], T]) -> T:
         """Carry out a change and keep what came of it, in one transaction; a known key gives that again."""
         connection = self._open()

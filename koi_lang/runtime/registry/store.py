@@ -45,6 +45,9 @@ class RegistryStore(Protocol):
     def clear(self) -> int:
         """Forget every entry; says how many there were."""
 
+    def atomically(self, change: Callable[[], T]) -> T:
+        """Carry out a change that reads and writes; nobody else writes meanwhile."""
+
     def once(self, key: IdempotencyKey, change: Callable[[], T]) -> T:
         """Carry out a change and keep its key, both or neither; a known key gives what came of the change then."""
 
@@ -97,6 +100,10 @@ class MemoryStore:
         count = len(self._texts)
         self._texts.clear()
         return count
+
+    def atomically(self, change: Callable[[], T]) -> T:
+        """Carry out a change."""
+        return change()
 
     def once(self, key: IdempotencyKey, change: Callable[[], T]) -> T:
         """Carry out a change; of what a process did that was killed nothing is left."""
