@@ -11,6 +11,7 @@ import threading
 import time
 from pathlib import Path
 
+import pexpect
 import pytest
 
 from koi_lang.service.live import addresses
@@ -149,7 +150,7 @@ def test_a_killed_run_leaves_a_socket_that_is_recognised(project: Project) -> No
         terminal.expect_exact("Name?")
         path = socket_of(project)
         terminal.kill(signal.SIGKILL)
-        terminal.wait()
+        terminal.expect(pexpect.EOF)  # nobody holds the terminal any more, so none is told that it goes away
     end = time.monotonic() + LIMIT_S
     while True:
         try:
