@@ -26,7 +26,7 @@ from koi_lang.runtime.journal.calls import PYTHON
 from koi_lang.runtime.outside_calls import opens_programs
 from koi_lang.sessions.options import LIMITS, PYTHON_HELP, RunOptions, is_rule
 from koi_lang.sessions.prepared import Prepared, prepare_program
-from koi_lang.settings import project
+from koi_lang.settings import project, read_settings
 
 if TYPE_CHECKING:
     from koi_lang.cli.ui import terminal
@@ -140,7 +140,7 @@ def _prepare_program(program: Place | ModuleType, options: OpenOptions, command:
         effort=options.get("effort"),
         keys=None if keys is None else os.fspath(keys),
         no_extensions=not options.get("extensions", True),
-        folder=folder,
+        settings=read_settings(folder),
     )
     said = replace(said, words=(command, os.path.abspath(path), *_words(said)))
     adapter = None if model is None or isinstance(model, str) else model

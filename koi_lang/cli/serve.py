@@ -144,7 +144,7 @@ def http(files: Sequence[str], strict: bool, no_cache: bool, record_dir: Path | 
     options = replace(options_from(given), record=True, missing_model_help=needed)
     folder = record_dir or about.record_dir
     if folder is not None:
-        options = replace(options, folder=Path(folder).resolve())
+        options = replace(options, settings=settings.read_settings(Path(folder).resolve()))
     sys.exit(_serve_pages(files or about.programs or (CODER,), options, address, about))
 
 

@@ -28,7 +28,7 @@ MOST_FILES = 50
 LIMIT_S = 3.0
 READERS: tuple[tuple[str, Callable[[Path], Any]], ...] = (
     ("koi.toml", project.limits),
-    ("koi.toml", project.shell_settings),
+    ("koi.toml", lambda folder: project.shell_settings(settings.read_settings(folder))),
     ("koi.toml", project.allowed_hosts),
     ("koi.toml", project.allowed_tools),
     ("koi.toml", project.models),

@@ -19,7 +19,7 @@ INSTALL = "install the package `bubblewrap`"
 def check_sandbox(folder: Path) -> Iterator[Finding]:
     """Whether commands are confined, and which programs of the person they do not find then."""
     try:
-        state = asyncio.run(find_sandbox(folder))
+        state = asyncio.run(find_sandbox(folder, settings.read_settings(folder)))
     except SettingsError:
         return  # told with the settings
     except PermissionDeniedError as error:

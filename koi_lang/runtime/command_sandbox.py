@@ -148,14 +148,14 @@ class SandboxState:
     is_missing: bool = False
 
 
-async def find_sandbox(folder: Path) -> SandboxState:
-    """Whether commands in a folder are confined, by its settings and by what works here.
+async def find_sandbox(folder: Path, project_settings: settings.ProjectSettings) -> SandboxState:
+    """Whether commands in a folder are confined, by settings and by what works here.
 
     Raises:
         SettingsError: the settings are broken.
         PermissionDeniedError: the settings ask for a sandbox, and there is none.
     """
-    shell = project.shell_settings(folder) if settings.has_project_file(folder) else project.ShellSettings()
+    shell = project.shell_settings(project_settings)
     if shell.sandbox == "none":
         return SandboxState(None, '`[shell] sandbox = "none"` in `koi.toml` says so', is_meant=True)
     state = _sandbox_of(folder, shell.home)
@@ -186,8 +186,10 @@ class CommandSandboxes:
         note_once: is told that there is none, under a name for it.
     """
 
-    def __init__(self, folder: Path, note_once: Callable[[str, str], None]) -> None:
-        self._folder, self._note_once = folder, note_once
+    def __init__(
+        self, folder: Path, project_settings: settings.ProjectSettings, note_once: Callable[[str, str], None]
+    ) -> None:
+        self._folder, self._settings, self._note_once = folder, project_settings, note_once
         self._looking = asyncio.Lock()
         self._found: SandboxState | None = None
 
@@ -195,7 +197,7 @@ class CommandSandboxes:
         """What confines the commands of the run; None where nothing does. Raises as `find_sandbox`."""
         async with self._looking:
             if self._found is None:
-                self._found = state = await find_sandbox(self._folder)
+                self._found = state = await find_sandbox(self._folder, self._settings)
                 if state.sandbox is None and not state.is_meant:
                     line = f"commands run without a sandbox: {state.why}; `koi doctor` says more"
                     self._note_once("no-sandbox", line)

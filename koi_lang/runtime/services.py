@@ -14,6 +14,7 @@ from koi_lang.runtime.agents.declarations import Team
 from koi_lang.runtime.guards.permissions import NO_RESTRICTIONS, KeptRules, Restrictions
 from koi_lang.runtime.hooks.additions import NOTHING_ADDED, Additions
 from koi_lang.runtime.host import Host, SilentHost
+from koi_lang.settings import ProjectSettings
 
 if TYPE_CHECKING:
     from koi_lang.runtime import command_sandbox, registry
@@ -57,7 +58,8 @@ class Services:
         connect: makes a model from the settings of an `llm` block.
         connect_embedder: makes one for embeddings; None where none is to be asked.
         teams: gives all teams of the program, for agents that use none.
-        folder: where the registry of the run is.
+        folder: of the files that the program works on, its registry among them.
+        settings: the settings files of the project, as whoever prepared the run has read them.
         config: the content of `.koi-config.json`.
         consumers: are told every event.
         payload: fields that `run` statements pass on beside their own.
@@ -89,6 +91,7 @@ class Services:
     host: Host = field(default_factory=SilentHost)
     teams: Callable[[], Sequence[Team]] = tuple
     folder: Path = field(default_factory=Path.cwd)
+    settings: ProjectSettings = field(default_factory=lambda: ProjectSettings(Path.cwd()))
     config: Mapping[str, Any] = field(default_factory=dict)
     consumers: Sequence[Callable[[Any], None]] = ()
     payload: Mapping[str, Any] = field(default_factory=dict)
@@ -133,7 +136,7 @@ def make_registry(run: RunPort, services: Services) -> registry.KeptRegistry:
 
 def make_sandboxes(run: RunPort, services: Services) -> command_sandbox.CommandSandboxes:
     """What confines commands; whether it works is found out with the first of them."""
-    return command_sandbox.CommandSandboxes(services.folder, services.note_once)
+    return command_sandbox.CommandSandboxes(services.folder, services.settings, services.note_once)
 
 
 def make_hooks(run: RunPort, services: Services) -> runner.Hooks | None:

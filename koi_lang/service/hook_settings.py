@@ -13,7 +13,7 @@ from koi_lang.service.store import Database
 from koi_lang.service.webhook_requests import HookSender
 from koi_lang.service.webhooks import Webhooks
 from koi_lang.sessions.options import RunOptions
-from koi_lang.settings import has_project_file, project
+from koi_lang.settings import has_project_file, project, read_settings
 from koi_lang.settings.service import OUTGOING, ServiceSettings
 
 
@@ -24,7 +24,7 @@ def webhooks_of(database: Database, about: ServiceSettings, folder: Path, note: 
         folder: whose `[http]` and `[permissions]` say what may be reached.
         note: is told what goes wrong.
     """
-    options = RunOptions(folder=folder)
+    options = RunOptions(settings=read_settings(folder))
     allowed = Allowed.of(project.allowed_hosts(folder) if has_project_file(folder) else ())
     rules = Permissions(options.allowed_here, restrictions=options.restrictions_here)
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from koi_lang import settings
 from koi_lang.lazy import lazy_module
 from koi_lang.redaction.redactor import MOST_FOUND, Secrets
 from koi_lang.runtime.guards.access_rules import is_access_rule, parse_rule
 from koi_lang.runtime.guards.permissions import NO_RESTRICTIONS, Restrictions
 from koi_lang.runtime.guards.trust import trust_of
+from koi_lang.settings import ProjectSettings, read_settings, variables_in
 from koi_lang.settings.lasting_rules import LastingRules
 from koi_lang.setup.keys.lookup import Keys
 
@@ -56,7 +56,7 @@ class RunOptions:
         plain: whether a terminal gets finished lines only.
         missing_model_help: what to do where no model is configured; empty lets a rehearsal stand in there.
         plan: whether agents only look and plan, until the person has accepted a plan.
-        folder: where the program is run: its settings, keys, journals and registry are looked for there.
+        settings: of the project whose program is run, read once.
         words: of the command line, from the command on, as journals keep them.
         found: secrets that came up by their names; all that is shown and written of the run shares them.
     """
@@ -78,14 +78,19 @@ class RunOptions:
     plain: bool = False
     missing_model_help: str = ""
     plan: bool = False
-    folder: Path = field(default_factory=Path.cwd)
+    settings: ProjectSettings = field(default_factory=read_settings)
     words: Sequence[str] = ()
     found: Secrets = field(default_factory=lambda: Secrets(most=MOST_FOUND), repr=False)
 
     @property
+    def folder(self) -> Path:
+        """The folder of the project, which has the journals of its runs."""
+        return self.settings.folder
+
+    @property
     def limits_here(self) -> dict[str, Any]:
         """The limits that count in the folder: those of `koi.toml`, then those that were given."""
-        usual = project.limits(self.folder) if settings.has_project_file(self.folder) else {}
+        usual = project.limits(self.folder) if self.settings.has_project_file else {}
         return {**usual, **self.limits}
 
     @property
@@ -102,7 +107,7 @@ class RunOptions:
     def allowed_here(self) -> list[str]:
         """What is allowed in the folder: what was given, and what `koi.toml` says."""
         given_before = [*self.allow, *LastingRules.of(self.folder).rules()]
-        if not settings.has_project_file(self.folder):
+        if not self.settings.has_project_file:
             return given_before
         commands = (f"shell:{command}" for command in project.allowed_commands(self.folder))
         given = project.permissions(self.folder).allow
@@ -113,7 +118,7 @@ class RunOptions:
     @property
     def restrictions_here(self) -> Restrictions:
         """What the folder denies, and what it has the person asked about. Raises SettingsError."""
-        if not settings.has_project_file(self.folder):
+        if not self.settings.has_project_file:
             return NO_RESTRICTIONS
         known = project.permissions(self.folder)
         return Restrictions(
@@ -124,5 +129,5 @@ class RunOptions:
 
     def key_lookup(self) -> Keys:
         """Where the models of a run find their keys."""
-        given = settings.variables_in(self.keys) if self.keys else {}
+        given = variables_in(self.keys) if self.keys else {}
         return Keys(self.folder, given=given, found=self.found)

@@ -104,6 +104,7 @@ class Prepared:
         """
         usual = {
             "folder": self.folder,
+            "settings": self.options.settings,
             "config": settings.koi_config(self.folder),
             "limits": self.options.limits_here,
             "allow": self.options.allowed_here,

@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -19,6 +20,51 @@ if TYPE_CHECKING:
     from dotenv import parser as dotenv_parser
 else:
     platformdirs, dotenv_parser = lazy_module("platformdirs"), lazy_module("dotenv.parser")
+
+
+PROJECT_FILES = ("koi.toml", ".mcp.json", ".koi-config.json", ".env")
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectSettings:
+    """The settings files of a project, as they were when they were read.
+
+    Attributes:
+        folder: the folder of the project, for messages; the files are never read again from there.
+        files: content by name, or the error that kept a file from being read; a missing file has no entry.
+    """
+
+    folder: Path
+    files: Mapping[str, bytes | OSError] = field(default_factory=dict, repr=False)
+
+    @property
+    def has_project_file(self) -> bool:
+        """Whether there is a `koi.toml`; only then its schema, `settings.project`, has to be loaded."""
+        return "koi.toml" in self.files
+
+    def text_of(self, name: str) -> str | None:
+        """The text of a file, None without the file. Raises OSError or UnicodeDecodeError."""
+        content = self.files.get(name)
+        if isinstance(content, OSError):
+            raise content.with_traceback(None)
+        return None if content is None else StringIO(content.decode("utf-8-sig"), newline=None).read()
+
+
+def read_settings(folder: Path | None = None) -> ProjectSettings:
+    """Read the settings files of a folder, by default the current one; whoever prepares runs does it, once.
+
+    What is wrong with a file is reported where something of it is needed.
+    """
+    folder = Path.cwd() if folder is None else folder
+    files: dict[str, bytes | OSError] = {}
+    for name in PROJECT_FILES:
+        try:
+            files[name] = (folder / name).read_bytes()
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            files[name] = error
+    return ProjectSettings(folder, files)
 
 
 def environment() -> Mapping[str, str]:

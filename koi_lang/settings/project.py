@@ -18,7 +18,7 @@ from koi_lang.diagnostics import SLIP_IN_FIVE, SLIP_IN_FOUR, nearest
 from koi_lang.efforts import EFFORTS, effort_help
 from koi_lang.errors import SettingsError
 from koi_lang.lazy import lazy_module
-from koi_lang.settings import fill_variables
+from koi_lang.settings import ProjectSettings, fill_variables, read_settings
 from koi_lang.settings.checks import (
     AMOUNT,
     COUNT,
@@ -215,16 +215,15 @@ PREFIXES: Mapping[str, str] = {"query_prefix": "query: ", "passage_prefix": "pas
 COMPACT_OPTIONS = ("enabled", "reserve_tokens", "keep_tokens", "threshold_tokens")
 
 
-def read_toml(folder: Path) -> Mapping[str, Any]:
-    """The content of `koi.toml` in a folder, empty without the file.
+def read_toml(folder: Path | ProjectSettings) -> Mapping[str, Any]:
+    """The content of `koi.toml`, empty without the file.
 
     Raises:
         SettingsError: the file is no TOML, or has a misspelt section; others may belong to somebody else.
     """
+    settings = folder if isinstance(folder, ProjectSettings) else read_settings(folder)
     try:
-        loaded = tomllib.loads((folder / "koi.toml").read_text("utf-8-sig"))
-    except FileNotFoundError:
-        return {}
+        loaded = tomllib.loads(settings.text_of("koi.toml") or "")
     except (OSError, ValueError) as error:
         raise SettingsError(f"`koi.toml` cannot be read: {error}", help="It holds TOML, such as `[shell]`.") from error
     for name in loaded:
@@ -264,9 +263,9 @@ def trust(folder: Path) -> Mapping[str, str]:
     return given
 
 
-def shell_settings(folder: Path) -> ShellSettings:
+def shell_settings(settings: ProjectSettings) -> ShellSettings:
     """The table `[shell]` of `koi.toml`. Raises SettingsError."""
-    return _read_section(folder, ShellSettings)
+    return _read_section(settings, ShellSettings)
 
 
 def allowed_hosts(folder: Path) -> list[str]:
@@ -339,7 +338,7 @@ def models(folder: Path) -> dict[str, dict[str, Any]]:
     return {role: {"model": value} if isinstance(value, str) else dict(value) for role, value in given.items()}
 
 
-def _read_section(folder: Path, kind: type[SectionT]) -> SectionT:
+def _read_section(folder: Path | ProjectSettings, kind: type[SectionT]) -> SectionT:
     name = next(name for name, section in SECTIONS.items() if section is kind)
     return read_table(kind, read_toml(folder).get(name, {}), name)
 

@@ -16,6 +16,7 @@ from koi_lang.program import loader
 from koi_lang.sessions.options import RunOptions
 from koi_lang.sessions.prepared import prepare_program
 from koi_lang.sessions.prompt_preview import call_named, preview_prompt
+from koi_lang.settings import read_settings
 from tests.llm.meanings import meaning
 from tests.llm.server import Answer, ModelServer
 from tests.projects import Project
@@ -89,7 +90,7 @@ async def requests_of(project: Project) -> tuple[list[Any], list[Any], Any]:
         path = str(project.write("ways.koi", program(server.url)))
         await asyncio.to_thread(project.koi, "run", "--no-record", "ways.koi")
         sent, shown = [asked.body for asked in server.requests], []
-        ready = prepare_program(path, loader.load_compiled(path), RunOptions(folder=project.folder))
+        ready = prepare_program(path, loader.load_compiled(path), RunOptions(settings=read_settings(project.folder)))
         for way in WAYS:
             call = call_named(ready, f"{name_of(*way)}.write", payload=NOTE)
             shown.append((await preview_prompt(ready, call, lambda line: None)).as_data())

@@ -22,6 +22,7 @@ from koi_lang.runtime.budget.limits import LimitReachedError
 from koi_lang.runtime.playbook.placeholders import PLAYBOOK, PlaybookMessage
 from koi_lang.runtime.run import Run
 from koi_lang.runtime.services import Services
+from koi_lang.settings import read_settings
 from tests.limits import LIMIT_S
 from tests.running import RecordingHost
 
@@ -144,6 +145,7 @@ class Player:
         model: Any = ScriptedModel(answers) if isinstance(answers, (Mapping, Sequence)) else answers
         events: list[Event] = []
         given = Services(
+            settings=read_settings(services.get("folder", self.folder)),
             connect=lambda llm: model,
             host=host,
             teams=lambda: declarations.teams_of(module),

@@ -31,11 +31,12 @@ KILLED = """
     from pathlib import Path
     from koi_lang.runtime.command_process import Command, start_command
     from koi_lang.runtime.command_sandbox import find_sandbox
+    from koi_lang.settings import read_settings
     from koi_lang.runtime.guards.commands import place_of
 
     async def main():
         here = Path.cwd()
-        sandbox = (await find_sandbox(here)).sandbox
+        sandbox = (await find_sandbox(here, read_settings(here))).sandbox
         text = "setsid sleep 65.25 & sleep 65.25"
         await start_command(Command(text, place_of(None, here), "", sandbox=sandbox), silent=True)
         await asyncio.sleep(60)

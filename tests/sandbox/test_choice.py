@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from koi_lang.errors import SettingsError
+from koi_lang.settings import read_settings
 from koi_lang.settings.project import shell_settings
 from koi_lang.system import bubblewrap
 from tests.limits import LIMIT_S
@@ -118,7 +119,7 @@ def test_settings_that_mean_nothing(machine: Machine, line: str, told: str) -> N
     machine.set_up(line)
 
     with pytest.raises(SettingsError) as raised:
-        shell_settings(machine.project)
+        shell_settings(read_settings(machine.project))
     assert told in raised.value.message
 
 

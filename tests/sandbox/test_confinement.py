@@ -22,6 +22,7 @@ from koi_lang.runtime.command_sandbox import find_sandbox
 from koi_lang.runtime.guards.access_rules import parse_rule
 from koi_lang.runtime.guards.commands import place_of
 from koi_lang.runtime.guards.permissions import NO_RESTRICTIONS, Restrictions
+from koi_lang.settings import read_settings
 from tests.limits import LIMIT_S
 from tests.playbook.playing import Player, act, done, solo
 from tests.playbook.test_shell import Deciding, command
@@ -42,7 +43,7 @@ def start(machine: Machine, text: str) -> tuple[int | None, str]:
     """The exit code and the output of a command of which nobody has looked at the words."""
 
     async def main() -> tuple[int | None, str]:
-        state = await find_sandbox(machine.project)
+        state = await find_sandbox(machine.project, read_settings(machine.project))
         asked = Command(text, place_of(None, machine.project), "", sandbox=state.sandbox)
         output = Output()
         started = await start_command(asked, is_merged=True)
@@ -203,7 +204,7 @@ def test_a_cancelled_command_ends_with_its_children(confined: Machine) -> None:
     command = Command("setsid sleep 62.25 & touch begun; sleep 62.25", place_of(None, confined.project), "")
 
     async def cancel() -> None:
-        state = await find_sandbox(confined.project)
+        state = await find_sandbox(confined.project, read_settings(confined.project))
         started = await start_command(replace(command, sandbox=state.sandbox))
         reading = asyncio.create_task(started.read_to_end((Output(), Output()), 60))
         await asyncio.to_thread(wait_for, begun.exists)

@@ -9,13 +9,14 @@ import sys
 from pathlib import Path
 
 from koi_lang.runtime.command_sandbox import find_sandbox
+from koi_lang.settings import read_settings
 from tests.forks import CHECKOUT
 from tests.search_path import HIDDEN, hide_bubblewrap, original_path
 
 
 def test_no_test_finds_bubblewrap(tmp_path: Path) -> None:
     """In the environment of the suite it is not installed, whatever the machine has."""
-    state = asyncio.run(find_sandbox(tmp_path))
+    state = asyncio.run(find_sandbox(tmp_path, read_settings(tmp_path)))
 
     assert (None, True) == (state.sandbox, state.is_missing)
 

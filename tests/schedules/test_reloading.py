@@ -8,6 +8,7 @@ from pathlib import Path
 from koi_lang.service.job_service import JobService
 from koi_lang.service.programs import Programs
 from koi_lang.sessions.options import RunOptions
+from koi_lang.settings import read_settings
 from tests.schedules.service import Runs, SetClock, serving
 
 PROGRAM = """
@@ -25,7 +26,7 @@ def test_jobs_of_a_program_that_changes(tmp_path: Path) -> None:
         path = tmp_path / str(version) / "desk.koi"
         path.parent.mkdir()
         path.write_text(versions[version], "utf-8")
-        return Programs([str(path)], RunOptions(folder=tmp_path))
+        return Programs([str(path)], RunOptions(settings=read_settings(tmp_path)))
 
     async def play() -> None:
         async with serving(tmp_path, SetClock("2026-11-26 08:50"), Runs()) as service:

@@ -12,6 +12,7 @@ from koi_lang.service.hosted import HostedSession
 from koi_lang.service.programs import Programs
 from koi_lang.service.users import User
 from koi_lang.sessions.options import RunOptions
+from koi_lang.settings import read_settings
 from koi_lang.settings.service import ServiceLimits, ServiceSettings
 from tests.limits import LIMIT_S
 
@@ -24,7 +25,7 @@ async def hosted_in(
     folder: Path, scenario: Scenario, *files: str, limits: ServiceLimits | None = None, **options: Any
 ) -> Any:
     """What a scenario gives with a host in a folder; a further one with the same folder is a restart."""
-    own = RunOptions(folder=folder, record=True, words=WORDS, **options)
+    own = RunOptions(settings=read_settings(folder), record=True, words=WORDS, **options)
     programs = Programs([str(folder / file) for file in files], own)
     settings = ServiceSettings(limits=limits or ServiceLimits())
     async with asyncio.timeout(LIMIT_S), hosting(programs, folder, settings) as host:

@@ -27,6 +27,7 @@ from koi_lang.sessions.cost_audit import audit_cost
 from koi_lang.sessions.cost_bounds import Bound
 from koi_lang.sessions.options import RunOptions
 from koi_lang.sessions.prepared import Prepared, prepare_program
+from koi_lang.settings import read_settings
 from tests.projects import Project
 
 MODEL, DEAR = "gpt-5.4-mini", "claude-opus-4-1"
@@ -107,7 +108,7 @@ def as_layers(model: Adapter) -> Adapter:
 def program(project: Project, text: str, model: Adapter, **limits: Any) -> Prepared:
     """A program whose agents all have one model."""
     path = project.write("main.koi", ROLES + text)
-    options = RunOptions(folder=Path(project.folder), limits=limits)
+    options = RunOptions(settings=read_settings(Path(project.folder)), limits=limits)
     return prepare_program(str(path), loader.load_compiled(str(path)), options, model)
 
 

@@ -13,6 +13,7 @@ from koi_lang.llm.scripted import ScriptedModel
 from koi_lang.runtime.host import Host
 from koi_lang.runtime.run import Run
 from koi_lang.runtime.services import Services
+from koi_lang.settings import read_settings
 from tests.journal.test_ended_commands import is_gone
 from tests.limits import LIMIT_S
 from tests.running import RecordingHost
@@ -48,7 +49,13 @@ class CheckedProject:
 
         async def main() -> list[dict[str, Any]]:
             host_of_run = RecordingHost() if host is None else host
-            services = Services(lambda llm: ScriptedModel([]), host_of_run, folder=self.folder, allow=allow)
+            services = Services(
+                lambda llm: ScriptedModel([]),
+                host_of_run,
+                folder=self.folder,
+                settings=read_settings(self.folder),
+                allow=allow,
+            )
             async with Run(services):
                 return list(await asyncio.gather(*(check(given) for check, given in checks)))
 
