@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from koi_lang.llm.scripted import Answers
+from koi_lang.settings import read_settings
 from koi_lang.settings.project import allowed_commands
 from tests.running import Outcome, run_file
 
@@ -67,7 +68,7 @@ class Example:
     def run(self, folder: Path) -> Outcome:
         """What comes of the program in a folder; the commands are allowed that a `koi.toml` of the page allows."""
         path = self.written(folder)
-        allow = [f"shell:{command}" for command in allowed_commands(folder)]
+        allow = [f"shell:{command}" for command in allowed_commands(read_settings(folder))]
         return run_file(path, folder, answers=self.answers, allow=allow)
 
 

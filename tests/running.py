@@ -23,6 +23,7 @@ from koi_lang.program.safe_expressions import evaluate
 from koi_lang.runtime.host import SilentHost
 from koi_lang.runtime.run import Run
 from koi_lang.runtime.services import Services
+from koi_lang.settings import read_settings
 from tests.limits import LIMIT_S
 
 MARK = re.compile(r"//\s*(expect|expect-log|expect-told|expect-error|expect-warning|stdin|answers):(?: (.*))?$")
@@ -154,6 +155,7 @@ def run_file(
             host=host,
             teams=lambda: declarations.teams_of(module),
             folder=folder,
+            settings=read_settings(folder),
             evaluate=evaluate,
             consumers=(events.append,),
             allow=allow,

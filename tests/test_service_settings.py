@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from koi_lang.errors import SettingsError
+from koi_lang.settings import read_settings
 from koi_lang.settings.project import service_settings
 from koi_lang.settings.service import ServiceSettings, UserSettings
 
@@ -16,7 +17,7 @@ HASH, OTHER = f"sha256:{'a' * 64}", f"sha256:{'b' * 64}"
 def read(folder: Path, text: str) -> ServiceSettings:
     """The settings of a file."""
     (folder / "koi.toml").write_text(text)
-    return service_settings(folder)
+    return service_settings(read_settings(folder))
 
 
 def test_without_the_section_nothing_is_limited(tmp_path: Path) -> None:

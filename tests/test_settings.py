@@ -11,7 +11,7 @@ from platformdirs.macos import MacOS
 
 from koi_lang import settings
 from koi_lang.llm.scripted import read_answers
-from koi_lang.settings import project
+from koi_lang.settings import project, read_settings
 
 
 @pytest.fixture
@@ -88,14 +88,14 @@ def test_variables_of_a_file(tmp_path: Path, line: str, expected: dict[str, str]
     """Quotes, escapes, comments and `export` are understood; `${X}` stays, and broken lines are passed over."""
     (tmp_path / ".env").write_bytes(line.encode())
 
-    assert settings.dotenv(tmp_path) == settings.variables_in(str(tmp_path / ".env")) == expected
+    assert settings.dotenv(read_settings(tmp_path)) == settings.variables_in(str(tmp_path / ".env")) == expected
 
 
 def test_a_broken_line_is_shown_nowhere(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """It may hold a key."""
     (tmp_path / ".env").write_text("A='secret\n")
 
-    assert (settings.dotenv(tmp_path), *capfd.readouterr()) == ({}, "", "")
+    assert (settings.dotenv(read_settings(tmp_path)), *capfd.readouterr()) == ({}, "", "")
 
 
 def test_files_of_windows_begin_with_a_mark(tmp_path: Path) -> None:
@@ -104,6 +104,6 @@ def test_files_of_windows_begin_with_a_mark(tmp_path: Path) -> None:
     for name, text in {"koi.toml": "[shell]\n", ".mcp.json": servers, "a.json": "[1]"}.items():
         (tmp_path / name).write_text(f"\ufeff{text}", "utf-8")
 
-    assert {"shell": {}} == project.read_toml(tmp_path)
-    assert (".mcp.json", {"command": "b"}) == project.mcp_servers(tmp_path)["a"]
+    assert {"shell": {}} == project.read_toml(read_settings(tmp_path))
+    assert (".mcp.json", {"command": "b"}) == project.mcp_servers(read_settings(tmp_path))["a"]
     assert [1] == read_answers(tmp_path / "a.json")

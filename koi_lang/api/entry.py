@@ -147,7 +147,7 @@ def _prepare_program(program: Place | ModuleType, options: OpenOptions, command:
     entry = loader.load_compiled(path)
     loader.unload_changed(entry)
     ready = prepare_program(path, entry, said, adapter)
-    declarations.require_servers(ready.module, folder)
+    declarations.require_servers(ready.module, said.settings)
     return ready
 
 

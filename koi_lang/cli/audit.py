@@ -45,13 +45,7 @@ def command(file: str, as_json: bool, cost: bool, model: str | None, allow: Sequ
     if cost:
         show_costs(prepare_program(file, loader.load_compiled(file), options), as_json=as_json)
         return
-    audited = audit(
-        file,
-        limits=options.limits_here,
-        allow=options.allowed_here,
-        restrictions=options.restrictions_here,
-        use_installed=not options.no_extensions,
-    )
+    audited = audit(file, options)
     for line in declarations.explain_unused_rules(loader.load(file), allow):
         click.echo(line, err=True)
     if as_json:

@@ -6,7 +6,6 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 
 import click
 
@@ -18,6 +17,7 @@ from koi_lang.diagnostics import Diagnostic
 from koi_lang.errors import EXIT_SOURCE
 from koi_lang.program import build
 from koi_lang.program.files import programs
+from koi_lang.settings import read_settings
 from koi_lang.setup.name_warnings import mistyped_models
 
 
@@ -32,7 +32,7 @@ def command(files: Sequence[str], strict: bool, as_json: bool) -> None:
     is_broken = False
     for file in programs(files):
         checked = build.check(file, strict=strict)
-        problems = (*checked.diagnostics, *mistyped_models(checked, Path.cwd()))
+        problems = (*checked.diagnostics, *mistyped_models(checked, read_settings()))
         is_broken |= bool(checked.errors)
         if not as_json:
             show_diagnostics(problem for problem in problems if problem not in found)

@@ -6,7 +6,6 @@ import asyncio
 import json
 import re
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -21,6 +20,7 @@ from koi_lang.llm.local_servers import ADDRESS_VARIABLE, LOCAL, is_address, read
 from koi_lang.llm.model_choice import ModelChoice
 from koi_lang.llm.ollama import models_at, origin_of
 from koi_lang.llm.providers import PROVIDERS, STAND_INS, provider_named
+from koi_lang.settings import read_settings
 from koi_lang.setup.availability import check_connection, check_provider, nearby_servers, ollama_address
 from koi_lang.setup.keys.lookup import Keys
 from koi_lang.setup.keys.store import KEYRING
@@ -58,14 +58,14 @@ def command(provider: str | None, status: bool, no_test: bool, no_browser: bool,
 
     For the address of an MCP server, or its name in koi.toml or .mcp.json, sign in with a browser.
     """
-    keys = Keys(Path.cwd())
+    keys = Keys(read_settings())
     if status or provider == "status":
         click.echo(json.dumps(_states(keys), indent=2) if as_json else _table(_states(keys)))
         return
     name = provider or _pick_provider(keys)
     if _keep_address(name, keys):
         return
-    if connect_server.is_server(name, Path.cwd()):
+    if connect_server.is_server(name, read_settings()):
         try:
             connect_server.connect_server(name, keys, no_browser=no_browser)
         except AgentError as error:
@@ -125,7 +125,7 @@ def _read_key(name: str) -> str:
 
 def _test_key(row: Provider, value: str, keys: Keys) -> str:
     """How many models the key gives. Raises ProviderError when the provider does not take it."""
-    typed = Keys(Path.cwd(), given=dict.fromkeys(row.keys, value), store=keys.store)
+    typed = Keys(read_settings(), given=dict.fromkeys(row.keys, value), store=keys.store)
     found = asyncio.run(check_provider(row.name, typed, refresh=True, try_out=True))
     if found.error is not None:
         raise _not_kept(row, found.error)

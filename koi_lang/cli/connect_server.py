@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -21,15 +20,15 @@ from koi_lang.runtime.mcp.configured import options_of
 from koi_lang.runtime.mcp.servers import Servers
 from koi_lang.runtime.mcp.sign_in import PersonSignIn, token_name
 from koi_lang.sessions.browser import sign_in_with
-from koi_lang.settings import project
+from koi_lang.settings import ProjectSettings, project, read_settings
 from koi_lang.setup.keys.lookup import Keys
 from koi_lang.setup.keys.store import KEYRING
 
 
-def is_server(name: str, folder: Path) -> bool:
-    """Whether a name is the address of a server, or one that files of a folder describe and no provider has."""
+def is_server(name: str, settings: ProjectSettings) -> bool:
+    """Whether a name is the address of a server, or one that settings describe and no provider has."""
     is_provider = name.lower() in {row.name for row in PROVIDERS}
-    return "://" in name or (not is_provider and name in project.mcp_servers(folder))
+    return "://" in name or (not is_provider and name in project.mcp_servers(settings))
 
 
 def connect_server(name: str, keys: Keys, *, no_browser: bool) -> None:
@@ -56,7 +55,7 @@ def forget_server(name: str, keys: Keys) -> None:
 
 def _server(name: str) -> Mcp:
     """A server by its address or its name. Raises UsageError for one that is not reached over HTTP."""
-    options: Mapping[str, Any] = {"url": name} if "://" in name else options_of(name, Path.cwd())
+    options: Mapping[str, Any] = {"url": name} if "://" in name else options_of(name, read_settings())
     host = urlsplit(str(options.get("url", ""))).hostname
     if not host:
         help = "Only servers with a `url` want people to sign in; the others need no `koi connect`."
@@ -67,7 +66,7 @@ def _server(name: str) -> Mcp:
 async def _tools(server: Mcp, person: PersonSignIn) -> int:
     """How many tools a server offers to whoever has signed in."""
     async with together() as group:
-        servers = Servers(group, Path.cwd(), person=person)
+        servers = Servers(group, read_settings(), person=person)
         try:
             return len((await servers.connect(server)).tools)
         finally:

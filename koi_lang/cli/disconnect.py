@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -13,6 +12,7 @@ from koi_lang.errors import UsageError
 from koi_lang.lazy import lazy_module
 from koi_lang.llm.local_servers import ADDRESS_VARIABLE, LOCAL
 from koi_lang.llm.providers import PROVIDERS, provider_named
+from koi_lang.settings import read_settings
 from koi_lang.setup.keys.lookup import Keys
 from koi_lang.setup.search_services import SEARCH_SERVICES, search_service
 
@@ -35,12 +35,12 @@ def command(provider: str | None) -> None:
 
     For the address of an MCP server, or its name, remove the tokens of a sign-in.
     """
-    keys = Keys(Path.cwd())
+    keys = Keys(read_settings())
     name = provider or _pick_provider(keys)
     for copy in keys.copies(ADDRESS_VARIABLE):
         address = copy.value.partition("#")[0]
         name = LOCAL if name.partition("#")[0].rstrip("/") in (address, address.removesuffix("/v1")) else name
-    if connect_server.is_server(name, Path.cwd()):
+    if connect_server.is_server(name, read_settings()):
         connect_server.forget_server(name, keys)
         return
     known = _known_keys()

@@ -15,6 +15,7 @@ from koi_lang.cli.ui.text import GREEN, RED, YELLOW, Theme, count_text, look_of
 from koi_lang.errors import EXIT_FAILED, EXIT_OK, KoiError
 from koi_lang.health import files, machine, project, providers, sandbox, service
 from koi_lang.health.findings import Finding
+from koi_lang.settings import ProjectSettings, read_settings
 from koi_lang.setup.keys.lookup import Keys
 from koi_lang.text_width import clean
 
@@ -38,36 +39,40 @@ def command(offline: bool, start_servers: bool, as_json: bool) -> None:
 
 
 def _findings(folder: Path, *, offline: bool, start_servers: bool) -> Iterator[Finding]:
+    found = read_settings(folder)
     yield from machine.python()
     yield from machine.packages()
     yield from files.grammar()
     yield from files.check_compiled()
-    broken = list(project.settings_files(folder))
+    broken = list(project.settings_files(found))
     yield from broken
     yield from files.kept_keys()
     yield from files.signing()
     yield from machine.keyring()
     if not broken:
-        yield from _of_providers(folder, offline=offline)
-    yield from project.started_servers(folder) if start_servers else project.servers(folder, offline=offline)
-    yield from service.check_service(folder, offline=offline)
-    yield from sandbox.check_sandbox(folder)
+        yield from _of_providers(found, offline=offline)
+    if start_servers:
+        yield from project.started_servers(folder, found)
+    else:
+        yield from project.servers(folder, found, offline=offline)
+    yield from service.check_service(found, offline=offline)
+    yield from sandbox.check_sandbox(found)
     yield from files.permissions(folder)
     yield from files.journals(folder)
     yield from machine.disk(folder)
 
 
-def _of_providers(folder: Path, *, offline: bool) -> Iterator[Finding]:
-    keys = Keys(folder)
+def _of_providers(found: ProjectSettings, *, offline: bool) -> Iterator[Finding]:
+    keys = Keys(found)
     try:
-        yield from providers.check_preferences(keys, offline=offline)
+        yield from providers.check_preferences(found, keys, offline=offline)
         yield from providers.keys_found(keys)
-        yield from providers.check_connected(folder, keys, offline=offline)
+        yield from providers.check_connected(found, keys, offline=offline)
     except KoiError as error:
         yield Finding("keys", "error", error.message)
         return
     if not offline:
-        yield from providers.servers_here(keys)
+        yield from providers.servers_here(found, keys)
 
 
 def _line(finding: Finding, look: Theme) -> str:

@@ -7,7 +7,6 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import click
@@ -21,7 +20,7 @@ from koi_lang.llm.model_list_cache import CachedModelList
 from koi_lang.llm.model_listing import ModelInfo
 from koi_lang.llm.models import card_of
 from koi_lang.llm.providers import provider_named
-from koi_lang.settings import project
+from koi_lang.settings import project, read_settings
 from koi_lang.setup.availability import ProviderStatus, all_reached, connection_of, list_connections, ollama_address
 from koi_lang.setup.keys.lookup import Keys
 from koi_lang.setup.preferences import name_of
@@ -42,11 +41,11 @@ def command(provider: str | None, refresh: bool, as_json: bool) -> None:
 
     Without PROVIDER also those that `koi.toml` names, by role.
     """
-    found = asyncio.run(all_reached(_connections(provider, Keys(Path.cwd())), refresh=refresh))
+    found = asyncio.run(all_reached(_connections(provider, Keys(read_settings())), refresh=refresh))
     listed = [each for each in found if each.error is None]
     if provider and found[0].error is not None:
         raise found[0].error
-    roles = {} if provider or as_json else project.models(Path.cwd())
+    roles = {} if provider or as_json else project.models(read_settings())
     click.echo(
         json.dumps([_data(each) for each in listed], indent=2) if as_json else _page(listed) + _format_roles(roles)
     )
@@ -57,7 +56,7 @@ def command(provider: str | None, refresh: bool, as_json: bool) -> None:
 
 
 def _connections(provider: str | None, keys: Keys) -> list[ProviderConnection]:
-    usual = project.models(Path.cwd())
+    usual = project.models(read_settings())
     if provider:
         name = provider_named(provider).name
         found = [each for each in list_connections(keys, usual, looks=False) if each.provider.name == name]

@@ -44,4 +44,4 @@ def clear(yes: bool) -> None:
 
 def _open_registry() -> Registry:
     folder = Path.cwd()
-    return open_registry(folder, settings.koi_config(folder))
+    return open_registry(folder, settings.koi_config(settings.read_settings(folder)))

@@ -40,6 +40,7 @@ from koi_lang.sessions.file_undo import undo_in_journal
 from koi_lang.sessions.known_history import going_on, is_changed, readable, require_entry, words_since
 from koi_lang.sessions.options import RunOptions
 from koi_lang.sessions.trust import require_trust
+from koi_lang.settings import read_settings
 from koi_lang.setup.keys.lookup import Keys
 from koi_lang.text_width import clean
 
@@ -142,7 +143,7 @@ def _resume_evaluation(journal: Journal, given: Mapping[str, Any]) -> int:
 
 def _words(given: Mapping[str, Any]) -> tuple[str, ...]:
     """What the command line says of models and limits."""
-    model = models.pick(Keys(Path.cwd())) if given["model"] == "?" else given["model"]
+    model = models.pick(Keys(read_settings())) if given["model"] == "?" else given["model"]
     return limiting_words({**given, "model": model})
 
 

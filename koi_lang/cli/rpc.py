@@ -6,7 +6,6 @@ import sys
 from collections.abc import Callable
 from contextlib import redirect_stdout
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import click
@@ -73,7 +72,7 @@ def _serve(
         # What modules of Python print when they are imported, or later, is no part of the protocol.
         with redirect_stdout(sys.stderr):
             ready = replace(prepare_program(file, entry, options), make_live=live_session)
-            declarations.require_servers(ready.module, Path.cwd())
+            declarations.require_servers(ready.module, ready.options.settings)
             opener = SessionFactory(ready, Terminal(quiet=options.quiet, silent=True).note)
             serving = serve_stdio(opener.served_config(), redact, reopen(opener), answer_s=answer_s)
             carried_out(serving, lambda text: click.echo(text, err=True))

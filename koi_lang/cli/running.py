@@ -86,7 +86,7 @@ def run_program(
         if is_new and options.answers is not None:
             scripted.read_answers(Path(options.answers))  # what is wrong with them is told before anything happens
         if is_new:
-            declarations.require_servers(ready.module, Path.cwd())
+            declarations.require_servers(ready.module, ready.options.settings)
         shared = SharedHost(host, lambda text: None if options.quiet else host.log(f"» {text}"))
         live = LiveRun(ready, shared.board, shared)
         begun = replace(going or Continuation(), live=live)

@@ -35,6 +35,7 @@ from koi_lang.runtime.journal.summary import UNFINISHED, RunSummary, summarise
 from koi_lang.runtime.journal.totals import TOTALS
 from koi_lang.runtime.model_calls.images import replace_images
 from koi_lang.runtime.snapshots.store import sweep_snapshots
+from koi_lang.settings import read_settings
 from koi_lang.setup.keys.lookup import Keys
 from koi_lang.text_width import clean
 
@@ -234,7 +235,7 @@ def export(run: str, html: bool, output: Path | None) -> None:
 
 def _export_page(path: Path, output: Path) -> None:
     """Write the page of a run; what is left out of it is told as for the journal."""
-    text = page_file.run_page(path, Keys(Path.cwd()).redactor())
+    text = page_file.run_page(path, Keys(read_settings()).redactor())
     with writing(output):
         output.parent.mkdir(parents=True, exist_ok=True)
         with output.open("x", encoding="utf-8") as file:

@@ -150,11 +150,11 @@ def http(files: Sequence[str], strict: bool, no_cache: bool, record_dir: Path | 
 
 def _settings() -> ServiceSettings:
     """`[serve]` of the folder in which the service is started. Raises SettingsError."""
-    folder = Path.cwd()
-    if not settings.has_project_file(folder):
+    here = settings.read_settings()
+    if not here.has_project_file:
         return service_settings.ServiceSettings()
-    about = project.service_settings(folder)
-    secrets_by_name = {name: settings.fill_variables(value, folder) for name, value in about.hook_secrets.items()}
+    about = project.service_settings(here)
+    secrets_by_name = {name: settings.fill_variables(value, here) for name, value in about.hook_secrets.items()}
     return replace(about, hook_secrets=secrets_by_name)
 
 

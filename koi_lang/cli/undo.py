@@ -17,6 +17,7 @@ from koi_lang.runtime.journal.calls import is_evaluation
 from koi_lang.sessions.file_undo import undo_in_journal
 from koi_lang.sessions.known_history import readable, require_entry
 from koi_lang.sessions.trust import require_trust
+from koi_lang.settings import read_settings
 from koi_lang.setup.keys.lookup import Keys
 from koi_lang.text_width import clean
 
@@ -41,7 +42,7 @@ def command(run: str, to: int | None, dry_run: bool, yes: bool, trust: bool) -> 
     require_trust(journal, trusted=trust, confirm=confirm_trust)
     if to is not None:
         require_entry(to, journal)
-    redact = Keys(folder).redactor()
+    redact = Keys(read_settings(folder)).redactor()
     undo = RunUndo(folder, journal.header.run, journal.entries)
     plan = undo.plan(to or 0)
     if not plan.paths:

@@ -22,13 +22,13 @@ from koi_lang.runtime.agents.declarations import Mcp
 from koi_lang.runtime.concurrency.tasks import together
 from koi_lang.runtime.mcp.configured import options_of
 from koi_lang.runtime.mcp.servers import Servers
-from koi_lang.settings import project
+from koi_lang.settings import ProjectSettings, project
 
 MOST_FILES = 50
 LIMIT_S = 3.0
-READERS: tuple[tuple[str, Callable[[Path], Any]], ...] = (
+READERS: tuple[tuple[str, Callable[[ProjectSettings], Any]], ...] = (
     ("koi.toml", project.limits),
-    ("koi.toml", lambda folder: project.shell_settings(settings.read_settings(folder))),
+    ("koi.toml", project.shell_settings),
     ("koi.toml", project.allowed_hosts),
     ("koi.toml", project.allowed_tools),
     ("koi.toml", project.models),
@@ -39,34 +39,34 @@ READERS: tuple[tuple[str, Callable[[Path], Any]], ...] = (
 )
 
 
-def settings_files(folder: Path) -> Iterator[Finding]:
-    """Whether the configuration files of a folder can be read; what is wrong is told once, whoever reads the file."""
+def settings_files(found: ProjectSettings) -> Iterator[Finding]:
+    """Whether the settings files of a project can be read; what is wrong is told once, whoever reads the file."""
     told: set[str] = set()
     for name, read in READERS:
         try:
-            read(folder)
+            read(found)
         except KoiError as error:
             if error.message not in told:
                 told.add(error.message)
                 yield Finding("project", "error", error.message, f"edit {name}: {error.help}" if error.help else "")
 
 
-def servers(folder: Path, *, offline: bool) -> Iterator[Finding]:
+def servers(folder: Path, found: ProjectSettings, *, offline: bool) -> Iterator[Finding]:
     """Whether the MCP servers that programs and settings of a folder describe can be found; none is started."""
     declared = _declared_servers(folder)
     for name, options in declared.items():
         yield from _check_server(name, options, offline=offline)
-    for name in _described_servers(folder):
+    for name in _described_servers(found):
         if name not in declared:
             try:
-                yield from _check_server(name, options_of(name, folder), offline=offline or _is_filled(name, folder))
+                yield from _check_server(name, options_of(name, found), offline=offline or _is_filled(name, found))
             except KoiError as error:
                 yield Finding("mcp", "error", error.message)
 
 
-def _is_filled(name: str, folder: Path) -> bool:
+def _is_filled(name: str, found: ProjectSettings) -> bool:
     """Whether variables stand in the address of a server: these may be keys, and nobody has said to send them."""
-    _, about = project.mcp_servers(folder)[name]
+    _, about = project.mcp_servers(found)[name]
     return settings.FILLED.search(str(about.get("url", ""))) is not None
 
 
@@ -77,7 +77,7 @@ def _check_server(name: str, options: Mapping[str, Any], *, offline: bool) -> It
         yield asyncio.run(_answering(name, str(options["url"])))
 
 
-def started_servers(folder: Path) -> Iterator[Finding]:
+def started_servers(folder: Path, found: ProjectSettings) -> Iterator[Finding]:
     """What the MCP servers that the programs in a folder declare offer; programs are loaded and servers started."""
     for path in _programs(folder):
         try:
@@ -86,7 +86,7 @@ def started_servers(folder: Path) -> Iterator[Finding]:
             yield Finding("mcp", "error", f"{path.name} cannot be loaded", f"koi check {path.name}")
         else:
             for server in declared:
-                yield asyncio.run(_check_start(server))
+                yield asyncio.run(_check_start(server, found))
 
 
 def _programs(folder: Path) -> list[Path]:
@@ -106,10 +106,10 @@ def _declared_servers(folder: Path) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _described_servers(folder: Path) -> list[str]:
-    """The names of the servers in the settings of a folder; none where these are broken, which is told elsewhere."""
+def _described_servers(found: ProjectSettings) -> list[str]:
+    """The names of the servers in the settings of a project; none where these are broken, which is told elsewhere."""
     with suppress(KoiError):
-        return list(project.mcp_servers(folder))
+        return list(project.mcp_servers(found))
     return []
 
 
@@ -133,9 +133,9 @@ def _check_command(name: str, command: str) -> Finding:
     return Finding("mcp", "ok", f"{name}: {place}")
 
 
-async def _check_start(server: Mcp) -> Finding:
+async def _check_start(server: Mcp, found: ProjectSettings) -> Finding:
     async with together() as group:
-        servers = Servers(group)
+        servers = Servers(group, found)
         try:
             connection = await servers.connect(server)
             return Finding("mcp", "ok", f"{server.name}: {len(connection.tools)} tools")

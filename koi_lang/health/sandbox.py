@@ -12,14 +12,15 @@ from koi_lang import settings
 from koi_lang.errors import PermissionDeniedError, SettingsError
 from koi_lang.health.findings import Finding
 from koi_lang.runtime.command_sandbox import Sandbox, find_sandbox
+from koi_lang.settings import ProjectSettings
 
 INSTALL = "install the package `bubblewrap`"
 
 
-def check_sandbox(folder: Path) -> Iterator[Finding]:
+def check_sandbox(found: ProjectSettings) -> Iterator[Finding]:
     """Whether commands are confined, and which programs of the person they do not find then."""
     try:
-        state = asyncio.run(find_sandbox(folder, settings.read_settings(folder)))
+        state = asyncio.run(find_sandbox(found.folder, found))
     except SettingsError:
         return  # told with the settings
     except PermissionDeniedError as error:

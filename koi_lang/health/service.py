@@ -12,7 +12,7 @@ from koi_lang import settings
 from koi_lang.errors import KoiError
 from koi_lang.health.findings import Finding
 from koi_lang.runtime.guards.hosts import Allowed, reachable, require_public
-from koi_lang.settings import project
+from koi_lang.settings import ProjectSettings, project
 from koi_lang.settings.service import ADDRESS, OUTGOING, ServiceSettings
 
 ABOUT = "service"
@@ -22,23 +22,23 @@ PORTS = {"http": 80, "https": 443}
 EDIT = "edit koi.toml: "
 
 
-def check_service(folder: Path, *, offline: bool) -> Iterator[Finding]:
-    """What keeps the service of a folder from being reached, or lets too many reach it; nothing without `[serve]`.
+def check_service(given: ProjectSettings, *, offline: bool) -> Iterator[Finding]:
+    """What keeps the service of a project from being reached, or lets too many reach it; nothing without `[serve]`.
 
     Args:
         offline: whether no name of a host is looked up.
     """
     try:
-        if "serve" not in project.read_toml(folder):
+        if "serve" not in project.read_toml(given):
             return
-        about = project.service_settings(folder)
-        allowed = Allowed.of(project.allowed_hosts(folder))
+        about = project.service_settings(given)
+        allowed = Allowed.of(project.allowed_hosts(given))
     except KoiError:
         return  # told by whoever reads the file
     found = [
-        *_places(about, folder),
+        *_places(about, given.folder),
         *_reach(about),
-        *_secrets(about, folder),
+        *_secrets(about, given),
         *_hooks(about, allowed, offline=offline),
     ]
     yield from found
@@ -79,14 +79,14 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
-def _secrets(about: ServiceSettings, folder: Path) -> Iterator[Finding]:
+def _secrets(about: ServiceSettings, found: ProjectSettings) -> Iterator[Finding]:
     plain = [name for name, value in about.hook_secrets.items() if not settings.FILLED.search(value)]
-    if plain and (folder / "koi.toml").stat().st_mode & OTHERS:
+    if plain and (found.folder / "koi.toml").stat().st_mode & OTHERS:
         text = f"others can read koi.toml, in which the secret of `{plain[0]}` stands"
         yield Finding(ABOUT, "error", text, "chmod 600 koi.toml")
     for name, value in about.hook_secrets.items():
         try:
-            secret = settings.fill_variables(value, folder)
+            secret = settings.fill_variables(value, found)
         except KoiError as error:
             yield Finding(ABOUT, "error", f"the secret of `{name}` is not there: {error.message}", error.help or "")
             continue

@@ -17,6 +17,7 @@ from koi_lang.runtime.agents.declarations import Mcp, Role, Team, by_name
 from koi_lang.runtime.mcp.remote import RemoteAgent
 from koi_lang.runtime.prompts import Prompt
 from koi_lang.schedules.job import Job
+from koi_lang.settings import ProjectSettings
 
 if TYPE_CHECKING:
     from koi_lang.runtime.mcp import configured
@@ -66,15 +67,15 @@ def prompts_of(module: ModuleType) -> list[Prompt]:
     return [value for value in _declared_values(module) if isinstance(value, Prompt)]
 
 
-def require_servers(module: ModuleType, folder: Path) -> None:
-    """See that every MCP server which an agent or a team uses is declared, or described by files of a folder.
+def require_servers(module: ModuleType, settings: ProjectSettings) -> None:
+    """See that every MCP server which an agent or a team uses is declared, or described by settings.
 
     Raises:
         SettingsError: one is neither, or its description lacks something; says where it was looked for.
     """
     for user, server in _used_servers(module):
         if server.options is None:
-            configured.options_of(server.name, folder, user)
+            configured.options_of(server.name, settings, user)
 
 
 def explain_unused_rules(module: ModuleType, rules: Sequence[str]) -> Iterator[str]:
@@ -98,21 +99,21 @@ def _used_servers(module: ModuleType) -> list[tuple[str, Mcp]]:
     return used
 
 
-def servers_of(agent: type[Agent], folder: Path) -> list[dict[str, Any]]:
+def servers_of(agent: type[Agent], settings: ProjectSettings) -> list[dict[str, Any]]:
     """The MCP servers an agent may use: name, how it is reached, what is granted, and what rules ask for or deny.
 
     None is started. What cannot be read of a description is left out, and `problem` says why. Values of `env` and
     `headers`, which may be secrets, are left out; their names are there.
     """
-    return [_server(server, folder) for server in by_name(agent.about.mcps()).values()]
+    return [_server(server, settings) for server in by_name(agent.about.mcps()).values()]
 
 
-def _server(server: Mcp, folder: Path) -> dict[str, Any]:
+def _server(server: Mcp, settings: ProjectSettings) -> dict[str, Any]:
     granted = list(EVERYTHING if server.granted is None else server.granted)
     about: dict[str, Any] = {"server": server.name, "granted": granted}
     try:
-        options = configured.options_of(server.name, folder) if server.options is None else server.options()
-        rules = configured.access_to(server, folder).rules
+        options = configured.options_of(server.name, settings) if server.options is None else server.options()
+        rules = configured.access_to(server, settings).rules
     except KoiError as error:
         return {**about, "problem": error.message}
     plain = {

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from koi_lang.runtime.replay.ports import Recorder
     from koi_lang.runtime.replay.recorded_run import RecordedRun
     from koi_lang.runtime.routing.lexical import MeaningScores, Route, RouteMatch
+    from koi_lang.settings import ProjectSettings
 
 
 class AgentPort(Protocol):
@@ -334,6 +335,7 @@ class RunPort(Protocol):
     planning: PlanMode
     detailed: bool
     folder: Path
+    settings: ProjectSettings
     background: asyncio.TaskGroup
     permissions: Permissions
     redact: Callable[[str], str]

@@ -88,7 +88,8 @@ class Run:
         spending: what everything together spends.
         ledger: the budgets of its calls, and what they have spent.
         background: tasks of services, such as connections to servers; they end with the run.
-        folder: where the program is run.
+        folder: of the files that the program works on.
+        settings: of the project, as they were when the run was prepared.
         patience: how long playbooks that get nowhere are left alone.
         steering: what is said to playbooks while they work.
         planning: whether agents only plan, and the plan that was accepted.
@@ -120,7 +121,8 @@ class Run:
         self.added, self.hooks = services.added, factories.hooks(self, services)
         for state in services.added.states:
             state.begin(self.events, self.recorded)
-        self.folder, self.background = services.folder, asyncio.TaskGroup()
+        self.folder, self.settings = services.folder, services.settings
+        self.background = asyncio.TaskGroup()
         self._services, self._factories = services, factories
         self._agents: dict[type[Agent], Agent] = {}
         self._models: ModelGateway | None = None

@@ -147,7 +147,7 @@ def make_hooks(run: RunPort, services: Services) -> runner.Hooks | None:
 def make_servers(run: RunPort, services: Services) -> servers.Servers:
     """The MCP servers, none of which is started yet."""
     person = None if services.sign_in is None else sign_in.PersonSignIn(services.sign_in, run.host)
-    return servers.Servers(run.background, services.folder, services.note, person)
+    return servers.Servers(run.background, services.settings, services.note, person)
 
 
 def make_guidance(run: RunPort, services: Services) -> service.Guidance:

@@ -57,7 +57,7 @@ class ServedProgram:
             return
         loader.unload_changed(entry)
         ready = replace(prepare_program(path, entry, self.options), make_live=live_session)
-        declarations.require_servers(ready.module, self.options.folder)
+        declarations.require_servers(ready.module, self.options.settings)
         self.ready, self.error = ready, None
         self.versions[version] = ready
 
@@ -102,7 +102,7 @@ class ServedProgram:
     async def models(self) -> list[dict[str, Any]]:
         """The models of the providers that are connected."""
         ready = self.require_ready()
-        choice = ModelSelection(ready.wanted, ready.folder, is_stood_in=ready.has_stand_in)
+        choice = ModelSelection(ready.wanted, ready.options.settings, is_stood_in=ready.has_stand_in)
         return await choice.available(refresh=False)
 
     def factory(

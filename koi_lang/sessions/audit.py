@@ -17,7 +17,7 @@ from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.agents.declarations import Mcp
 from koi_lang.runtime.guards.access_rules import rules_in
 from koi_lang.runtime.guards.commands import ALL_COMMANDS, command_patterns
-from koi_lang.runtime.guards.permissions import NO_RESTRICTIONS, Restrictions
+from koi_lang.runtime.guards.permissions import Restrictions
 from koi_lang.runtime.guidance.instructions import read_instructions
 from koi_lang.runtime.guidance.skill_folders import find_skills
 from koi_lang.runtime.mcp.configured import access_to
@@ -27,6 +27,7 @@ from koi_lang.runtime.narrowing import narrowed_to
 from koi_lang.runtime.playbook.delegation import reachable
 from koi_lang.runtime.run import Run
 from koi_lang.sessions.audited_narrowings import NarrowedCall, narrowed_calls
+from koi_lang.sessions.options import RunOptions
 from koi_lang.settings import project
 
 # What becomes of a command that no pattern covers.
@@ -35,27 +36,23 @@ ALLOW, ASK, DENY = "allow", "ask", "deny"
 WEB = "koi_lang.std.http"
 
 
-def audit(
-    file: str,
-    *,
-    limits: Mapping[str, Any],
-    allow: Sequence[str],
-    restrictions: Restrictions = NO_RESTRICTIONS,
-    use_installed: bool = True,
-) -> list[dict[str, Any]]:
-    """For every agent of a program: its role, and what a model may do and spend when it is run in this folder.
-
-    Args:
-        limits: those of a run, as in `Services`.
-        allow: what is allowed without asking the person, as in `Services`.
-        restrictions: what is denied or asked about, as in `Services`.
+def audit(file: str, options: RunOptions) -> list[dict[str, Any]]:
+    """For every agent of a program: its role, and what a model may do and spend when it is run with some options.
 
     Raises:
         KoiError: the program has errors, or `koi.toml` is broken.
     """
     module = loader.load(file)
-    added = additions(module, use_installed=use_installed)
-    run = run_of(module, _no_model, limits=limits, allow=allow, restrictions=restrictions, added=added)
+    allow, restrictions = options.allowed_here, options.restrictions_here
+    run = run_of(
+        module,
+        _no_model,
+        settings=options.settings,
+        limits=options.limits_here,
+        allow=allow,
+        restrictions=restrictions,
+        added=additions(module, use_installed=not options.no_extensions),
+    )
     rules = {"rules": found} if (found := _rules(allow, restrictions)) else {}
     return [{**audited, **rules} for audited in audit_run(run, module, narrowed_calls(build.check(file).files))]
 
@@ -160,7 +157,7 @@ def _delegates(agent: Agent) -> Iterator[str]:
 
 def _is_shown(server: Mcp, tool: str, agent: Agent) -> bool:
     try:
-        return access_to(server, agent.run.folder).shows(tool)
+        return access_to(server, agent.run.settings).shows(tool)
     except KoiError:  # told with the server
         return False
 
@@ -168,7 +165,7 @@ def _is_shown(server: Mcp, tool: str, agent: Agent) -> bool:
 def _servers(agent: Agent, actions: Sequence[str], *, may_delegate: bool) -> Iterator[dict[str, Any]]:
     """The MCP servers whose tools are called, and the tools that are delegated to."""
     if "call_mcp" in actions:
-        yield from declarations.servers_of(type(agent), agent.run.folder)
+        yield from declarations.servers_of(type(agent), agent.run.settings)
     if may_delegate:
         yield from _members(agent)
 
@@ -204,7 +201,7 @@ def _members(agent: Agent) -> Iterator[dict[str, Any]]:
         member.agent.about.name: member.agent for member in reachable(agent) if issubclass(member.agent, RemoteAgent)
     }
     for name, tool in tools.items():
-        yield from ({"member": name, **server} for server in declarations.servers_of(tool, agent.run.folder))
+        yield from ({"member": name, **server} for server in declarations.servers_of(tool, agent.run.settings))
 
 
 def _has_web_skill(agent: Agent) -> bool:

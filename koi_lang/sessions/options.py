@@ -90,7 +90,7 @@ class RunOptions:
     @property
     def limits_here(self) -> dict[str, Any]:
         """The limits that count in the folder: those of `koi.toml`, then those that were given."""
-        usual = project.limits(self.folder) if self.settings.has_project_file else {}
+        usual = project.limits(self.settings) if self.settings.has_project_file else {}
         return {**usual, **self.limits}
 
     @property
@@ -109,25 +109,25 @@ class RunOptions:
         given_before = [*self.allow, *LastingRules.of(self.folder).rules()]
         if not self.settings.has_project_file:
             return given_before
-        commands = (f"shell:{command}" for command in project.allowed_commands(self.folder))
-        given = project.permissions(self.folder).allow
+        commands = (f"shell:{command}" for command in project.allowed_commands(self.settings))
+        given = project.permissions(self.settings).allow
         rules = [parse_rule(text, "[permissions] allow").text for text in given]
-        free = trust_of(project.trust(self.folder)).rules()
-        return [*given_before, *rules, *free, *commands, *project.allowed_tools(self.folder)]
+        free = trust_of(project.trust(self.settings)).rules()
+        return [*given_before, *rules, *free, *commands, *project.allowed_tools(self.settings)]
 
     @property
     def restrictions_here(self) -> Restrictions:
         """What the folder denies, and what it has the person asked about. Raises SettingsError."""
         if not self.settings.has_project_file:
             return NO_RESTRICTIONS
-        known = project.permissions(self.folder)
+        known = project.permissions(self.settings)
         return Restrictions(
             tuple(parse_rule(text, "[permissions] deny") for text in known.deny),
             tuple(parse_rule(text, "[permissions] ask") for text in known.ask),
-            trust_of(project.trust(self.folder)),
+            trust_of(project.trust(self.settings)),
         )
 
     def key_lookup(self) -> Keys:
         """Where the models of a run find their keys."""
         given = variables_in(self.keys) if self.keys else {}
-        return Keys(self.folder, given=given, found=self.found)
+        return Keys(self.settings, given=given, found=self.found)

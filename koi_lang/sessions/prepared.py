@@ -105,7 +105,7 @@ class Prepared:
         usual = {
             "folder": self.folder,
             "settings": self.options.settings,
-            "config": settings.koi_config(self.folder),
+            "config": settings.koi_config(self.options.settings),
             "limits": self.options.limits_here,
             "allow": self.options.allowed_here,
             "restrictions": self.options.restrictions_here,
@@ -221,5 +221,5 @@ def prepare_program(
     Raises:
         KoiError: it cannot be loaded, or a model is named that does not exist.
     """
-    wanted = preferences(options.folder, options.model, options.key_lookup(), options.effort or "")
+    wanted = preferences(options.settings, options.model, options.key_lookup(), options.effort or "")
     return Prepared(loader.module_of(absolute(file), None, entry), entry, options, wanted, adapter=adapter)

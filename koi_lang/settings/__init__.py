@@ -113,16 +113,17 @@ def _folder_of_person(kind: Literal["CACHE", "CONFIG"]) -> Path:
     return Path(of_system("koi", appauthor=False))
 
 
-def dotenv(folder: Path) -> dict[str, str]:
-    """The variables of `.env` in a folder: `NAME=value` lines, quotes, comments, `export`; others are left out."""
+def dotenv(settings: ProjectSettings) -> dict[str, str]:
+    """The variables of `.env`: `NAME=value` lines, quotes, comments, `export`; others are left out."""
     try:
-        return _variables((folder / ".env").read_text("utf-8"))
-    except (FileNotFoundError, IsADirectoryError):
+        text = settings.text_of(".env")
+    except IsADirectoryError:
         return {}
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(
             f"`.env` cannot be read: {error}", help="It holds lines like `NAME=value`, in UTF-8."
         ) from error
+    return _variables(text) if text else {}
 
 
 def variables_in(path: str) -> dict[str, str]:
@@ -141,17 +142,15 @@ def _variables(text: str) -> dict[str, str]:
     return {line.key: line.value for line in lines if line.key is not None and line.value is not None}
 
 
-def koi_config(folder: Path) -> Mapping[str, Any]:
-    """The content of `.koi-config.json` in a folder, empty without the file.
+def koi_config(settings: ProjectSettings) -> Mapping[str, Any]:
+    """The content of `.koi-config.json`, empty without the file.
 
     Raises:
         SettingsError: the file is not a JSON object.
     """
-    path = folder / ".koi-config.json"
     try:
-        loaded = json.loads(path.read_text("utf-8"))
-    except FileNotFoundError:
-        return {}
+        text = settings.text_of(".koi-config.json")
+        loaded = {} if text is None else json.loads(text)
     except (OSError, ValueError) as error:
         raise SettingsError(f"`.koi-config.json` cannot be read: {error}", help="It holds one JSON object.") from error
     if not isinstance(loaded, dict):
@@ -162,7 +161,7 @@ def koi_config(folder: Path) -> Mapping[str, Any]:
 FILLED = re.compile(r"\$\{([A-Za-z_]\w*)(?::-([^}]*))?\}")
 
 
-def fill_variables(text: str, folder: Path) -> str:
+def fill_variables(text: str, settings: ProjectSettings) -> str:
     """A text with `${NAME}` and `${NAME:-default}` replaced by variables of the environment, else of `.env`.
 
     Raises:
@@ -170,7 +169,7 @@ def fill_variables(text: str, folder: Path) -> str:
     """
 
     def value_of(found: re.Match[str]) -> str:
-        value = variable(found[1]) or dotenv(folder).get(found[1]) or found[2]
+        value = variable(found[1]) or dotenv(settings).get(found[1]) or found[2]
         if value is None:
             raise SettingsError(f"the variable `{found[1]}` is not set", help=f"Set it, or write ${{{found[1]}:-…}}.")
         return value

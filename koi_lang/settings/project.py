@@ -233,23 +233,23 @@ def read_toml(folder: Path | ProjectSettings) -> Mapping[str, Any]:
     return loaded
 
 
-def allowed_commands(folder: Path) -> list[str]:
+def allowed_commands(settings: ProjectSettings) -> list[str]:
     """The commands that `[shell] allow = ["git status", "ls *"]` in `koi.toml` allows. Raises SettingsError."""
-    return list(_read_section(folder, ShellSettings).allow)
+    return list(_read_section(settings, ShellSettings).allow)
 
 
-def permissions(folder: Path) -> PermissionSettings:
+def permissions(settings: ProjectSettings) -> PermissionSettings:
     """The table `[permissions]` of `koi.toml`. Raises SettingsError, where it is no lists of texts."""
-    return _read_section(folder, PermissionSettings)
+    return _read_section(settings, PermissionSettings)
 
 
-def trust(folder: Path) -> Mapping[str, str]:
+def trust(settings: ProjectSettings) -> Mapping[str, str]:
     """The table `[trust]` of `koi.toml`: topics with their levels.
 
     Raises:
         SettingsError: a level is not known, or a topic is nearly a kind of rules.
     """
-    given = read_toml(folder).get("trust", {})
+    given = read_toml(settings).get("trust", {})
     if not isinstance(given, dict):
         raise SettingsError("`trust` in `koi.toml` is no table", help="Write `[trust]` on a line of its own.")
     for topic, level in given.items():
@@ -268,7 +268,7 @@ def shell_settings(settings: ProjectSettings) -> ShellSettings:
     return _read_section(settings, ShellSettings)
 
 
-def allowed_hosts(folder: Path) -> list[str]:
+def allowed_hosts(folder: Path | ProjectSettings) -> list[str]:
     """What `[http] allow = ["127.0.0.1:8080", "10.1.0.0/16"]` in `koi.toml` allows. Raises SettingsError."""
     return list(_read_section(folder, HttpSettings).allow)
 
@@ -280,7 +280,7 @@ def agent_token(folder: Path, place: str) -> str | None:
         SettingsError: a variable is not set, or the table holds something else.
     """
     token = _read_section(folder, A2aSettings).tokens.get(place)
-    return None if token is None else fill_variables(token, folder)
+    return None if token is None else fill_variables(token, read_settings(folder))
 
 
 def search_address(folder: Path) -> str | None:
@@ -288,9 +288,9 @@ def search_address(folder: Path) -> str | None:
     return _read_section(folder, WebSettings).search
 
 
-def service_settings(folder: Path) -> ServiceSettings:
+def service_settings(settings: ProjectSettings) -> ServiceSettings:
     """The table `[serve]` of `koi.toml`, with those inside it. Raises SettingsError."""
-    return service.read_service(read_toml(folder).get("serve", {}))
+    return service.read_service(read_toml(settings).get("serve", {}))
 
 
 def prose_is_checked(folder: Path) -> bool:
@@ -303,14 +303,14 @@ def most_of_snapshots(folder: Path) -> int:
     return _read_section(folder, SnapshotSettings).megabytes * 1_000_000
 
 
-def allowed_tools(folder: Path) -> list[str]:
+def allowed_tools(settings: ProjectSettings) -> list[str]:
     """What `allow = ["write_*", "model"]` in `[mcp.NAME]` of `koi.toml` allows, as rules `mcp:NAME:write_*`.
 
     Raises:
         SettingsError: one is no list of texts, or a file is broken.
     """
     rules: list[str] = []
-    own = read_toml(folder).get("mcp", {})
+    own = read_toml(settings).get("mcp", {})
     for name, about in own.items() if isinstance(own, dict) else ():
         given = {"allow": about["allow"]} if isinstance(about, dict) and "allow" in about else {}
         spellings = dict.fromkeys((name, re.sub(r"\W", "_", name)))  # names of programs have no hyphens
@@ -319,22 +319,22 @@ def allowed_tools(folder: Path) -> list[str]:
     return rules
 
 
-def limits(folder: Path) -> Mapping[str, Any]:
-    """The table `[limits]` of `koi.toml`: what runs in a folder may spend, and how patient they are.
+def limits(settings: ProjectSettings) -> Mapping[str, Any]:
+    """The table `[limits]` of `koi.toml`: what runs may spend, and how patient they are.
 
     Raises:
         SettingsError: a limit is not known, or no number above 0.
     """
-    return _written_fields(_read_section(folder, LimitSettings))
+    return _written_fields(_read_section(settings, LimitSettings))
 
 
-def models(folder: Path) -> dict[str, dict[str, Any]]:
+def models(settings: ProjectSettings) -> dict[str, dict[str, Any]]:
     """The table `[models]` of `koi.toml` as options of models by role; `"provider/model"` stands for `{ model = … }`.
 
     Raises:
         SettingsError: a role is not known, or its value is neither a text nor a table of known options.
     """
-    given = _written_fields(_read_section(folder, ModelSettings))
+    given = _written_fields(_read_section(settings, ModelSettings))
     return {role: {"model": value} if isinstance(value, str) else dict(value) for role, value in given.items()}
 
 
@@ -355,7 +355,7 @@ def _written_fields(section: Any) -> dict[str, Any]:
 MCP_FILE = ".mcp.json"
 
 
-def mcp_servers(folder: Path) -> dict[str, tuple[str, Mapping[str, Any]]]:
+def mcp_servers(settings: ProjectSettings) -> dict[str, tuple[str, Mapping[str, Any]]]:
     """The MCP servers that `koi.toml` and `.mcp.json` describe, by name: the file and the options.
 
     A server that both describe is that of `koi.toml`, as `[mcp.NAME]`; where that has neither `command` nor `url`, but
@@ -364,8 +364,8 @@ def mcp_servers(folder: Path) -> dict[str, tuple[str, Mapping[str, Any]]]:
     Raises:
         SettingsError: a file is broken, or a server in it is not described by options.
     """
-    found = {name: (MCP_FILE, about) for name, about in _mcp_file(folder).items()}
-    own = read_toml(folder).get("mcp", {})
+    found = {name: (MCP_FILE, about) for name, about in _mcp_file(settings).items()}
+    own = read_toml(settings).get("mcp", {})
     for name, about in (own if isinstance(own, dict) else {"": own}).items():
         found[name] = _laid_over(found.get(name), about)
     for name, (file, about) in found.items():
@@ -381,11 +381,10 @@ def _laid_over(described: tuple[str, Any] | None, about: Any) -> tuple[str, Any]
     return ("koi.toml", about) if about.keys() & {"command", "url"} else (MCP_FILE, {**described[1], **about})
 
 
-def _mcp_file(folder: Path) -> dict[str, Any]:
+def _mcp_file(settings: ProjectSettings) -> dict[str, Any]:
     try:
-        loaded = json.loads((folder / MCP_FILE).read_text("utf-8-sig"))
-    except FileNotFoundError:
-        return {}
+        text = settings.text_of(MCP_FILE)
+        loaded = {} if text is None else json.loads(text)
     except (OSError, ValueError) as error:
         raise SettingsError(f"`{MCP_FILE}` cannot be read: {error}", help="It holds one JSON object.") from error
     servers = loaded.get("mcpServers", {}) if isinstance(loaded, dict) else None

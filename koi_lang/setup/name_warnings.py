@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.compile import Checked
@@ -11,6 +10,7 @@ from koi_lang.diagnostics import Diagnostic, LabeledSpan
 from koi_lang.errors import KoiError
 from koi_lang.llm.model_choice import written_choice
 from koi_lang.llm.model_name_check import fits, nearest_models
+from koi_lang.settings import ProjectSettings
 from koi_lang.setup.availability import connection_of, lists
 from koi_lang.setup.keys.lookup import Keys
 from koi_lang.source import Source
@@ -18,9 +18,9 @@ from koi_lang.source import Source
 CODE = "E0419"
 
 
-def mistyped_models(checked: Checked, folder: Path) -> tuple[Diagnostic, ...]:
+def mistyped_models(checked: Checked, settings: ProjectSettings) -> tuple[Diagnostic, ...]:
     """A warning for each model of an `llm` block that its provider does not list; nobody is asked."""
-    keys = Keys(folder)
+    keys = Keys(settings)
     return tuple(
         warning
         for file in checked.files

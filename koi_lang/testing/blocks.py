@@ -19,7 +19,7 @@ from koi_lang.program import loader
 from koi_lang.program.runs import run_of
 from koi_lang.runtime.services import Factories
 from koi_lang.runtime.test_blocks.context import Trial, use_trial
-from koi_lang.settings import project
+from koi_lang.settings import project, read_settings
 from koi_lang.testing.cases import Broken, Case, CaseOutcome, FailurePlace, Stopwatch, failed_outcome
 from koi_lang.testing.loops import JumpingLoop, Overtime
 from koi_lang.testing.surroundings import Audience, NoServers, TestModels
@@ -93,15 +93,16 @@ async def _play(block: TestBlock, audience: Audience) -> None:
 
 async def _run(block: TestBlock, audience: Audience, loop: JumpingLoop) -> None:
     module = loader.module_of(block.path.as_posix())
-    folder = Path.cwd()
+    folder, project_settings = Path.cwd(), read_settings()
     run = run_of(
         module,
         TestModels(audience.trial).connect,
-        Factories(servers=lambda run, services: NoServers(run.background, services.folder)),
+        Factories(servers=lambda run, services: NoServers(run.background, services.settings)),
         host=audience,
         folder=folder,
+        settings=project_settings,
         config={"registry": {"backend": "memory"}},
-        limits=project.limits(folder),
+        limits=project.limits(project_settings),
         clock=loop.time,
         seed=block.name,
         added=additions(module),

@@ -15,6 +15,7 @@ from starlette.routing import Route
 
 from koi_lang.redaction.redactor import Redactor
 from koi_lang.service.users import User
+from koi_lang.settings import read_settings
 from koi_lang.setup.keys.lookup import Keys
 from koi_lang.web.answers import HttpError
 from koi_lang.web.branching import branch_recorded
@@ -70,7 +71,7 @@ def _number(request: Request, name: str, default: int) -> int:
 
 
 def _redactor(request: Request) -> Redactor:
-    return Keys(library_of(request).folder).redactor()
+    return Keys(read_settings(library_of(request).folder)).redactor()
 
 
 # ---------------------------------------------------------------- runs

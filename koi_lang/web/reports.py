@@ -9,7 +9,6 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from koi_lang.runtime.journal.cost_tables import By, tabulate_costs
-from koi_lang.service.programs import ServedProgram
 from koi_lang.service.users import User
 from koi_lang.sessions.audit import audit
 from koi_lang.version import __version__
@@ -46,20 +45,10 @@ async def show_audit(request: Request) -> Response:
     """What models may do on behalf of the agents of each program; for admins."""
     _require_admin(user_of(request))
     served = [program for program in host_of(request).programs if program.ready is not None]
-    audited = [await asyncio.to_thread(_audit, program) for program in served]
+    audited = [
+        {"name": each.name, "agents": await asyncio.to_thread(audit, each.file, each.options)} for each in served
+    ]
     return JSONResponse({"programs": audited})
-
-
-def _audit(program: ServedProgram) -> dict[str, Any]:
-    options = program.options
-    agents = audit(
-        program.file,
-        limits=options.limits_here,
-        allow=options.allowed_here,
-        restrictions=options.restrictions_here,
-        use_installed=not options.no_extensions,
-    )
-    return {"name": program.name, "agents": agents}
 
 
 def _require_admin(user: User) -> None:

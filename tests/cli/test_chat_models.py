@@ -9,6 +9,7 @@ import pytest
 
 from koi_lang.errors import ProviderError
 from koi_lang.llm.messages import Request
+from koi_lang.settings import read_settings
 from koi_lang.setup.availability import require_model
 from koi_lang.setup.keys.lookup import Keys
 from tests.first.machine import KEY, Machine
@@ -129,7 +130,7 @@ def test_a_model_of_an_extension_can_be_chosen(machine: Machine) -> None:
     async def use() -> None:
         async with ModelServer([ANSWER], models=MODELS) as server:
             machine.use(server)
-            keys = Keys(machine.folder)
+            keys = Keys(read_settings(machine.folder))
             await require_model({"model": "acme/small"}, keys, providers={"acme": lambda options, key: Own()})
             with pytest.raises(ProviderError, match="there is no provider `acme`"):
                 await require_model({"model": "acme/small"}, keys)

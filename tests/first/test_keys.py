@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from koi_lang.errors import KoiError
+from koi_lang.settings import read_settings
 from koi_lang.setup.keys import system
 from koi_lang.setup.keys.lookup import Keys
 from koi_lang.setup.keys.store import KeyStore
@@ -45,7 +46,7 @@ def test_the_first_place_that_has_a_key_counts(machine: Machine) -> None:
     machine.set(**{NAME: "in-environment"})
     KeyStore(machine.config).keep(NAME, "in-file")
 
-    found = list(Keys(machine.folder, given={NAME: "in-command-line"}).copies(NAME))
+    found = list(Keys(read_settings(machine.folder), given={NAME: "in-command-line"}).copies(NAME))
 
     assert ["command line", "environment", ".env", "file"] == [copy.place for copy in found]
     assert ["in-command-line", "in-environment", "in-dotenv", "in-file"] == [copy.value for copy in found]
@@ -56,7 +57,7 @@ def test_a_place_counts_before_the_order_of_names(machine: Machine) -> None:
     machine.set(GOOGLE_API_KEY="in-environment")
     KeyStore(machine.config).keep("GEMINI_API_KEY", "in-file")
 
-    assert Keys(machine.folder)("GEMINI_API_KEY") == "in-environment"
+    assert Keys(read_settings(machine.folder))("GEMINI_API_KEY") == "in-environment"
 
 
 def test_an_empty_variable_is_no_key(machine: Machine) -> None:
@@ -64,13 +65,13 @@ def test_an_empty_variable_is_no_key(machine: Machine) -> None:
     machine.set(**{NAME: ""})
     KeyStore(machine.config).keep(NAME, "in-file")
 
-    assert Keys(machine.folder)(NAME) == "in-file"
+    assert Keys(read_settings(machine.folder))(NAME) == "in-file"
 
 
 def test_a_found_key_does_not_print_itself(machine: Machine) -> None:
     """Neither `repr` nor `str` of what was found has the key; of a long one four characters may be shown."""
     machine.set(**{NAME: KEY})
-    (found,) = Keys(machine.folder).copies(NAME)
+    (found,) = Keys(read_settings(machine.folder)).copies(NAME)
 
     assert KEY not in f"{found!r} {found}"
     assert found.masked_key == "…MARK"
@@ -83,7 +84,7 @@ def test_secrets_are_known_before_and_after_they_are_looked_up(machine: Machine,
     (machine.config / "keys.json").write_text(
         json.dumps({**entries, "XAI_API_KEY": {"in": "file", "key": "in-the-file"}})
     )
-    keys = Keys(machine.folder)
+    keys = Keys(read_settings(machine.folder))
     redact = keys.redactor()
 
     before = redact("in-the-file in-the-keyring")

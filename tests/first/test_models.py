@@ -17,6 +17,7 @@ from koi_lang.llm.model_list_cache import DAY_S, ModelListCache
 from koi_lang.llm.model_listing import ModelInfo, models_of
 from koi_lang.llm.model_name_check import fits, nearest_models
 from koi_lang.llm.providers import provider_named
+from koi_lang.settings import read_settings
 from koi_lang.setup.availability import list_connections
 from koi_lang.setup.keys.lookup import Keys
 from koi_lang.setup.preferences import Preferences, preferences
@@ -305,7 +306,7 @@ def test_roles_of_a_project_are_what_agents_lack(machine: Machine) -> None:
 def test_what_is_kept_of_a_block_when_another_model_is_used(machine: Machine) -> None:
     """Temperature and limits stay; provider, address and fallbacks belong to the model that was declared."""
     block = {"provider": "groq", "model": "x", "base_url": "u", "fallback": ["y"], "temperature": 0, "max_tokens": 9}
-    keys = Keys(machine.folder)
+    keys = Keys(read_settings(machine.folder))
 
     options, named = Preferences(keys, "openai/gpt-4o").options(block)
 
@@ -328,7 +329,8 @@ def test_a_prompt_for_a_server_of_ones_own_stays_there(machine: Machine, model: 
         """,
     )
 
-    options, _ = preferences(machine.folder, model, Keys(machine.folder)).options({})
+    found = read_settings(machine.folder)
+    options, _ = preferences(found, model, Keys(found)).options({})
 
     assert options.get("base_url") == address
     assert options["model"] == (f"openai/{model}" if model == "qwen" else model)
@@ -337,7 +339,7 @@ def test_a_prompt_for_a_server_of_ones_own_stays_there(machine: Machine, model: 
 def test_an_address_that_is_not_clear_is_not_chosen(machine: Machine) -> None:
     """Two roles of one provider at two addresses: a third model would be sent to one of them by chance."""
     described = {name: {"model": f"openai/{name}", "base_url": name} for name in ("a", "b")}
-    keys = Keys(machine.folder)
+    keys = Keys(read_settings(machine.folder))
 
     with pytest.raises(SettingsError, match="several addresses for `openai`") as caught:
         Preferences(keys, "openai/c", described).options({})
@@ -350,7 +352,7 @@ def test_the_address_of_a_block_stays_with_its_provider(machine: Machine) -> Non
     """An agent that declares a server of its own is not answered by the provider whose interface it speaks."""
     block = {"provider": "openai", "model": "qwen", "base_url": "u"}
 
-    options, _ = Preferences(Keys(machine.folder), "openai/gpt-4o").options(block)
+    options, _ = Preferences(Keys(read_settings(machine.folder)), "openai/gpt-4o").options(block)
 
     assert options == {"model": "openai/gpt-4o", "base_url": "u"}
 
@@ -358,14 +360,15 @@ def test_the_address_of_a_block_stays_with_its_provider(machine: Machine) -> Non
 def test_a_name_that_several_providers_list_must_be_complete(machine: Machine) -> None:
     """A bare name finds the one provider that lists it; with two the choice is the person's."""
     machine.set(GROQ_API_KEY=KEY, TOGETHER_API_KEY=KEY)
-    keys, lists = Keys(machine.folder), ModelListCache(machine.cache / "models")
+    keys, lists = Keys(read_settings(machine.folder)), ModelListCache(machine.cache / "models")
     for name, models in (("groq", ["a", "both"]), ("together", ["b", "both"])):
         row = provider_named(name)
         lists.keep(ProviderConnection(row, Secret(KEY), row.model), [ModelInfo(model) for model in models])
 
-    assert [preferences(machine.folder, name, keys).model for name in ("a", "b", "c")] == ["groq/a", "together/b", "c"]
+    found = read_settings(machine.folder)
+    assert [preferences(found, name, keys).model for name in ("a", "b", "c")] == ["groq/a", "together/b", "c"]
     with pytest.raises(UsageError, match="several providers have `both`"):
-        preferences(machine.folder, "both", keys)
+        preferences(found, "both", keys)
 
 
 def test_nothing_waits_for_an_ollama_that_says_nothing(machine: Machine) -> None:
@@ -373,7 +376,7 @@ def test_nothing_waits_for_an_ollama_that_says_nothing(machine: Machine) -> None
     with socket.create_server(("127.0.0.1", 0)) as silent:
         machine.set(OLLAMA_HOST=f"127.0.0.1:{silent.getsockname()[1]}")
 
-        assert [] == list_connections(Keys(machine.folder))
+        assert [] == list_connections(Keys(read_settings(machine.folder)))
 
 
 def test_compiler_and_catalogue_know_the_same_providers() -> None:

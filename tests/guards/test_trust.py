@@ -13,7 +13,7 @@ from koi_lang.runtime.guards.commands import CommandPermission, place_of
 from koi_lang.runtime.guards.file_access import FilePermission, PagePermission
 from koi_lang.runtime.guards.permissions import Permissions, Restrictions
 from koi_lang.runtime.guards.trust import Trust, trust_of
-from koi_lang.settings import project
+from koi_lang.settings import project, read_settings
 from tests.playbook.conftest import play as play
 from tests.playbook.playing import Player, act, done, solo
 from tests.projects import Project
@@ -120,7 +120,7 @@ def test_what_means_nothing(tmp_path: Path, line: str, message: str, help: str |
     (tmp_path / "koi.toml").write_text(f"[trust]\n{line}\n")
 
     with pytest.raises(SettingsError) as raised:
-        project.trust(tmp_path)
+        project.trust(read_settings(tmp_path))
 
     assert raised.value.message.startswith(message)
     assert help == raised.value.help

@@ -29,7 +29,7 @@ from koi_lang.llm.messages import (
 from koi_lang.llm.models import card_of
 from koi_lang.llm.thinking import FORMS
 from koi_lang.llm.tools import ToolCall, ToolOffer, ToolResult, ToolSet
-from koi_lang.settings import project
+from koi_lang.settings import project, read_settings
 from tests.llm.server import Answer, Asked, ModelServer
 
 REQUEST = Request("You follow a playbook.", (Message("user", "Begin."),))
@@ -214,11 +214,11 @@ def test_an_effort_of_koi_toml_is_looked_at(tmp_path: Path) -> None:
     """The table of a role may name one; another word is refused where the file is read."""
     toml = tmp_path / "koi.toml"
     toml.write_text('[models]\ndefault = { model = "openai/o3", effort = "low" }\n', "utf-8")
-    read = project.models(tmp_path)
+    read = project.models(read_settings(tmp_path))
     toml.write_text('[models]\ndefault = { model = "openai/o3", effort = "lo" }\n', "utf-8")
 
     with pytest.raises(SettingsError) as caught:
-        project.models(tmp_path)
+        project.models(read_settings(tmp_path))
 
     assert {"default": {"model": "openai/o3", "effort": "low"}} == read
     assert "`default` in `[models]` of `koi.toml` has an `effort` 'lo'" == caught.value.message

@@ -11,6 +11,7 @@ import pytest
 
 from koi_lang.grants import covers
 from koi_lang.sessions.audit import audit
+from koi_lang.sessions.options import RunOptions
 from tests.mcp.conftest import Shelf, call
 from tests.mcp.test_errands import SAMPLE, Person
 from tests.mcp.test_reference_servers import page as page
@@ -75,7 +76,7 @@ def audited(shelf: Shelf, program: str, allow: Sequence[str] = ()) -> dict[str, 
     """What is said of `Main`."""
     file = shelf.play.folder / "audited.koi"
     file.write_text(program, "utf-8")
-    return next(one for one in audit(str(file), limits={}, allow=allow) if one["agent"] == "Main")
+    return next(one for one in audit(str(file), RunOptions(allow=allow)) if one["agent"] == "Main")
 
 
 @pytest.fixture(autouse=True)

@@ -10,6 +10,7 @@ import pytest
 
 from koi_lang.errors import SettingsError
 from koi_lang.runtime.mcp.configured import options_of
+from koi_lang.settings import read_settings
 from tests.mcp.conftest import Shelf
 from tests.projects import Project
 
@@ -68,7 +69,8 @@ def test_tables_of_koi_toml_come_first(tmp_path: Path) -> None:
     describe(tmp_path, a={"command": "json"}, b={"command": "json"})
     (tmp_path / "koi.toml").write_text('[mcp.a]\ncommand = "toml"\nargs = ["-x"]\n', "utf-8")
 
-    assert [{"command": "toml", "args": ["-x"]}, {"command": "json"}] == [options_of(name, tmp_path) for name in "ab"]
+    found = [options_of(name, read_settings(tmp_path)) for name in "ab"]
+    assert [{"command": "toml", "args": ["-x"]}, {"command": "json"}] == found
 
 
 def test_rules_of_koi_toml_hold_for_servers_of_the_other_file(tmp_path: Path) -> None:
@@ -76,14 +78,14 @@ def test_rules_of_koi_toml_hold_for_servers_of_the_other_file(tmp_path: Path) ->
     describe(tmp_path, a={"command": "json", "timeout_s": 5})
     (tmp_path / "koi.toml").write_text('[mcp.a]\ndeny = ["delete_*"]\ntimeout_s = 9\n', "utf-8")
 
-    assert {"command": "json", "timeout_s": 9, "deny": ["delete_*"]} == options_of("a", tmp_path)
+    assert {"command": "json", "timeout_s": 9, "deny": ["delete_*"]} == options_of("a", read_settings(tmp_path))
 
 
 def test_names_with_hyphens(tmp_path: Path) -> None:
     """A name of a program, which has no hyphen, finds the name that has one."""
     describe(tmp_path, **{"my-files": {"command": "a"}})
 
-    assert {"command": "a"} == options_of("my_files", tmp_path)
+    assert {"command": "a"} == options_of("my_files", read_settings(tmp_path))
 
 
 def test_variables_are_filled_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,7 +95,7 @@ def test_variables_are_filled_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     env = {"A": "${SHELF_HOME}/a", "B": "${SHELF_TOKEN}", "C": "${SHELF_NONE:-d}", "D": "${SHELF_NONE:-}", "E": "$E"}
     describe(tmp_path, a={"command": "x", "args": ["${SHELF_HOME}"], "env": env})
 
-    found = options_of("a", tmp_path)
+    found = options_of("a", read_settings(tmp_path))
 
     assert {"A": "/oak/a", "B": "secret", "C": "d", "D": "", "E": "$E"} == found["env"]
     assert ["/oak"] == found["args"]
@@ -119,7 +121,7 @@ def test_broken_files_are_told(tmp_path: Path, file: str, text: str, told: str) 
     (tmp_path / file).write_text(text, "utf-8")
 
     with pytest.raises(SettingsError) as raised:
-        options_of("a", tmp_path)
+        options_of("a", read_settings(tmp_path))
 
     assert raised.value.message.startswith(told)
     assert raised.value.help

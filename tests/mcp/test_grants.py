@@ -10,6 +10,7 @@ import pytest
 from koi_lang.grants import covers, matches
 from koi_lang.program.declarations import servers_of
 from koi_lang.runtime.host import Approval
+from koi_lang.settings import read_settings
 from koi_lang.settings.project import allowed_tools
 from tests.mcp.conftest import Shelf, call
 from tests.mcp.test_calls import HEADING
@@ -253,7 +254,7 @@ def test_rules_of_the_folder_allow(shelf: Shelf, tmp_path: Any) -> None:
     (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": {"x": {"command": "y", "allow": ["*"]}}}), "utf-8")
     rules = [f"mcp:{name}:{pattern}" for name in ("my-files", "my_files") for pattern in ("write_*", "model")]
 
-    assert sorted(rules) == sorted(allowed_tools(tmp_path))
+    assert sorted(rules) == sorted(allowed_tools(read_settings(tmp_path)))
 
 
 def test_servers_are_listed_for_an_audit(shelf: Shelf, tmp_path: Any) -> None:
@@ -261,7 +262,7 @@ def test_servers_are_listed_for_an_audit(shelf: Shelf, tmp_path: Any) -> None:
     (tmp_path / "koi.toml").write_text('[mcp.files]\ndeny = ["die"]\n', "utf-8")
     options = {"url": "https://example.org/mcp", "headers": {"Authorization": "Bearer x"}, "ask": ["write_*"]}
     source = shelf.program(**options).replace("uses mcp files", "uses mcp files(read_*), gone")
-    about, gone = servers_of(shelf.play.load(source).Main, tmp_path)
+    about, gone = servers_of(shelf.play.load(source).Main, read_settings(tmp_path))
 
     assert {
         "server": "files",

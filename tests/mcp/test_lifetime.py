@@ -144,6 +144,7 @@ import asyncio, sys, time
 from pathlib import Path
 from koi_lang.runtime.agents.declarations import Mcp
 from koi_lang.runtime.mcp.servers import Servers
+from koi_lang.settings import ProjectSettings
 
 async def tick(pauses):
     while True:
@@ -153,7 +154,7 @@ async def tick(pauses):
 
 async def main():
     async with asyncio.TaskGroup() as group:
-        servers, pauses = Servers(group), []
+        servers, pauses = Servers(group, ProjectSettings(Path())), []
         before = "mcp" in sys.modules
         ticking = asyncio.create_task(tick(pauses))
         await servers.connect(Mcp("files", lambda: {"command": sys.executable, "args": [sys.argv[1]]}))

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from koi_lang.errors import SettingsError
-from koi_lang.settings import project
+from koi_lang.settings import project, read_settings
 from tests.playbook.playing import act, done, solo
 from tests.projects import Project
 
@@ -108,12 +108,13 @@ def test_limits_are_read(tmp_path: Path, text: str, expected: dict[str, Any]) ->
     """The table may be missing, and holds numbers above 0."""
     (tmp_path / "koi.toml").write_text(text)
 
-    assert expected == project.limits(tmp_path)
+    assert expected == project.limits(read_settings(tmp_path))
 
 
 def test_a_project_without_file_has_no_settings(tmp_path: Path) -> None:
     """Where there is no `koi.toml`, nothing is limited and nothing allowed."""
-    assert ({}, {}, []) == (project.read_toml(tmp_path), project.limits(tmp_path), project.allowed_commands(tmp_path))
+    found = read_settings(tmp_path)
+    assert ({}, {}, []) == (project.read_toml(found), project.limits(found), project.allowed_commands(found))
 
 
 @pytest.mark.parametrize(
@@ -132,7 +133,7 @@ def test_limits_that_make_no_sense(tmp_path: Path, text: str, problem: str) -> N
     (tmp_path / "koi.toml").write_text(text)
 
     with pytest.raises(SettingsError) as error:
-        project.limits(tmp_path)
+        project.limits(read_settings(tmp_path))
 
     assert error.value.message.startswith(problem)
 
@@ -151,4 +152,4 @@ def test_permissions_that_make_no_sense(tmp_path: Path, text: str, problem: str)
     (tmp_path / "koi.toml").write_text(text)
 
     with pytest.raises(SettingsError, match=re.escape(problem)):
-        project.allowed_commands(tmp_path)
+        project.allowed_commands(read_settings(tmp_path))

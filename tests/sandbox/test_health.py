@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from koi_lang.health.sandbox import INSTALL, check_sandbox
+from koi_lang.settings import read_settings
 from tests.sandbox.conftest import Machine
 
 MISSING = pytest.param("", "warning", "commands may do what you may: bubblewrap is not installed", INSTALL)
@@ -26,7 +27,7 @@ MISSING = pytest.param("", "warning", "commands may do what you may: bubblewrap 
 def test_without_bubblewrap(machine: Machine, setting: str, level: str, text: str, fix: str) -> None:
     """What is in force, why, and what mends it."""
     machine.set_up(setting)
-    (found,) = check_sandbox(machine.project)
+    (found,) = check_sandbox(read_settings(machine.project))
 
     assert ("sandbox", level, text, fix) == (found.about, found.level, found.text, found.fix)
 
@@ -34,7 +35,7 @@ def test_without_bubblewrap(machine: Machine, setting: str, level: str, text: st
 def test_a_bubblewrap_that_does_not_work(machine: Machine) -> None:
     """What it says is passed on; installing it once more mends nothing."""
     machine.install("echo 'bwrap: setting up uid map: Permission denied' >&2; exit 1")
-    (found,) = check_sandbox(machine.project)
+    (found,) = check_sandbox(read_settings(machine.project))
 
     assert ("warning", "") == (found.level, found.fix)
     assert found.text.endswith("bubblewrap does not work here (bwrap: setting up uid map: Permission denied)")
@@ -47,7 +48,7 @@ def test_in_force(confined: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     folders = [str(confined.bin), f"{confined.home}/.tool/bin", f"{confined.home}/.cargo/bin", "/usr/bin"]
     monkeypatch.setenv("PATH", os.pathsep.join(folders))
     confined.set_up('home = ["~/.cargo"]')
-    found = [(each.level, each.text, each.fix) for each in check_sandbox(confined.project)]
+    found = [(each.level, each.text, each.fix) for each in check_sandbox(read_settings(confined.project))]
 
     hidden = "commands do not find what is in {}, which is on PATH"
     assert [

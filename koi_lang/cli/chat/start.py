@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -66,7 +65,7 @@ def _conversation(
 ) -> tuple[ChatConversation, OpenRun | None]:
     """A conversation that has not begun, and what it goes on from. Raises KoiError."""
     ready = replace(prepare_program(file, entry, options), make_live=live_session)
-    declarations.require_servers(ready.module, Path.cwd())
+    declarations.require_servers(ready.module, ready.options.settings)
     target = _target(declarations.agents_of(ready.module), wishes)
     screen = _screen(options)
     # Lines that are piped in get no asides, but a note about the model is for whoever reads the answers.

@@ -1,4 +1,4 @@
-"""The name of a server that a program uses and does not declare to the options that files of the folder give it."""
+"""Options of the MCP servers that a program uses and does not declare, from the settings of the project."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from koi_lang.diagnostics import nearest
 from koi_lang.errors import SettingsError
 from koi_lang.runtime.agents.declarations import Mcp
 from koi_lang.runtime.mcp.permissions import Access, rules_of
-from koi_lang.settings import fill_variables
+from koi_lang.settings import ProjectSettings, fill_variables
 from koi_lang.settings.project import mcp_servers
 
 # The file that describes a server, and what it says.
 Description: TypeAlias = tuple[str, Mapping[str, Any]]
 
 
-def options_of(name: str, folder: Path, user: str = "") -> Mapping[str, Any]:
+def options_of(name: str, settings: ProjectSettings, user: str = "") -> Mapping[str, Any]:
     """The options of a server from `koi.toml` or `.mcp.json`, variables filled in.
 
     Names of programs have no hyphens, so `my_files` also finds `my-files`.
@@ -29,14 +29,14 @@ def options_of(name: str, folder: Path, user: str = "") -> Mapping[str, Any]:
     Raises:
         SettingsError: nothing describes it, its description lacks a variable, or a file is broken.
     """
-    known = mcp_servers(folder)
+    known = mcp_servers(settings)
     found = _find_description(name, known)
     if found is None:
         used = f", which `{user}` uses" if user else ""
-        raise SettingsError(f"there is no MCP server `{name}`{used}", help=_advice(name, list(known), folder))
+        raise SettingsError(f"there is no MCP server `{name}`{used}", help=_advice(name, list(known), settings.folder))
     file, about = found
     try:
-        return {key: _fill_variables(value, folder) for key, value in about.items()}
+        return {key: _fill_variables(value, settings) for key, value in about.items()}
     except SettingsError as error:
         raise SettingsError(f"the MCP server `{name}` in `{file}`: {error.message}", help=error.help) from error
 
@@ -46,15 +46,15 @@ def is_process(options: Mapping[str, Any]) -> bool:
     return "command" in options or "url" not in options
 
 
-def access_to(server: Mcp, folder: Path) -> Access:
-    """What may be used of a server by the rules of the program and of files of the folder.
+def access_to(server: Mcp, settings: ProjectSettings) -> Access:
+    """What may be used of a server by the rules of the program and of settings.
 
     Raises:
         SettingsError: a rule is no list of patterns, nothing describes the server, or a file is broken.
     """
     if server.options is None:
-        return Access(server, rules_of(server.name, options_of(server.name, folder)))
-    _, own = _find_description(server.name, mcp_servers(folder)) or ("", {})
+        return Access(server, rules_of(server.name, options_of(server.name, settings)))
+    _, own = _find_description(server.name, mcp_servers(settings)) or ("", {})
     return Access(server, rules_of(server.name, server.options(), own))
 
 
@@ -66,14 +66,14 @@ def _plain(name: str) -> str:
     return re.sub(r"\W", "_", name)
 
 
-def _fill_variables(value: Any, folder: Path) -> Any:
+def _fill_variables(value: Any, settings: ProjectSettings) -> Any:
     match value:
         case str():
-            return fill_variables(value, folder)
+            return fill_variables(value, settings)
         case list():
-            return [_fill_variables(item, folder) for item in value]
+            return [_fill_variables(item, settings) for item in value]
         case dict():
-            return {key: _fill_variables(item, folder) for key, item in value.items()}
+            return {key: _fill_variables(item, settings) for key, item in value.items()}
     return value
 
 

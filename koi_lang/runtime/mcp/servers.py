@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import Context
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from koi_lang.diagnostics import nearest
@@ -20,6 +19,7 @@ from koi_lang.runtime.mcp.permissions import Access, Rules
 from koi_lang.runtime.mcp.safe_text import one_line
 from koi_lang.runtime.mcp.sign_in import PersonSignIn
 from koi_lang.runtime.mcp.tool_catalog import MemberTool, ServerCatalog, as_data
+from koi_lang.settings import ProjectSettings
 
 if TYPE_CHECKING:
     from koi_lang.runtime.mcp import connection as connections
@@ -29,7 +29,7 @@ else:
     validation = lazy_module("koi_lang.runtime.mcp.validation")
     connections = lazy_module("koi_lang.runtime.mcp.connection")
 
-# What evaluates the options of a declaration, or the name of a server that files of the folder describe.
+# What evaluates the options of a declaration, or the name of a server that settings describe.
 Key: TypeAlias = Callable[[], Mapping[str, Any]] | str
 
 
@@ -38,7 +38,7 @@ class Servers:
 
     Args:
         group: of the task that the run belongs to; connections are its tasks, which end after `stop`.
-        folder: where `.mcp.json` and `koi.toml` are looked for.
+        settings: of the project, which may describe servers and have rules for any.
         note: is told what somebody may have got wrong, a line each.
         person: signs in where a server wants it; None where nobody can.
     """
@@ -46,11 +46,11 @@ class Servers:
     def __init__(
         self,
         group: asyncio.TaskGroup,
-        folder: Path = Path(),
+        settings: ProjectSettings,
         note: Callable[[str], None] = lambda line: None,
         person: PersonSignIn | None = None,
     ) -> None:
-        self._group, self._folder, self._note, self._person = group, folder, note, person
+        self._group, self._settings, self._note, self._person = group, settings, note, person
         self._noted: set[str] = set()
         self._rules: dict[Key, Rules] = {}
         self._connections: dict[Key, McpConnection] = {}
@@ -66,7 +66,7 @@ class Servers:
         key = _key(server)
         connection = self._connections.get(key)
         if connection is None or connection.over:
-            options = options_of(server.name, self._folder) if server.options is None else server.options()
+            options = options_of(server.name, self._settings) if server.options is None else server.options()
             connection = await self._begun(key, server.name, options)
         await connection.wait_until_ready()
         if await connection.renew() or key not in self._known or self._known[key].problem:
@@ -78,7 +78,7 @@ class Servers:
         """What may be used of a server. Raises SettingsError when its rules are broken."""
         key = _key(server)
         if key not in self._rules:
-            self._rules[key] = access_to(server, self._folder).rules
+            self._rules[key] = access_to(server, self._settings).rules
         return Access(server, self._rules[key])
 
     def _note_unmatched(self, access: Access, connection: McpConnection) -> None:

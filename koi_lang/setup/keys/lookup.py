@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -51,7 +50,7 @@ class StoredKey:
 
 
 class Keys:
-    """The keys that programs in a folder can use; calling it gives one, or any other variable, by its name.
+    """The keys that programs of a project can use; calling it gives one, or any other variable, by its name.
 
     Args:
         given: variables of the command line, by their names.
@@ -61,7 +60,7 @@ class Keys:
 
     def __init__(
         self,
-        folder: Path,
+        project: settings.ProjectSettings,
         *,
         given: Mapping[str, str] = NOTHING,
         store: KeyStore | None = None,
@@ -71,7 +70,7 @@ class Keys:
         self._variables = {
             "command line": given,
             "environment": settings.environment(),
-            DOTENV: settings.dotenv(folder),
+            DOTENV: settings.dotenv(project),
         }
         self._given_out = Secrets()
         self._found = Secrets(most=MOST_FOUND) if found is None else found

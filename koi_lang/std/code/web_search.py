@@ -12,7 +12,7 @@ from urllib.parse import urlencode, urlsplit
 from koi_lang.errors import REFUSED, AgentError
 from koi_lang.lazy import lazy_module
 from koi_lang.runtime.replay.calls import Effect
-from koi_lang.settings import project
+from koi_lang.settings import project, read_settings
 from koi_lang.setup.keys.lookup import Keys
 from koi_lang.setup.search_services import SEARCH_SERVICES
 from koi_lang.std.code.access import Workplace
@@ -76,7 +76,7 @@ def find_engine(place: Path) -> SearchEngine | None:
     """The SearXNG of `koi.toml`, else the first service that the person has a key of. Raises KoiError."""
     if address := project.search_address(place):
         return SearchEngine(SEARXNG, address.rstrip("/"))
-    keys = Keys(place)
+    keys = Keys(read_settings(place))
     found = ((service, keys(service.key)) for service in SEARCH_SERVICES)
     return next((SearchEngine(service.name, service.address, key) for service, key in found if key), None)
 

@@ -1,0 +1,187 @@
+"""One program that meets sections of `koi.toml`: each surface makes the same decisions."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import koi_lang
+from koi_lang.service.host import SessionHost
+from koi_lang.service.job_runs import JobRuns
+from tests import forks
+from tests.projects import Project
+from tests.service.hosting import begin, play, until
+from tests.serving.conftest import INITIALIZE
+
+PROGRAM = """
+    import "std/http"
+    import inside from "./inside.py"
+
+    role Worker { can execute, can read, can web_access, can delegate, can call_mcp }
+    mcp shelf = { command: "none" }
+
+    agent Main : Worker {
+      expose mcp
+      uses mcp shelf, described
+      uses skill Http
+
+      on go(args: { message: string }) {
+        const probes = {
+          shell: async () => await this.callAction("shell", { command: "true", description: "x" }),
+          permissions: async () => await fetchText("http://denied.example/"),
+        }
+        for (const name of Object.keys(probes)) {
+          let decision = ""
+          try { decision = JSON.stringify(await probes[name]()) } catch (error) { decision = error.message }
+          inside.note(name, decision)
+        }
+        await inside.look()
+        return "done"
+      }
+    }
+    """
+INSIDE = """
+    import json
+    from pathlib import Path
+
+    from koi_lang.outcome import error_of
+    from koi_lang.runtime.context import current, handling
+
+    def note(name, decision):
+        with Path(__file__).with_name("decisions.jsonl").open("a") as file:
+            file.write(json.dumps([name, decision]) + "\\n")
+
+    async def look():
+        run, agent = current.get(), handling.get()[0]
+        shelf, described = (run.servers.access(server).rules for server in agent.about.mcps())
+        note("mcp", [shelf.deny, described.ask])
+        note("models", error_of(run.models.of, agent).message)
+        note("limits", run.patience.repeats)
+    """
+SETTINGS = """
+    [shell]
+    allow = ["true"]
+    sandbox = "bwrap"
+    [permissions]
+    allow = ["web:127.0.0.1"]
+    deny = ["web:denied.example"]
+    [models]
+    default = "openai/gpt-of-the-settings"
+    [limits]
+    repeats = 7
+    [mcp.shelf]
+    deny = ["*"]
+    """
+DECISIONS = {
+    "shell": "`koi.toml` has commands run in a sandbox only, and bubblewrap is not installed",
+    "permissions": "the person did not allow to open `http://denied.example/`: the rule `web:denied.example` of the"
+    " person denies it",
+    "mcp": [["*"], ["write"]],
+    "models": "the provider `openai` needs a key, and `OPENAI_API_KEY` is not set",
+    "limits": 7,
+}
+
+
+@pytest.fixture
+def house(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """A project with the program and its settings."""
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    project.write("main.koi", PROGRAM)
+    project.write("inside.py", INSIDE)
+    project.write("koi.toml", SETTINGS)
+    project.write(".mcp.json", '{"mcpServers": {"described": {"command": "none", "ask": ["write"]}}}')
+    return project
+
+
+def run(house: Project) -> None:
+    """`koi run`."""
+    house.write("run.koi", PROGRAM + '    run Main.go({ message: "x" })\n')
+    house.koi("run", "run.koi")
+
+
+def chat(house: Project) -> None:
+    """`koi chat`."""
+    house.koi("chat", "main.koi", stdin="x\n")
+
+
+def rpc(house: Project) -> None:
+    """`koi rpc`."""
+    command = {"type": "run_playbook", "name": "Main.go", "args": {"message": "x"}}
+    house.koi("rpc", "main.koi", stdin=json.dumps(command) + "\n")
+
+
+def serve_mcp(house: Project) -> None:
+    """`koi serve mcp`."""
+    messages = [
+        {"id": 0, "method": "initialize", "params": INITIALIZE},
+        {"method": "notifications/initialized"},
+        {"id": 1, "method": "tools/call", "params": {"name": "go", "arguments": {"message": "x"}}},
+    ]
+    words = forks.koi("serve", "mcp", "main.koi")
+    with subprocess.Popen(
+        words, cwd=house.folder, env=house.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write("".join(json.dumps({"jsonrpc": "2.0", **message}) + "\n" for message in messages))
+        process.stdin.flush()
+        while json.loads(process.stdout.readline()).get("id") != 1:
+            pass
+
+
+def serve_http(house: Project) -> None:
+    """A session of `koi serve http`."""
+
+    async def scenario(host: SessionHost) -> None:
+        await until(await begin(host, "Main.go", message="x"), "idle")
+
+    play(house.folder, scenario, "main.koi")
+
+
+def serve_jobs(house: Project) -> None:
+    """A job of `koi serve http`."""
+
+    async def scenario(host: SessionHost) -> None:
+        jobs = JobRuns(host)
+        await jobs.start("0123456789ab", "main", "Main.go", {"message": "x"})
+        await jobs.wait_for_end("0123456789ab")
+
+    play(house.folder, scenario, "main.koi")
+
+
+def evaluate(house: Project) -> None:
+    """`koi eval`."""
+    house.write("main.eval.koi", PROGRAM + '    eval "decides" { await Main.go({ message: "x" }) }\n')
+    house.koi("eval")
+
+
+def python(house: Project) -> None:
+    """`koi_lang.open`, with the folder of the project."""
+
+    async def main() -> None:
+        async with koi_lang.open(house.folder / "main.koi", folder=house.folder) as program:
+            await program.agent("Main").go({"message": "x"})
+
+    asyncio.run(main())
+
+
+SURFACES: list[Callable[[Project], None]] = [run, chat, rpc, serve_mcp, serve_http, serve_jobs, evaluate, python]
+
+
+def decisions(house: Project) -> dict[str, object]:
+    """What the program met, by section."""
+    lines = Path(house.folder / "decisions.jsonl").read_text("utf-8").splitlines()
+    return dict(map(json.loads, lines))
+
+
+@pytest.mark.parametrize("surface", SURFACES)
+def test_the_same_decisions_everywhere(house: Project, surface: Callable[[Project], None]) -> None:
+    """Whatever prepares the run, the settings of the project count, and nothing else does."""
+    surface(house)
+
+    assert DECISIONS == decisions(house)
