@@ -1,10 +1,9 @@
-"""Webhooks as the settings of a folder have them: addresses, the secret that signs, and what may be reached."""
+"""Webhooks as settings have them: addresses, the secret that signs, and what may be reached."""
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import Callable
-from pathlib import Path
 
 from koi_lang.runtime.guards.file_access import PagePermission
 from koi_lang.runtime.guards.hosts import Allowed
@@ -13,19 +12,20 @@ from koi_lang.service.store import Database
 from koi_lang.service.webhook_requests import HookSender
 from koi_lang.service.webhooks import Webhooks
 from koi_lang.sessions.options import RunOptions
-from koi_lang.settings import has_project_file, project, read_settings
+from koi_lang.settings import project
 from koi_lang.settings.service import OUTGOING, ServiceSettings
 
 
-def webhooks_of(database: Database, about: ServiceSettings, folder: Path, note: Callable[[str], None]) -> Webhooks:
+def webhooks_of(
+    database: Database, about: ServiceSettings, options: RunOptions, note: Callable[[str], None]
+) -> Webhooks:
     """What tells others. Raises SettingsError.
 
     Args:
-        folder: whose `[http]` and `[permissions]` say what may be reached.
+        options: of the programs that are served; their settings say what may be reached.
         note: is told what goes wrong.
     """
-    options = RunOptions(settings=read_settings(folder))
-    allowed = Allowed.of(project.allowed_hosts(folder) if has_project_file(folder) else ())
+    allowed = Allowed.of(project.allowed_hosts(options.settings))
     rules = Permissions(options.allowed_here, restrictions=options.restrictions_here)
 
     def is_refused(host: str) -> bool:

@@ -326,7 +326,7 @@ async def hosting(
     with ExitStack() as open_parts:
         database = open_parts.enter_context(closing(Database.connect(folder)))
         table = open_parts.enter_context(closing(SpendingTable(folder)))
-        hooks = RunHooks(webhooks_of(database, about, folder, note), database, folder)
+        hooks = RunHooks(webhooks_of(database, about, programs.options, note), database, folder)
         accounts = Accounts(table, about, tell=hooks.hear_budget, note=note)
         limits = HostLimits(accounts, SessionSlots(about.limits, about.users), hooks)
         hooks.catch_up()

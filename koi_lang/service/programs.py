@@ -123,10 +123,12 @@ class Programs:
     """All programs of the service, by name.
 
     Args:
+        options: of the runs of all of them.
         shared: names of those whose sessions work on the files of the project, as those of `std` do.
     """
 
     def __init__(self, files: Sequence[str], options: RunOptions, shared: Sequence[str] = ()) -> None:
+        self.options = options
         self._programs = {Path(file).stem: ServedProgram(Path(file).stem, file, options) for file in files}
         for program in self:
             program.is_shared = program.name in shared or program.file.startswith(STD)

@@ -59,7 +59,7 @@ def audit(file: str, options: RunOptions) -> list[dict[str, Any]]:
 
 def audit_run(run: Run, module: ModuleType, calls: Sequence[NarrowedCall] = ()) -> list[dict[str, Any]]:
     """The same for the agents that a module leads to, in a run; `calls` are those that its code narrows."""
-    hosts = project.allowed_hosts(run.folder)
+    hosts = project.allowed_hosts(run.settings)
     agents = [run.agent(agent) for agent in declarations.agents_of(module)]
     return [{**_audit_agent(agent, hosts), "narrowed": list(_audit_calls(agent, agents, calls))} for agent in agents]
 

@@ -82,11 +82,6 @@ def set_variables(variables: Mapping[str, str]) -> None:
     os.environ.update(variables)
 
 
-def has_project_file(folder: Path) -> bool:
-    """Whether a folder has a `koi.toml`; only then its schema, `settings.project`, has to be loaded."""
-    return (folder / "koi.toml").exists()
-
-
 def cache_folder() -> Path:
     """Where compiled programs are kept: KOI_CACHE_DIR, else the user's cache folder."""
     return _folder_of_person("CACHE")

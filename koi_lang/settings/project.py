@@ -268,24 +268,24 @@ def shell_settings(settings: ProjectSettings) -> ShellSettings:
     return _read_section(settings, ShellSettings)
 
 
-def allowed_hosts(folder: Path | ProjectSettings) -> list[str]:
+def allowed_hosts(settings: ProjectSettings) -> list[str]:
     """What `[http] allow = ["127.0.0.1:8080", "10.1.0.0/16"]` in `koi.toml` allows. Raises SettingsError."""
-    return list(_read_section(folder, HttpSettings).allow)
+    return list(_read_section(settings, HttpSettings).allow)
 
 
-def agent_token(folder: Path, place: str) -> str | None:
+def agent_token(settings: ProjectSettings, place: str) -> str | None:
     """The token for agents at a host, with its port: `[a2a.tokens] "localhost:8080" = "${DESK_TOKEN}"`.
 
     Raises:
         SettingsError: a variable is not set, or the table holds something else.
     """
-    token = _read_section(folder, A2aSettings).tokens.get(place)
-    return None if token is None else fill_variables(token, read_settings(folder))
+    token = _read_section(settings, A2aSettings).tokens.get(place)
+    return None if token is None else fill_variables(token, settings)
 
 
-def search_address(folder: Path) -> str | None:
+def search_address(settings: ProjectSettings) -> str | None:
     """The SearXNG of `search = "http://localhost:8888"` in `[web]` of `koi.toml`. Raises SettingsError."""
-    return _read_section(folder, WebSettings).search
+    return _read_section(settings, WebSettings).search
 
 
 def service_settings(settings: ProjectSettings) -> ServiceSettings:

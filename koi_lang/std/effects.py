@@ -8,15 +8,22 @@ from typing import TYPE_CHECKING, Any
 
 from koi_lang.runtime.context import current, handling
 from koi_lang.runtime.replay.calls import Effect
+from koi_lang.settings import ProjectSettings, read_settings
 
 if TYPE_CHECKING:
     from koi_lang.runtime.ports import AgentPort
 
 
 def folder() -> Path:
-    """The folder of the project: where the program is run."""
+    """The folder of the files that the program works on."""
     run = current.get()
     return Path.cwd() if run is None else run.folder
+
+
+def project_settings() -> ProjectSettings:
+    """The settings of the run; outside of runs those of the current folder."""
+    run = current.get()
+    return read_settings() if run is None else run.settings
 
 
 def agent() -> AgentPort | None:

@@ -13,7 +13,7 @@ from koi_lang.errors import AgentError, PermissionDeniedError
 from koi_lang.runtime.guards.hosts import Allowed
 from koi_lang.runtime.guards.transport import Guarded
 from koi_lang.settings import project
-from koi_lang.std.effects import folder
+from koi_lang.std.effects import project_settings
 from koi_lang.std.http_request import CheckedRequest
 from koi_lang.std.rules import require_host
 
@@ -45,7 +45,7 @@ async def send_request(asked: CheckedRequest, *, follows: bool = True, allowed: 
 
 
 async def _receive(asked: CheckedRequest, follows: bool, allowed: Sequence[str]) -> dict[str, Any]:
-    guarded = Guarded(Allowed.of([*project.allowed_hosts(folder()), *allowed]))
+    guarded = Guarded(Allowed.of([*project.allowed_hosts(project_settings()), *allowed]))
     headers = {"user-agent": "koi", "accept-encoding": "gzip", **asked.headers}
     async with httpx2.AsyncClient(
         transport=guarded,

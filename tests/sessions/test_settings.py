@@ -19,21 +19,27 @@ from tests.service.hosting import begin, play, until
 from tests.serving.conftest import INITIALIZE
 
 PROGRAM = """
+    import "std/code"
     import "std/http"
     import inside from "./inside.py"
 
     role Worker { can execute, can read, can web_access, can delegate, can call_mcp }
+    team Desk { helper: a2a://127.0.0.1:9/agents/helper }
     mcp shelf = { command: "none" }
 
     agent Main : Worker {
       expose mcp
+      uses team Desk
       uses mcp shelf, described
-      uses skill Http
+      uses skill Http, CodeWeb
 
       on go(args: { message: string }) {
         const probes = {
           shell: async () => await this.callAction("shell", { command: "true", description: "x" }),
           permissions: async () => await fetchText("http://denied.example/"),
+          hosts: async () => await fetchText("http://127.0.0.1:9/"),
+          search: async () => (await web_search("tea")).source,
+          a2a: async () => await send peers.event("ask").any()({ n: 1 }),
         }
         for (const name of Object.keys(probes)) {
           let decision = ""
@@ -70,6 +76,12 @@ SETTINGS = """
     [permissions]
     allow = ["web:127.0.0.1"]
     deny = ["web:denied.example"]
+    [http]
+    allow = ["127.0.0.1:9"]
+    [web]
+    search = "http://127.0.0.1:9"
+    [a2a.tokens]
+    "127.0.0.1:9" = "${TOKEN_OF_NOBODY}"
     [models]
     default = "openai/gpt-of-the-settings"
     [limits]
@@ -81,6 +93,9 @@ DECISIONS = {
     "shell": "`koi.toml` has commands run in a sandbox only, and bubblewrap is not installed",
     "permissions": "the person did not allow to open `http://denied.example/`: the rule `web:denied.example` of the"
     " person denies it",
+    "hosts": "`http://127.0.0.1:9/` cannot be reached: All connection attempts failed",
+    "search": '"searxng"',
+    "a2a": "the variable `TOKEN_OF_NOBODY` is not set",
     "mcp": [["*"], ["write"]],
     "models": "the provider `openai` needs a key, and `OPENAI_API_KEY` is not set",
     "limits": 7,

@@ -15,6 +15,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from koi_lang.errors import AgentError, PermissionDeniedError
+from koi_lang.settings import read_settings
 from koi_lang.setup.search_services import search_service
 from koi_lang.std.code.web import web_fetch
 from koi_lang.std.code.web_search import SearchEngine, find_engine, search_with, web_search
@@ -326,9 +327,9 @@ def test_the_first_key_counts(web: Web, monkeypatch: pytest.MonkeyPatch) -> None
     found = []
     for name in ("TAVILY_API_KEY", "BRAVE_SEARCH_API_KEY"):
         monkeypatch.setenv(name, KEY)
-        found.append(find_engine(Path.cwd()))
+        found.append(find_engine(read_settings()))
     Path("koi.toml").write_text('[web]\nsearch = "http://localhost:8888"\n')
-    found.append(find_engine(Path.cwd()))
+    found.append(find_engine(read_settings()))
 
     assert ["tavily", "brave", "searxng"] == [engine.name for engine in found if engine]
     assert KEY not in repr(found)

@@ -101,12 +101,12 @@ async def _require_host(this: Agent, address: AgentAddress) -> None:
 
 async def _turn(this: Agent, address: AgentAddress, part: Mapping[str, Any], before: Reply | None) -> Reply:
     """One message and its reply, which a run that goes on gets as it was, without asking again."""
-    folder = this.run.folder
+    settings = this.run.settings
     given = {"address": address.text, **part, **({} if before is None else {"task": before.task})}
 
     async def send() -> dict[str, Any]:
-        allowed = hosts.Allowed.of(project.allowed_hosts(folder))
-        token = project.agent_token(folder, address.place) or ""
+        allowed = hosts.Allowed.of(project.allowed_hosts(settings))
+        token = project.agent_token(settings, address.place) or ""
         async with client.AgentClient(address, allowed, token) as asking:
             return (await asking.ask(part, before)).as_data()
 

@@ -5,18 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode, urlsplit
 
 from koi_lang.errors import REFUSED, AgentError
 from koi_lang.lazy import lazy_module
 from koi_lang.runtime.replay.calls import Effect
-from koi_lang.settings import project, read_settings
+from koi_lang.settings import ProjectSettings, project
 from koi_lang.setup.keys.lookup import Keys
 from koi_lang.setup.search_services import SEARCH_SERVICES
 from koi_lang.std.code.access import Workplace
-from koi_lang.std.effects import folder, perform_effect
+from koi_lang.std.effects import perform_effect, project_settings
 from koi_lang.std.html_text import readable
 from koi_lang.std.http_request import CheckedRequest, check_request
 
@@ -64,7 +63,7 @@ async def web_search(query: str, count: int = 5) -> dict[str, Any]:
         raise AgentError(f"`query` must be a text of at most {LONGEST_QUERY} characters", help="Ask in a few words.")
     if isinstance(count, bool) or not isinstance(count, int) or count < 1:
         raise AgentError(f"`count` must be a whole number from 1 to {MOST_RESULTS}, not {count!r}")
-    engine = find_engine(folder())
+    engine = find_engine(project_settings())
     if engine is None:
         names = " or ".join(f"`koi connect {service.name}`" for service in SEARCH_SERVICES)
         told = f'no search is set up; the person can do it with {names}, or `[web] search = "ADDRESS"` in `koi.toml`'
@@ -72,11 +71,11 @@ async def web_search(query: str, count: int = 5) -> dict[str, Any]:
     return await search_with(engine, " ".join(query.split()), min(count, MOST_RESULTS))
 
 
-def find_engine(place: Path) -> SearchEngine | None:
+def find_engine(settings: ProjectSettings) -> SearchEngine | None:
     """The SearXNG of `koi.toml`, else the first service that the person has a key of. Raises KoiError."""
-    if address := project.search_address(place):
+    if address := project.search_address(settings):
         return SearchEngine(SEARXNG, address.rstrip("/"))
-    keys = Keys(read_settings(place))
+    keys = Keys(settings)
     found = ((service, keys(service.key)) for service in SEARCH_SERVICES)
     return next((SearchEngine(service.name, service.address, key) for service, key in found if key), None)
 
