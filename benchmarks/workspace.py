@@ -11,6 +11,7 @@ from pathlib import Path
 
 from benchmarks.measuring import Figure, repeat
 from koi_lang.runtime.tree.project import ProjectTree
+from koi_lang.settings import read_settings
 
 FILES, BYTES, RESTORED = 10_000, 6_000, 20
 RULES = (
@@ -21,7 +22,7 @@ RULES = (
 def figures(folder: Path) -> list[Figure]:
     """Time of a first snapshot, of one of the same tree, and of restoring what has changed."""
     with tempfile.TemporaryDirectory(dir=folder) as name:
-        project = ProjectTree(Path(name).resolve(), lambda: None)
+        project = ProjectTree(Path(name).resolve(), lambda: None, read_settings(Path(name)))
         _write_files(project.folder)
         first = repeat(3, lambda: _first_s(project))
         again = repeat(5, lambda: _cpu_s(lambda: project.snapshot("run")))

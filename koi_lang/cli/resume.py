@@ -236,13 +236,13 @@ def _put_files_back(journal: Journal, wishes: ResumeOptions, options: RunOptions
         help = f"Go back in that run: `koi runs tree {parent}` shows its entries."
         raise UsageError(f"entry {at} happened in `{parent}`, whose files this branch does not know", help=help)
     redact = options.key_lookup().redactor(options.payload)
-    undo = RunUndo(Path.cwd(), run, journal.entries)
+    undo = RunUndo(Path.cwd(), run, journal.entries, options.settings)
     plan = undo.plan(at)
     refused = len(plan.refusals)
     for line in plan_lines(undo, plan, redact) if refused or not options.quiet else ():
         click.echo(line, err=True)
     if not refused:
-        done = undo_in_journal(Path.cwd(), journal, plan, redact, lambda text: click.echo(clean(text), err=True))
+        done = undo_in_journal(Path.cwd(), undo, journal, plan, redact, lambda text: click.echo(clean(text), err=True))
         refused = sum(bool(each.refusal) for each in done)
     if refused:
         help = "Put them right, or go on without `--files`."

@@ -42,8 +42,9 @@ def command(run: str, to: int | None, dry_run: bool, yes: bool, trust: bool) -> 
     require_trust(journal, trusted=trust, confirm=confirm_trust)
     if to is not None:
         require_entry(to, journal)
-    redact = Keys(read_settings(folder)).redactor()
-    undo = RunUndo(folder, journal.header.run, journal.entries)
+    settings = read_settings(folder)
+    redact = Keys(settings).redactor()
+    undo = RunUndo(folder, journal.header.run, journal.entries, settings)
     plan = undo.plan(to or 0)
     if not plan.paths:
         click.echo(nothing_text(journal.header.run, plan.entry), err=True)
@@ -54,7 +55,7 @@ def command(run: str, to: int | None, dry_run: bool, yes: bool, trust: bool) -> 
         leave(EXIT_FAILED if plan.refusals else 0)
     if plan.to_change and not yes:
         click.confirm(f"Put back {len(plan.to_change):,} of {len(plan.paths):,} paths?", abort=True, err=True)
-    done = undo_in_journal(folder, journal, plan, redact, _note)
+    done = undo_in_journal(folder, undo, journal, plan, redact, _note)
     for line in outcome_lines(journal.header.run, plan, done, redact):
         click.echo(line, err=True)
     leave(EXIT_FAILED if plan.refusals or any(each.refusal for each in done) else 0)

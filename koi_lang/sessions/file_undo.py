@@ -17,11 +17,17 @@ from koi_lang.sessions.trust import signer_or_none
 
 
 def undo_in_journal(
-    folder: Path, journal: Journal, plan: UndoPlan, redact: Callable[[str], str], note: Callable[[str], None]
+    folder: Path,
+    undo: RunUndo,
+    journal: Journal,
+    plan: UndoPlan,
+    redact: Callable[[str], str],
+    note: Callable[[str], None],
 ) -> list[UndoneFile]:
     """Put back what a plan says, and write that to the journal of its run; gives what came of it.
 
     Args:
+        folder: of the journal.
         journal: of the run, read with its signatures, and written by nobody.
         note: is told what may be wrong, a line each.
 
@@ -32,7 +38,7 @@ def undo_in_journal(
     writer = Writer(path_of(folder, run), journal.end, redact, _refuse, signer_or_none(folder, note))
     try:
         told = lambda event: writer.note(FileRestored.type, **event.as_data())  # noqa: E731 - one line of glue
-        return RunUndo(folder, run, journal.entries).carry_out(plan, told)
+        return undo.carry_out(plan, told)
     finally:
         writer.close()
 

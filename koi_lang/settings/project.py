@@ -298,9 +298,9 @@ def prose_is_checked(folder: Path) -> bool:
     return _read_section(folder, CheckSettings).prose
 
 
-def most_of_snapshots(folder: Path) -> int:
+def most_of_snapshots(settings: ProjectSettings) -> int:
     """How many bytes snapshots may take, by `megabytes` in `[snapshots]` of `koi.toml`. Raises SettingsError."""
-    return _read_section(folder, SnapshotSettings).megabytes * 1_000_000
+    return _read_section(settings, SnapshotSettings).megabytes * 1_000_000
 
 
 def allowed_tools(settings: ProjectSettings) -> list[str]:

@@ -13,7 +13,7 @@ from koi_lang.runtime.context import current
 from koi_lang.runtime.replay.calls import Effect
 from koi_lang.runtime.snapshots.retention import begin_keeping
 from koi_lang.runtime.tree.project import ProjectTree
-from koi_lang.std.effects import agent, folder, perform_effect
+from koi_lang.std.effects import agent, folder, perform_effect, project_settings
 
 T = TypeVar("T")
 # How late a run that is killed while it restores may have changed a file.
@@ -84,7 +84,7 @@ def _with_snapshot(
 
 
 def _here(stop: Stop) -> ProjectTree:
-    return ProjectTree(folder().resolve(), stop)
+    return ProjectTree(folder().resolve(), stop, project_settings())
 
 
 async def _in_thread(work: Callable[[Stop], T]) -> T:

@@ -17,6 +17,7 @@ from koi_lang.runtime.journal.writer import Writer
 from koi_lang.runtime.run import Run
 from koi_lang.runtime.services import Services
 from koi_lang.sessions.file_undo import undo_in_journal
+from koi_lang.settings import read_settings
 
 # A path to what is there: a mode with a content, what a link leads to, or the mode of a folder.
 Files = Mapping[str, tuple[int, Any]]
@@ -40,7 +41,9 @@ def tree(folder: Path) -> Files:
 
 async def record(folder: Path, work: Callable[[Run], Awaitable[Any]], run: str = "run") -> None:
     """Do some work in a run with a journal."""
-    held = Run(Services(lambda settings: None, folder=folder, detailed=True, id=run))  # type: ignore[arg-type, return-value]
+    services = Services(lambda llm: None, folder=folder, detailed=True, id=run)  # type: ignore[arg-type, return-value]
+    services.settings = read_settings(folder)
+    held = Run(services)
     header = Header(run, 0.0, str(folder / "main.koi"), "", "")
     writer = Writer(path_of(folder, run), header, str, held.stop)
     held.events.subscribe(writer)
@@ -59,6 +62,7 @@ def entries_of(folder: Path, run: str = "run") -> int:
 def undo(folder: Path, entry: int = 0, run: str = "run") -> tuple[list[UndoneFile], list[str]]:
     """Put back what a run has changed behind an entry; gives what came of it, and what was refused beforehand."""
     journal = read(path_of(folder, run))
-    plan = RunUndo(folder, run, journal.entries).plan(entry)
+    undo = RunUndo(folder, run, journal.entries, read_settings(folder))
+    plan = undo.plan(entry)
     refused = [f"{each.file}: {each.refusal}" for each in plan.refusals]
-    return undo_in_journal(folder, journal, plan, str, lambda text: None), refused
+    return undo_in_journal(folder, undo, journal, plan, str, lambda text: None), refused

@@ -21,6 +21,7 @@ from tests.serving.conftest import INITIALIZE
 PROGRAM = """
     import "std/code"
     import "std/http"
+    import "std/workspace"
     import inside from "./inside.py"
 
     role Worker { can execute, can read, can web_access, can delegate, can call_mcp }
@@ -31,7 +32,7 @@ PROGRAM = """
       expose mcp
       uses team Desk
       uses mcp shelf, described
-      uses skill Http, CodeWeb
+      uses skill Http, CodeWeb, Workspace
 
       on go(args: { message: string }) {
         const probes = {
@@ -40,6 +41,7 @@ PROGRAM = """
           hosts: async () => await fetchText("http://127.0.0.1:9/"),
           search: async () => (await web_search("tea")).source,
           a2a: async () => await send peers.event("ask").any()({ n: 1 }),
+          snapshots: async () => { inside.fill(); return await snapshot() },
         }
         for (const name of Object.keys(probes)) {
           let decision = ""
@@ -62,6 +64,9 @@ INSIDE = """
         with Path(__file__).with_name("decisions.jsonl").open("a") as file:
             file.write(json.dumps([name, decision]) + "\\n")
 
+    def fill():
+        current.get().folder.joinpath("large.bin").write_bytes(bytes(2_000_000))
+
     async def look():
         run, agent = current.get(), handling.get()[0]
         shelf, described = (run.servers.access(server).rules for server in agent.about.mcps())
@@ -82,6 +87,8 @@ SETTINGS = """
     search = "http://127.0.0.1:9"
     [a2a.tokens]
     "127.0.0.1:9" = "${TOKEN_OF_NOBODY}"
+    [snapshots]
+    megabytes = 1
     [models]
     default = "openai/gpt-of-the-settings"
     [limits]
@@ -96,6 +103,7 @@ DECISIONS = {
     "hosts": "`http://127.0.0.1:9/` cannot be reached: All connection attempts failed",
     "search": '"searxng"',
     "a2a": "the variable `TOKEN_OF_NOBODY` is not set",
+    "snapshots": "snapshots of this project would take more than 1 MB",
     "mcp": [["*"], ["write"]],
     "models": "the provider `openai` needs a key, and `OPENAI_API_KEY` is not set",
     "limits": 7,

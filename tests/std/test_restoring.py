@@ -21,6 +21,7 @@ from koi_lang.errors import AgentError, PermissionDeniedError
 from koi_lang.runtime.agents.declarations import Role
 from koi_lang.runtime.snapshots.store import snapshots_folder
 from koi_lang.runtime.tree.project import ProjectTree
+from koi_lang.settings import read_settings
 from tests.std import random_trees
 
 CODER, WORKER = Role("Coder", ("write_code",)), Role("Worker", ("execute",))
@@ -39,7 +40,7 @@ def project(tmp_path: Path) -> ProjectTree:
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside" / "a.txt").write_text("secret")
     (tmp_path / "project").mkdir()
-    return ProjectTree(tmp_path / "project", lambda: None)
+    return ProjectTree(tmp_path / "project", lambda: None, read_settings(tmp_path / "project"))
 
 
 def write(folder: Path, **texts: str) -> None:
@@ -428,7 +429,7 @@ def restore_closed_folders(folder: Path) -> None:
     """As somebody without rights of its own."""
     folder.mkdir()
     write(folder, closed__a="a", closed__deep__b="b", open__c="c")
-    project = ProjectTree(folder, lambda: None)
+    project = ProjectTree(folder, lambda: None, read_settings(folder))
     for name in ("closed/deep", "closed"):
         (folder / name).chmod(0o555)
     before, kept = random_trees.content(folder), project.snapshot("run")
@@ -448,7 +449,7 @@ def restore_closed_folders(folder: Path) -> None:
     (folder / "open").chmod(0o755)
     (folder / ".koi" / "snapshots").chmod(0o500)
     with pytest.raises(AgentError, match=r"snapshots cannot be kept in `.koi/snapshots`: permission denied"):
-        ProjectTree(folder, lambda: None).snapshot("other")
+        ProjectTree(folder, lambda: None, read_settings(folder)).snapshot("other")
     (folder / ".koi" / "snapshots").chmod(0o700)
     (folder / ".gitignore").write_text("x")
     (folder / ".gitignore").chmod(0)
@@ -467,7 +468,7 @@ def test_two_who_restore_do_not_mix(project: ProjectTree) -> None:
     def work(id: str) -> None:
         for _ in range(5):
             project.restore(id, CODER)
-            ProjectTree(project.folder, lambda: None).snapshot(f"run{os.getpid()}")
+            ProjectTree(project.folder, lambda: None, read_settings(project.folder)).snapshot(f"run{os.getpid()}")
 
     threads = [threading.Thread(target=in_child, args=(lambda id=id: work(id),)) for id in (one["id"], two["id"]) * 3]
     for thread in threads:

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from koi_lang.runtime.snapshots.store import SnapshotStore
 from koi_lang.runtime.tree import reading, taking, walking
 from koi_lang.runtime.tree.project import ProjectTree
 from koi_lang.settings import project as settings
+from koi_lang.settings import read_settings
 from tests.std import random_trees
 
 
@@ -28,7 +30,7 @@ from tests.std import random_trees
 def project(tmp_path: Path) -> ProjectTree:
     """An empty project."""
     (tmp_path / "project").mkdir()
-    return ProjectTree(tmp_path / "project", lambda: None)
+    return ProjectTree(tmp_path / "project", lambda: None, read_settings(tmp_path / "project"))
 
 
 @pytest.fixture
@@ -260,6 +262,7 @@ def test_rules_that_are_none_are_seen_through(project: ProjectTree) -> None:
 def test_no_more_is_kept_than_allowed(project: ProjectTree) -> None:
     """Snapshots of runs that have ended well make room, the oldest first; then the message says what to do."""
     (project.folder / "koi.toml").write_text("[snapshots]\nmegabytes = 2\n")
+    project = replace(project, settings=read_settings(project.folder))
     store = SnapshotStore.of(project.folder)
     runs: dict[str, bool | None] = {"first": True, "failed": False, "second": True, "third": True}
     for number, (run, ok) in enumerate(runs.items()):
@@ -295,6 +298,7 @@ def write_journal(folder: Path, run: str, ok: bool | None) -> None:
 def test_a_bound_that_is_none_is_told(project: ProjectTree, text: str) -> None:
     """As all settings: with the section, the name, and what it may be."""
     (project.folder / "koi.toml").write_text(f"[snapshots]\n{text}\n")
+    project = replace(project, settings=read_settings(project.folder))
 
     with pytest.raises(settings.SettingsError, match=r"\[snapshots\]"):
         project.snapshot("run")
@@ -328,5 +332,5 @@ def test_who_does_not_wait_any_more_is_heard(tmp_path: Path) -> None:
     for number in range(50):
         (tmp_path / str(number)).write_text(str(number))
     with pytest.raises(KeyboardInterrupt):
-        ProjectTree(tmp_path, stop).snapshot("run")
+        ProjectTree(tmp_path, stop, read_settings(tmp_path)).snapshot("run")
     assert len(asked) == 6

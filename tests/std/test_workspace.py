@@ -10,6 +10,7 @@ import pytest
 
 from koi_lang.runtime.agents.declarations import Role
 from koi_lang.runtime.tree.project import ProjectTree
+from koi_lang.settings import read_settings
 from tests.projects import Project
 from tests.std import random_trees
 
@@ -22,7 +23,7 @@ def project(tmp_path: Path) -> ProjectTree:
     """An empty project, with a secret beside it."""
     (tmp_path / "secret.txt").write_text("secret")
     (tmp_path / "project").mkdir()
-    return ProjectTree(tmp_path / "project", lambda: None)
+    return ProjectTree(tmp_path / "project", lambda: None, read_settings(tmp_path / "project"))
 
 
 def restore(project: ProjectTree, kept: dict[str, Any]) -> dict[str, Any]:
@@ -37,7 +38,7 @@ def test_random_trees_come_back(tmp_path: Path, first: int) -> None:
     for seed in range(first, first + 25):
         chance, folder = random.Random(seed), tmp_path / str(seed)
         folder.mkdir()
-        project = ProjectTree(folder, lambda: None)
+        project = ProjectTree(folder, lambda: None, read_settings(folder))
         random_trees.make(chance, folder)
         before, kept = random_trees.content(folder), project.snapshot("run")
         random_trees.change(chance, folder)

@@ -245,7 +245,7 @@ async def undo(chat: ChatConversation, given: str) -> None:
         told = "`/undo` takes nothing but `yes`" if given not in ("", "yes") else "the work is under way"
         raise UsageError(told, help="`/abort` ends the work; `/undo` then shows what it has changed.")
     run = chat.session.run
-    changes = RunUndo(run.folder, run.id, read(_journal(chat)).entries)
+    changes = RunUndo(run.folder, run.id, read(_journal(chat)).entries, run.settings)
     plan = changes.plan()
     lines = [nothing_text(run.id, 0)] if not plan.paths else [*plan_lines(changes, plan, run.redact)]
     if given and plan.paths:

@@ -170,7 +170,8 @@ class ChangeRecorder:
 
     def _keeper_of_run(self) -> ContentKeeper:
         if self._keeper is None:
-            self._keeper = ContentKeeper(self._run.folder, self._run.id, most_of_snapshots(self._run.folder))
+            most_bytes = most_of_snapshots(self._run.settings)
+            self._keeper = ContentKeeper(self._run.folder, self._run.id, most_bytes)
         return self._keeper
 
     # ------------------------------------------------------------ one command

@@ -20,6 +20,7 @@ from koi_lang.runtime.file_changes.undoing import Undoer, UndoneFile
 from koi_lang.runtime.journal.entries import JournalEntry
 from koi_lang.runtime.snapshots.store import SnapshotStore, snapshots_folder
 from koi_lang.runtime.tree.taking import StoreFullError
+from koi_lang.settings import ProjectSettings
 from koi_lang.settings.project import most_of_snapshots
 from koi_lang.system.file_locks import try_lock
 from koi_lang.system.open_folders import OpenFolders
@@ -32,11 +33,12 @@ class RunUndo:
     """What can be put back of one run.
 
     Args:
-        project: the folder of the run.
+        project: the folder of the run's files.
+        settings: of the project, which say how much may be kept.
     """
 
-    def __init__(self, project: Path, run: str, entries: Sequence[JournalEntry]) -> None:
-        self._project, self._run = project, run
+    def __init__(self, project: Path, run: str, entries: Sequence[JournalEntry], settings: ProjectSettings) -> None:
+        self._project, self._run, self._settings = project, run, settings
         self._changes = changes_in(entries, self._find_differences)
 
     def _find_differences(self, tree: str) -> list[tuple[str, PathState | None]]:
@@ -112,7 +114,7 @@ class RunUndo:
         """Keep what may be of somebody else before it goes, where there is room."""
         unsure = [each.now.data for each in plan.to_change if each.is_unsure and each.now.data]
         with suppress(StoreFullError, KoiError, OSError):
-            ContentKeeper(self._project, self._run, most_of_snapshots(self._project)).keep(*unsure)
+            ContentKeeper(self._project, self._run, most_of_snapshots(self._settings)).keep(*unsure)
 
 
 def _restoration(undo: PathUndo) -> FileRestored:

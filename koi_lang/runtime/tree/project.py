@@ -19,6 +19,7 @@ from koi_lang.runtime.tree.comparing import Differences, TreeComparison
 from koi_lang.runtime.tree.restoring import Restorer
 from koi_lang.runtime.tree.taking import Room, StoreFullError, Taker
 from koi_lang.runtime.tree.walking import Tree, Walker
+from koi_lang.settings import ProjectSettings
 from koi_lang.settings.project import most_of_snapshots
 from koi_lang.system.open_folders import OpenFolders
 
@@ -38,14 +39,16 @@ class ProjectTree:
     Attributes:
         folder: with all links resolved.
         stop: raises where nobody waits any more.
+        settings: of the project, which say how much may be kept.
     """
 
     folder: Path
     stop: Stop
+    settings: ProjectSettings
 
     def snapshot(self, run: str) -> dict[str, Any]:
         """Keep the tree for a run. Raises AgentError, OSError."""
-        store, most_bytes = SnapshotStore.of(self.folder), most_of_snapshots(self.folder)
+        store, most_bytes = SnapshotStore.of(self.folder), most_of_snapshots(self.settings)
         try:
             id, manifest, tree = self._take(store, run, most_bytes)
         except StoreFullError:
