@@ -151,8 +151,8 @@ def make_servers(run: RunPort, services: Services) -> servers.Servers:
 
 
 def make_guidance(run: RunPort, services: Services) -> service.Guidance:
-    """What agents are told of the files of the project."""
-    return service.Guidance(services.folder, services.note)
+    """The instructions and skills of the project, wherever the files are that its programs work on."""
+    return service.Guidance(services.settings.folder, services.note)
 
 
 async def call_action(run: RunPort, agent: AgentPort, name: str, data: Any) -> Any:

@@ -122,7 +122,7 @@ def _audit_agent(agent: Agent, hosts: Sequence[str]) -> dict[str, Any]:
 
 def _texts(agent: Agent) -> dict[str, list[str]]:
     """The files that its model is told of, where it uses such: instructions, and skills that it may read."""
-    about, folder = agent.about, agent.run.folder
+    about, folder = agent.about, agent.run.settings.folder
     found: dict[str, list[str]] = {}
     if about.instructions:
         found["instructions"] = [file.path for file in read_instructions(folder, about.file)[0]]

@@ -30,7 +30,8 @@ class ProjectSettings:
     """The settings files of a project, as they were when they were read.
 
     Attributes:
-        folder: the folder of the project, for messages; the files are never read again from there.
+        folder: the folder of the project, which has its instructions, skills and rubrics; the settings files are never
+            read again from there.
         files: content by name, or the error that kept a file from being read; a missing file has no entry.
     """
 

@@ -16,7 +16,7 @@ from koi_lang.diagnostics import suggestion
 from koi_lang.errors import AgentError, KoiError, reason
 from koi_lang.front_matter import read_front_matter
 from koi_lang.runtime.replay.calls import Effect
-from koi_lang.std.effects import folder, perform_effect
+from koi_lang.std.effects import perform_effect, project_settings
 
 FILE = "SKILL.md"
 KIND = "evaluator"
@@ -88,7 +88,7 @@ async def find_rubric(name: Any) -> dict[str, Any]:
     """A rubric as data, with its `origin`. Raises AgentError where there is none, or one that cannot be used."""
 
     async def look() -> dict[str, Any]:
-        file = choose_file(name, folder())
+        file = choose_file(name, project_settings().folder)
         return {**asdict(file.read(name)), "origin": file.origin}
 
     return dict(await perform_effect(Effect("judge.rubric", {"name": name}, safe=True), look))

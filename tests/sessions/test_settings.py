@@ -1,4 +1,4 @@
-"""One program that meets sections of `koi.toml`: each surface makes the same decisions."""
+"""One program that meets every section of `koi.toml` and what else a project says: each surface decides the same."""
 
 from __future__ import annotations
 
@@ -33,6 +33,8 @@ PROGRAM = """
       uses team Desk
       uses mcp shelf, described
       uses skill Http, CodeWeb, Workspace
+      uses instructions
+      uses skills
 
       on go(args: { message: string }) {
         const probes = {
@@ -59,6 +61,7 @@ INSIDE = """
 
     from koi_lang.outcome import error_of
     from koi_lang.runtime.context import current, handling
+    from koi_lang.std.rubrics import find_rubric
 
     def note(name, decision):
         with Path(__file__).with_name("decisions.jsonl").open("a") as file:
@@ -73,6 +76,10 @@ INSIDE = """
         note("mcp", [shelf.deny, described.ask])
         note("models", error_of(run.models.of, agent).message)
         note("limits", run.patience.repeats)
+        told = await run.guidance.look(agent)
+        note("instructions", [each["text"] for each in told.get("instructions", ())])
+        note("rubric", (await find_rubric("own"))["origin"])
+        note("skills", [each["name"] for each in told.get("skills", ()) if each["name"] != "koi-programs"])
     """
 SETTINGS = """
     [shell]
@@ -96,6 +103,18 @@ SETTINGS = """
     [mcp.shelf]
     deny = ["*"]
     """
+RUBRIC = """
+    ---
+    name: own
+    kind: evaluator
+    description: x
+    dimensions:
+      - name: clarity
+        weight: 1
+        description: x
+    ---
+    Judge.
+    """
 DECISIONS = {
     "shell": "`koi.toml` has commands run in a sandbox only, and bubblewrap is not installed",
     "permissions": "the person did not allow to open `http://denied.example/`: the rule `web:denied.example` of the"
@@ -107,6 +126,9 @@ DECISIONS = {
     "mcp": [["*"], ["write"]],
     "models": "the provider `openai` needs a key, and `OPENAI_API_KEY` is not set",
     "limits": 7,
+    "instructions": ["The rules of the house."],
+    "skills": ["own"],
+    "rubric": "project",
 }
 
 
@@ -118,6 +140,9 @@ def house(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
     project.write("inside.py", INSIDE)
     project.write("koi.toml", SETTINGS)
     project.write(".mcp.json", '{"mcpServers": {"described": {"command": "none", "ask": ["write"]}}}')
+    project.write(".agents/evaluators/own/SKILL.md", RUBRIC)
+    project.write("AGENTS.md", "The rules of the house.")
+    project.write(".agents/skills/own/SKILL.md", "---\nname: own\ndescription: x\n---\nx\n")
     return project
 
 
