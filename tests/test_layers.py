@@ -181,6 +181,14 @@ def test_only_settings_reads_the_environment() -> None:
     assert reading == {"koi_lang.settings"}
 
 
+def test_settings_are_read_by_whoever_prepares_runs() -> None:
+    """Nothing below `sessions` reads settings files by a folder, but what works without a run or makes its own."""
+    readers = {name for name in trees() if "read_settings" in names_in(name)}
+    below = {name for name in readers if RANKS[layer(name)] < RANKS["sessions"]}
+
+    assert below == {"koi_lang.program.build", "koi_lang.std.effects", "koi_lang.testing.blocks"}
+
+
 def names_in(module: str) -> Iterator[str]:
     """Every attribute and every imported name of a module."""
     yield from (node.attr for node in nodes_of(module, ast.Attribute))

@@ -19,6 +19,7 @@ from koi_lang.diagnostics import CompileError, render
 from koi_lang.errors import KoiError, UsageError, reason
 from koi_lang.program import cache
 from koi_lang.program.files import SUFFIX, DiskFiles, absolute
+from koi_lang.settings import read_settings
 from koi_lang.settings.project import prose_is_checked
 
 
@@ -48,7 +49,7 @@ def check(path: str, *, strict: bool = False) -> Checked:
 def _without_prose(checked: Checked) -> Checked:
     """A checked program without the warnings that `koi.toml` of this folder turns off."""
     is_prose = [problem.code in prose.CODES for problem in checked.diagnostics]
-    if not any(is_prose) or prose_is_checked(Path.cwd()):
+    if not any(is_prose) or prose_is_checked(read_settings()):
         return checked
     kept = (problem for problem in checked.diagnostics if problem.code not in prose.CODES)
     return replace(checked, diagnostics=tuple(kept))

@@ -10,7 +10,6 @@ import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
@@ -18,7 +17,7 @@ from koi_lang.diagnostics import SLIP_IN_FIVE, SLIP_IN_FOUR, nearest
 from koi_lang.efforts import EFFORTS, effort_help
 from koi_lang.errors import SettingsError
 from koi_lang.lazy import lazy_module
-from koi_lang.settings import ProjectSettings, fill_variables, read_settings
+from koi_lang.settings import ProjectSettings, fill_variables
 from koi_lang.settings.checks import (
     AMOUNT,
     COUNT,
@@ -215,13 +214,12 @@ PREFIXES: Mapping[str, str] = {"query_prefix": "query: ", "passage_prefix": "pas
 COMPACT_OPTIONS = ("enabled", "reserve_tokens", "keep_tokens", "threshold_tokens")
 
 
-def read_toml(folder: Path | ProjectSettings) -> Mapping[str, Any]:
+def read_toml(settings: ProjectSettings) -> Mapping[str, Any]:
     """The content of `koi.toml`, empty without the file.
 
     Raises:
         SettingsError: the file is no TOML, or has a misspelt section; others may belong to somebody else.
     """
-    settings = folder if isinstance(folder, ProjectSettings) else read_settings(folder)
     try:
         loaded = tomllib.loads(settings.text_of("koi.toml") or "")
     except (OSError, ValueError) as error:
@@ -293,9 +291,9 @@ def service_settings(settings: ProjectSettings) -> ServiceSettings:
     return service.read_service(read_toml(settings).get("serve", {}))
 
 
-def prose_is_checked(folder: Path) -> bool:
+def prose_is_checked(settings: ProjectSettings) -> bool:
     """Whether warnings about the sentences of playbooks are shown, by `prose` in `[check]`. Raises SettingsError."""
-    return _read_section(folder, CheckSettings).prose
+    return _read_section(settings, CheckSettings).prose
 
 
 def most_of_snapshots(settings: ProjectSettings) -> int:
@@ -338,9 +336,9 @@ def models(settings: ProjectSettings) -> dict[str, dict[str, Any]]:
     return {role: {"model": value} if isinstance(value, str) else dict(value) for role, value in given.items()}
 
 
-def _read_section(folder: Path | ProjectSettings, kind: type[SectionT]) -> SectionT:
+def _read_section(settings: ProjectSettings, kind: type[SectionT]) -> SectionT:
     name = next(name for name, section in SECTIONS.items() if section is kind)
-    return read_table(kind, read_toml(folder).get(name, {}), name)
+    return read_table(kind, read_toml(settings).get(name, {}), name)
 
 
 def _written_fields(section: Any) -> dict[str, Any]:
