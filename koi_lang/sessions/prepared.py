@@ -207,7 +207,7 @@ class Prepared:
         is_recorded = run.detailed and self.options.record is not False
         if not is_recorded or settings.variable("KOI_KEEP_STREAMS") != "1":
             return None
-        return stream_recording.StreamStore(streams_folder(run.folder, run.id), run.redact, run.host.log)
+        return stream_recording.StreamStore(streams_folder(self.folder, run.id), run.redact, run.host.log)
 
 
 def prepare_program(

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from koi_lang.service.host import SessionHost
 from tests.cli.test_models import GREETING, PROGRAM, koi
 from tests.llm.server import Answer, ModelServer
 from tests.projects import Project
+from tests.service.hosting import begin, called, hosted_in
 
 KEY = "sk-test-Zq81xV0bT4mW9rLc7nYp"
 OTHER = "hunter-2B7f9Kq4Xw8Zt1"
@@ -179,3 +181,21 @@ def test_a_stream_is_added_once(project: Project) -> None:
 
     assert "0 streams added" in again.stdout
     assert "left out: it is there already" in again.stderr
+
+
+def test_streams_of_a_session_lie_beside_its_journal(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever folder its files are in: there they would be for its user to read, and not be found by `koi corpus`."""
+    project.write("a.koi", PROGRAM)
+
+    async def main() -> None:
+        async with ModelServer([GREETING]) as server:
+            for name, value in {**KEEP, "OPENAI_BASE_URL": f"{server.url}/v1"}.items():
+                monkeypatch.setenv(name, value)
+            await hosted_in(project.folder, greet, "a.koi")
+
+    async def greet(host: SessionHost) -> None:
+        await called(await begin(host), "Greeter.hello", name="Ada")
+
+    asyncio.run(main())
+
+    assert 1 == len(_kept(project))
