@@ -15,7 +15,7 @@ from koi_lang.service.host import SessionHost
 from koi_lang.service.job_runs import JobRuns
 from tests import forks
 from tests.projects import Project
-from tests.service.hosting import begin, play, until
+from tests.service.hosting import begin, called, play, until
 from tests.serving.conftest import INITIALIZE
 
 PROGRAM = """
@@ -233,3 +233,26 @@ def test_the_same_decisions_everywhere(house: Project, surface: Callable[[Projec
     surface(house)
 
     assert DECISIONS == decisions(house)
+
+
+def test_a_session_has_no_settings_of_its_own(house: Project) -> None:
+    """Whatever it writes among its files changes nothing, neither at once nor after it was asleep."""
+    others = {
+        "koi.toml": "[shell]\nsandbox = 'none'\n[snapshots]\nmegabytes = 9\n",
+        ".mcp.json": "{}",
+        ".env": "TOKEN_OF_NOBODY=x",
+        "AGENTS.md": "x",
+    }
+
+    async def scenario(host: SessionHost) -> list[dict[str, object]]:
+        session = await begin(host)
+        files, found = house.folder / ".koi" / "sessions" / session.id / "files", []
+        for _ in range(2):
+            for name, text in others.items():
+                (files / name).write_text(text)
+            await called(session, "Main.go", message="x")
+            found.append(decisions(house))
+            assert 1 == await host.put_to_sleep(0)
+        return found
+
+    assert [DECISIONS, DECISIONS] == play(house.folder, scenario, "main.koi")
