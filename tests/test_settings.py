@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from platformdirs.macos import MacOS
 
 from koi_lang import settings
+from koi_lang.errors import SettingsError
 from koi_lang.llm.scripted import read_answers
 from koi_lang.settings import project, read_settings
 
@@ -107,3 +109,32 @@ def test_files_of_windows_begin_with_a_mark(tmp_path: Path) -> None:
     assert {"shell": {}} == project.read_toml(read_settings(tmp_path))
     assert (".mcp.json", {"command": "b"}) == project.mcp_servers(read_settings(tmp_path))["a"]
     assert [1] == read_answers(tmp_path / "a.json")
+
+
+NESTED, LARGE = b"[" * 100_000, b" " * 1_000_001
+READERS = {".koi-config.json": settings.koi_config, ".mcp.json": project.mcp_servers, "koi.toml": project.read_toml}
+
+
+@pytest.mark.parametrize("name", READERS)
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"\xff", "invalid start byte"),
+        (NESTED, "it nests too deeply"),
+        (LARGE, "it has more than 1,000,000 bytes"),
+        (None, "it is no regular file"),
+    ],
+    ids=["no text", "nested", "large", "a pipe"],
+)
+def test_a_file_that_cannot_be_read_is_one_message(tmp_path: Path, name: str, content: bytes | None, why: str) -> None:
+    """Whatever a stranger puts into a project, nothing waits for it, and one sentence says what is wrong."""
+    if content is None:
+        os.mkfifo(tmp_path / name)
+    else:
+        (tmp_path / name).write_bytes((b"a = " if name == "koi.toml" and content is NESTED else b"") + content)
+    found = read_settings(tmp_path)
+
+    with pytest.raises(SettingsError, match=why) as told:
+        READERS[name](found)
+    assert told.value.message.startswith(f"`{name}` cannot be read: ")
+    assert told.value.help

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import os
 import re
+import stat
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from io import StringIO
 from pathlib import Path
@@ -23,6 +24,7 @@ else:
 
 
 PROJECT_FILES = ("koi.toml", ".mcp.json", ".koi-config.json", ".env")
+MAX_FILE_BYTES = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +45,17 @@ class ProjectSettings:
         """Whether there is a `koi.toml`; only then its schema, `settings.project`, has to be loaded."""
         return "koi.toml" in self.files
 
-    def text_of(self, name: str) -> str | None:
-        """The text of a file, None without the file. Raises OSError or UnicodeDecodeError."""
+    def parse(self, name: str, parse: Callable[[str], Any], help: str) -> Any:
+        """What a parser makes of the text of a file; an empty object without the file. Raises SettingsError."""
         content = self.files.get(name)
-        if isinstance(content, OSError):
-            raise content.with_traceback(None)
-        return None if content is None else StringIO(content.decode("utf-8-sig"), newline=None).read()
+        try:
+            if isinstance(content, OSError):
+                raise content.with_traceback(None)
+            return {} if content is None else parse(StringIO(content.decode("utf-8-sig"), newline=None).read())
+        except RecursionError as error:
+            raise SettingsError(f"`{name}` cannot be read: it nests too deeply", help=help) from error
+        except (OSError, ValueError) as error:
+            raise SettingsError(f"`{name}` cannot be read: {error}", help=help) from error
 
 
 def read_settings(folder: Path | None = None) -> ProjectSettings:
@@ -60,12 +67,24 @@ def read_settings(folder: Path | None = None) -> ProjectSettings:
     files: dict[str, bytes | OSError] = {}
     for name in PROJECT_FILES:
         try:
-            files[name] = (folder / name).read_bytes()
+            files[name] = _read_file(folder / name)
         except FileNotFoundError:
             continue
         except OSError as error:
             files[name] = error
     return ProjectSettings(folder, files)
+
+
+def _read_file(path: Path) -> bytes:
+    """The content of a file that may come from a stranger: no pipe is waited for, and no device is read."""
+    about = path.stat()
+    if stat.S_ISDIR(about.st_mode):
+        raise IsADirectoryError("it is a folder")
+    if not stat.S_ISREG(about.st_mode):
+        raise OSError("it is no regular file")
+    if about.st_size > MAX_FILE_BYTES:
+        raise OSError(f"it has more than {MAX_FILE_BYTES:,} bytes")
+    return path.read_bytes()
 
 
 def environment() -> Mapping[str, str]:
@@ -111,15 +130,10 @@ def _folder_of_person(kind: Literal["CACHE", "CONFIG"]) -> Path:
 
 def dotenv(settings: ProjectSettings) -> dict[str, str]:
     """The variables of `.env`: `NAME=value` lines, quotes, comments, `export`; others are left out."""
-    try:
-        text = settings.text_of(".env")
-    except IsADirectoryError:
+    if isinstance(settings.files.get(".env"), IsADirectoryError):  # a virtual environment may be called so
         return {}
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(
-            f"`.env` cannot be read: {error}", help="It holds lines like `NAME=value`, in UTF-8."
-        ) from error
-    return _variables(text) if text else {}
+    found: dict[str, str] = settings.parse(".env", _variables, "It holds lines like `NAME=value`, in UTF-8.")
+    return found
 
 
 def variables_in(path: str) -> dict[str, str]:
@@ -144,11 +158,7 @@ def koi_config(settings: ProjectSettings) -> Mapping[str, Any]:
     Raises:
         SettingsError: the file is not a JSON object.
     """
-    try:
-        text = settings.text_of(".koi-config.json")
-        loaded = {} if text is None else json.loads(text)
-    except (OSError, ValueError) as error:
-        raise SettingsError(f"`.koi-config.json` cannot be read: {error}", help="It holds one JSON object.") from error
+    loaded = settings.parse(".koi-config.json", json.loads, "It holds one JSON object.")
     if not isinstance(loaded, dict):
         raise SettingsError("`.koi-config.json` holds no JSON object", help='Write `{ "registry": { … } }`.')
     return loaded

@@ -220,10 +220,7 @@ def read_toml(settings: ProjectSettings) -> Mapping[str, Any]:
     Raises:
         SettingsError: the file is no TOML, or has a misspelt section; others may belong to somebody else.
     """
-    try:
-        loaded = tomllib.loads(settings.text_of("koi.toml") or "")
-    except (OSError, ValueError) as error:
-        raise SettingsError(f"`koi.toml` cannot be read: {error}", help="It holds TOML, such as `[shell]`.") from error
+    loaded: Mapping[str, Any] = settings.parse("koi.toml", tomllib.loads, "It holds TOML, such as `[shell]`.")
     for name in loaded:
         near = None if name in SECTION_NAMES else nearest(name, SECTION_NAMES, alike=SLIP_IN_FOUR)
         if near is not None:
@@ -380,11 +377,7 @@ def _laid_over(described: tuple[str, Any] | None, about: Any) -> tuple[str, Any]
 
 
 def _mcp_file(settings: ProjectSettings) -> dict[str, Any]:
-    try:
-        text = settings.text_of(MCP_FILE)
-        loaded = {} if text is None else json.loads(text)
-    except (OSError, ValueError) as error:
-        raise SettingsError(f"`{MCP_FILE}` cannot be read: {error}", help="It holds one JSON object.") from error
+    loaded = settings.parse(MCP_FILE, json.loads, "It holds one JSON object.")
     servers = loaded.get("mcpServers", {}) if isinstance(loaded, dict) else None
     if not isinstance(servers, dict):
         help = 'Write { "mcpServers": { "NAME": { "command": … } } }.'
