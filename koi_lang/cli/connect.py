@@ -65,7 +65,7 @@ def command(provider: str | None, status: bool, no_test: bool, no_browser: bool,
     name = provider or _pick_provider(keys)
     if _keep_address(name, keys):
         return
-    if connect_server.is_server(name, read_settings()):
+    if connect_server.is_server(name, keys):
         try:
             connect_server.connect_server(name, keys, no_browser=no_browser)
         except AgentError as error:
@@ -125,7 +125,7 @@ def _read_key(name: str) -> str:
 
 def _test_key(row: Provider, value: str, keys: Keys) -> str:
     """How many models the key gives. Raises ProviderError when the provider does not take it."""
-    typed = Keys(read_settings(), given=dict.fromkeys(row.keys, value), store=keys.store)
+    typed = Keys(keys.settings, given=dict.fromkeys(row.keys, value), store=keys.store)
     found = asyncio.run(check_provider(row.name, typed, refresh=True, try_out=True))
     if found.error is not None:
         raise _not_kept(row, found.error)

@@ -20,24 +20,24 @@ from koi_lang.runtime.mcp.configured import options_of
 from koi_lang.runtime.mcp.servers import Servers
 from koi_lang.runtime.mcp.sign_in import PersonSignIn, token_name
 from koi_lang.sessions.browser import sign_in_with
-from koi_lang.settings import ProjectSettings, project, read_settings
+from koi_lang.settings import ProjectSettings, project
 from koi_lang.setup.keys.lookup import Keys
 from koi_lang.setup.keys.store import KEYRING
 
 
-def is_server(name: str, settings: ProjectSettings) -> bool:
+def is_server(name: str, keys: Keys) -> bool:
     """Whether a name is the address of a server, or one that settings describe and no provider has."""
     is_provider = name.lower() in {row.name for row in PROVIDERS}
-    return "://" in name or (not is_provider and name in project.mcp_servers(settings))
+    return "://" in name or (not is_provider and name in project.mcp_servers(keys.settings))
 
 
 def connect_server(name: str, keys: Keys, *, no_browser: bool) -> None:
     """Sign in to a server, unless that is done, and say what it offers. Raises KoiError."""
-    server = _server(name)
+    server = _server(name, keys.settings)
     options = server.options() if server.options else {}
     sign_in = sign_in_with(keys)
     sign_in.read_redirect = _read_pasted_address if no_browser else None
-    count = asyncio.run(_tools(server, PersonSignIn(sign_in, _Asker())))
+    count = asyncio.run(_tools(server, keys.settings, PersonSignIn(sign_in, _Asker())))
     place = keys.store.places().get(token_name(str(options["url"])))
     where = "the keyring of this system" if place == KEYRING else f"`{keys.store.path}`, which only you can read"
     kept = f"; its tokens are in {where}" if place else " and wants nobody to sign in"
@@ -46,16 +46,16 @@ def connect_server(name: str, keys: Keys, *, no_browser: bool) -> None:
 
 def forget_server(name: str, keys: Keys) -> None:
     """Remove the tokens of a server. Raises KoiError."""
-    server = _server(name)
+    server = _server(name, keys.settings)
     url = str(server.options()["url"]) if server.options else ""
     removed = keys.store.forget(token_name(url))
     told = f"the tokens were removed from the {' and the '.join(removed)}" if removed else "koi keeps no tokens"
     click.echo(f"{server.name}: {told}")
 
 
-def _server(name: str) -> Mcp:
+def _server(name: str, settings: ProjectSettings) -> Mcp:
     """A server by its address or its name. Raises UsageError for one that is not reached over HTTP."""
-    options: Mapping[str, Any] = {"url": name} if "://" in name else options_of(name, read_settings())
+    options: Mapping[str, Any] = {"url": name} if "://" in name else options_of(name, settings)
     host = urlsplit(str(options.get("url", ""))).hostname
     if not host:
         help = "Only servers with a `url` want people to sign in; the others need no `koi connect`."
@@ -63,10 +63,10 @@ def _server(name: str) -> Mcp:
     return Mcp(host if "://" in name else name, lambda: options)
 
 
-async def _tools(server: Mcp, person: PersonSignIn) -> int:
+async def _tools(server: Mcp, settings: ProjectSettings, person: PersonSignIn) -> int:
     """How many tools a server offers to whoever has signed in."""
     async with together() as group:
-        servers = Servers(group, read_settings(), person=person)
+        servers = Servers(group, settings, person=person)
         try:
             return len((await servers.connect(server)).tools)
         finally:

@@ -40,7 +40,7 @@ def command(provider: str | None) -> None:
     for copy in keys.copies(ADDRESS_VARIABLE):
         address = copy.value.partition("#")[0]
         name = LOCAL if name.partition("#")[0].rstrip("/") in (address, address.removesuffix("/v1")) else name
-    if connect_server.is_server(name, read_settings()):
+    if connect_server.is_server(name, keys):
         connect_server.forget_server(name, keys)
         return
     known = _known_keys()

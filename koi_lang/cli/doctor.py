@@ -15,7 +15,7 @@ from koi_lang.cli.ui.text import GREEN, RED, YELLOW, Theme, count_text, look_of
 from koi_lang.errors import EXIT_FAILED, EXIT_OK, KoiError
 from koi_lang.health import files, machine, project, providers, sandbox, service
 from koi_lang.health.findings import Finding
-from koi_lang.settings import ProjectSettings, read_settings
+from koi_lang.settings import read_settings
 from koi_lang.setup.keys.lookup import Keys
 from koi_lang.text_width import clean
 
@@ -50,7 +50,7 @@ def _findings(folder: Path, *, offline: bool, start_servers: bool) -> Iterator[F
     yield from files.signing()
     yield from machine.keyring()
     if not broken:
-        yield from _of_providers(found, offline=offline)
+        yield from _of_providers(Keys(found), offline=offline)
     if start_servers:
         yield from project.started_servers(folder, found)
     else:
@@ -62,17 +62,16 @@ def _findings(folder: Path, *, offline: bool, start_servers: bool) -> Iterator[F
     yield from machine.disk(folder)
 
 
-def _of_providers(found: ProjectSettings, *, offline: bool) -> Iterator[Finding]:
-    keys = Keys(found)
+def _of_providers(keys: Keys, *, offline: bool) -> Iterator[Finding]:
     try:
-        yield from providers.check_preferences(found, keys, offline=offline)
+        yield from providers.check_preferences(keys, offline=offline)
         yield from providers.keys_found(keys)
-        yield from providers.check_connected(found, keys, offline=offline)
+        yield from providers.check_connected(keys, offline=offline)
     except KoiError as error:
         yield Finding("keys", "error", error.message)
         return
     if not offline:
-        yield from providers.servers_here(found, keys)
+        yield from providers.servers_here(keys)
 
 
 def _line(finding: Finding, look: Theme) -> str:

@@ -134,23 +134,21 @@ def http(files: Sequence[str], strict: bool, no_cache: bool, record_dir: Path | 
     What is not said here says `[serve]` in `koi.toml`; without any FILE there it is std/coder. Without a model
     playbooks fail, unless --rehearse is said: nobody would see that a job was only rehearsed.
     """
-    about = _settings()
+    options = replace(options_from(given), record=True, missing_model_help="" if given["rehearse"] else SERVICE_HELP)
+    about = _settings(options.settings)
     place, token, no_token, names = (given.pop(name) for name in ("address", "token", "no_token", "names"))
     if no_token and about.users:
         raise UsageError("with `[serve.users]` everybody shows a token", help="Leave out --no-token.")
     address = _address(Reach(place or about.http or PAGES_ADDRESS, token, no_token, (*about.names, *names)))
     assert address is not None, "one is always given"
-    needed = "" if given["rehearse"] else SERVICE_HELP
-    options = replace(options_from(given), record=True, missing_model_help=needed)
     folder = record_dir or about.record_dir
     if folder is not None:
         options = replace(options, settings=settings.read_settings(Path(folder).resolve()))
     sys.exit(_serve_pages(files or about.programs or (CODER,), options, address, about))
 
 
-def _settings() -> ServiceSettings:
+def _settings(here: settings.ProjectSettings) -> ServiceSettings:
     """`[serve]` of the folder in which the service is started. Raises SettingsError."""
-    here = settings.read_settings()
     if not here.has_project_file:
         return service_settings.ServiceSettings()
     about = project.service_settings(here)
@@ -164,7 +162,7 @@ def _settings() -> ServiceSettings:
 @click.option("--secret", is_flag=True, help="Show the secret that signs messages.")
 def hooks(record_dir: Path | None, everything: bool, secret: bool) -> None:
     """List what `[serve.hooks]` were to be told, and have not been, or not yet."""
-    about = _settings()
+    about = _settings(settings.read_settings())
     folder = Path(record_dir or about.record_dir or ".").resolve()
     with closing(service_store.Database.connect(folder)) as database:
         if secret:
@@ -190,7 +188,7 @@ def token(name: str, admin: bool) -> None:
     value = f'"{service_users.hash_of(made)}"'
     click.echo(f"# the token of `{name}`, which is shown this once:\n# {made}\n\n[serve.users]")
     click.echo(f"{key} = {{ token = {value}, admin = true }}" if admin else f"{key} = {value}")
-    if name in _settings().users:
+    if name in _settings(settings.read_settings()).users:
         click.echo(f"`{name}` has a token in koi.toml; with this line in its place that one counts no more", err=True)
 
 

@@ -12,7 +12,7 @@ from koi_lang.health.findings import Finding
 from koi_lang.llm.local_servers import ADDRESS_VARIABLE, LOCAL, is_on_this_machine, origin
 from koi_lang.llm.ollama import models_at, origin_of
 from koi_lang.llm.providers import PROVIDERS
-from koi_lang.settings import ProjectSettings, project
+from koi_lang.settings import project
 from koi_lang.setup.availability import (
     ProviderStatus,
     all_reached,
@@ -39,9 +39,9 @@ def keys_found(keys: Keys) -> Iterator[Finding]:
         yield Finding("keys", "ok", f"{LOCAL}: {address.value} from {address.place}, which needs no key")
 
 
-def check_connected(settings: ProjectSettings, keys: Keys, *, offline: bool) -> Iterator[Finding]:
+def check_connected(keys: Keys, *, offline: bool) -> Iterator[Finding]:
     """Whether all that is connected answers. Each is asked for its list of models, which costs nothing."""
-    usual = project.models(settings)
+    usual = project.models(keys.settings)
     mine = list_connections(keys, looks=not offline)
     # An address that comes with the project may lead anywhere; the doctor asks one on this machine alone.
     described = [each for each in list_connections(keys, usual, looks=False) if each not in mine]
@@ -72,9 +72,9 @@ def _answer(reached: ProviderStatus) -> Finding:
     return Finding("providers", "error", error.message, fix)
 
 
-def servers_here(settings: ProjectSettings, keys: Keys) -> Iterator[Finding]:
+def servers_here(keys: Keys) -> Iterator[Finding]:
     """Whether an Ollama runs, and which servers on the usual ports of this machine nobody has connected."""
-    used = {origin(str(each.base_url)) for each in list_connections(keys, project.models(settings), looks=False)}
+    used = {origin(str(each.base_url)) for each in list_connections(keys, project.models(keys.settings), looks=False)}
     for address, known in nearby_servers():
         if origin(address) not in used:
             names = ", ".join(f"`{name}`" for name in known.names[:MAX_NAMES])
@@ -89,10 +89,10 @@ def servers_here(settings: ProjectSettings, keys: Keys) -> Iterator[Finding]:
     yield Finding("providers", "ok", text)
 
 
-def check_preferences(settings: ProjectSettings, keys: Keys, *, offline: bool) -> Iterator[Finding]:
+def check_preferences(keys: Keys, *, offline: bool) -> Iterator[Finding]:
     """Which models `koi.toml` names; whether that for embeddings is there, since no answer would tell."""
     try:
-        usual = preferences(settings, None, keys).usual
+        usual = preferences(None, keys).usual
     except KoiError as error:
         yield Finding("models", "error", error.message, f"edit koi.toml: {error.help}" if error.help else "")
         return

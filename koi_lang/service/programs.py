@@ -102,7 +102,7 @@ class ServedProgram:
     async def models(self) -> list[dict[str, Any]]:
         """The models of the providers that are connected."""
         ready = self.require_ready()
-        choice = ModelSelection(ready.wanted, ready.options.settings, is_stood_in=ready.has_stand_in)
+        choice = ModelSelection(ready.wanted, is_stood_in=ready.has_stand_in)
         return await choice.available(refresh=False)
 
     def factory(

@@ -27,7 +27,6 @@ from koi_lang.sessions.earlier_session import BranchPoint, continuation
 from koi_lang.sessions.prepared import Prepared
 from koi_lang.sessions.recording import recording
 from koi_lang.sessions.trust import Confirm, nobody_confirms, require_trust
-from koi_lang.settings import ProjectSettings
 from koi_lang.setup.availability import all_reached, list_connections, require_model
 from koi_lang.setup.keys.lookup import Keys
 from koi_lang.setup.preferences import Preferences, preferences
@@ -57,7 +56,7 @@ class SessionFactory:
         self._ready, self._note = ready, note
         self._run, self._files, self._follow = run, files, follow
         self._payer = payer
-        self._choice = ModelSelection(ready.wanted, ready.options.settings, is_stood_in=ready.has_stand_in)
+        self._choice = ModelSelection(ready.wanted, is_stood_in=ready.has_stand_in)
 
     def served_config(self) -> SessionConfig:
         """What is served."""
@@ -127,9 +126,7 @@ class SessionFactory:
         if not model or self._choice.name():
             return
         try:
-            self._choice.wanted = preferences(
-                self._ready.options.settings, model, self._choice.wanted.keys, self._choice.effort()
-            )
+            self._choice.wanted = preferences(model, self._choice.wanted.keys, self._choice.effort())
         except KoiError as error:
             self._note(f"`{model}` cannot be used any more: {error.message}")
         else:
@@ -146,8 +143,8 @@ class ModelSelection:
         providers: those that extensions add.
     """
 
-    def __init__(self, wanted: Preferences, settings: ProjectSettings, *, is_stood_in: bool = False) -> None:
-        self.wanted, self._settings, self._is_stood_in = wanted, settings, is_stood_in
+    def __init__(self, wanted: Preferences, *, is_stood_in: bool = False) -> None:
+        self.wanted, self._is_stood_in = wanted, is_stood_in
         self.providers: Mapping[str, Any] = {}
 
     def name(self) -> str:
@@ -156,7 +153,7 @@ class ModelSelection:
 
     async def change(self, model: str) -> None:
         """Use another model from now on. Raises KoiError when it cannot be used, or its provider does not have it."""
-        wanted = preferences(self._settings, model, self.wanted.keys, self.wanted.effort)
+        wanted = preferences(model, self.wanted.keys, self.wanted.effort)
         if self._is_stood_in:
             connect(wanted.model_options(), wanted.keys)
         else:

@@ -221,5 +221,5 @@ def prepare_program(
     Raises:
         KoiError: it cannot be loaded, or a model is named that does not exist.
     """
-    wanted = preferences(options.settings, options.model, options.key_lookup(), options.effort or "")
+    wanted = preferences(options.model, options.key_lookup(), options.effort or "")
     return Prepared(loader.module_of(absolute(file), None, entry), entry, options, wanted, adapter=adapter)

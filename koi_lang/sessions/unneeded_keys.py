@@ -25,7 +25,7 @@ def without_missing_keys(ready: Prepared, agents: Sequence[type[Agent]]) -> Prep
     if not lacking:
         return unasked
     known = settings.variables_in(ready.options.keys) if ready.options.keys else {}
-    keys = Keys(ready.options.settings, given={**known, **lacking}, found=ready.options.found)
+    keys = Keys(ready.wanted.keys.settings, given={**known, **lacking}, found=ready.options.found)
     return replace(unasked, wanted=replace(ready.wanted, keys=keys))
 
 

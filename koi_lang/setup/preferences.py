@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from koi_lang.errors import KoiError, SettingsError
 from koi_lang.lazy import lazy_module
-from koi_lang.settings import ProjectSettings
 from koi_lang.setup.keys.lookup import Keys
 
 if TYPE_CHECKING:
@@ -80,9 +79,9 @@ def name_of(options: Mapping[str, Any]) -> str:
     return named or str(options.get("base_url", ""))
 
 
-def preferences(settings: ProjectSettings, model: str | None, keys: Keys, effort: str = "") -> Preferences:
+def preferences(model: str | None, keys: Keys, effort: str = "") -> Preferences:
     """What the person wants in a project. Raises KoiError when a provider in it does not exist, or not for its role."""
-    usual = project.models(settings) if settings.has_project_file else {}
+    usual = project.models(keys.settings) if keys.settings.has_project_file else {}
     if not usual and not model:
         return Preferences(keys, effort=effort)
     for role, options in usual.items():

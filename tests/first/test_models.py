@@ -329,8 +329,7 @@ def test_a_prompt_for_a_server_of_ones_own_stays_there(machine: Machine, model: 
         """,
     )
 
-    found = read_settings(machine.folder)
-    options, _ = preferences(found, model, Keys(found)).options({})
+    options, _ = preferences(model, Keys(read_settings(machine.folder))).options({})
 
     assert options.get("base_url") == address
     assert options["model"] == (f"openai/{model}" if model == "qwen" else model)
@@ -365,10 +364,9 @@ def test_a_name_that_several_providers_list_must_be_complete(machine: Machine) -
         row = provider_named(name)
         lists.keep(ProviderConnection(row, Secret(KEY), row.model), [ModelInfo(model) for model in models])
 
-    found = read_settings(machine.folder)
-    assert [preferences(found, name, keys).model for name in ("a", "b", "c")] == ["groq/a", "together/b", "c"]
+    assert [preferences(name, keys).model for name in ("a", "b", "c")] == ["groq/a", "together/b", "c"]
     with pytest.raises(UsageError, match="several providers have `both`"):
-        preferences(found, "both", keys)
+        preferences("both", keys)
 
 
 def test_nothing_waits_for_an_ollama_that_says_nothing(machine: Machine) -> None:

@@ -65,7 +65,7 @@ def converse(file: str | None, options: RunOptions) -> int:
 
 async def _run(file: str | None, options: RunOptions, host: Terminal, failed: list[bool], *, is_typed: bool) -> None:
     program = InteractiveProgram(options.folder)
-    wanted = preferences(options.settings, options.model, options.key_lookup(), options.effort or "")
+    wanted = preferences(options.model, options.key_lookup(), options.effort or "")
     nothing = cache.CachedModule(compile("", str(program.module.__file__), "exec"), {})
     ready = Prepared(program.module, nothing, options, wanted)
     redact, folder = ready.redactor(), options.folder.as_posix()

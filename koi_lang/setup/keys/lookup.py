@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from koi_lang import settings
 from koi_lang.errors import SettingsError
 from koi_lang.lazy import lazy_module
 from koi_lang.redaction.names import is_secret_variable
 from koi_lang.redaction.redactor import MOST_FOUND, Redactor, Secrets, redactor
+from koi_lang.settings import ProjectSettings, config_folder, dotenv, environment
 from koi_lang.setup.keys.store import KeyStore
 
 if TYPE_CHECKING:
@@ -54,23 +54,27 @@ class Keys:
 
     Args:
         given: variables of the command line, by their names.
-        store: of what `koi connect` has kept.
+        store: where `koi connect` keeps keys.
         found: secrets that come up by their names in what is shown and written, where several share them.
+
+    Attributes:
+        settings: of the project.
+        store: where `koi connect` keeps keys.
     """
 
     def __init__(
         self,
-        project: settings.ProjectSettings,
+        settings: ProjectSettings,
         *,
         given: Mapping[str, str] = NOTHING,
         store: KeyStore | None = None,
         found: Secrets | None = None,
     ) -> None:
-        self.store = store or KeyStore(settings.config_folder())
+        self.settings, self.store = settings, store or KeyStore(config_folder())
         self._variables = {
             "command line": given,
-            "environment": settings.environment(),
-            DOTENV: settings.dotenv(project),
+            "environment": environment(),
+            DOTENV: dotenv(settings),
         }
         self._given_out = Secrets()
         self._found = Secrets(most=MOST_FOUND) if found is None else found
