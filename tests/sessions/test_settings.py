@@ -256,3 +256,26 @@ def test_a_session_has_no_settings_of_its_own(house: Project) -> None:
         return found
 
     assert [DECISIONS, DECISIONS] == play(house.folder, scenario, "main.koi")
+
+
+def test_a_run_keeps_the_settings_that_it_began_with(project: Project) -> None:
+    """A command that writes a `koi.toml` opens no host in the same run, but in the next one."""
+    project.write(
+        "main.koi",
+        """
+        import "std/http"
+        role Worker { can execute, can web_access }
+        agent Main : Worker {
+          uses skill Http
+          on go(args: { text: string }) {
+            await this.callAction("shell", { command: `printf '${args.text}' > koi.toml`, description: "x" })
+            try { await fetchText("http://127.0.0.1:9/") } catch (error) { console.log(error.message) }
+          }
+        }
+        run Main.go({ text: '[http]\\nallow = ["127.0.0.1:9"]\\n' })
+        """,
+    )
+    first, second = (project.koi("run", "main.koi", "--allow", "shell").stdout for _ in range(2))
+
+    assert "`127.0.0.1` is no public address\n" == first
+    assert "cannot be reached" in second
