@@ -39,24 +39,21 @@ def command(offline: bool, start_servers: bool, as_json: bool) -> None:
 
 
 def _findings(folder: Path, *, offline: bool, start_servers: bool) -> Iterator[Finding]:
-    found = read_settings(folder)
+    settings = read_settings(folder)
     yield from machine.python()
     yield from machine.packages()
     yield from files.grammar()
     yield from files.check_compiled()
-    broken = list(project.settings_files(found))
+    broken = list(project.settings_files(settings))
     yield from broken
     yield from files.kept_keys()
     yield from files.signing()
     yield from machine.keyring()
     if not broken:
-        yield from _of_providers(Keys(found), offline=offline)
-    if start_servers:
-        yield from project.started_servers(folder, found)
-    else:
-        yield from project.servers(folder, found, offline=offline)
-    yield from service.check_service(found, offline=offline)
-    yield from sandbox.check_sandbox(found)
+        yield from _of_providers(Keys(settings), offline=offline)
+    yield from project.started_servers(settings) if start_servers else project.servers(settings, offline=offline)
+    yield from service.check_service(settings, offline=offline)
+    yield from sandbox.check_sandbox(settings)
     yield from files.permissions(folder)
     yield from files.journals(folder)
     yield from machine.disk(folder)

@@ -147,12 +147,14 @@ def http(files: Sequence[str], strict: bool, no_cache: bool, record_dir: Path | 
     sys.exit(_serve_pages(files or about.programs or (CODER,), options, address, about))
 
 
-def _settings(here: settings.ProjectSettings) -> ServiceSettings:
+def _settings(project_settings: settings.ProjectSettings) -> ServiceSettings:
     """`[serve]` of the folder in which the service is started. Raises SettingsError."""
-    if not here.has_project_file:
+    if not project_settings.has_project_file:
         return service_settings.ServiceSettings()
-    about = project.service_settings(here)
-    secrets_by_name = {name: settings.fill_variables(value, here) for name, value in about.hook_secrets.items()}
+    about = project.service_settings(project_settings)
+    secrets_by_name = {
+        name: settings.fill_variables(value, project_settings) for name, value in about.hook_secrets.items()
+    }
     return replace(about, hook_secrets=secrets_by_name)
 
 

@@ -12,7 +12,6 @@ from typing import Any
 
 from httpx2 import AsyncClient, HTTPError, InvalidURL
 
-from koi_lang import settings
 from koi_lang.compiler import nodes as n
 from koi_lang.errors import AgentError, KoiError
 from koi_lang.health.findings import Finding
@@ -22,7 +21,7 @@ from koi_lang.runtime.agents.declarations import Mcp
 from koi_lang.runtime.concurrency.tasks import together
 from koi_lang.runtime.mcp.configured import options_of
 from koi_lang.runtime.mcp.servers import Servers
-from koi_lang.settings import ProjectSettings, project
+from koi_lang.settings import FILLED, ProjectSettings, dotenv, koi_config, project
 
 MOST_FILES = 50
 LIMIT_S = 3.0
@@ -33,41 +32,43 @@ READERS: tuple[tuple[str, Callable[[ProjectSettings], Any]], ...] = (
     ("koi.toml", project.allowed_tools),
     ("koi.toml", project.models),
     ("koi.toml", project.service_settings),
-    (".koi-config.json", settings.koi_config),
-    (".env", settings.dotenv),
+    (".koi-config.json", koi_config),
+    (".env", dotenv),
     (".mcp.json or koi.toml", project.mcp_servers),
 )
 
 
-def settings_files(found: ProjectSettings) -> Iterator[Finding]:
+def settings_files(settings: ProjectSettings) -> Iterator[Finding]:
     """Whether the settings files of a project can be read; what is wrong is told once, whoever reads the file."""
     told: set[str] = set()
     for name, read in READERS:
         try:
-            read(found)
+            read(settings)
         except KoiError as error:
             if error.message not in told:
                 told.add(error.message)
                 yield Finding("project", "error", error.message, f"edit {name}: {error.help}" if error.help else "")
 
 
-def servers(folder: Path, found: ProjectSettings, *, offline: bool) -> Iterator[Finding]:
-    """Whether the MCP servers that programs and settings of a folder describe can be found; none is started."""
-    declared = _declared_servers(folder)
+def servers(settings: ProjectSettings, *, offline: bool) -> Iterator[Finding]:
+    """Whether the MCP servers that programs and settings of a project describe can be found; none is started."""
+    declared = _declared_servers(settings.folder)
     for name, options in declared.items():
         yield from _check_server(name, options, offline=offline)
-    for name in _described_servers(found):
+    for name in _described_servers(settings):
         if name not in declared:
             try:
-                yield from _check_server(name, options_of(name, found), offline=offline or _is_filled(name, found))
+                yield from _check_server(
+                    name, options_of(name, settings), offline=offline or _is_filled(name, settings)
+                )
             except KoiError as error:
                 yield Finding("mcp", "error", error.message)
 
 
-def _is_filled(name: str, found: ProjectSettings) -> bool:
+def _is_filled(name: str, settings: ProjectSettings) -> bool:
     """Whether variables stand in the address of a server: these may be keys, and nobody has said to send them."""
-    _, about = project.mcp_servers(found)[name]
-    return settings.FILLED.search(str(about.get("url", ""))) is not None
+    _, about = project.mcp_servers(settings)[name]
+    return FILLED.search(str(about.get("url", ""))) is not None
 
 
 def _check_server(name: str, options: Mapping[str, Any], *, offline: bool) -> Iterator[Finding]:
@@ -77,16 +78,16 @@ def _check_server(name: str, options: Mapping[str, Any], *, offline: bool) -> It
         yield asyncio.run(_answering(name, str(options["url"])))
 
 
-def started_servers(folder: Path, found: ProjectSettings) -> Iterator[Finding]:
-    """What the MCP servers that the programs in a folder declare offer; programs are loaded and servers started."""
-    for path in _programs(folder):
+def started_servers(settings: ProjectSettings) -> Iterator[Finding]:
+    """What the MCP servers that the programs of a project declare offer; programs are loaded and servers started."""
+    for path in _programs(settings.folder):
         try:
             declared = [value for value in vars(loader.load(str(path))).values() if isinstance(value, Mcp)]
         except KoiError:
             yield Finding("mcp", "error", f"{path.name} cannot be loaded", f"koi check {path.name}")
         else:
             for server in declared:
-                yield asyncio.run(_check_start(server, found))
+                yield asyncio.run(_check_start(server, settings))
 
 
 def _programs(folder: Path) -> list[Path]:
@@ -106,10 +107,10 @@ def _declared_servers(folder: Path) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _described_servers(found: ProjectSettings) -> list[str]:
+def _described_servers(settings: ProjectSettings) -> list[str]:
     """The names of the servers in the settings of a project; none where these are broken, which is told elsewhere."""
     with suppress(KoiError):
-        return list(project.mcp_servers(found))
+        return list(project.mcp_servers(settings))
     return []
 
 
@@ -133,9 +134,9 @@ def _check_command(name: str, command: str) -> Finding:
     return Finding("mcp", "ok", f"{name}: {place}")
 
 
-async def _check_start(server: Mcp, found: ProjectSettings) -> Finding:
+async def _check_start(server: Mcp, settings: ProjectSettings) -> Finding:
     async with together() as group:
-        servers = Servers(group, found)
+        servers = Servers(group, settings)
         try:
             connection = await servers.connect(server)
             return Finding("mcp", "ok", f"{server.name}: {len(connection.tools)} tools")

@@ -17,10 +17,10 @@ from koi_lang.settings import ProjectSettings
 INSTALL = "install the package `bubblewrap`"
 
 
-def check_sandbox(found: ProjectSettings) -> Iterator[Finding]:
+def check_sandbox(project_settings: ProjectSettings) -> Iterator[Finding]:
     """Whether commands are confined, and which programs of the person they do not find then."""
     try:
-        state = asyncio.run(find_sandbox(found.folder, found))
+        state = asyncio.run(find_sandbox(project_settings.folder, project_settings))
     except SettingsError:
         return  # told with the settings
     except PermissionDeniedError as error:

@@ -8,11 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from koi_lang import settings
 from koi_lang.errors import KoiError
 from koi_lang.health.findings import Finding
 from koi_lang.runtime.guards.hosts import Allowed, reachable, require_public
-from koi_lang.settings import ProjectSettings, project
+from koi_lang.settings import FILLED, ProjectSettings, fill_variables, project
 from koi_lang.settings.service import ADDRESS, OUTGOING, ServiceSettings
 
 ABOUT = "service"
@@ -22,23 +21,23 @@ PORTS = {"http": 80, "https": 443}
 EDIT = "edit koi.toml: "
 
 
-def check_service(given: ProjectSettings, *, offline: bool) -> Iterator[Finding]:
+def check_service(settings: ProjectSettings, *, offline: bool) -> Iterator[Finding]:
     """What keeps the service of a project from being reached, or lets too many reach it; nothing without `[serve]`.
 
     Args:
         offline: whether no name of a host is looked up.
     """
     try:
-        if "serve" not in project.read_toml(given):
+        if "serve" not in project.read_toml(settings):
             return
-        about = project.service_settings(given)
-        allowed = Allowed.of(project.allowed_hosts(given))
+        about = project.service_settings(settings)
+        allowed = Allowed.of(project.allowed_hosts(settings))
     except KoiError:
         return  # told by whoever reads the file
     found = [
-        *_places(about, given.folder),
+        *_places(about, settings.folder),
         *_reach(about),
-        *_secrets(about, given),
+        *_secrets(about, settings),
         *_hooks(about, allowed, offline=offline),
     ]
     yield from found
@@ -79,14 +78,14 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
-def _secrets(about: ServiceSettings, found: ProjectSettings) -> Iterator[Finding]:
-    plain = [name for name, value in about.hook_secrets.items() if not settings.FILLED.search(value)]
-    if plain and (found.folder / "koi.toml").stat().st_mode & OTHERS:
+def _secrets(about: ServiceSettings, settings: ProjectSettings) -> Iterator[Finding]:
+    plain = [name for name, value in about.hook_secrets.items() if not FILLED.search(value)]
+    if plain and (settings.folder / "koi.toml").stat().st_mode & OTHERS:
         text = f"others can read koi.toml, in which the secret of `{plain[0]}` stands"
         yield Finding(ABOUT, "error", text, "chmod 600 koi.toml")
     for name, value in about.hook_secrets.items():
         try:
-            secret = settings.fill_variables(value, found)
+            secret = fill_variables(value, settings)
         except KoiError as error:
             yield Finding(ABOUT, "error", f"the secret of `{name}` is not there: {error.message}", error.help or "")
             continue

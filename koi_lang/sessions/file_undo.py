@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 from koi_lang.errors import JournalError
 from koi_lang.events import FileRestored
@@ -17,17 +16,11 @@ from koi_lang.sessions.trust import signer_or_none
 
 
 def undo_in_journal(
-    folder: Path,
-    undo: RunUndo,
-    journal: Journal,
-    plan: UndoPlan,
-    redact: Callable[[str], str],
-    note: Callable[[str], None],
+    undo: RunUndo, journal: Journal, plan: UndoPlan, redact: Callable[[str], str], note: Callable[[str], None]
 ) -> list[UndoneFile]:
     """Put back what a plan says, and write that to the journal of its run; gives what came of it.
 
     Args:
-        folder: of the journal.
         journal: of the run, read with its signatures, and written by nobody.
         note: is told what may be wrong, a line each.
 
@@ -35,7 +28,7 @@ def undo_in_journal(
         KoiError: nothing can be put back, or the journal cannot be written.
     """
     run = journal.header.run
-    writer = Writer(path_of(folder, run), journal.end, redact, _refuse, signer_or_none(folder, note))
+    writer = Writer(path_of(undo.project, run), journal.end, redact, _refuse, signer_or_none(undo.project, note))
     try:
         told = lambda event: writer.note(FileRestored.type, **event.as_data())  # noqa: E731 - one line of glue
         return undo.carry_out(plan, told)

@@ -33,12 +33,14 @@ class RunUndo:
     """What can be put back of one run.
 
     Args:
-        project: the folder of the run's files.
         settings: of the project, which say how much may be kept.
+
+    Attributes:
+        project: the folder of the run's files.
     """
 
     def __init__(self, project: Path, run: str, entries: Sequence[JournalEntry], settings: ProjectSettings) -> None:
-        self._project, self._run, self._settings = project, run, settings
+        self.project, self._run, self._settings = project, run, settings
         self._changes = changes_in(entries, self._find_differences)
 
     def _find_differences(self, tree: str) -> list[tuple[str, PathState | None]]:
@@ -47,7 +49,7 @@ class RunUndo:
             kept = store.kept_tree(self._run, tree)
             if kept is None:
                 return []
-            return [(each.file, each.before) for each in find_differences(self._project.resolve(), kept)]
+            return [(each.file, each.before) for each in find_differences(self.project.resolve(), kept)]
 
     def plan(self, entry: int = 0) -> UndoPlan:
         """What is to be put back so that files are as they were at an entry; nothing is changed. Raises AgentError."""
@@ -88,8 +90,8 @@ class RunUndo:
     def _open(self) -> Iterator[tuple[OpenFolders, SnapshotStore]]:
         """A context in which nothing is removed from the store. Raises AgentError."""
         try:
-            store = SnapshotStore.of(self._project)
-            with store.hold_lock(shared=True, stop=never_stop), OpenFolders(self._project.resolve()) as folders:
+            store = SnapshotStore.of(self.project)
+            with store.hold_lock(shared=True, stop=never_stop), OpenFolders(self.project.resolve()) as folders:
                 yield folders, store
         except OSError as error:
             raise AgentError(f"the project cannot be looked at: {reason(error)}") from error
@@ -98,7 +100,7 @@ class RunUndo:
     def _alone(self) -> Iterator[None]:
         """A context in which no action changes files of the project. Raises AgentError."""
         flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
-        held = os.open(snapshots_folder(self._project) / LOCK, flags, 0o600)
+        held = os.open(snapshots_folder(self.project) / LOCK, flags, 0o600)
         try:
             until = time.monotonic() + LONGEST_WAIT_S
             while not try_lock(held):
@@ -114,7 +116,7 @@ class RunUndo:
         """Keep what may be of somebody else before it goes, where there is room."""
         unsure = [each.now.data for each in plan.to_change if each.is_unsure and each.now.data]
         with suppress(StoreFullError, KoiError, OSError):
-            ContentKeeper(self._project, self._run, most_of_snapshots(self._settings)).keep(*unsure)
+            ContentKeeper(self.project, self._run, most_of_snapshots(self._settings)).keep(*unsure)
 
 
 def _restoration(undo: PathUndo) -> FileRestored:
