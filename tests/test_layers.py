@@ -23,7 +23,7 @@ from koi_lang.js.properties import names_of
 from koi_lang.runtime import prelude
 from koi_lang.runtime.actions.lookup import all_actions
 from koi_lang.runtime.agents.agent import Agent
-from koi_lang.runtime.registry.registry import Registry
+from koi_lang.runtime.registry import KeptRegistry
 from tests.package_imports import Imported, imports, targets
 from tests.package_trees import PACKAGE, nodes_of, trees
 
@@ -227,7 +227,7 @@ def test_members_of_globals_are_known() -> None:
     values = {name: GLOBALS[name] for name in members.MEMBERS if name != "registry"}
     actual = {name: frozenset(names_of(value)) for name, value in values.items()}
 
-    assert members.MEMBERS == {**actual, "registry": frozenset(Registry.__koi_members__)}
+    assert members.MEMBERS == {**actual, "registry": frozenset(KeptRegistry.__koi_members__)}
     assert members.OF_AGENTS == Agent.__koi_members__.keys()
     made = {name: GLOBALS[name].build for name in members.OF_INSTANCES}
     made["URL"] = lambda: GLOBALS["URL"].build("http://h")
