@@ -114,7 +114,7 @@ PRINTED = {
 
 def run_example(name: str, folder: Path, *options: str) -> CompletedProcess[str]:
     """The outcome of an example that is run offline, without a key, in a folder."""
-    words = ["run", *options, *OPTIONS.get(name, []), str(FOLDER / f"{name}.koi"), *_answers(name)]
+    words = ["run", "--rehearse", *options, *OPTIONS.get(name, []), str(FOLDER / f"{name}.koi"), *_answers(name)]
     (folder / "examples").symlink_to(FOLDER)
     path = os.pathsep.join((str(forks.command(folder / "commands").parent), os.environ["PATH"]))
     home = {"HOME": str(folder), "KOI_CACHE_DIR": str(folder), "PATH": path, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}

@@ -14,7 +14,7 @@ from koi_lang.cli.completing.values import complete_file
 from koi_lang.cli.ui.colours import colour_option, command_words
 from koi_lang.efforts import EFFORTS
 from koi_lang.errors import UsageError
-from koi_lang.sessions.options import LIMITS, RunOptions, is_rule
+from koi_lang.sessions.options import COMMAND_HELP, LIMITS, RunOptions, is_rule
 
 TIME = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d|)")
 UNITS_S = {"ms": 0.001, "s": 1.0, "": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
@@ -120,7 +120,10 @@ def add_options(*options: Callable[[Command], Command]) -> Callable[[Command], C
 
 
 def options_from(given: Mapping[str, Any]) -> RunOptions:
-    """What parsed options say; `pairs` and `document` are fields of the payload. Raises UsageError."""
+    """What parsed options say; `pairs` and `document` are fields of the payload. Raises UsageError.
+
+    Without a model nothing is rehearsed unasked where no terminal is: nobody would see that nothing was done.
+    """
     plain = {name: value for name, value in given.items() if name in RunOptions.__dataclass_fields__}
     most = {name: given[f"max_{name}"] for name in LIMITS if given.get(f"max_{name}") is not None}
     if "time" in most:
@@ -128,7 +131,12 @@ def options_from(given: Mapping[str, Any]) -> RunOptions:
     if given.get("model") is not None and not given["model"].strip():
         raise UsageError("`-m` names no model", help="Write `-m provider/model`, or `-m ?` to choose one.")
     payload = _payload(given.get("pairs", ()), given.get("document"))
-    said = {"allow": allow_rules(given["allow"]), "words": command_words(sys.argv[1:])}
+    is_seen = any(each is not None and each.isatty() for each in (sys.stdin, sys.stdout, sys.stderr))
+    said = {
+        "allow": allow_rules(given["allow"]),
+        "words": command_words(sys.argv[1:]),
+        "missing_model_help": "" if is_seen or plain.get("rehearse") else COMMAND_HELP,
+    }
     return RunOptions(**{**plain, "payload": payload, "limits": most, **said})
 
 

@@ -38,7 +38,7 @@ from koi_lang.sessions.changed_answers import back_to
 from koi_lang.sessions.continuation import Continuation
 from koi_lang.sessions.file_undo import undo_in_journal
 from koi_lang.sessions.known_history import going_on, is_changed, readable, require_entry, words_since
-from koi_lang.sessions.options import RunOptions
+from koi_lang.sessions.options import RESUME_HELP, RunOptions
 from koi_lang.sessions.trust import require_trust
 from koi_lang.settings import read_settings
 from koi_lang.setup.keys.lookup import Keys
@@ -98,6 +98,8 @@ def command(run: str | None, trust: bool, pairs: tuple[str, ...], **given: Any) 
     options = _options_of(journal, more)
     if MODEL in more:  # which answers instead of what stood in for a model
         options = replace(options, answers=None, rehearse=False)
+    if options.missing_model_help:
+        options = replace(options, missing_model_help=RESUME_HELP)
     options = replace(options, payload={**options.payload, **fields_of(pairs)}, record=True)
     quiet, verbose = given["quiet"] or options.quiet, given["verbose"] or options.verbose
     options = replace(options, quiet=quiet, verbose=verbose, as_json=given["as_json"])

@@ -27,9 +27,11 @@ LIMITS = ("turns", "requests", "tokens", "usd", "time", "concurrency")
 
 _CONNECT = "Connect one with `koi connect`, which keeps a key, or the address of a server of your own"
 _REHEARSE = "follows the explicit steps of playbooks without a model."
+_NAME = f"{_CONNECT}, or name it with `-m provider/model`"
 # What to do about a missing model, by who is told.
-EVALUATION_HELP = f"{_CONNECT}, or name it with `-m provider/model`; `--answers FILE` takes answers from a file."
+EVALUATION_HELP = f"{_NAME}; `--answers FILE` takes answers from a file."
 COMMAND_HELP = f"{EVALUATION_HELP} `--rehearse` {_REHEARSE}"
+RESUME_HELP = f"{_NAME}; `-m rehearsal` {_REHEARSE}"
 PYTHON_HELP = (
     f'{_CONNECT}, or name it with `model="provider/model"`, behind `%%koi` with `-m provider/model`.'
     f" `rehearse=True`, there `--rehearse`, {_REHEARSE}"

@@ -194,12 +194,15 @@ class Prepared:
             streams=self._streams_of(run),
         )
         if model.provider == "rehearsal":
-            if self.options.missing_model_help:
+            is_named = self.options.rehearse or availability.names_rehearsal(chosen)
+            is_refused = bool(self.options.missing_model_help) and not is_named
+            if not is_refused:
+                note(REHEARSAL if is_named else STAND_IN)
+            for line in () if is_named else availability.tell_nearby_servers():
+                note(line)
+            if is_refused:
                 told = "no model is configured, and this is no rehearsal"
                 raise ModelNeededError(told, help=self.options.missing_model_help)
-            note(REHEARSAL if self.options.rehearse else STAND_IN)
-            for line in () if self.options.rehearse else availability.tell_nearby_servers():
-                note(line)
         return model
 
     def _streams_of(self, run: Run) -> StreamStore | None:

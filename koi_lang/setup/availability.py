@@ -157,6 +157,11 @@ def require_provider(options: Options) -> None:
         provider_named(provider)
 
 
+def names_rehearsal(options: Options) -> bool:
+    """Whether options of a model ask for the rehearsal by its name."""
+    return written_choice(options)[0] == "rehearsal"
+
+
 async def require_model(options: Options, keys: KeyLookup, **own: Any) -> None:
     """Raise KoiError when the model of some options cannot be reached, or its provider has none of that name.
 

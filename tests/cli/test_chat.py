@@ -266,16 +266,16 @@ def test_a_failure_in_a_pipe(project: Project) -> None:
 
 
 def test_no_model_in_a_pipe(project: Project) -> None:
-    """A rehearsal is told on stderr, with the way to a model; without a program nothing is rehearsed."""
+    """A rehearsal that was asked for is told on stderr; nothing is rehearsed unasked."""
     prepare(project)
 
-    rehearsed = project.koi("chat", "a.koi", stdin="hi\n")
-    quiet = project.koi("chat", "a.koi", "--quiet", stdin="hi\n")
-    coder = project.koi("chat", stdin="hi\n")
+    rehearsed = project.koi("chat", "a.koi", "--rehearse", stdin="hi\n")
+    quiet = project.koi("chat", "a.koi", "--rehearse", "--quiet", stdin="hi\n")
+    refused = [project.koi("chat", *file, stdin="hi\n") for file in (("a.koi",), ())]
 
-    assert "no model is configured, so a rehearsal follows" in rehearsed.stderr
-    assert "`koi connect` connects a model" in rehearsed.stderr
-    assert ("", 1, True) == (quiet.stderr, coder.returncode, coder.stderr.startswith("error: no model is configured"))
+    assert "a rehearsal follows the explicit steps" in rehearsed.stderr
+    assert ("", 0) == (quiet.stderr, quiet.returncode)
+    assert [(1, "error: no model is configured")] * 2 == [(each.returncode, each.stderr[:29]) for each in refused]
 
 
 def test_a_conversation_is_a_journal(project: Project) -> None:

@@ -41,7 +41,7 @@ def test_a_new_project_runs_and_passes_its_test(template: str, project: Project)
     """Offline, with nothing to be found by the strictest check, the command that is named next included."""
     own = begin(project, template)
 
-    ran, tested = own.koi("run", "main.koi"), own.koi("test")
+    ran, tested = own.koi("run", "--rehearse", "main.koi"), own.koi("test")
 
     assert (0, PRINTED[template]) == (ran.returncode, ran.stdout)
     assert (0, "") == (tested.returncode, tested.stderr)

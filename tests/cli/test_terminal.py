@@ -53,6 +53,25 @@ def test_a_question_is_shown_and_answered(project: Project, terminal) -> None:
     assert child.exitstatus == 0
 
 
+def test_a_rehearsal_is_seen_or_asked_for(project: Project, terminal) -> None:
+    """At a terminal it stands in for a model, and says so; elsewhere it has to be named, else the run fails."""
+    project.write("a.koi", ASKING.replace('Ask the user "Your name?". Print "Hello <answer>"', 'Print "hello"'))
+    call = json.dumps({"type": "run", "id": "1"})
+
+    child = terminal()
+    child.expect_exact("no model is configured, so a rehearsal follows")
+    child.expect_exact("`koi connect` connects a model")
+    child.expect_exact("hello")
+    child.close()
+    refused = project.koi("run", "a.koi")
+    named = [project.koi("run", "a.koi", *words) for words in (("--rehearse",), ("-m", "rehearsal"))]
+
+    assert (2, "") == (refused.returncode, refused.stdout)
+    assert refused.stderr.startswith("error: no model is configured, and this is no rehearsal")
+    assert "no model is configured, and this is no rehearsal" in project.koi("rpc", "a.koi", stdin=f"{call}\n").stdout
+    assert [(0, "hello\n")] * 2 == [(each.returncode, each.stdout) for each in named]
+
+
 def test_the_end_of_input_is_told(project: Project, terminal) -> None:
     """Ctrl-D at a question ends the run with a message instead of a traceback."""
     project.write("a.koi", ASKING)

@@ -33,7 +33,7 @@ def test_code_is_run(code: str, project: Project) -> None:
     """It prints what it would print in a file; nothing is found wrong with what was put around it."""
     project.write("desk.koi", TEAM)
 
-    ran = project.koi("run", "--quiet", "-c", code)
+    ran = project.koi("run", "--quiet", "--rehearse", "-c", code)
 
     assert (0, RUNS[code], "") == (ran.returncode, ran.stdout, ran.stderr)
 

@@ -212,7 +212,7 @@ def test_an_address_is_disconnected(machine: Machine) -> None:
 
 
 def test_a_server_on_a_usual_port_is_told_and_not_used(machine: Machine) -> None:
-    """A first run without a model is a rehearsal, with a line about the server that could answer."""
+    """A first run without a model says which server could answer."""
     (done,), server = beside(machine, "run a.koi", port=True)
 
     assert server.requests == []

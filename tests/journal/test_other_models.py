@@ -27,6 +27,7 @@ BEGIN = f"import koi_lang\nkoi_lang.run('main.koi', model=koi_lang.ScriptedModel
 def killed(project: Project) -> Project:
     """A project with a run that was killed after the first answer of a model that only Python knew."""
     project.write("main.koi", PROGRAM)
+    project.write("koi.toml", '[models]\ndefault = "rehearsal"')
     project.write("tool.py", "import os\ndef work():\n    os._exit(9)\n")
     done = project.fork_python(BEGIN)
     project.write("tool.py", "def work():\n    pass\n")
