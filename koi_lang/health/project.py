@@ -25,13 +25,13 @@ from koi_lang.settings import FILLED, ProjectSettings, dotenv, koi_config, proje
 
 MOST_FILES = 50
 LIMIT_S = 3.0
+SECTION_READERS: tuple[Callable[[ProjectSettings], Any], ...] = (
+    *(project.limits, project.shell_settings, project.permissions, project.trust, project.allowed_hosts),
+    *(project.allowed_tools, project.models, project.service_settings, project.search_address),
+    *(project.most_of_snapshots, project.prose_is_checked, lambda settings: project.agent_token(settings, "")),
+)
 READERS: tuple[tuple[str, Callable[[ProjectSettings], Any]], ...] = (
-    ("koi.toml", project.limits),
-    ("koi.toml", project.shell_settings),
-    ("koi.toml", project.allowed_hosts),
-    ("koi.toml", project.allowed_tools),
-    ("koi.toml", project.models),
-    ("koi.toml", project.service_settings),
+    *(("koi.toml", read) for read in SECTION_READERS),
     (".koi-config.json", koi_config),
     (".env", dotenv),
     (".mcp.json or koi.toml", project.mcp_servers),

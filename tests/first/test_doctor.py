@@ -6,12 +6,16 @@ import asyncio
 import json
 import os
 import shutil
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from koi_lang.health import machine as health
 from koi_lang.health.machine import _holds
+from koi_lang.health.project import settings_files
+from koi_lang.settings import read_settings
+from koi_lang.settings.project import SECTION_NAMES
 from tests.first.machine import GREETER, KEY, Machine, Outcome
 from tests.first.test_errors import refused
 from tests.llm.server import Answer, ModelServer
@@ -144,6 +148,14 @@ def test_journals_that_take_much_room_are_found(machine: Machine) -> None:
 
     assert ("warning", "koi runs delete --older 30d") == (found["level"], found["fix"])
     assert found["text"].startswith("2 journals take 1.1 GB in ")
+
+
+@pytest.mark.parametrize("section", SECTION_NAMES)
+def test_every_section_is_read(tmp_path: Path, section: str) -> None:
+    """No run is the first to say that a section is broken."""
+    (tmp_path / "koi.toml").write_text(f"[{section}]\nno_such_key = 1\n")
+
+    assert ["no_such_key" in found.text for found in settings_files(read_settings(tmp_path))] == [True]
 
 
 def test_mcp_servers_of_the_programs_are_looked_for(machine: Machine) -> None:
