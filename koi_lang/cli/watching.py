@@ -24,10 +24,9 @@ from koi_lang.runtime.concurrency.cancellation import CancelScope
 from koi_lang.runtime.modules.python_neighbours import neighbours
 from koi_lang.sessions.continuation import Continuation
 from koi_lang.sessions.earlier_run import ReuseMeter
+from koi_lang.settings import PROJECT_FILES
 from koi_lang.text_width import clean
 
-# What says how programs are run, beside their own files.
-SETTINGS = ("koi.toml", ".env")
 Load = Callable[[], cache.CachedModule]
 
 
@@ -90,7 +89,7 @@ class Watcher:
 
     def _watch_of(self, files: Mapping[str, str | None]) -> SourceWatch:
         """Looks at the files of the program as they were read, and at those that say how it is run."""
-        settings = {str(self.folder / name): content_hash(name) for name in SETTINGS}
+        settings = {str(self.folder / name): content_hash(name) for name in PROJECT_FILES}
         return SourceWatch({**files, **settings}, neighbours().loaded_files)
 
     def _wait(self, watch: SourceWatch) -> list[str]:

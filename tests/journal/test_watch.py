@@ -93,6 +93,17 @@ def test_every_change_runs_the_program_again(watched: Watched) -> None:
     assert "late.koi" in told[2]
 
 
+def test_a_change_of_settings_runs_the_program_again(watched: Watched) -> None:
+    """Whichever file they stand in, and each run has them as they are by then."""
+    told = []
+    for name, text in (("koi.toml", "[limits"), ("koi.toml", "[limits]\nturns = 9\n"), (".mcp.json", "{}")):
+        watched.replace(name, text)
+        told.append(watched.told_until(WATCHING))
+
+    assert ["changed: koi.toml"] * 2 + ["changed: .mcp.json"] == [text.splitlines()[0] for text in told]
+    assert [True, False, False] == ["error: `koi.toml` cannot be read" in text for text in told]
+
+
 def test_a_change_ends_what_is_computed(watched: Watched) -> None:
     """A run that would never end is left for the next one."""
     watched.replace("suffix.koi", SUFFIX.replace('return "!"', 'console.log("in"); while (true) {}'))
