@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from koi_lang.errors import SettingsError
+from koi_lang.runtime.agents.declarations import Mcp
 from koi_lang.runtime.mcp.configured import options_of
+from koi_lang.runtime.mcp.connection import McpConnection
+from koi_lang.runtime.mcp.servers import Servers
 from koi_lang.settings import read_settings
-from tests.mcp.conftest import Shelf
+from tests.mcp.conftest import RAW, Shelf
 from tests.projects import Project
 
 PROGRAM = """
@@ -139,3 +145,21 @@ def test_keys_are_handed_on_by_name_only(shelf: Shelf, monkeypatch: pytest.Monke
     played = shelf.play(source, [], call="Main.code")
 
     assert [None, "elm_api_key", "oak_place"] == played.result
+
+
+@pytest.mark.parametrize("cwd", [{}, {"cwd": "."}])
+def test_paths_of_a_server_are_those_of_the_project(tmp_path: Path, cwd: dict[str, str]) -> None:
+    """Wherever the process was started that uses it, such as a service, or a Python that opens a program."""
+    shutil.copy(RAW, tmp_path / "server.py")
+    about = {"command": sys.executable, "args": ["server.py"], **cwd}
+    (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": {"here": about}}), "utf-8")
+
+    async def main() -> McpConnection:
+        async with asyncio.TaskGroup() as group:
+            servers = Servers(group, read_settings(tmp_path))
+            try:
+                return await servers.connect(Mcp("here"))
+            finally:
+                servers.stop()
+
+    assert "echo" in asyncio.run(main()).tools

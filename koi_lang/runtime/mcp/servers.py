@@ -14,7 +14,7 @@ from koi_lang.grants import KINDS, matches, of_kind
 from koi_lang.lazy import lazy_module
 from koi_lang.runtime.agents.declarations import Mcp, by_name
 from koi_lang.runtime.concurrency.tasks import gather
-from koi_lang.runtime.mcp.configured import access_to, options_of
+from koi_lang.runtime.mcp.configured import access_to, is_process, options_of
 from koi_lang.runtime.mcp.permissions import Access, Rules
 from koi_lang.runtime.mcp.safe_text import one_line
 from koi_lang.runtime.mcp.sign_in import PersonSignIn
@@ -99,6 +99,9 @@ class Servers:
         # What connects and checks takes about a second to load: in a thread, so that other agents go on meanwhile.
         await asyncio.to_thread(lambda: (connections.McpConnection, validation.Checks))
         connection = self._connections.get(key)
+        if is_process(options) and isinstance(folder := options.get("cwd") or "", str):
+            # Paths in its options are those of the project, wherever this process was started.
+            options = {**options, "cwd": str(self._settings.folder / folder)}
         if connection is None or connection.over:  # else somebody has begun it meanwhile
             connection = self._connections[key] = connections.McpConnection(name, options, self._person, self._note)
             _begin(self._group, connection)
