@@ -95,7 +95,12 @@ class Emitter:
 
     def fresh(self, base: str) -> str:
         """A Python name that nothing else in this code has."""
-        return self.names.fresh(base) if self.is_lone else self.resolution.fresh(base)
+        if self.is_lone:
+            return self.names.fresh(base)
+        name = self.resolution.fresh(base)
+        while not self.names.claim(name):
+            name = self.resolution.fresh(base)
+        return name
 
     @property
     def is_generator(self) -> bool:

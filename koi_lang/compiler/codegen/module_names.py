@@ -70,6 +70,13 @@ class ModuleNames:
         self._taken.add(result)
         return result
 
+    def claim(self, name: str) -> bool:
+        """Give a name to something in the code of the file, unless it would hide a module that was mentioned."""
+        if name in self.imported.values():
+            return False
+        self._taken.add(name)
+        return True
+
     def taken_definitions(self) -> list[ast.stmt]:
         """The definitions that are waiting; afterwards there are none."""
         result, self.definitions = self.definitions, []
