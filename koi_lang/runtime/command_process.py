@@ -23,7 +23,8 @@ from koi_lang.system.process_groups import end_group
 
 if TYPE_CHECKING:
     from koi_lang.runtime import process_guard
-    from koi_lang.runtime.command_sandbox import Sandbox
+    from koi_lang.runtime.command_sandbox import ConfinedCommand, Sandbox
+    from koi_lang.runtime.guards.repositories import RepositoryWatch
     from koi_lang.runtime.ports import RunPort
 else:
     process_guard = lazy_module("koi_lang.runtime.process_guard")
@@ -104,11 +105,17 @@ class CommandProcess:
 
     Attributes:
         has_ended: set when it has, whatever it has started.
+        repositories: what is disabled in them once it has ended; None without a sandbox.
+        note: receives a line for the person about each of that.
+        disabled: these lines.
     """
 
     process: Process
     transport: asyncio.SubprocessTransport
     has_ended: asyncio.Event
+    repositories: RepositoryWatch | None = None
+    note: Callable[[str], None] = lambda line: None
+    disabled: list[str] = field(default_factory=list)
 
     async def end(self) -> None:
         """End it and everything in its group, whoever holds its output open, and however much of that is unread."""
@@ -117,6 +124,13 @@ class CommandProcess:
             if pipe is not None:
                 pipe.close()  # the end of the process is not told while a pipe is open
         await self.process.wait()
+        await self._check_repositories()
+
+    async def _check_repositories(self) -> None:
+        if self.repositories is not None:
+            for line in await asyncio.to_thread(self.repositories.end):
+                self.disabled.append(line)
+                self.note(line)
 
     async def read_to_end(self, outputs: Sequence[Output], timeout_s: float) -> int | None:
         """Read what it writes until it has ended, and everybody who holds its output open.
@@ -137,6 +151,7 @@ class CommandProcess:
         finally:
             if self.process.returncode is None or not all(stream.at_eof() for stream in streams):
                 await self.end()
+            await self._check_repositories()
         return self.process.returncode
 
     async def read_and_end(self, outputs: Sequence[Output], timeout_s: float) -> int | None:
@@ -178,11 +193,12 @@ async def start_command(
         OSError: there is no such program or folder.
         ValueError: the command or a variable holds a character that none may hold, or a sandbox hides what it needs.
     """
-    loop = asyncio.get_running_loop()
-    known = {name: value for name, value in environment().items() if not is_secret_variable(name)}
-    started = command.words if command.sandbox is None else await _confine(command, command.sandbox)
-    held = process_guard.hold_command(started or ("sh", "-c", command.text)) if is_held else None
-    words = held or started
+    loop, sandbox = asyncio.get_running_loop(), command.sandbox
+    variables = {name: value for name, value in environment().items() if not is_secret_variable(name)}
+    confined = None if sandbox is None else await _confine(command, sandbox)
+    own = command.words if confined is None else confined.words
+    held = process_guard.hold_command(own or ("sh", "-c", command.text)) if is_held else None
+    words = held or own
     spawn: Callable[..., Coroutine[Any, Any, tuple[Any, Any]]] = (
         loop.subprocess_exec if words else partial(loop.subprocess_shell, cmd=command.text)
     )
@@ -192,22 +208,38 @@ async def start_command(
             lambda: CommandProtocol(loop),
             *words,
             cwd=command.place.folder,
-            env={**known, **command.variables},
+            env={**variables, **command.variables},
             stdin=DEVNULL if held is None else PIPE,
             stdout=DEVNULL if silent else PIPE,
             stderr=DEVNULL if silent else STDOUT if is_merged else PIPE,
             start_new_session=True,
         )
-        return CommandProcess(Process(transport, protocol, loop), transport, protocol.has_ended)
+        process = Process(transport, protocol, loop)
+        if confined is None or sandbox is None:
+            return CommandProcess(process, transport, protocol.has_ended)
+        return CommandProcess(process, transport, protocol.has_ended, confined.repositories, sandbox.note)
 
-    return await _finish_start(start())
+    try:
+        return await _finish_start(start())
+    except (OSError, ValueError):
+        if confined is not None:
+            await asyncio.to_thread(confined.repositories.end)
+        raise
 
 
-async def _confine(command: Command, sandbox: Sandbox) -> list[str]:
-    """A command as the sandbox starts it."""
+async def _confine(command: Command, sandbox: Sandbox) -> ConfinedCommand:
+    """A command as the sandbox starts it; whoever is cancelled meanwhile leaves nothing to end."""
     words = command.words or ("/bin/sh", "-c", command.text)
     work, changeable = command.place.folder, command.changeable
-    return await asyncio.to_thread(sandbox.confine, words, work, changeable=changeable, network=command.network)
+    confining = asyncio.get_running_loop().run_in_executor(
+        None, partial(sandbox.confine, words, work, changeable=changeable, network=command.network)
+    )
+    try:
+        return await asyncio.shield(confining)
+    except asyncio.CancelledError:
+        with contextlib.suppress(ValueError):
+            await asyncio.to_thread((await confining).repositories.end)
+        raise
 
 
 async def _finish_start(starting: Coroutine[Any, Any, CommandProcess]) -> CommandProcess:

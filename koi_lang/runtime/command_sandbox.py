@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from koi_lang import settings
-from koi_lang.errors import KoiError, PermissionDeniedError
+from koi_lang.errors import KoiError, PermissionDeniedError, reason
 from koi_lang.lazy import lazy_module
 from koi_lang.runtime.guards.paths import running_programs
 from koi_lang.system.bubblewrap import Confinement, confined_words, find_bubblewrap, find_fault
 
 if TYPE_CHECKING:
     from koi_lang.runtime.guards import closed_files
+    from koi_lang.runtime.guards.repositories import RepositoryWatch
     from koi_lang.settings import project
 else:
     closed_files = lazy_module("koi_lang.runtime.guards.closed_files")
@@ -35,6 +36,14 @@ class SandboxError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
+class ConfinedCommand:
+    """A command as it is started in the sandbox, and the repositories that are watched until it has ended."""
+
+    words: Sequence[str]
+    repositories: RepositoryWatch
+
+
+@dataclass(frozen=True, slots=True)
 class Sandbox:
     """What confines commands.
 
@@ -43,17 +52,21 @@ class Sandbox:
         project: the folder that they may change, with its links resolved.
         home: the folder of the person, likewise.
         shown: the parts of it that they see, as settings name them.
+        note: receives a line for the person about what a command has left.
     """
 
     program: str
     project: Path
     home: Path
     shown: Sequence[str] = ()
+    note: Callable[[str], None] = lambda line: None
 
     def confine(
         self, words: Sequence[str], work: Path, *, changeable: Sequence[str] = (), network: bool = False
-    ) -> list[str]:
+    ) -> ConfinedCommand:
         """A command as it is started in the sandbox; what is closed is looked for now. Takes time for big projects.
+
+        The caller ends the watch of its repositories.
 
         Args:
             work: the folder that it begins in.
@@ -67,8 +80,11 @@ class Sandbox:
             self._require_visible(Path(words[0]).resolve(), "its program is")
         try:
             closed = closed_files.find_closed_files(self.project, running_programs())
+            watch = closed.watch_repositories(self.project)
         except KoiError as error:
             raise SandboxError(f"{error.message}, which is more than a sandbox can hide") from error
+        except OSError as error:
+            raise SandboxError(f"the repositories of the project cannot be protected: {reason(error)}") from error
         confinement = Confinement(
             project=str(self.project),
             work=str(work),
@@ -80,7 +96,7 @@ class Sandbox:
             hidden_files=[file for file in closed.files if not self.hides(Path(file))],
             network=network,
         )
-        return confined_words(self.program, confinement, words)
+        return ConfinedCommand(confined_words(self.program, confinement, words), watch)
 
     async def find_fault(self) -> str | None:
         """What keeps it from working here, as a clause; every option of a real command is tried, and nothing made."""
@@ -148,8 +164,13 @@ class SandboxState:
     is_missing: bool = False
 
 
-async def find_sandbox(folder: Path, project_settings: settings.ProjectSettings) -> SandboxState:
+async def find_sandbox(
+    folder: Path, project_settings: settings.ProjectSettings, note: Callable[[str], None] = lambda line: None
+) -> SandboxState:
     """Whether commands in a folder are confined, by settings and by what works here.
+
+    Args:
+        note: receives a line for the person about what a command has left.
 
     Raises:
         SettingsError: the settings are broken.
@@ -158,7 +179,7 @@ async def find_sandbox(folder: Path, project_settings: settings.ProjectSettings)
     shell = project.shell_settings(project_settings)
     if shell.sandbox == "none":
         return SandboxState(None, '`[shell] sandbox = "none"` in `koi.toml` says so', is_meant=True)
-    state = _sandbox_of(folder, shell.home)
+    state = _sandbox_of(folder, shell.home, note)
     fault = None if state.sandbox is None else await state.sandbox.find_fault()
     if fault is not None:
         state = SandboxState(None, f"bubblewrap does not work here ({fault})")
@@ -168,7 +189,7 @@ async def find_sandbox(folder: Path, project_settings: settings.ProjectSettings)
     return state
 
 
-def _sandbox_of(folder: Path, shown: Sequence[str]) -> SandboxState:
+def _sandbox_of(folder: Path, shown: Sequence[str], note: Callable[[str], None]) -> SandboxState:
     """The sandbox of a project, which may not work."""
     here, home = folder.resolve(), Path.home().resolve()
     program = find_bubblewrap(settings.environment().get("PATH", "").split(os.pathsep), here)
@@ -176,7 +197,7 @@ def _sandbox_of(folder: Path, shown: Sequence[str]) -> SandboxState:
         return SandboxState(None, "bubblewrap is not installed", is_missing=True)
     if home.is_relative_to(here):
         return SandboxState(None, f"the project, `{here}`, holds the home folder")
-    return SandboxState(Sandbox(program, here, home, tuple(shown)))
+    return SandboxState(Sandbox(program, here, home, tuple(shown), note))
 
 
 class CommandSandboxes:
@@ -184,12 +205,17 @@ class CommandSandboxes:
 
     Args:
         note_once: is told that there is none, under a name for it.
+        note: as of `find_sandbox`.
     """
 
     def __init__(
-        self, folder: Path, project_settings: settings.ProjectSettings, note_once: Callable[[str, str], None]
+        self,
+        folder: Path,
+        project_settings: settings.ProjectSettings,
+        note_once: Callable[[str, str], None],
+        note: Callable[[str], None] = lambda line: None,
     ) -> None:
-        self._folder, self._settings, self._note_once = folder, project_settings, note_once
+        self._folder, self._settings, self._note_once, self._note = folder, project_settings, note_once, note
         self._looking = asyncio.Lock()
         self._found: SandboxState | None = None
 
@@ -197,7 +223,7 @@ class CommandSandboxes:
         """What confines the commands of the run; None where nothing does. Raises as `find_sandbox`."""
         async with self._looking:
             if self._found is None:
-                self._found = state = await find_sandbox(self._folder, self._settings)
+                self._found = state = await find_sandbox(self._folder, self._settings, self._note)
                 if state.sandbox is None and not state.is_meant:
                     line = f"commands run without a sandbox: {state.why}; `koi doctor` says more"
                     self._note_once("no-sandbox", line)

@@ -136,7 +136,7 @@ def make_registry(run: RunPort, services: Services) -> registry.KeptRegistry:
 
 def make_sandboxes(run: RunPort, services: Services) -> command_sandbox.CommandSandboxes:
     """What confines commands; whether it works is found out with the first of them."""
-    return command_sandbox.CommandSandboxes(services.folder, services.settings, services.note_once)
+    return command_sandbox.CommandSandboxes(services.folder, services.settings, services.note_once, services.note)
 
 
 def make_hooks(run: RunPort, services: Services) -> runner.Hooks | None:

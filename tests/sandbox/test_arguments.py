@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -50,8 +50,10 @@ def test_the_network_is_given_back() -> None:
 def test_what_a_project_closes(tmp_path: Path) -> None:
     """Journals before they are there, secrets wherever they are, and what says what programs and git may do."""
     names = (
-        "a/.env .env.example a/id_rsa a/notes node_modules/x/cacert.pem .git/config .git/hooks/x koi.toml own.koi "
-        ".ssh/known_hosts sub/.koi/runs/1 venv/pyvenv.cfg venv/x.pem"
+        "a/.env .env.example a/id_rsa a/notes node_modules/x/cacert.pem koi.toml own.koi .ssh/known_hosts "
+        "sub/.koi/runs/1 venv/pyvenv.cfg venv/x.pem .git/HEAD .git/config .git/description .git/hooks/x .git/objects/x "
+        ".git/refs/x .git/modules/a/HEAD .git/modules/a/objects/x .git/modules/a/refs/x bare/HEAD bare/objects/x "
+        "bare/refs/x half/.git/config"
     )
     for name in names.split():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -59,13 +61,15 @@ def test_what_a_project_closes(tmp_path: Path) -> None:
     (tmp_path / "linked.pem").symlink_to("a/notes")
     found = find_closed_files(tmp_path, {str(tmp_path / "own.koi").casefold()})
 
-    def below(paths: Sequence[str]) -> list[str]:
+    def below(paths: Iterable[str]) -> list[str]:
         return sorted(str(Path(path).relative_to(tmp_path)) for path in paths)
 
     assert [".koi", ".ssh", "sub/.koi"] == below(found.folders)
     assert ["a/.env", "a/id_rsa", "a/notes"] == below(found.files)
-    assert [".git/config", ".git/hooks", "koi.toml", "own.koi"] == below(found.fixed)
-    assert [".git"] == below(found.held)
+    names = ("commondir", "config", "config.worktree", "hooks")
+    of_git = [f"{folder}/{name}" for folder in (".git", ".git/modules/a", "bare") for name in names]
+    assert sorted([*of_git, ".git/description", "half/.git", "koi.toml", "own.koi"]) == below(found.fixed)
+    assert [".git", ".git/modules", ".git/modules/a", "bare", "half/.git"] == below(found.held)
 
 
 def test_too_much_to_hide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,7 +99,7 @@ def test_programs_and_folders_that_are_hidden(tmp_path: Path) -> None:
         sandbox.confine([str(project / "python")], project)
     with pytest.raises(SandboxError, match="it begins in"):
         sandbox.confine(["true"], home / ".pyenv")
-    assert str(home / ".pyenv") in shown.confine([str(project / "python")], project)
+    assert str(home / ".pyenv") in shown.confine([str(project / "python")], project).words
 
 
 def test_a_project_brings_no_bubblewrap(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import contextlib
 import os
 import shutil
 import socket
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -106,7 +107,8 @@ def test_what_is_closed_stays_closed(confined: Machine) -> None:
 def test_what_git_needs_is_left(play: Player, confined: Machine) -> None:
     """A repository can be committed to."""
     env = "git -c user.name=x -c user.email=x@x"
-    told = run(play, confined, f"git init -q . && echo a > a && git add a && {env} commit -qm a && git log --format=%s")
+    subprocess.run(["git", "init", "-q", "."], cwd=confined.project, check=True)
+    told = run(play, confined, f"echo a > a && git add a && {env} commit -qm a && git log --format=%s")
     told = run(play, confined, f"echo b > b && git add b && {env} commit -qm b && git log --format=%s")
 
     assert ("b\na\n", 0) == (told["stdout"], told["exitCode"]), told

@@ -51,7 +51,7 @@ async def shell(
         result = await _wait_for_end(context.run, started, timeout_ms / 1000)
     if allowed.sandbox is not None and result["exitCode"] == NOT_FOUND:
         result["error"] += f"; {HIDDEN_HOME}"
-    return result
+    return {**result, "disabled": started.disabled} if started.disabled else result
 
 
 async def _start(command: Command, *, silent: bool) -> CommandProcess:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -12,13 +12,19 @@ from typing import Literal
 from koi_lang.errors import KoiError
 from koi_lang.runtime.guards.code_files import as_systems_see
 from koi_lang.runtime.guards.paths import SETTINGS
+from koi_lang.runtime.guards.repositories import (
+    FOREIGN_FOLDERS,
+    JOURNALS,
+    REPOSITORY,
+    RepositoryWatch,
+    fixed_parts,
+    is_bare,
+    linked_repository,
+    nested_folders,
+    walk_folders,
+)
 from koi_lang.runtime.guards.secret_files import FOLDERS, is_secret
 
-JOURNALS, REPOSITORY = ".koi", ".git"
-# What git runs commands from.
-OF_REPOSITORY = ("config", "hooks")
-# What others have written: certificates in there are no secrets, and there are very many files.
-FOREIGN_FOLDERS = frozenset({"node_modules", "site-packages", "__pycache__"})
 ENVIRONMENT = "pyvenv.cfg"
 MOST_CLOSED = 1000
 
@@ -36,12 +42,22 @@ class ClosedFiles:
         files: they cannot be opened.
         fixed: files and folders that are seen, and not changed.
         held: folders that hold something fixed and would give it away if they were renamed.
+        repositories: folders of git.
+        links: files and links that stand for such a folder.
     """
 
     folders: Sequence[str] = ()
     files: Sequence[str] = ()
     fixed: Sequence[str] = ()
     held: Sequence[str] = ()
+    repositories: Sequence[str] = ()
+    links: Sequence[str] = ()
+
+    def watch_repositories(self, project: Path) -> RepositoryWatch:
+        """A watch over the repositories while a command runs; whoever asks for it ends it. Raises OSError."""
+        watch = RepositoryWatch(project)
+        watch.begin(self.repositories, self.links)
+        return watch
 
 
 def find_closed_files(project: Path, programs: Set[str] = frozenset()) -> ClosedFiles:
@@ -54,41 +70,82 @@ def find_closed_files(project: Path, programs: Set[str] = frozenset()) -> Closed
     Raises:
         TooManyClosedFilesError: there are more than can be hidden.
     """
-    found = _Found(project, programs)
-    for entry in _entries(str(project)):
-        found.add(entry)
-        if found.count > MOST_CLOSED:
-            told = f"`{project.name}` holds more than {MOST_CLOSED:,} files that are closed to agents"
-            raise TooManyClosedFilesError(told)
-    return ClosedFiles(*(tuple(each) for each in (found.folders, found.files, found.fixed, found.held)))
+    closed = _Closed(project, programs)
+    for folder, entries in walk_folders(
+        str(project), lambda each: not _is_closed_folder(each) and each.name not in FOREIGN_FOLDERS
+    ):
+        closed.add(folder, entries)
+        if closed.count > MOST_CLOSED:
+            message = f"`{project.name}` holds more than {MOST_CLOSED:,} files that are closed to agents"
+            raise TooManyClosedFilesError(message)
+    parts = (closed.folders, closed.files, closed.fixed, closed.held, closed.repositories, closed.links)
+    return ClosedFiles(*(tuple(each) for each in parts))
 
 
-class _Found:
-    """What has been found so far; each once, in the order of names."""
+class _Closed:
+    """The closed parts of a project that a walk has come by; each once, in the order of names."""
 
     def __init__(self, project: Path, programs: Set[str]) -> None:
-        self._programs = programs
+        self._project, self._programs = project, programs
         self.folders: dict[str, None] = {os.path.realpath(project / JOURNALS): None}
         self.files: dict[str, None] = {}
         self.held: dict[str, None] = {}
+        self.repositories: dict[str, None] = {}
+        self.links: dict[str, None] = {}
+        self._environments: set[str] = set()
         tops = (project / name for name in sorted(SETTINGS))
         self.fixed: dict[str, None] = {os.path.realpath(path): None for path in tops if path.is_file()}
+        if not os.path.lexists(project / REPOSITORY):
+            self.fixed[str(project / REPOSITORY)] = None
 
     @property
     def count(self) -> int:
         """How much it is."""
         return len(self.folders) + len(self.files) + len(self.fixed) + len(self.held)
 
-    def add(self, entry: os.DirEntry[str]) -> None:
-        """Take in what is closed."""
-        if not entry.is_dir(follow_symlinks=False):
-            self._add_file(entry)
-        elif entry.name == REPOSITORY:
-            self.held[entry.path] = None
-            inner = (os.path.join(entry.path, name) for name in OF_REPOSITORY)
-            self.fixed |= {path: None for path in inner if os.path.exists(path)}
-        else:
-            self.folders[entry.path] = None
+    def add(self, folder: str, entries: Sequence[os.DirEntry[str]]) -> None:
+        """Take in what is closed in a folder."""
+        names = {entry.name for entry in entries}
+        if is_bare(names):
+            self._add_repository(folder)
+        is_environment = ENVIRONMENT in names and folder != str(self._project)
+        if is_environment or os.path.dirname(folder) in self._environments:
+            self._environments.add(folder)
+        for entry in entries:
+            if entry.name == REPOSITORY:
+                self._add_git(entry)
+            elif folder in self._environments:
+                continue
+            elif not entry.is_dir(follow_symlinks=False):
+                self._add_file(entry)
+            elif _is_closed_folder(entry):
+                self.folders[entry.path] = None
+
+    def _add_git(self, entry: os.DirEntry[str]) -> None:
+        """Take in what is called `.git`: a repository, or what stands for one that is elsewhere."""
+        if entry.is_dir(follow_symlinks=False):
+            self._add_repository(entry.path)
+            return
+        self.links[entry.path] = None
+        if not entry.is_symlink():
+            self.fixed[entry.path] = None
+        target = linked_repository(entry.path)
+        if target is not None and os.path.isdir(target) and Path(target).is_relative_to(self._project):
+            self._add_repository(target)
+
+    def _add_repository(self, folder: str) -> None:
+        self.held[folder] = None
+        self.repositories[folder] = None
+        self._add_fixed_parts(folder)
+        for nested, is_one in nested_folders(folder):
+            self.held[nested] = None
+            if is_one:
+                self.repositories[nested] = None
+                self._add_fixed_parts(nested)
+
+    def _add_fixed_parts(self, repository: str) -> None:
+        inside = (path for path in fixed_parts(repository) if Path(path).is_relative_to(self._project))
+        self.fixed |= dict.fromkeys(inside)
 
     def _add_file(self, entry: os.DirEntry[str]) -> None:
         kind = _kind_of(entry.name)
@@ -108,30 +165,5 @@ def _kind_of(name: str) -> Literal["secret", "settings", ""]:
     return "settings" if as_systems_see(name) in SETTINGS else ""
 
 
-def _entries(folder: str) -> Iterator[os.DirEntry[str]]:
-    """The files below a folder, and those folders that are closed, which are not entered."""
-    waiting = [folder]
-    while waiting:
-        for entry in _list_folder(waiting.pop()):
-            if not entry.is_dir(follow_symlinks=False) or _is_closed_folder(entry):
-                yield entry
-            elif not _is_foreign(entry):
-                waiting.append(entry.path)
-
-
 def _is_closed_folder(entry: os.DirEntry[str]) -> bool:
     return entry.name in (JOURNALS, REPOSITORY) or as_systems_see(entry.name) in FOLDERS
-
-
-def _is_foreign(entry: os.DirEntry[str]) -> bool:
-    """Whether nothing in a folder is the project's own."""
-    return entry.name in FOREIGN_FOLDERS or os.path.isfile(os.path.join(entry.path, ENVIRONMENT))
-
-
-def _list_folder(folder: str) -> list[os.DirEntry[str]]:
-    """What stands in a folder, by name; nothing where a command cannot look either."""
-    try:
-        with os.scandir(folder) as found:
-            return sorted(found, key=lambda entry: entry.name)
-    except OSError:
-        return []
