@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import threading
 import time
-from pathlib import Path
 
 import pexpect
 import pytest
 
 from koi_lang.service.live import addresses
+from tests.forks import CHECKOUT
 from tests.limits import LIMIT_S
 from tests.live.following import (
     Follower,
@@ -166,19 +167,56 @@ def test_a_killed_run_leaves_a_socket_that_is_recognised(project: Project) -> No
     assert [] == sockets(project)
 
 
-def test_a_command_of_the_run_may_not_answer_for_the_person(project: Project) -> None:
-    """What agents start must not allow what agents want."""
-    script = "from tests.live.following import Follower; from pathlib import Path; "
-    script += "print(Follower(next(Path('.koi/live').glob('*.sock'))).ready)"
-    project.write("own.py", script)
-    command = f"PYTHONPATH={Path.cwd()} {sys.executable} own.py"
+OWN = """
+    import os, sys
+    from pathlib import Path
+    from koi_lang.service.live.addresses import connect
+
+    connection = connect(next(Path(".koi/live").glob("*.sock")))
+    print(connection.makefile().readline())
+    """
+CONTAINER = "unshare --user --map-root-user --pid --fork --mount-proc --kill-child".split()
+
+
+def own_command(project: Project) -> None:
+    """A program whose command connects to the socket of the run, and that prints what it hears."""
+    project.write("own.py", OWN)
+    command = f"PYTHONPATH={CHECKOUT} {sys.executable} own.py"
     ask = f'await callAction("shell", {{ command: {json.dumps(command)}, description: "to test" }})'
     project.write("a.koi", program(f"console.log(JSON.stringify({ask}))"))
     project.write("koi.toml", '[shell]\nsandbox = "none"\n')
 
-    told = project.koi(*WORKS).stdout
 
-    assert "a command of the run itself may not follow it" in told
+def test_a_command_of_the_run_may_not_answer_for_the_person(project: Project) -> None:
+    """What agents start must not allow what agents want."""
+    own_command(project)
+
+    assert "a command of the run itself may not follow it" in project.koi(*WORKS).stdout
+
+
+def test_a_command_in_a_container_may_not_answer_for_the_person(project: Project) -> None:
+    """There the run is often process 1."""
+    if shutil.which("unshare") is None or subprocess.run([*CONTAINER, "true"], capture_output=True).returncode != 0:
+        pytest.skip("NAMESPACES ARE MISSING: runs in containers are not tested")
+    own_command(project)
+    run = [*CONTAINER, sys.executable, "-m", "koi_lang", *WORKS]
+    environment = {**project.environment, "PYTHONPATH": str(CHECKOUT)}
+    done = subprocess.run(run, cwd=project.folder, env=environment, capture_output=True, text=True)
+
+    assert "a command of the run itself may not follow it" in done.stdout, done.stderr
+
+
+def test_processes_of_the_run() -> None:
+    """Its own, those that have ended since, and those that are not shown; not those that it was begun by."""
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, text=True) as child:
+        is_own = addresses.is_descendant(child.pid)
+        child.communicate("\n")
+
+    assert is_own
+    assert addresses.is_descendant(child.pid)
+    assert addresses.is_descendant(0)
+    assert not addresses.is_descendant(os.getppid())
+    assert not addresses.is_descendant(1)
 
 
 def test_long_paths_have_sockets_too(project: Project) -> None:

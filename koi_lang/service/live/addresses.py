@@ -152,21 +152,25 @@ def peer_of(connection: socket.socket) -> tuple[int, int] | None:
 
 
 def is_descendant(process: int) -> bool:
-    """Whether a process was begun by this one, or by one that was; as far as the system tells."""
+    """Whether a process was begun by this one, or by one that was, as far as the system tells.
+
+    One that the system does not show counts as well: it has ended since it connected, or is in another container. In a
+    container this process is often number 1, by which all others are begun but those that somebody enters it with.
+    """
     own = os.getpid()
-    while process > 1:
-        if process == own:
-            return True
-        process = _parent_of(process)
-    return False
+    if process != own and _parent_of(process) is None:
+        return True
+    while process not in (own, 0, 1):
+        process = _parent_of(process) or 0
+    return process == own
 
 
-def _parent_of(process: int) -> int:
-    """The parent of a process; 0 where nobody knows."""
+def _parent_of(process: int) -> int | None:
+    """The parent of a process, 0 for one outside of what this process sees; None where the system shows no process."""
     try:
         status = Path(f"/proc/{process}/stat").read_bytes()
     except OSError:
-        return 0
+        return None
     return int(status.rpartition(b")")[2].split()[1])
 
 
