@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ from koi_lang import settings
 from koi_lang.errors import KoiError, PermissionDeniedError, reason
 from koi_lang.lazy import lazy_module
 from koi_lang.runtime.guards.paths import running_programs
-from koi_lang.system.bubblewrap import Confinement, confined_words, find_bubblewrap, find_fault
+from koi_lang.system.bubblewrap import CommandBounds, Confinement, confined_words, find_bubblewrap, find_fault
 
 if TYPE_CHECKING:
     from koi_lang.runtime.guards import closed_files
@@ -53,6 +53,8 @@ class Sandbox:
         home: the folder of the person, likewise.
         shown: the parts of it that they see, as settings name them.
         note: receives a line for the person about what a command has left.
+        service: the folder of the service, which holds what belongs to others; None where there is none.
+        bounds: what each command may take of the machine; None where nobody else has to share it.
     """
 
     program: str
@@ -60,6 +62,8 @@ class Sandbox:
     home: Path
     shown: Sequence[str] = ()
     note: Callable[[str], None] = lambda line: None
+    service: Path | None = None
+    bounds: CommandBounds | None = None
 
     def confine(
         self, words: Sequence[str], work: Path, *, changeable: Sequence[str] = (), network: bool = False
@@ -95,6 +99,7 @@ class Sandbox:
             hidden_folders=closed.folders,
             hidden_files=[file for file in closed.files if not self.hides(Path(file))],
             network=network,
+            bounds=self.bounds,
         )
         return ConfinedCommand(confined_words(self.program, confinement, words), watch)
 
@@ -109,6 +114,7 @@ class Sandbox:
             fixed=(SOME_FILE,),
             hidden_folders=empty[:1],
             hidden_files=(SOME_FILE,),
+            bounds=self.bounds,
         )
         return await find_fault(self.program, confinement)
 
@@ -120,8 +126,9 @@ class Sandbox:
     def _empty(self) -> Iterator[str]:
         """The folders that look empty, outer ones first."""
         folders = {str(Path(each).resolve()): None for each in EMPTY if os.path.isdir(each)}
-        if self.home.is_dir() and self.home != Path("/"):
-            folders[str(self.home)] = None
+        for each in (self.home, self.service):
+            if each is not None and each.is_dir() and each != Path("/"):
+                folders[str(each)] = None
         yield from sorted(folders)
 
     def _visible_parts(self, *, network: bool) -> Iterator[str]:
@@ -165,12 +172,16 @@ class SandboxState:
 
 
 async def find_sandbox(
-    folder: Path, project_settings: settings.ProjectSettings, note: Callable[[str], None] = lambda line: None
+    folder: Path,
+    project_settings: settings.ProjectSettings,
+    note: Callable[[str], None] = lambda line: None,
+    service: Path | None = None,
 ) -> SandboxState:
     """Whether commands in a folder are confined, by settings and by what works here.
 
     Args:
         note: receives a line for the person about what a command has left.
+        service: the folder of the service in which the folder belongs to one of many sessions.
 
     Raises:
         SettingsError: the settings are broken.
@@ -179,8 +190,14 @@ async def find_sandbox(
     shell = project.shell_settings(project_settings)
     if shell.sandbox == "none":
         return SandboxState(None, '`[shell] sandbox = "none"` in `koi.toml` says so', is_meant=True)
-    state = _sandbox_of(folder, shell.home, note)
-    fault = None if state.sandbox is None else await state.sandbox.find_fault()
+    state, fault = _sandbox_of(folder, shell.home, service), None
+    if state.sandbox is not None:
+        sandbox = replace(state.sandbox, note=note)
+        fault = await sandbox.find_fault()
+        if fault is not None and sandbox.bounds is not None:
+            sandbox = replace(sandbox, bounds=replace(sandbox.bounds, folder_bytes=None))
+            fault = await sandbox.find_fault()
+        state = SandboxState(sandbox)
     if fault is not None:
         state = SandboxState(None, f"bubblewrap does not work here ({fault})")
     if state.sandbox is None and shell.sandbox == "bwrap":
@@ -189,7 +206,7 @@ async def find_sandbox(
     return state
 
 
-def _sandbox_of(folder: Path, shown: Sequence[str], note: Callable[[str], None]) -> SandboxState:
+def _sandbox_of(folder: Path, shown: Sequence[str], service: Path | None) -> SandboxState:
     """The sandbox of a project, which may not work."""
     here, home = folder.resolve(), Path.home().resolve()
     program = find_bubblewrap(settings.environment().get("PATH", "").split(os.pathsep), here)
@@ -197,7 +214,8 @@ def _sandbox_of(folder: Path, shown: Sequence[str], note: Callable[[str], None])
         return SandboxState(None, "bubblewrap is not installed", is_missing=True)
     if home.is_relative_to(here):
         return SandboxState(None, f"the project, `{here}`, holds the home folder")
-    return SandboxState(Sandbox(program, here, home, tuple(shown), note))
+    around, bounds = (None, None) if service is None else (service.resolve(), CommandBounds())
+    return SandboxState(Sandbox(program, here, home, tuple(shown), service=around, bounds=bounds))
 
 
 class CommandSandboxes:
@@ -205,7 +223,7 @@ class CommandSandboxes:
 
     Args:
         note_once: is told that there is none, under a name for it.
-        note: as of `find_sandbox`.
+        note: as of `find_sandbox`, like `service`.
     """
 
     def __init__(
@@ -213,9 +231,11 @@ class CommandSandboxes:
         folder: Path,
         project_settings: settings.ProjectSettings,
         note_once: Callable[[str, str], None],
-        note: Callable[[str], None] = lambda line: None,
+        note: Callable[[str], None],
+        service: Path | None,
     ) -> None:
-        self._folder, self._settings, self._note_once, self._note = folder, project_settings, note_once, note
+        self._folder, self._settings, self._service = folder, project_settings, service
+        self._note_once, self._note = note_once, note
         self._looking = asyncio.Lock()
         self._found: SandboxState | None = None
 
@@ -223,7 +243,7 @@ class CommandSandboxes:
         """What confines the commands of the run; None where nothing does. Raises as `find_sandbox`."""
         async with self._looking:
             if self._found is None:
-                self._found = state = await find_sandbox(self._folder, self._settings, self._note)
+                self._found = state = await find_sandbox(self._folder, self._settings, self._note, self._service)
                 if state.sandbox is None and not state.is_meant:
                     line = f"commands run without a sandbox: {state.why}; `koi doctor` says more"
                     self._note_once("no-sandbox", line)

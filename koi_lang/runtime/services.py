@@ -85,6 +85,7 @@ class Services:
         plan: whether the run begins in plan mode.
         debugger: stops before actions of playbooks; None in ordinary runs.
         payer: who pays for the run beside itself, perhaps for several runs; None for nobody.
+        service: the folder of the service of which the run is a session; its commands see only `folder` in there.
     """
 
     connect: Connect
@@ -117,6 +118,7 @@ class Services:
     plan: bool = False
     debugger: DebuggerPort | None = None
     payer: BudgetAccount | None = None
+    service: Path | None = None
 
 
 def make_models(run: RunPort, services: Services) -> gateway.ModelGateway:
@@ -136,7 +138,9 @@ def make_registry(run: RunPort, services: Services) -> registry.KeptRegistry:
 
 def make_sandboxes(run: RunPort, services: Services) -> command_sandbox.CommandSandboxes:
     """What confines commands; whether it works is found out with the first of them."""
-    return command_sandbox.CommandSandboxes(services.folder, services.settings, services.note_once, services.note)
+    return command_sandbox.CommandSandboxes(
+        services.folder, services.settings, services.note_once, services.note, services.service
+    )
 
 
 def make_hooks(run: RunPort, services: Services) -> runner.Hooks | None:

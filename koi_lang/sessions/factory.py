@@ -109,7 +109,7 @@ class SessionFactory:
             "payer": self._payer,
         }
         if self._files is not None:
-            own["folder"] = self._files
+            own |= {"folder": self._files, "service": self._ready.folder}
         if going.history is not None:
             own["today"] = going.today
         own |= {"history": going.history, "id": going.run or self._run, "seed": going.seed}

@@ -18,8 +18,40 @@ ALONE = ("--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "A
 # Everything as it is, but for reading; devices and processes are its own.
 SYSTEM = ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
 NOTHING = "/dev/null"
+# Lowers limits of the shell that becomes a command; `-u` is called `-p` by some shells.
+SET_LIMITS = """
+lower() {
+  now=$(ulimit "$1") || return
+  [ "$now" != unlimited ] && [ "$now" -le "$2" ] || ulimit "$1" "$2"
+}
+lower -d %d && lower -f %d && { lower -u %d 2> /dev/null || lower -p %d; } || exit 126
+exec "$@"
+"""
+BLOCK_BYTES = 512
 PROBE_LIMIT_S = 5.0
 MOST_OF_A_FAULT = 200
+
+
+@dataclass(frozen=True, slots=True)
+class CommandBounds:
+    """What a command may take of the machine, beside others that work on it for other people.
+
+    Attributes:
+        memory_bytes: of each process.
+        processes: at a time; nothing bounds those of root.
+        file_bytes: of each file that it writes.
+        folder_bytes: of each folder that is its own, in memory; None where bubblewrap is too old to bound them.
+    """
+
+    memory_bytes: int = 4 << 30
+    processes: int = 500
+    file_bytes: int = 1 << 30
+    folder_bytes: int | None = 256 << 20
+
+    def limited_words(self, words: Sequence[str]) -> list[str]:
+        """A command that begins with limits of the system."""
+        figures = self.memory_bytes // 1024, self.file_bytes // BLOCK_BYTES, self.processes, self.processes
+        return ["/bin/sh", "-c", SET_LIMITS % figures, "sh", *words]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +68,7 @@ class Confinement:
         hidden_folders: of the project, which look empty and cannot be written.
         hidden_files: of the project, which cannot be opened.
         network: whether it reaches other machines, and servers on this one.
+        bounds: what it may take; None for as much as the person may.
     """
 
     project: str
@@ -47,6 +80,7 @@ class Confinement:
     hidden_folders: Sequence[str] = ()
     hidden_files: Sequence[str] = ()
     network: bool = False
+    bounds: CommandBounds | None = None
 
 
 def confined_words(program: str, confinement: Confinement, words: Sequence[str]) -> list[str]:
@@ -56,8 +90,11 @@ def confined_words(program: str, confinement: Confinement, words: Sequence[str])
         program: bubblewrap itself.
         words: the command.
     """
+    bounds = confinement.bounds
+    size = () if bounds is None or bounds.folder_bytes is None else ("--size", str(bounds.folder_bytes))
     mounts = [
-        *(word for folder in confinement.empty for word in ("--tmpfs", folder)),
+        *((*size, "--tmpfs", "/dev/shm", "--remount-ro", "/dev") if size else ()),
+        *(word for folder in confinement.empty for word in (*size, "--tmpfs", folder)),
         *(word for path in confinement.shown for word in ("--ro-bind-try", path, path)),
         *("--bind", confinement.project, confinement.project),
         *(word for folder in confinement.changeable for word in ("--bind", folder, folder)),
@@ -66,8 +103,10 @@ def confined_words(program: str, confinement: Confinement, words: Sequence[str])
         *(word for file in confinement.hidden_files for word in ("--ro-bind", NOTHING, file)),
     ]
     network = ("--share-net",) if confinement.network else ()
+    nesting = ("--unshare-user", "--disable-userns") if size else ()
     begin = ("--setenv", "TMPDIR", "/tmp", "--chdir", confinement.work, "--")
-    return [program, *ALONE, *network, *SYSTEM, *mounts, *begin, *words]
+    own = words if bounds is None else bounds.limited_words(words)
+    return [program, *ALONE, *network, *nesting, *SYSTEM, *mounts, *begin, *own]
 
 
 def find_bubblewrap(folders: Sequence[str], project: Path) -> str | None:
