@@ -72,7 +72,9 @@ async def permit_command(run: RunPort, command: Command) -> Command:
     permission = CommandPermission(command.text, command.place)
     detail = clip_text(command.why, MOST_DESCRIBED)
     network = command.network and run.permissions.is_open("web")
+    tools = "" if sandbox is None else sandbox.name_tools()
     confined = "" if sandbox is None else f" in the sandbox, {'with' if network else 'without'} network"
+    confined += f", {tools}" if tools else ""
     request = ApprovalRequest(f"run `{command.text}`{where}{confined}", detail, command.agent)
     verdict = await request_approval(run.host, run.permissions, request, permission)
     if verdict.outcome == "unanswered":

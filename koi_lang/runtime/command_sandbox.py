@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ from koi_lang import settings
 from koi_lang.errors import KoiError, PermissionDeniedError, reason
 from koi_lang.lazy import lazy_module
 from koi_lang.runtime.guards.paths import running_programs
+from koi_lang.runtime.guards.secret_files import is_secret
 from koi_lang.system.bubblewrap import CommandBounds, Confinement, confined_words, find_bubblewrap, find_fault
 
 if TYPE_CHECKING:
@@ -24,9 +26,21 @@ else:
     project = lazy_module("koi_lang.settings.project")
 
 # Folders that hold what belongs to people, what is short-lived, and the sockets of servers.
-EMPTY = ("/home", "/root", "/tmp", "/var/tmp", "/run")
+SOCKETS = "/run"
+EMPTY = ("/home", "/root", "/tmp", "/var/tmp", SOCKETS)
 # Is there on every system, for a trial.
 SOME_FILE = "/etc/passwd"
+# Folders that hold programs within the folder of what was installed.
+BINARIES = frozenset({"bin", "sbin", "shims", "condabin"})
+# What stands in the folder of an environment or an installation.
+PYTHON_LIBRARY = "lib/python3*"
+INSTALLED = ("pyvenv.cfg", "conda-meta", "lib/node_modules", PYTHON_LIBRARY)
+# Programs of one folder that need another one of the home folder.
+COMPANIONS = {".cargo": ".rustup", ".asdf": ".tool-versions"}
+# Folders of many things, of which no more than their programs are shown.
+SHARED = (".", ".local", ".config", ".cache", ".local/share", ".local/state")
+MAX_LINKS = 500
+MAX_NAMED_TOOLS = 3
 # What programs need of them: where names of machines are looked up, and the programs of NixOS.
 NAMES, SYSTEM_PROGRAMS = "/etc/resolv.conf", "/run/current-system"
 
@@ -55,6 +69,8 @@ class Sandbox:
         note: receives a line for the person about what a command has left.
         service: the folder of the service, which holds what belongs to others; None where there is none.
         bounds: what each command may take of the machine; None where nobody else has to share it.
+        tools: folders of installed programs that commands see, too, since they are on PATH or of a Python in use.
+        tool_secrets: files and folders in these that look like keys, which they do not see.
     """
 
     program: str
@@ -64,6 +80,8 @@ class Sandbox:
     note: Callable[[str], None] = lambda line: None
     service: Path | None = None
     bounds: CommandBounds | None = None
+    tools: Sequence[Path] = ()
+    tool_secrets: Sequence[Path] = ()
 
     def confine(
         self, words: Sequence[str], work: Path, *, changeable: Sequence[str] = (), network: bool = False
@@ -96,8 +114,11 @@ class Sandbox:
             shown=list(self._visible_parts(network=network)),
             changeable=[*closed.held, *changeable],
             fixed=closed.fixed,
-            hidden_folders=closed.folders,
-            hidden_files=[file for file in closed.files if not self.hides(Path(file))],
+            hidden_folders=[*closed.folders, *(str(path) for path in self.tool_secrets if path.is_dir())],
+            hidden_files=[
+                *(file for file in closed.files if not self.hides(Path(file))),
+                *(str(path) for path in self.tool_secrets if path.is_file()),
+            ],
             network=network,
             bounds=self.bounds,
         )
@@ -120,8 +141,16 @@ class Sandbox:
 
     def hides(self, path: Path) -> bool:
         """Whether a path lies where commands see nothing; its links are resolved."""
-        shown = [self.project, *self._parts_of_home(), Path(SYSTEM_PROGRAMS)]
+        shown = [self.project, *self._parts_of_home(), *self.tools, Path(SYSTEM_PROGRAMS)]
         return self._is_within_empty(path) and not any(path.is_relative_to(each) for each in shown)
+
+    def name_tools(self) -> str:
+        """The folders of installed programs that commands see, as a clause; empty where it is none."""
+        names = [
+            f"~/{each.relative_to(self.home)}" if each.is_relative_to(self.home) else str(each) for each in self.tools
+        ]
+        more = f" and {len(names) - MAX_NAMED_TOOLS} more" if len(names) > MAX_NAMED_TOOLS else ""
+        return f"with programs from {', '.join(names[:MAX_NAMED_TOOLS])}{more}" if names else ""
 
     def _empty(self) -> Iterator[str]:
         """The folders that look empty, outer ones first."""
@@ -132,7 +161,7 @@ class Sandbox:
         yield from sorted(folders)
 
     def _visible_parts(self, *, network: bool) -> Iterator[str]:
-        yield from (str(path) for path in self._parts_of_home())
+        yield from (str(path) for path in (*self.tools, *self._parts_of_home()))
         yield SYSTEM_PROGRAMS
         resolver = Path(NAMES).resolve()
         if network and self._is_within_empty(resolver):
@@ -209,13 +238,68 @@ async def find_sandbox(
 def _sandbox_of(folder: Path, shown: Sequence[str], service: Path | None) -> SandboxState:
     """The sandbox of a project, which may not work."""
     here, home = folder.resolve(), Path.home().resolve()
-    program = find_bubblewrap(settings.environment().get("PATH", "").split(os.pathsep), here)
+    folders = settings.environment().get("PATH", "").split(os.pathsep)
+    program = find_bubblewrap(folders, here)
     if program is None:
         return SandboxState(None, "bubblewrap is not installed", is_missing=True)
     if home.is_relative_to(here):
         return SandboxState(None, f"the project, `{here}`, holds the home folder")
     around, bounds = (None, None) if service is None else (service.resolve(), CommandBounds())
-    return SandboxState(Sandbox(program, here, home, tuple(shown), service=around, bounds=bounds))
+    sandbox = Sandbox(program, here, home, tuple(shown), service=around, bounds=bounds)
+    return SandboxState(with_tools(sandbox, folders))
+
+
+def with_tools(sandbox: Sandbox, folders: Sequence[str]) -> Sandbox:
+    """A sandbox that shows the installed programs which its commands would find on PATH, and the Python of the project.
+
+    Nothing of a name that keys have is shown, and of a folder of many things no more than its programs.
+
+    Args:
+        folders: of PATH.
+    """
+    tools: dict[Path, None] = {}
+    for folder in map(Path, folders):
+        if folder.is_absolute() and folder.is_dir() and (sandbox.hides(folder) or sandbox.hides(folder.resolve())):
+            needed = (folder, folder.resolve(), *_targets_of_links(folder))
+            tools |= dict.fromkeys(root for each in needed for root in _roots_of_tools(each, sandbox))
+    for environment in (".venv", "venv"):
+        python = (sandbox.project / environment / "bin/python").resolve()
+        if sandbox.hides(python) and any(python.parent.parent.glob(PYTHON_LIBRARY)):
+            tools |= dict.fromkeys(_roots_of_tools(python.parent, sandbox))
+    ordered = [each for each in tools if not any(outer in tools for outer in each.parents)]
+    parts = (path for each in ordered for pattern in ("*", "*/*") for path in each.glob(pattern))
+    secrets = [path for path in parts if is_secret((path.name,)) and not path.is_symlink()]
+    return replace(sandbox, tools=ordered, tool_secrets=secrets)
+
+
+def _targets_of_links(folder: Path) -> set[Path]:
+    """Where the links in a folder lead: folders with programs, and single ones elsewhere."""
+    with suppress(OSError), os.scandir(folder) as entries:
+        links = [entry.path for entry, _ in zip(entries, range(MAX_LINKS), strict=False) if entry.is_symlink()]
+        targets = {Path(os.path.realpath(link)) for link in links}
+        return {each.parent if each.parent.name in BINARIES else each for each in targets}
+    return set()
+
+
+def _roots_of_tools(folder: Path, sandbox: Sandbox) -> Iterator[Path]:
+    """What is shown for a program or a folder of such that is hidden: all of their installation, where it is one."""
+    bases = (sandbox.home, sandbox.service, Path(SOCKETS))
+    base = next((each for each in bases if each is not None and folder != each and folder.is_relative_to(each)), None)
+    if base is None or not sandbox.hides(folder):
+        return
+    inner, around = folder.relative_to(base), folder.parent.relative_to(base)
+    if is_secret(inner.parts) or str(inner) in SHARED:
+        return
+    own = (sandbox.project, sandbox.home, sandbox.service)
+    holds_others = any(each is not None and each.is_relative_to(folder.parent) for each in own)
+    is_installed = any(any(folder.parent.glob(pattern)) for pattern in INSTALLED) or (
+        base == sandbox.home and any(part.startswith(".") for part in around.parts)
+    )
+    is_root = folder.name in BINARIES and str(around) not in SHARED and not holds_others
+    yield folder.parent if is_root and is_installed else folder
+    companion = base / COMPANIONS.get(inner.parts[0], "")
+    if companion != base and companion.exists():
+        yield companion
 
 
 class CommandSandboxes:

@@ -42,17 +42,21 @@ def test_a_bubblewrap_that_does_not_work(machine: Machine) -> None:
 
 
 def test_in_force(confined: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Programs of the home folder that commands will not find are named with the line that shows them."""
-    for name in (".tool/bin", ".cargo/bin"):
+    """Programs of the home folder that commands will find are named, and others with the line that shows them."""
+    for name in (".tool/bin", ".docker/bin", ".cargo/bin"):
         (confined.home / name).mkdir(parents=True)
-    folders = [str(confined.bin), f"{confined.home}/.tool/bin", f"{confined.home}/.cargo/bin", "/usr/bin"]
+    folders = [
+        str(confined.bin),
+        *(f"{confined.home}/{name}/bin" for name in (".tool", ".docker", ".cargo")),
+        "/usr/bin",
+    ]
     monkeypatch.setenv("PATH", os.pathsep.join(folders))
     confined.set_up('home = ["~/.cargo"]')
     found = [(each.level, each.text, each.fix) for each in check_sandbox(read_settings(confined.project))]
 
     hidden = "commands do not find what is in {}, which is on PATH"
     assert [
-        ("ok", f"commands run in {confined.bin}/bwrap and may change the project only", ""),
+        ("ok", f"commands run in {confined.bin}/bwrap and may change the project only, with programs from ~/.tool", ""),
         ("warning", hidden.format(confined.bin), ""),
-        ("warning", hidden.format(confined.home / ".tool/bin"), 'edit koi.toml: `[shell] home = ["~/.tool"]`'),
+        ("warning", hidden.format(confined.home / ".docker/bin"), 'edit koi.toml: `[shell] home = ["~/.docker"]`'),
     ] == found

@@ -121,7 +121,8 @@ async def check_project(kind: CheckKind, options: Any) -> dict[str, Any]:
         options: `timeout` in seconds for each tool, and `files`, for tools that take them.
 
     Returns:
-        `ok`, `passed`, `failed` (more than 0 where something is not ok), `findings`, `seconds` and `output`.
+        `ok`, `passed`, `failed` (more than 0 where something is not ok), `error` (why nothing could be checked; empty
+        where something was), `findings`, `seconds` and `output`.
 
     Raises:
         PermissionDeniedError: the role of the agent or the person does not allow it, or nobody can be asked.
@@ -176,12 +177,15 @@ async def _run_tools(kind: CheckKind, request: ToolRequest) -> list[ToolRun]:
 def _result(runs: Sequence[ToolRun]) -> dict[str, Any]:
     is_ok = all(run.is_ok for run in runs)
     failed = sum(run.report.failed for run in runs)
+    findings = [finding for run in runs for finding in run.report.findings]
+    is_nothing = not is_ok and not any(run.report.failed or run.report.passed for run in runs)
     outputs = [run.output if len(runs) == 1 else f"$ {run.command}\n{run.output}" for run in runs]
     return {
         "ok": is_ok,
         "passed": sum(run.report.passed for run in runs),
         "failed": failed if is_ok else max(failed, 1),
-        "findings": [finding.as_data() for run in runs for finding in run.report.findings],
+        "error": findings[0].as_data()["title"] if is_nothing and findings else "",
+        "findings": [finding.as_data() for finding in findings],
         "seconds": round(sum(run.seconds for run in runs), 3),
         "output": "\n".join(outputs),
     }

@@ -25,8 +25,8 @@ MOST_OF_A_REPORT = 20_000_000
 # What tools print is read by programs, and no bytecode of a file is kept that is changed again within a second.
 VARIABLES = {"NO_COLOR": "1", "PYTHONDONTWRITEBYTECODE": "1"}
 SEE_OUTPUT = "See what it printed, in `output`."
-# What shells end with where there is no such program.
-NOT_FOUND = 127
+# What shells end with where there is no such program, or it cannot be started.
+NOT_STARTED = {127: "there is no such program", 126: "it cannot be started"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,11 +165,12 @@ def _report_exit(name: str, request: ToolRequest, ended: _Ended) -> CheckReport:
     """What a command comes to of which only the exit code is known."""
     if ended.code is None:
         fix = "Find what does not end, or give it more time with `timeout`, in seconds."
-        return CheckReport(0, 1, [request.finding(ended.why, fix)])
+        return CheckReport(findings=[request.finding(ended.why, fix)])
     if ended.code == 0:
         return CheckReport(1)
-    why = ": there is no such program" if ended.code == NOT_FOUND else ""
-    return CheckReport(0, 1, [request.finding(f"{name} ended with exit code {ended.code}{why}", SEE_OUTPUT)])
+    why = NOT_STARTED.get(ended.code, "")
+    title = f"{name} ended with exit code {ended.code}" + (f": {why}" if why else "")
+    return CheckReport(0, int(not why), [request.finding(title, SEE_OUTPUT)])
 
 
 def _hold_against(tool: CheckTool, request: ToolRequest, code: int, report: CheckReport) -> CheckReport:
@@ -180,7 +181,8 @@ def _hold_against(tool: CheckTool, request: ToolRequest, code: int, report: Chec
     if passed == 0:
         nothing = "ran no test" if tool.counts_tests else "found nothing to check"
         finding = request.finding(f"{tool.name} {nothing} (exit code {code})", request.nothing)
-    elif code != 0:
+        return replace(report, findings=[*report.findings, finding])
+    if code != 0:
         title = f"{tool.name} ended with exit code {code}, though its report tells of no failure"
         finding = request.finding(title, SEE_OUTPUT)
         passed = passed if tool.counts_tests else 0
