@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import islice
 from typing import Any
 from urllib.parse import quote, unquote
@@ -18,12 +19,15 @@ from koi_lang.redaction.fields import (
     without_option_values,
 )
 from koi_lang.redaction.names import is_secret_variable, secrecy_of
-from koi_lang.redaction.shapes import has_spans, is_drawn, spans_in
+from koi_lang.redaction.shapes import has_spans, is_credential, is_drawn, spans_in
 
 SHORTEST, LONGEST_FOUND = 8, 512
 # How many secrets are remembered of those that were found by their names, and of one text.
 MOST_FOUND, MOST_AT_ONCE = 1000, 100
 NOTHING: Mapping[str, Any] = {}
+# A field of a connection string, of a query, or of options, and the user of an address without a password.
+_FIELD = re.compile(r"(?<![\w-])(?P<name>\w+)=(?=[^\s;&$<{])")
+_USER = re.compile(r"://(?P<name>[^/\s:@]+)@")
 _NOT_ALONE = re.compile(r"[\s\"'`\\]")
 
 
@@ -147,14 +151,42 @@ def redactor(
 
     Args:
         environments: variables; the values of those with telling names are secrets wherever they stand, if they are at
-            least 8 characters long: shorter ones are too common.
+            least 8 characters long: shorter ones are too common. So are passwords in addresses, unless they are words.
         fields: the same of a payload, of which fewer names are telling.
         known: further secrets.
         found: those that were found by their names, where several share them.
     """
-    values = [value for variables in environments for name, value in variables.items() if is_secret_variable(name)]
+    variables = [pair for environment in environments for pair in environment.items()]
+    values = [value for name, value in variables if is_secret_variable(name)]
+    values += [password for _, value in variables for password in _passwords_in(value) if _is_distinctive(password)]
     values += [str(value) for name, value in fields.items() if secrecy_of(name)]
     return Redactor([Secrets(values), *known], Secrets(most=MOST_FOUND) if found is None else found)
+
+
+def is_secret(name: str, value: str) -> bool:
+    """Whether a variable of the environment must not reach programs that a model starts.
+
+    A telling name is enough, and so is a value that holds a key, such as an address with a password.
+    """
+    return is_secret_variable(name) or _holds_secret(value)
+
+
+@lru_cache(1024)
+def _holds_secret(value: str) -> bool:
+    fields = _FIELD.finditer(value)
+    users = _USER.finditer(value)
+    return (
+        redactor()(value) != value
+        or any(secrecy_of(field["name"]) in ("always", "text") or field["name"].lower() == "sig" for field in fields)
+        or any(is_credential(user["name"]) for user in users)
+    )
+
+
+@lru_cache(1024)
+def _passwords_in(value: str) -> tuple[str, ...]:
+    """The passwords in addresses, as they stand there and without their signs."""
+    passwords = [value[start:end].rpartition(":")[2] for start, end in spans_in(value)] if "://" in value else []
+    return tuple({*passwords, *map(unquote, passwords)})
 
 
 def _still_json(text: str, shown: str, redact: Redactor) -> str:
@@ -209,4 +241,4 @@ def _apply_changes(text: str, changes: Iterable[Change]) -> str:
     return "".join([*pieces, text[done:]]) if pieces else text
 
 
-__all__ = ["HIDDEN", "Redactor", "Secrets", "redactor"]
+__all__ = ["HIDDEN", "Redactor", "Secrets", "is_secret", "redactor"]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from koi_lang.errors import PermissionDeniedError
 from koi_lang.lazy import lazy_module
-from koi_lang.redaction.names import is_secret_variable
+from koi_lang.redaction.redactor import is_secret
 from koi_lang.runtime.actions.command_output import READ_SIZE, Output
 from koi_lang.runtime.guards.approval import because, request_approval
 from koi_lang.runtime.guards.commands import CommandPermission, Place
@@ -196,7 +196,7 @@ async def start_command(
         ValueError: the command or a variable holds a character that none may hold, or a sandbox hides what it needs.
     """
     loop, sandbox = asyncio.get_running_loop(), command.sandbox
-    variables = {name: value for name, value in environment().items() if not is_secret_variable(name)}
+    variables = {name: value for name, value in environment().items() if not is_secret(name, value)}
     confined = None if sandbox is None else await _confine(command, sandbox)
     own = command.words if confined is None else confined.words
     held = process_guard.hold_command(own or ("sh", "-c", command.text)) if is_held else None

@@ -267,6 +267,7 @@ def test_keys_do_not_reach_commands(play: Player, monkeypatch: pytest.MonkeyPatc
     """Variables that hold keys, tokens and passwords are not in the environment of a command."""
     for name in ("OPENAI_API_KEY", "GITHUB_TOKEN", "my_secret", "DB_PASSWORD"):
         monkeypatch.setenv(name, "hush")
+    monkeypatch.setenv("DATABASE_URL", "postgres://ada:hush@localhost/x")
     monkeypatch.setenv("HARMLESS", "seen")
 
     shown = output(play, "env")["stdout"]

@@ -20,7 +20,7 @@ from pydantic import ValidationError
 from koi_lang.errors import REFUSED, AgentError
 from koi_lang.js.conversions import text as text_of
 from koi_lang.js.undefined import undefined
-from koi_lang.redaction.names import is_secret_variable
+from koi_lang.redaction.redactor import is_secret
 from koi_lang.runtime.mcp.authorization import Authorization, SignInContext
 from koi_lang.runtime.mcp.configured import is_process
 from koi_lang.runtime.mcp.limits import Limits
@@ -178,7 +178,7 @@ async def _process(options: Mapping[str, Any], limits: Limits, listener: Listene
 
 def _environment(own: Mapping[str, Any]) -> dict[str, str]:
     """The variables of a server: those of this process and its own; keys only if the declaration names them."""
-    inherited = {name: value for name, value in environment().items() if name in own or not is_secret_variable(name)}
+    inherited = {name: value for name, value in environment().items() if name in own or not is_secret(name, value)}
     return {**inherited, **_texts(own)}
 
 
