@@ -6,9 +6,12 @@ import base64
 import binascii
 import hmac
 from collections.abc import Mapping
+from typing import Any
 
-# Headers that carry the id of a message, which is sent again where the answer was lost.
-IDS = ("koi-delivery", "webhook-id", "x-github-delivery", "x-gitea-delivery", "idempotency-key")
+# Headers that carry the id of a message, which is sent again where the answer was lost. No signature covers them.
+IDS = ("koi-delivery", "x-github-delivery", "x-gitea-delivery", "idempotency-key")
+# What the ids of deliveries of services of Koi begin with, which stand in the body.
+DELIVERY = "dlv_"
 LONGEST_ID = 200
 # Seconds that a message with a time may be older or newer than now.
 TOLERANCE_S = 300.0
@@ -35,7 +38,7 @@ def is_signed(headers: Mapping[str, str], body: bytes, secret: str, now: float) 
 
 
 def _is_signed_by_koi(given: str, body: bytes, secret: str, now: float) -> bool:
-    fields = dict(part.strip().partition("=")[::2] for part in given.split(","))
+    fields = _signature_fields(given)
     seconds = fields.get("t", "")
     return _is_near(seconds, now) and _is_digest_of(
         fields.get("v1", ""), f"{seconds}.".encode() + body, secret.encode()
@@ -77,6 +80,20 @@ def _bytes(text: str) -> bytes:
         return b""
 
 
-def message_id(headers: Mapping[str, str]) -> str | None:
-    """What tells a message from others, where its sender says so."""
+def message_id(headers: Mapping[str, str], payload: Mapping[str, Any]) -> str | None:
+    """What tells a signed message from others, where its sender says so.
+
+    Of the forms that have a time only what is signed counts: the id itself, else the signature. So nobody can send a
+    message again under another id.
+    """
+    if "koi-signature" in headers:
+        id, fields = payload.get("id"), _signature_fields(headers["koi-signature"])
+        is_delivery = isinstance(id, str) and id.startswith(DELIVERY)
+        return str(id)[:LONGEST_ID] if is_delivery else f"{fields.get('t')}.{fields.get('v1', '').strip().lower()}"
+    if "webhook-signature" in headers:
+        return headers["webhook-id"][:LONGEST_ID]
     return next((headers[name][:LONGEST_ID] for name in IDS if headers.get(name, "").strip()), None)
+
+
+def _signature_fields(header: str) -> dict[str, str]:
+    return dict(part.strip().partition("=")[::2] for part in header.split(","))

@@ -49,7 +49,7 @@ async def take_message(request: Request) -> Response:
     wrong = jobs.payload_problems(job, payload)
     if wrong:
         raise HttpError(422, "invalid_payload", f"`{job.handler}` does not take it: {'; '.join(wrong)}")
-    return _answer(jobs, job, payload, message_id(request.headers))
+    return _answer(jobs, job, payload, message_id(request.headers, payload))
 
 
 def _secret_of(jobs: JobService, job: ServedJob) -> str:

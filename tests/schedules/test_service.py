@@ -175,6 +175,28 @@ def test_a_message_starts_a_run(desk: ServiceProcess) -> None:
     assert ["issue opened"] == printed(desk.folder, first.json()["run"])
 
 
+@pytest.mark.parametrize("form", ["koi", "of a service", "standard", "long"])
+def test_a_message_that_somebody_has_seen_begins_no_second_run(desk: ServiceProcess, form: str) -> None:
+    """Whatever id the one who sends it again writes beside it: what is signed counts."""
+    body = b'{"action": "opened", "form": "%s", "id": "%s"}' % (
+        form.encode(),
+        b"dlv_1" if form == "of a service" else b"1",
+    )
+    now = time.time()
+    signed = sign_with_time(body, "x" * (300 if form == "long" else 3), now) if form in ("standard", "long") else None
+    signed = signed or sign_as_koi(body, now)
+    ids: list[dict[str, str]] = [{}, {"Koi-Delivery": "a"}, {"Koi-Delivery": "b"}, {"Idempotency-Key": "c"}]
+    answers = [send(desk, "github", body, **signed, **more) for more in ids]
+    if form == "koi":
+        seconds, _, digits = signed["Koi-Signature"].partition(",v1=")
+        answers.append(send(desk, "github", body, Koi_Signature=f"v1={digits.upper()} , {seconds}"))
+    if form == "of a service":
+        answers.append(send(desk, "github", body, **sign_as_koi(body, now - 9)))
+
+    assert {202} == {answer.status_code for answer in answers}
+    assert 1 == len({answer.json()["run"] for answer in answers})
+
+
 def test_a_run_that_fails_is_told(desk: ServiceProcess) -> None:
     """With the error of the program; the next message is taken nevertheless."""
     body = b'{"action": "bad"}'
