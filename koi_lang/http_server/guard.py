@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 ANY_PORT = ":*"
+DEFAULT_PORTS = {"http": "80", "https": "443"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +51,33 @@ class ServerNames:
         """Whether a request comes from a page of the server, or from no page."""
         return origin is None or any(_matches(origin, known) for known in self.origins)
 
+    def is_other_port(self, origin: str | None, host: str | None) -> bool:
+        """Whether a request comes from a page of another server on the machine that it calls; cookies know no ports.
+
+        Args:
+            host: the value of `Host`; a proxy may leave the port out.
+        """
+        if origin is None or host is None:
+            return False
+        scheme, _, page = origin.partition("://")
+        (name, port), (called, own) = map(_name_and_port, (page, host))
+        if name != called and not {name, called} <= {*LOOPBACK}:
+            return False
+        if not own:
+            return called in LOOPBACK and port not in ("", DEFAULT_PORTS.get(scheme))
+        return own != (port or DEFAULT_PORTS.get(scheme))
+
+
+def _name_and_port(authority: str) -> tuple[str, str]:
+    name, _, port = authority.rpartition(":")
+    return (name, port) if port.isdecimal() else (authority, "")
+
 
 def _matches(given: str, known: str) -> bool:
     if not known.endswith(ANY_PORT):
         return given == known
-    name, _, port = given.rpartition(":")
-    return name == known.removesuffix(ANY_PORT) and port.isdecimal()
+    name, port = _name_and_port(given)
+    return name == known.removesuffix(ANY_PORT) and port != ""
 
 
 class TokenGuard:

@@ -23,6 +23,8 @@ PROTECTED = ("/api/", "/mcp", "/agui", "/a2a", "/.well-known/")
 HELP = "Send `Authorization: Bearer TOKEN` with the token that was shown when the service was started."
 ORIGIN_HELP = "Start the service with `--name HOST` for each further name of it."
 
+PORT_HELP = "Send `Authorization: Bearer TOKEN`, or call the service by the address of the page."
+
 
 class Gate:
     """Lets requests through that are allowed; those of the API carry their user in `scope["state"]`."""
@@ -53,9 +55,16 @@ class Gate:
             scope.setdefault("state", {})["user"] = self._user_of(headers)
 
     def _user_of(self, headers: Headers) -> User:
+        shown = bearers(headers.getlist("authorization"))
+        user = next(filter(None, map(self._users.of_token, shown)), None)
+        if user is not None and not self._users.is_open:
+            return user
+        # What a browser sends by itself, it sends for the page of any port.
+        if self._names.is_other_port(headers.get("origin"), headers.get("host")):
+            raise HttpError(403, "wrong_origin", "the page is of another port", help=PORT_HELP)
         if self._users.is_open:
             return EVERYBODY
-        for token in (*bearers(headers.getlist("authorization")), *_cookie_tokens(headers)):
+        for token in _cookie_tokens(headers):
             user = self._users.of_token(token)
             if user is not None:
                 return user

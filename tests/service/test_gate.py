@@ -6,7 +6,12 @@ from dataclasses import replace
 
 import httpx2
 import pytest
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
 
+from koi_lang.http_server.address import Address
+from koi_lang.http_server.guard import ServerNames
+from tests.limits import LIMIT_S
 from tests.service.serving_process import ServiceProcess
 
 
@@ -46,6 +51,54 @@ def test_a_browser_logs_in_once(service: ServiceProcess) -> None:
     assert "SameSite=strict" in cookie
     shown = replace(service, token="").request("GET", "api/status", Cookie=cookie.partition(";")[0])
     assert "admin" == shown.json()["user"]
+
+
+OWN, OTHER = "http://127.0.0.1:8421", "http://127.0.0.1:3000"
+
+
+@pytest.mark.parametrize(
+    ("origin", "host", "is_other"),
+    [
+        (OWN, "127.0.0.1:8421", False),
+        (OWN, "localhost:8421", False),
+        ("http://[::1]:8421", "localhost:8421", False),
+        (None, "localhost:8421", False),
+        ("https://koi.example.org", "127.0.0.1:8421", False),
+        ("https://koi.example.org", "koi.example.org", False),
+        ("https://koi.example.org:8443", "koi.example.org", False),
+        ("http://localhost", "localhost", False),
+        ("http://localhost:80", "127.0.0.1", False),
+        (OTHER, "127.0.0.1:8421", True),
+        (OTHER, "localhost:8421", True),
+        ("http://localhost", "localhost:8421", True),
+        ("http://localhost:8421", "localhost", True),
+        ("https://koi.example.org:8443", "koi.example.org:443", True),
+        ("http://127.0.0.1:99999", "127.0.0.1:8421", True),
+    ],
+)
+def test_pages_of_other_ports(origin: str | None, host: str, is_other: bool) -> None:
+    """They are told by the port where the name is that of the service; another name is that of a proxy before it."""
+    names = ServerNames.of(Address("127.0.0.1", 8421, None, known_as=("koi.example.org",)))
+
+    assert is_other == names.is_other_port(origin, host)
+
+
+def test_a_cookie_counts_for_pages_of_its_own_port(service: ServiceProcess) -> None:
+    """A browser sends it for those of other ports of the machine, too, which get neither an answer nor a WebSocket."""
+    cookie = service.request("POST", "api/login", {"token": service.token}).headers["set-cookie"].partition(";")[0]
+    run, stranger = service.begin(), replace(service, token="")
+    address = f"{service.url.replace('http', 'ws')}/api/runs/{run}/ws"
+    codes = [
+        stranger.request("GET", "api/status", Cookie=cookie, Origin=origin).status_code
+        for origin in (service.url, OTHER)
+    ]
+    with connect(address, additional_headers={"Cookie": cookie}, origin=service.url) as opened:
+        assert opened.recv(LIMIT_S)
+    with pytest.raises(InvalidStatus, match="403"):
+        connect(address, additional_headers={"Cookie": cookie}, origin=OTHER)
+
+    assert [200, 403] == codes
+    assert 200 == service.request("GET", "api/status", Origin=OTHER).status_code
 
 
 @pytest.mark.parametrize("path", ["api/runs", "api/command", "api/login"])
