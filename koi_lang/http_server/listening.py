@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -21,44 +22,103 @@ if TYPE_CHECKING:
 LEAVE_S = 2
 # How long a client has for the head of a request, and for the rest of one that is refused.
 PATIENCE_S = 20.0
+# What a client has to send of a body in a second, while somebody reads it.
+MIN_BODY_BYTES_PER_S = 1000
+# Connections at a time; each takes a file of the process, of which half are for sessions.
+MAX_CONNECTIONS = 1000
+BUSY = (
+    b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\nConnection: close\r\n"
+    b"Content-Type: text/plain\r\nContent-Length: 20\r\n\r\ntoo many connections"
+)
 # By the package `websockets`, which uvicorn loads by this name.
 SOCKETS = "websockets-sansio"
 
 
 class PatientProtocol(H11Protocol):
-    """HTTP of a connection that is closed when no request has come for a while.
+    """HTTP of a connection that is closed when a request, or the body of one, does not come for a while.
 
-    Nobody needs to be known to open connections; without this, some hundred of them would be all that there are.
+    Nobody needs to be known to open connections; without this, some hundred of them would be all that there are. Where
+    there are too many, the one that has been waited for longest makes room.
     """
 
     _given_up: asyncio.TimerHandle | None = None
+    _since = 0.0
+    _received = 0
 
     def connection_made(self, transport: Any) -> None:
         """Begin with a connection."""
         super().connection_made(transport)
         self._wait_for_request()
+        if len(self.connections) > max_connections():
+            waiting = [each for each in self.connections if isinstance(each, PatientProtocol) and each.is_waited_for]
+            oldest = min(waiting, key=lambda each: each._since)
+            if oldest is self:
+                transport.write(BUSY)
+            oldest.transport.close()
+            self.connections.discard(oldest)  # it is gone a moment later
+
+    @property
+    def is_waited_for(self) -> bool:
+        """Whether the client is to send something before the server can answer."""
+        return self.cycle is None or self.cycle.response_complete or self._is_body_open
+
+    @property
+    def _is_body_open(self) -> bool:
+        return self.conn.their_state is h11.SEND_BODY
 
     def data_received(self, data: bytes) -> None:
-        """Take what has come; a whole head begins a request."""
+        """Take what has come; a whole head begins a request, of which a body may follow."""
         before = self.cycle
+        self._received += len(data)
         super().data_received(data)
         if self.cycle is not before and self._given_up is not None:
             self._given_up.cancel()
+            if self._is_body_open:
+                self._wait(self._look_at_body, self.cycle, self._received)
 
     def on_response_complete(self) -> None:
         """Go on to the next request."""
         super().on_response_complete()
         self._wait_for_request()
 
-    def _wait_for_request(self) -> None:
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End with a connection."""
+        super().connection_lost(exc)
         if self._given_up is not None:
             self._given_up.cancel()
-        self._given_up = self.loop.call_later(PATIENCE_S, self._give_up, self.cycle)
+
+    def _wait_for_request(self) -> None:
+        self._since = self.loop.time()
+        self._wait(self._give_up, self.cycle)
+
+    def _wait(self, then: Callable[..., None], *given: object) -> None:
+        if self._given_up is not None:
+            self._given_up.cancel()
+        self._given_up = self.loop.call_later(PATIENCE_S, then, *given)
 
     def _give_up(self, cycle: object) -> None:
         """Close the connection, unless a request has begun or a WebSocket has taken it over."""
         if self.cycle is cycle and self.transport.get_protocol() is self:
             self.transport.close()
+
+    def _look_at_body(self, cycle: object, before: int) -> None:
+        """Close the connection where hardly anything of a body has come, unless nobody reads it now."""
+        if self.cycle is not cycle or not self._is_body_open:
+            return
+        if self.flow.read_paused or self._received - before >= MIN_BODY_BYTES_PER_S * PATIENCE_S:
+            self._wait(self._look_at_body, cycle, self._received)
+        else:
+            self.transport.close()
+
+
+def max_connections() -> int:
+    """How many connections there may be at a time: half as many as the process may have open files."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return MAX_CONNECTIONS
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return MAX_CONNECTIONS if soft == resource.RLIM_INFINITY else min(MAX_CONNECTIONS, soft // 2)
 
 
 async def serve_app(app: ASGIApp, address: Address, ready: Callable[[str], None], **config: Any) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route, WebSocketRoute
 
@@ -105,8 +105,18 @@ async def _tell_missing(request: Request, error: Exception) -> Response:
     return error_answer(HttpError(404, "not_found", f"there is nothing at `{request.url.path}`"))
 
 
+async def _tell_gone(request: Request, error: Exception) -> Response:
+    """What is sent to a client that has gone before its request was whole."""
+    return Response(status_code=400)
+
+
 async def _tell_fault(request: Request, error: Exception) -> Response:
     return error_answer(HttpError(500, "internal_error", "the service has made a mistake", help="Please report it."))
 
 
-ERROR_HANDLERS: Mapping[Any, ExceptionHandler] = {KoiError: _tell_error, 404: _tell_missing, Exception: _tell_fault}
+ERROR_HANDLERS: Mapping[Any, ExceptionHandler] = {
+    KoiError: _tell_error,
+    ClientDisconnect: _tell_gone,
+    404: _tell_missing,
+    Exception: _tell_fault,
+}
