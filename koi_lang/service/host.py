@@ -30,6 +30,7 @@ from koi_lang.service.idempotency import IdempotencyTable
 from koi_lang.service.limits import HostLimits
 from koi_lang.service.programs import Programs
 from koi_lang.service.run_hooks import RunHooks
+from koi_lang.service.session_files import FileSpace, SpaceLimits, measure_files, without_parts
 from koi_lang.service.sleepers import SleeperTable
 from koi_lang.service.slots import SessionSlots
 from koi_lang.service.spending import SpendingTable
@@ -64,6 +65,7 @@ class SessionHost:
         settings: `[serve]` of `koi.toml`.
         accounts: who pays for what.
         webhooks: what tells others.
+        space: room for the files of sessions.
     """
 
     def __init__(
@@ -80,6 +82,11 @@ class SessionHost:
         self.accounts, self.webhooks = limits.accounts, limits.hooks.webhooks
         self._group, self._table = group, SessionTable(database)
         self.attached = AttachedRuns(folder, group)
+        self.space = FileSpace(
+            lambda run: session_folder(folder, run) / FILES,
+            lambda: {row.run: row.owner for row in self._table.all()},
+            SpaceLimits.of(settings.limits),
+        )
         self._hosted: dict[str, HostedSession] = {}
         self._sleepers = SleeperTable(database)
         self._waiting = self._sleepers.all()
@@ -121,9 +128,12 @@ class SessionHost:
         """
         row = replace(session.row, run=run or new_run(), owner=user.name, created=time.time(), parent=session.id)
         point = back or BranchPoint(await asyncio.to_thread(last_entry, session.feed.journal))
-        copied = partial(shutil.copytree, session.files, session_folder(self.folder, row.run) / FILES, symlinks=True)
+        target = session_folder(self.folder, row.run) / FILES
+        copied = partial(shutil.copytree, session.files, target, symlinks=True, ignore=without_parts)
         if session.files.is_dir():
-            await asyncio.to_thread(copied)
+            size = await asyncio.to_thread(measure_files, session.files)
+            async with self.space.reserve(row.run, size, user.name):
+                await asyncio.to_thread(copied)
 
         def go_on(factory: SessionFactory) -> OpenRun:
             return factory.open_recorded(session.id, point.at, False, answer=point.answer)

@@ -4,22 +4,35 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import secrets
 import stat
-from collections.abc import AsyncIterable, Iterator
-from contextlib import contextmanager, suppress
+import time
+from collections import Counter
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterator, Mapping, Set
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeAlias
 
 from koi_lang.errors import AgentError, KoiError, PermissionDeniedError, reason
 from koi_lang.runtime.guards.code_files import as_systems_see
 from koi_lang.runtime.guards.paths import SETTINGS, project_path
+from koi_lang.settings.service import ServiceLimits
 from koi_lang.system.open_folders import UNFOLLOWED, open_folder, open_inside
 
 # Bytes of one file, and of all files of a session; and how many of them are listed.
 MOST_IN_FILE, MOST_IN_FOLDER, MOST_LISTED = 100 << 20, 1 << 30, 10_000
+# Bytes of the files of all sessions of a user, and of everybody, unless `[serve.limits]` says something else.
+DEFAULT_OF_USER, DEFAULT_OF_ALL = 10 << 30, 100 << 30
 LONGEST_PATH = 1000
+# Uploads that are under way, and those of a process that was killed.
+PART = re.compile(r"\.[0-9a-f]{16}\.part")
+# How long the size of a session counts to which nobody uploads.
+REMEMBERED_S = 60.0
+
+# Room for an upload of so many bytes, or of any number, within a context that gives it.
+Reserve: TypeAlias = Callable[[int | None], AbstractAsyncContextManager[int]]
 
 
 class FileTooLargeError(KoiError):
@@ -49,16 +62,122 @@ class SessionFile:
         return {"path": self.path, "bytes": self.size, "changed": self.changed}
 
 
+@dataclass(frozen=True, slots=True)
+class SpaceLimits:
+    """How many bytes files may have: one, those of a session, those of a user, and all of them."""
+
+    file: int = MOST_IN_FILE
+    session: int = MOST_IN_FOLDER
+    user: int = DEFAULT_OF_USER
+    all: int = DEFAULT_OF_ALL
+
+    @classmethod
+    def of(cls, limits: ServiceLimits) -> SpaceLimits:
+        """Those of a service."""
+        given = {"user": limits.megabytes_per_user, "all": limits.megabytes}
+        return cls(**{name: megabytes << 20 for name, megabytes in given.items() if megabytes is not None})
+
+
+class FileSpace:
+    """Room for the files of all sessions of a service: what they take, and what uploads under way have reserved.
+
+    Args:
+        root_of: the folder of the files of a session.
+        owners: the sessions there are, each with its user.
+    """
+
+    def __init__(
+        self, root_of: Callable[[str], Path], owners: Callable[[], Mapping[str, str]], limits: SpaceLimits
+    ) -> None:
+        self._root_of, self._owners, self._limits = root_of, owners, limits
+        self._lock = asyncio.Lock()
+        self._reserved: Counter[str] = Counter()
+        # What has been uploaded since a session was measured.
+        self._uploaded: Counter[str] = Counter()
+        self._sizes: dict[str, tuple[float, int]] = {}
+
+    @asynccontextmanager
+    async def reserve(self, run: str, size: int | None, owner: str = "") -> AsyncIterator[int]:
+        """Room for a file of a session while it is uploaded; others see it as taken.
+
+        Args:
+            size: in bytes, where it is known; without it, as much as there is.
+            owner: for a session that begins with a copy of many files, which has none yet.
+
+        Raises:
+            FileTooLargeError: there is not so much.
+        """
+        async with self._lock:
+            owners = {**self._owners(), **({run: owner} if owner else {})}
+            taken = await asyncio.to_thread(self._measure, {run, *owners}, run)
+            own = sum(size for each, size in taken.items() if owners.get(each) == owners.get(run))
+            limits, is_file = self._limits, not owner
+            rooms = [
+                (limits.session - taken[run], f"all files of a session may have {limits.session >> 20:,} MB"),
+                (limits.user - own, f"all files of your sessions may have {limits.user >> 20:,} MB"),
+                (limits.all - sum(taken.values()), f"all files of the service may have {limits.all >> 20:,} MB"),
+                *([(limits.file, f"a file may have {limits.file >> 20:,} MB")] if is_file else ()),
+            ]
+            room, what = min(rooms)
+            if size is not None and size > room:
+                raise _too_large_error(room, what)
+            bytes_granted = room if size is None else size
+            self._reserved[run] += bytes_granted
+        try:
+            yield bytes_granted
+        finally:
+            self._uploaded[run] += bytes_granted
+            self._reserved[run] -= bytes_granted
+
+    def _measure(self, runs: Set[str], run: str) -> dict[str, int]:
+        """What sessions take or have reserved: one is measured now, and others that have not been for a while.
+
+        What is left of uploads of an earlier process goes with the first look at a session.
+        """
+        now = time.monotonic()
+        for each in runs:
+            at, _ = self._sizes.get(each, (now, 0))
+            if each == run or each not in self._sizes or now - at > REMEMBERED_S:
+                self._uploaded.pop(each, None)
+                self._sizes[each] = now, measure_files(self._root_of(each), sweeps=each not in self._sizes)
+        self._sizes = {each: self._sizes[each] for each in runs}
+        return {each: self._sizes[each][1] + self._reserved[each] + self._uploaded[each] for each in runs}
+
+
+def measure_files(root: Path, *, sweeps: bool = False) -> int:
+    """The bytes of all files below a folder but those of uploads under way, which have reserved theirs.
+
+    Args:
+        sweeps: whether none is under way, so that what is left of uploads is removed.
+    """
+    size = 0
+    if root.is_dir():
+        for _, _, names, descriptor in os.fwalk(root, follow_symlinks=False):
+            for name in names:
+                with suppress(OSError):  # it was removed meanwhile
+                    if PART.fullmatch(name):
+                        if sweeps:
+                            os.unlink(name, dir_fd=descriptor)
+                        continue
+                    about = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
+                    size += about.st_size if stat.S_ISREG(about.st_mode) else 0
+    return size
+
+
+def without_parts(folder: str, names: list[str]) -> set[str]:
+    """The names in a folder that no copy of it gets: those of uploads under way."""
+    return {*filter(PART.fullmatch, names)}
+
+
 class SessionFiles:
     """The folder of a session; it need not exist.
 
     Args:
-        most_in_file: bytes that a file may have.
-        most_in_folder: bytes that all files together may have.
+        reserve: gives room for a file that is written.
     """
 
-    def __init__(self, root: Path, most_in_file: int = MOST_IN_FILE, most_in_folder: int = MOST_IN_FOLDER) -> None:
-        self.root, self.most_in_file, self._most_in_folder = root, most_in_file, most_in_folder
+    def __init__(self, root: Path, reserve: Reserve) -> None:
+        self.root, self._reserve = root, reserve
 
     async def list_all(self) -> list[SessionFile]:
         """The files, sorted by their paths; hidden ones, links and devices are left out."""
@@ -109,16 +228,14 @@ class SessionFiles:
         place = self._place(path)
         if as_systems_see(place.name) in SETTINGS:
             raise PermissionDeniedError(f"`{path}` cannot be written here", help="It says what programs may do.")
-        room = await asyncio.to_thread(self._room)
-        if size is not None and size > room:
-            raise self._too_large_error(path, room)
-        with _unwritable_as_error(path):
-            self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
-            folder = await asyncio.to_thread(open_folder, self.root, place.parent, make=True)
-            try:
-                return await self._write_inside(folder, place.name, path, content, room)
-            finally:
-                os.close(folder)
+        async with self._reserve(size) as room:
+            with _unwritable_as_error(path):
+                self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+                folder = await asyncio.to_thread(open_folder, self.root, place.parent, make=True)
+                try:
+                    return await self._write_inside(folder, place.name, path, content, room)
+                finally:
+                    os.close(folder)
 
     async def _write_inside(
         self, folder: int, name: str, path: str, content: AsyncIterable[bytes], room: int
@@ -129,7 +246,7 @@ class SessionFiles:
             async for piece in content:
                 size += len(piece)
                 if size > room:
-                    raise self._too_large_error(path, room)
+                    raise _too_large_error(room, f"`{path}` goes on behind that")
                 await asyncio.to_thread(_write_all, file, piece)
             await asyncio.to_thread(os.fsync, file)
             os.rename(beside, name, src_dir_fd=folder, dst_dir_fd=folder)
@@ -138,14 +255,6 @@ class SessionFiles:
             os.close(file)
             with suppress(FileNotFoundError):
                 os.unlink(beside, dir_fd=folder)
-
-    def _room(self) -> int:
-        """Bytes that a further file may have."""
-        return max(0, min(self.most_in_file, self._most_in_folder - sum(file.size for file in self._find_files())))
-
-    def _too_large_error(self, path: str, room: int) -> FileTooLargeError:
-        help = f"A file may have {self.most_in_file >> 20} MB, all of a session {self._most_in_folder >> 20} MB."
-        return FileTooLargeError(f"`{path}` is too large: there is room for {room} bytes", help=help)
 
     async def remove(self, path: str) -> None:
         """Remove a file. Raises as `open`."""
@@ -186,6 +295,11 @@ def _unwritable_as_error(path: str) -> Iterator[None]:
         raise AgentError(
             f"`{path}` cannot be written: {reason(error)}", help="Choose another name, or make room."
         ) from error
+
+
+def _too_large_error(room: int, why: str) -> FileTooLargeError:
+    help = "Remove files or runs, or ask whoever runs the service for more: `[serve.limits]` in `koi.toml`."
+    return FileTooLargeError(f"there is room for {max(0, room):,} bytes: {why}", help=help)
 
 
 def _missing_error(path: str) -> FileMissingError:

@@ -106,6 +106,7 @@ class ServiceLimits:
 
     Attributes:
         sessions: of everybody that are awake at a time.
+        megabytes_per_user: of the files of all sessions of a user; so `megabytes`, of everybody.
         idle: seconds until a session with which nobody talks is put to sleep.
         zone: whose midnight begins a day.
     """
@@ -118,6 +119,8 @@ class ServiceLimits:
     tokens_per_day: int | None = field(default=None, metadata=COUNT)
     usd_per_day: float | None = field(default=None, metadata=AMOUNT)
     sessions: int | None = field(default=None, metadata=COUNT)
+    megabytes_per_user: int | None = field(default=None, metadata=COUNT)
+    megabytes: int | None = field(default=None, metadata=COUNT)
     idle: float | None = field(default=None, metadata=AMOUNT)
     zone: str = field(default="UTC", metadata={"check": _check_zone})
 

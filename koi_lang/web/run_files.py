@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING, BinaryIO
 
 from starlette.requests import Request
@@ -11,7 +12,7 @@ from starlette.responses import JSONResponse, Response
 from koi_lang.errors import KoiError
 from koi_lang.service.session_files import FileMissingError, FileTooLargeError, SessionFiles
 from koi_lang.web.answers import HttpError
-from koi_lang.web.request_context import session_of
+from koi_lang.web.request_context import host_of, session_of
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
@@ -46,7 +47,8 @@ class FileContent(Response):
 
 
 def _files_of(request: Request) -> SessionFiles:
-    return SessionFiles(session_of(request).files)
+    session = session_of(request)
+    return SessionFiles(session.files, partial(host_of(request).space.reserve, session.id))
 
 
 def _refusal(error: KoiError) -> HttpError:

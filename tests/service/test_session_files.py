@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from koi_lang.errors import KoiError
-from koi_lang.service.session_files import FileTooLargeError, SessionFiles
+from koi_lang.service.session_files import FileSpace, FileTooLargeError, SessionFiles, SpaceLimits
 
 
 async def pieces(*content: bytes) -> AsyncIterator[bytes]:
@@ -39,7 +41,18 @@ def names(files: SessionFiles) -> list[str]:
 def files(tmp_path: Path) -> SessionFiles:
     """The folder of a session, beside a secret."""
     (tmp_path / "secret.txt").write_text("secret")
-    return SessionFiles(tmp_path / "files", 1000, 1500)
+    return files_in(space_in(tmp_path, SpaceLimits(1000, 1500)), tmp_path)
+
+
+def space_in(folder: Path, limits: SpaceLimits) -> FileSpace:
+    """Room for two sessions of Ada and one of Bob."""
+    owners = {"files": "ada", "other": "ada", "of bob": "bob"}
+    return FileSpace(lambda run: folder / run, lambda: owners, limits)
+
+
+def files_in(space: FileSpace, folder: Path, run: str = "files") -> SessionFiles:
+    """The files of one of them."""
+    return SessionFiles(folder / run, partial(space.reserve, run))
 
 
 def test_what_is_written_is_listed_read_and_removed(files: SessionFiles) -> None:
@@ -144,3 +157,76 @@ def test_settings_and_devices_are_no_files(files: SessionFiles) -> None:
         read(files, "pipe")
 
     assert [] == names(files)
+
+
+@pytest.mark.parametrize(
+    ("limits", "taken", "runs"),
+    [
+        (SpaceLimits(1000, 1500), {}, ["files"] * 4),
+        (SpaceLimits(1000, 1500, user=2000), {"other": 500}, ["files"] * 4),
+        (SpaceLimits(1000, 5000, user=1500), {}, ["files", "other"] * 2),
+        (SpaceLimits(1000, 5000, 5000, all=2000), {"of bob": 500}, ["files", "other", "of bob", "files"]),
+    ],
+)
+def test_uploads_at_once_share_the_room(
+    tmp_path: Path, limits: SpaceLimits, taken: dict[str, int], runs: list[str]
+) -> None:
+    """Of a session, of a user, and of all; what one has reserved is none of the room of another."""
+    for run, size in taken.items():
+        (tmp_path / run).mkdir()
+        (tmp_path / run / "before").write_bytes(b"x" * size)
+    space = space_in(tmp_path, limits)
+
+    async def upload(number: int, run: str, size: int | None) -> bool:
+        try:
+            await files_in(space, tmp_path, run).write(f"new{number}", pieces(*[b"x" * 100] * 9), size)
+        except FileTooLargeError:
+            return False
+        return True
+
+    async def twice() -> list[int]:
+        sizes = (900, None)
+        return [sum(await asyncio.gather(*(upload(n, run, size) for n, run in enumerate(runs)))) for size in sizes]
+
+    files = [path.stat().st_size for path in tmp_path.rglob("*") if path.is_file()]
+    assert [1, 0] == asyncio.run(twice())
+    assert sum(files) + 900 == sum(path.stat().st_size for path in tmp_path.rglob("*") if path.is_file())
+
+
+def test_what_is_left_of_uploads_goes(tmp_path: Path) -> None:
+    """Of a process that was killed, also in the sessions of others; hidden files of agents count and stay."""
+    part = f".{'0a' * 8}.part"
+    for name in (f"files/notes/{part}", f"of bob/{part}", "files/.hidden"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(b"x" * 1200)
+    files = files_in(space_in(tmp_path, SpaceLimits(1000, 1500)), tmp_path)
+    with pytest.raises(FileTooLargeError, match="room for 300 bytes"):
+        write(files, "new", b"x", size=400)
+    write(files, "new", b"x" * 300, size=300)
+
+    assert [".hidden", "new"] == sorted(path.name for path in tmp_path.rglob("*") if path.is_file())
+
+
+def test_uploads_one_after_the_other_share_the_room(tmp_path: Path) -> None:
+    """Whichever session of a user they are for, and however soon they follow each other."""
+    space = space_in(tmp_path, SpaceLimits(1000, 1000, user=1500))
+    write(files_in(space, tmp_path, "other"), "a", b"x", size=1)
+    write(files_in(space, tmp_path), "a", b"x" * 900, size=900)
+    with pytest.raises(FileTooLargeError, match="all files of your sessions"):
+        write(files_in(space, tmp_path, "other"), "b", b"x" * 900, size=900)
+    write(files_in(space, tmp_path, "of bob"), "b", b"x" * 900, size=900)
+
+
+def test_copies_of_files_need_room_for_all_of_them(tmp_path: Path) -> None:
+    """The size of one file does not count for them, that of the files of a user does."""
+
+    async def copy(size: int) -> None:
+        space = space_in(tmp_path, SpaceLimits(file=100, session=1000, user=1500))
+        async with space.reserve("new", size, "ada"):
+            (tmp_path / "new").mkdir()
+            (tmp_path / "new/a").write_bytes(b"x" * size)
+
+    asyncio.run(copy(900))
+    shutil.move(tmp_path / "new", tmp_path / "other")
+    with pytest.raises(FileTooLargeError, match="all files of your sessions"):
+        asyncio.run(copy(900))
