@@ -16,6 +16,7 @@ from koi_lang.runtime.command_process import Command, start_command
 from koi_lang.runtime.command_sandbox import find_sandbox
 from koi_lang.runtime.guards.commands import place_of
 from koi_lang.runtime.guards.repositories import harmless_settings
+from koi_lang.settings import read_settings
 from tests.limits import LIMIT_S
 from tests.playbook.playing import Player
 from tests.sandbox.conftest import Machine
@@ -171,7 +172,7 @@ def test_stand_ins_stay_for_commands_that_run_at_the_same_time(confined: Machine
     text = "touch begun; while test -e begun; do sleep 0.01; done; echo x > .git/commondir"
 
     async def main() -> str:
-        state = await find_sandbox(confined.project)
+        state = await find_sandbox(confined.project, read_settings(confined.project))
         command = Command(text, place_of(None, confined.project), "", sandbox=state.sandbox)
         output = Output()
         waiting, quick = (

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from koi_lang.health.sandbox import check_sandbox
+from koi_lang.settings import read_settings
 from koi_lang.std.checks.runner import run_command, run_tests
 from tests.playbook.playing import Player, done, solo
 from tests.playbook.test_shell import Deciding, command
@@ -82,7 +83,7 @@ def test_the_question_and_doctor_name_them(play: Player, confined: Machine, monk
     told = "with programs from ~/.cargo, ~/.nvm/versions/node/v20, ~/.pyenv and 1 more"
 
     assert [f"run `true` in the sandbox, without network, {told}: to see"] == host.requested
-    assert told in next(each.text for each in check_sandbox(confined.project))
+    assert told in next(each.text for each in check_sandbox(read_settings(confined.project)))
 
 
 def test_the_python_of_an_environment(confined: Machine) -> None:
