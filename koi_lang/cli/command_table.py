@@ -39,6 +39,7 @@ COMMANDS = {
     "doctor": "Look for what keeps programs from running.",
     "corpus": "Keep what providers sent, and hold the readers against it.",
     "cache": "Show or clear the cache of compiled programs.",
+    "permissions": "Show or take back what was allowed for later runs of this project.",
     "registry": "Show or clear the registry of this folder.",
     "completion": "Print what completes commands in bash, zsh or fish.",
     "version": "Show the version.",

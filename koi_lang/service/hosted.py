@@ -237,7 +237,8 @@ class HostedSession:
 
     async def _live(self, ready: asyncio.Future[None], opening: Opening) -> None:
         payer = self._limits.accounts.of_session(self.id, self.owner)
-        factory = self.program.factory(self.note, self.id, self.files, self.feed.follow, payer, self._header())
+        header = self._header()
+        factory = self.program.factory(self.note, self.id, self.files, self.feed.follow, payer, header, self.owner)
         served = replace(factory.served_config(), clean_up_s=CLEAN_UP_S)
         dispatcher = Dispatcher(served, self._tell, answer_s=ANSWER_S)
         async with dispatcher.session.open(opening(factory)) as session:

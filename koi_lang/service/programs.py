@@ -23,6 +23,7 @@ from koi_lang.sessions.message_targets import MessageTarget, targets
 from koi_lang.sessions.options import RunOptions
 from koi_lang.sessions.prepared import Prepared, prepare_program
 from koi_lang.sessions.recording import hash_of
+from koi_lang.settings.service import ADMIN
 
 # What programs of the standard library are called by.
 STD = "std/"
@@ -113,10 +114,16 @@ class ServedProgram:
         follow: Follow,
         payer: BudgetAccount,
         header: Header | None = None,
+        owner: str = ADMIN,
     ) -> SessionFactory:
-        """What makes a session of it, one that goes on by the header of its journal. Raises ServiceError."""
-        own = None if self.is_shared else files
-        return SessionFactory(self.version_of(header), note, run=run, files=own, follow=follow, payer=payer)
+        """What makes a session of it, one that goes on by the header of its journal. Raises ServiceError.
+
+        Args:
+            owner: the user who answers in it; what they allow for later runs counts for them alone.
+        """
+        own, ready = None if self.is_shared else files, self.version_of(header)
+        ready = replace(ready, options=replace(ready.options, user="" if owner == ADMIN else owner))
+        return SessionFactory(ready, note, run=run, files=own, follow=follow, payer=payer)
 
 
 class Programs:

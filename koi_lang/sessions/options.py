@@ -59,6 +59,7 @@ class RunOptions:
         missing_model_help: what to do where no model is configured; empty lets a rehearsal stand in there.
         plan: whether agents only look and plan, until the person has accepted a plan.
         settings: of the project whose program is run, read once.
+        user: of a service, who answers in the run; empty for the person at this machine.
         words: of the command line, from the command on, as journals keep them.
         found: secrets that came up by their names; all that is shown and written of the run shares them.
     """
@@ -82,6 +83,7 @@ class RunOptions:
     plan: bool = False
     settings: ProjectSettings = field(default_factory=read_settings)
     words: Sequence[str] = ()
+    user: str = ""
     found: Secrets = field(default_factory=lambda: Secrets(most=MOST_FOUND), repr=False)
 
     @property
@@ -108,7 +110,7 @@ class RunOptions:
     @property
     def allowed_here(self) -> list[str]:
         """What is allowed in the folder: what was given, and what `koi.toml` says."""
-        given_before = [*self.allow, *LastingRules.of(self.folder).rules()]
+        given_before = [*self.allow, *LastingRules.of(self.folder, self.user).rules()]
         if not self.settings.has_project_file:
             return given_before
         commands = (f"shell:{command}" for command in project.allowed_commands(self.settings))

@@ -109,7 +109,7 @@ class Prepared:
             "limits": self.options.limits_here,
             "allow": self.options.allowed_here,
             "restrictions": self.options.restrictions_here,
-            "kept_rules": LastingRules.of(self.folder),
+            "kept_rules": LastingRules.of(self.folder, self.options.user),
             "redact": self.redactor(),
             "plan": self.options.plan,
             "today": today(settings.variable("TZ")),
