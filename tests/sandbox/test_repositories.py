@@ -201,8 +201,10 @@ def test_repositories_of_the_person_stay_as_they_are(confined: Machine) -> None:
         (folder / "hooks/post-commit").write_text("#!/bin/sh\n")
     (confined.project / ".venv/pyvenv.cfg").write_text("")
     before = {path: path.read_bytes() for path in confined.project.rglob("*") if path.is_file()}
+    (confined.project / "locked").mkdir(mode=0o555)
     start(confined, "git init -q new; mv own moved; mv moved own")
 
+    assert 0o555 == (confined.project / "locked").stat().st_mode & 0o777
     assert before.items() <= {path: path.read_bytes() for path in confined.project.rglob("*") if path.is_file()}.items()
 
 

@@ -38,7 +38,6 @@ LINK = re.compile(r"gitdir: (.+?)\s*", re.DOTALL)
 REBASE, TODO = "rebase-merge", "git-rebase-todo"
 RUNS_COMMAND = re.compile(r"\s*(?:exec|x)\b.*", re.DOTALL)
 DISABLED = ".disabled"
-ALL_RIGHTS = os.R_OK | os.W_OK | os.X_OK
 MAX_FILE_BYTES = 1_000_000
 MAX_WAIT_S = 2.0
 PAUSE_S = 0.003
@@ -67,13 +66,13 @@ def walk_folders(
     """The folders below one that can be listed, each with its entries by name; links are not followed.
 
     Args:
-        opens: whether folders that their owner may not list are made ones that they may.
+        opens: whether folders that nobody may list are made ones that their owner may.
     """
     waiting = [root]
     while waiting:
         folder = waiting.pop()
         try:
-            if opens and not os.access(folder, ALL_RIGHTS):
+            if opens and not os.access(folder, os.R_OK | os.X_OK):
                 os.chmod(folder, 0o700)
             with os.scandir(folder) as entries:
                 ordered = sorted(entries, key=lambda entry: entry.name)
@@ -259,7 +258,8 @@ class RepositoryWatch:
         for folder in (*around, repository, *nested):
             inner = self._inner(folder)
             try:
-                if not os.access(folder, ALL_RIGHTS):
+                is_new = _identity(os.lstat(folder)) not in self._protected
+                if is_new and not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
                     os.chmod(folder, 0o700)
                 for name in self._disable_parts(folders.open(inner), folder):
                     path = os.path.join(inner, name)
