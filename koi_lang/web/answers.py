@@ -12,7 +12,7 @@ from koi_lang.errors import KoiError
 from koi_lang.service.errors import ServiceError
 from koi_lang.sessions.client_host import Message
 from koi_lang.sessions.errors import SessionError
-from koi_lang.web.json_bodies import BadBodyError, object_in, read_body
+from koi_lang.web.json_bodies import MOST_BYTES, BadBodyError, object_in, read_body
 
 TOO_LARGE = 413
 STATUSES: Mapping[str, int] = {
@@ -52,10 +52,14 @@ def refused_answer(response: Message) -> JSONResponse:
     return JSONResponse(told, STATUSES.get(code, 400))
 
 
-async def body_of(request: Request) -> dict[str, Any]:
-    """The object that a request brings; none is an empty one. Raises HttpError."""
+async def body_of(request: Request, most: int = MOST_BYTES) -> dict[str, Any]:
+    """The object that a request brings; none is an empty one. Raises HttpError.
+
+    Args:
+        most: bytes that it may have.
+    """
     try:
-        body = await read_body(request.stream(), request.headers.get("content-length"))
+        body = await read_body(request.stream(), request.headers.get("content-length"), most)
         content = object_in(body)
     except BadBodyError as error:
         code = "too_large" if error.status == 413 else "parse_error"

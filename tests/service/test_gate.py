@@ -113,3 +113,10 @@ def test_a_form_of_another_page_does_nothing(service: ServiceProcess, path: str)
             assert answer.status_code in (403, 415), (sent, answer.text)
 
     assert known == len(service.get("api/runs")["runs"])
+
+
+def test_a_stranger_sends_no_more_than_a_token(service: ServiceProcess) -> None:
+    """What is not known to be of a user is not kept in memory."""
+    answer = replace(service, token="").request("POST", "api/login", {"token": "x" * 2_000_000})
+
+    assert (413, "too_large") == (answer.status_code, answer.json()["code"])
