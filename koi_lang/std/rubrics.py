@@ -17,6 +17,7 @@ from koi_lang.errors import AgentError, KoiError, reason
 from koi_lang.front_matter import read_front_matter
 from koi_lang.runtime.replay.calls import Effect
 from koi_lang.std.effects import perform_effect, project_settings
+from koi_lang.system.open_folders import resolve_links
 
 FILE = "SKILL.md"
 KIND = "evaluator"
@@ -136,7 +137,7 @@ def _tell_path(path: Path) -> str:
 def _read_text(place: RubricFile) -> str:
     """The text of a file, which is looked at without waiting, in case it is a pipe. Raises AgentError or OSError."""
     try:
-        file = place.file.resolve()
+        file = resolve_links(place.file)
     except RuntimeError as error:
         raise AgentError("is a link that leads to itself", help="Write a file in its place.") from error
     if place.root is not None and not file.is_relative_to(place.root.resolve()):

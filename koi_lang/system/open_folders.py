@@ -19,6 +19,15 @@ FILE = os.O_RDONLY | UNFOLLOWED
 REPLACED = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EISDIR, errno.ENXIO, errno.EINVAL})
 
 
+def resolve_links(path: Path) -> Path:
+    """A path without links; what is not there need not be. Raises RuntimeError where links go round in a circle."""
+    found = path.resolve()
+    # From 3.13 on Python leaves such links as they are.
+    if any(map(os.path.islink, (found, *found.parents))):
+        raise RuntimeError(f"`{path}` is a link that leads to itself")
+    return found
+
+
 class OpenFolders:
     """A context that opens folders below a project; the last one stays open, since the next is often the same.
 

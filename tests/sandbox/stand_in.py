@@ -247,6 +247,7 @@ def main() -> None:
     options = parse_options(iter(sys.argv[1:]))
     if {"--unshare-all", "--cap-drop ALL"} - options.flags or not options.words:
         fail("stands in only for what koi asks of it")
+    os.get_exec_path()  # imports what `os.execvpe` needs, while it can be found
     LIBC.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     if "--die-with-parent" in options.flags:
         LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)

@@ -14,6 +14,7 @@ from pathlib import Path
 from koi_lang.errors import AgentError, PermissionDeniedError
 from koi_lang.runtime.guards.access_rules import ANY, EVERYTHING, AccessRule, WantedAccess, paths_in, rules_in, words_in
 from koi_lang.runtime.guards.working_files import is_closed
+from koi_lang.system.open_folders import resolve_links
 
 # The permission of a role whose agents may reach other machines.
 WEB_ACCESS = "web_access"
@@ -52,7 +53,7 @@ def place_of(cwd: str | None, root: Path) -> Place:
     """
     try:
         base = root.resolve()
-        folder = base if cwd is None else base.joinpath(Path(cwd).expanduser()).resolve()
+        folder = base if cwd is None else resolve_links(base.joinpath(Path(cwd).expanduser()))
     except (OSError, RuntimeError, ValueError) as error:
         raise AgentError(f"`cwd` is no folder: {error}") from error
     is_inside = folder.is_relative_to(base)

@@ -10,6 +10,7 @@ from koi_lang.errors import AgentError, PermissionDeniedError
 from koi_lang.runtime.agents.declarations import Role
 from koi_lang.runtime.guards.code_files import as_systems_see, runner_of
 from koi_lang.runtime.modules.koi_module import KoiModule
+from koi_lang.system.open_folders import resolve_links
 
 # The permission of a role whose agents may change files that are run.
 WRITE_CODE = "write_code"
@@ -83,7 +84,7 @@ def running_programs() -> set[str]:
 def resolved_inside(path: str, parts: Sequence[str], base: Path) -> Path:
     """What the parts of a path lead to, links resolved; below a folder, else it raises PermissionDeniedError."""
     try:
-        found = base.joinpath(*parts).resolve()
+        found = resolve_links(base.joinpath(*parts))
     except (OSError, RuntimeError) as error:  # links in a circle
         raise outside_error(path) from error
     if not found.is_relative_to(base):

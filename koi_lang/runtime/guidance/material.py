@@ -16,7 +16,7 @@ from typing import BinaryIO
 from koi_lang.errors import AgentError
 from koi_lang.runtime.guards.working_files import is_closed
 from koi_lang.runtime.playbook.outside_text import BREAK
-from koi_lang.system.open_folders import open_inside
+from koi_lang.system.open_folders import open_inside, resolve_links
 
 # Between the ends of a text of which the middle is left out.
 GAP = "[… {count:,} bytes of this file are left out here …]"
@@ -69,7 +69,7 @@ def read_ends(file: Path, root: Path, most: int) -> str:
 def _open_material(file: Path, root: Path) -> Iterator[BinaryIO]:
     """A file of a folder; one that is a pipe is not waited for. Raises AgentError or OSError."""
     try:
-        found, base = file.resolve(), root.resolve()
+        found, base = resolve_links(file), root.resolve()
     except RuntimeError as error:
         raise AgentError("is a link that leads to itself", help="Write a file in its place.") from error
     if not found.is_relative_to(base):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from koi_lang.errors import AgentError
+from koi_lang.system.open_folders import resolve_links
 
 FILE = "SKILL.md"
 
@@ -31,7 +32,7 @@ class SkillFolder:
     def resolve(self) -> Path:
         """The folder with all links resolved. Raises AgentError where it leads out of the project, or OSError."""
         try:
-            found = self.folder.resolve()
+            found = resolve_links(self.folder)
         except RuntimeError as error:
             raise AgentError("is a link that leads to itself", help="Write a folder in its place.") from error
         if self.root is not None and not found.is_relative_to(self.root.resolve()):
