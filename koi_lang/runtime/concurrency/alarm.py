@@ -31,10 +31,11 @@ class SignalAlarm:
     Args:
         ring: is called in the main thread with the frame of the code that is running there, which ends with the
             exception that it raises.
+        rest: is called there when nobody's moment is to come any more.
     """
 
-    def __init__(self, ring: Ring) -> None:
-        self._ring = ring
+    def __init__(self, ring: Ring, rest: Callable[[], object]) -> None:
+        self._ring, self._rest = ring, rest
         self._moments: dict[Hashable, float] = {}
 
     def set(self, owner: Hashable, moment: float) -> None:
@@ -46,6 +47,8 @@ class SignalAlarm:
         """Forget the moment of an owner; without any the signal does what it did before."""
         self._moments.pop(owner, None)
         self._schedule()
+        if not self._moments:
+            self._rest()
         if not self._moments and self._is_set():
             signal.signal(signal.SIGALRM, signal.SIG_DFL)
 
@@ -65,7 +68,7 @@ class SignalAlarm:
         return known is self
 
 
-def signal_alarm(ring: Ring) -> SignalAlarm | None:
+def signal_alarm(ring: Ring, rest: Callable[[], object]) -> SignalAlarm | None:
     """The alarm of the main thread.
 
     None in other threads, where somebody else uses the timer, and on Windows, which has no such timer.
@@ -77,6 +80,6 @@ def signal_alarm(ring: Ring) -> SignalAlarm | None:
         return known
     if known is not signal.SIG_DFL or any(signal.getitimer(signal.ITIMER_REAL)):
         return None
-    alarm = SignalAlarm(ring)
+    alarm = SignalAlarm(ring, rest)
     signal.signal(signal.SIGALRM, alarm)
     return alarm

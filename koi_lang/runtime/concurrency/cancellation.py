@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import opcode
 import os
 import sys
 import threading
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 else:
     thread_alarm = lazy_module("koi_lang.runtime.concurrency.thread_alarm")
 
+JUMP_BACKWARD = opcode.opmap.get("JUMP_BACKWARD")
 # How long code that waits has to end by itself before code that computes is interrupted.
 PATIENCE_S = 0.05
 # How long code may clean up, in `finally`, before it is cancelled once more.
@@ -74,7 +76,7 @@ class CancelScope:
         self._before = self._task.cancelling()
         self._token: Token[tuple[CancelScope, ...]] = _scopes.set((*_scopes.get(), self))
         self._thread = threading.get_ident()
-        self._alarm = signal_alarm(_interrupt) or _thread_alarm(os.getpid())
+        self._alarm = signal_alarm(_ring, _line_events().disable) or _thread_alarm(os.getpid())
         if self._due < inf:
             self._cancel_in_time()
         self._set_alarm()
@@ -205,6 +207,17 @@ def scopes_at_work(loop: asyncio.AbstractEventLoop) -> tuple[CancelScope, ...]:
 def must_end() -> bool:
     """Whether the current code is to end because a block around it is."""
     return any(scope.is_due() for scope in _scopes.get())
+
+
+def _ring(frame: FrameType | None) -> None:
+    """The same as `_interrupt` in the handler of a signal, or soon after where the code is jumping back in a loop.
+
+    From 3.13 on Python looks for signals there, and an error passes by the `finally` around the loop.
+    """
+    if frame is not None and sys.version_info >= (3, 13) and frame.f_code.co_code[frame.f_lasti] == JUMP_BACKWARD:
+        _line_events().enable(_codes_with_safe_points(frame))
+    else:
+        _interrupt(frame)
 
 
 def _interrupt(frame: FrameType | None) -> None:
