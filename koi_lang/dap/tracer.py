@@ -15,7 +15,8 @@ from koi_lang.dap.nodes import CallNode, current_node, innermost
 from koi_lang.runtime.replay.location import current_path
 
 SUSPENDABLE = CO_COROUTINE | CO_GENERATOR | CO_ASYNC_GENERATOR
-YIELD = opmap["YIELD_VALUE"]
+# Where a frame stands that gives control away; from 3.13 on it is behind the yield.
+SUSPENDED = (opmap["YIELD_VALUE"], opmap["RESUME"])
 Reach = Callable[[CallNode], None]
 Fail = Callable[[CallNode, BaseException], None]
 
@@ -81,4 +82,4 @@ def _is_suspended(node: CallNode, frame: FrameType) -> bool:
     code = frame.f_code
     if node.failing or not code.co_flags & SUSPENDABLE:
         return False
-    return code.co_code[frame.f_lasti] == YIELD
+    return code.co_code[frame.f_lasti] in SUSPENDED
