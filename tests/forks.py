@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import shutil
 import shlex
 import subprocess
 import sys
@@ -90,8 +91,8 @@ _started: list[subprocess.Popen[bytes]] = []
 @cache
 def _listening() -> str:
     """The socket of the process that forks, which ends with this one."""
-    folder = tempfile.TemporaryDirectory(prefix="koi-tests-")
-    path = os.path.join(folder.name, "forking")
+    folder, owner = tempfile.mkdtemp(prefix="koi-tests-"), os.getpid()
+    path = os.path.join(folder, "forking")
     environment = {**os.environ, "PYTHONPATH": str(CHECKOUT), "PYTHONUTF8": "1"}
     process = subprocess.Popen(
         [sys.executable, "-P", str(CHECKOUT / "tests" / "forking.py"), path],
@@ -104,8 +105,9 @@ def _listening() -> str:
         assert told.readline() == b"ready\n"
 
     def end() -> None:
-        process.communicate()
-        folder.cleanup()
+        if os.getpid() == owner:  # what was forked from this process ends before it
+            process.communicate()
+            shutil.rmtree(folder, ignore_errors=True)
 
     atexit.register(end)
     return path
