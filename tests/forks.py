@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import atexit
 import os
-import shutil
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
