@@ -224,3 +224,15 @@ def test_files_that_have_not_changed_stay_loaded(project: Project) -> None:
     project.write("main.koi", f'import tool from "./tool.py"\nrole R {{ can execute }}\n{agent}\nrun Main.go({{}})\n')
 
     assert [["1"], ["2"]] == [printed(project, "main.koi") for _ in range(2)]
+
+
+def test_packages_above_a_part_are_not_executed(project: Project) -> None:
+    """A part of a package, such as `kit/part`, is looked for in the folders of the package."""
+    project.write("kit/__init__.py", "raise AssertionError")
+    project.write("kit/part/__init__.py", "raise AssertionError")
+    project.write("kit/part/index.koi", "skill Part { export function one() { return 1 } }")
+    project.write("main.koi", 'import "kit/part"\nskill S { export function two() { return one() + 1 } }')
+
+    done = project.koi("check", "main.koi", PYTHONPATH=f"{project.environment['PYTHONPATH']}:{project.folder}")
+
+    assert (0, "main.koi: no problems\n") == (done.returncode, done.stderr)

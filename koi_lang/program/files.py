@@ -12,6 +12,7 @@ from pathlib import Path
 
 from koi_lang import resources
 from koi_lang.errors import UsageError
+from koi_lang.runtime.modules.python_files import find_spec
 
 SUFFIX = ".koi"
 PASSED_OVER = frozenset({"node_modules", "__pycache__"})
@@ -59,9 +60,7 @@ class DiskFiles:
         """The Koi file of a standard skill or of an installed Python package."""
         if name.startswith("std/"):
             return _existing(resources.standard_skills() / f"{name.removeprefix('std/')}{SUFFIX}")
-        spec = None
-        with suppress(ImportError, ValueError):
-            spec = importlib.util.find_spec(name.replace("/", "."))
+        spec = find_spec(name.replace("/", "."))
         if spec is None:
             return None
         for folder in spec.submodule_search_locations or ():

@@ -4,13 +4,27 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
 
 from koi_lang.bytecode import tolerate_damage
 from koi_lang.errors import KoiError
 from koi_lang.runtime.modules.python_neighbours import neighbours
+
+
+def find_spec(name: str) -> ModuleSpec | None:
+    """The spec of a module that Python finds; unlike `importlib` it does not execute the packages above it."""
+    parts = name.split(".")
+    with suppress(ImportError, ValueError, KeyError):
+        spec = importlib.util.find_spec(parts[0])
+        for length in range(2, len(parts) + 1):
+            if spec is None:
+                break
+            spec = PathFinder.find_spec(".".join(parts[:length]), list(spec.submodule_search_locations or ()))
+        return spec
+    return None
 
 
 def python_file(path: str, beside: str) -> ModuleType:
