@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from koi_lang.cli.completing.values import complete_program
+from koi_lang.cli.options import inspecting_command
 from koi_lang.extensions.collecting import collect_extensions
 from koi_lang.extensions.finding import find_installed, of_program
 from koi_lang.program import loader
@@ -20,6 +21,7 @@ from koi_lang.runtime.actions.registered import ActionKind
 @click.argument("file", required=False, shell_complete=complete_program)
 @click.option("--json", "as_json", is_flag=True, help="Print names, permissions and JSON Schemas as one JSON list.")
 @click.option("--no-extensions", is_flag=True, help="Leave installed extensions out.")
+@inspecting_command
 def command(file: str | None, as_json: bool, no_extensions: bool) -> None:
     """List the actions a playbook can use, with the permission each needs; with FILE also those that it brings."""
     listed = [*((kind, "") for kind in all_actions()), *_extension_actions(file, use_installed=not no_extensions)]

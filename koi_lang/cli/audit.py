@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from koi_lang.cli.completing.values import complete_program
-from koi_lang.cli.options import allow_option, allow_rules
+from koi_lang.cli.options import allow_option, allow_rules, inspecting_command
 from koi_lang.cli.ui.cost_text import show_costs
 from koi_lang.errors import UsageError
 from koi_lang.grants import EVERYTHING
@@ -32,6 +32,7 @@ COUNTS = ("turns", "requests", "tokens")
 @click.option("-m", "--model", metavar="NAME", help="With `--cost`: use `provider/model`, whatever the program says.")
 @allow_option
 @click.option("--no-extensions", is_flag=True, help="Leave installed extensions out.")
+@inspecting_command
 def command(file: str, as_json: bool, cost: bool, model: str | None, allow: Sequence[str], no_extensions: bool) -> None:
     """Show what a model may do on behalf of each agent of FILE, if it is run in this folder.
 

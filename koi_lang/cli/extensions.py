@@ -10,6 +10,7 @@ import click
 
 from koi_lang.cli.command_table import COMMANDS
 from koi_lang.cli.completing.values import complete_program
+from koi_lang.cli.options import inspecting_command
 from koi_lang.errors import EXIT_FAILED, EXIT_OK, ExtensionError
 from koi_lang.extensions.collecting import collect_extensions, run_extension
 from koi_lang.extensions.finding import Extension, find_installed, of_program
@@ -21,6 +22,7 @@ ADDED = ("actions", "hooks", "providers", "commands", "rpc")
 @click.command()
 @click.argument("file", required=False, shell_complete=complete_program)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON list.")
+@inspecting_command
 def command(file: str | None, as_json: bool) -> None:
     """List installed extensions, and those of FILE, with what each adds. Exit code 1 when one cannot be used."""
     found = [*find_installed(), *(of_program(loader.load(file)) if file else ())]

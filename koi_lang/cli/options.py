@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import sys
@@ -14,7 +15,10 @@ from koi_lang.cli.completing.values import complete_file
 from koi_lang.cli.ui.colours import colour_option, command_words
 from koi_lang.efforts import EFFORTS
 from koi_lang.errors import UsageError
+from koi_lang.extensions.finding import FUNCTION, outlined_extensions
+from koi_lang.program import loader
 from koi_lang.sessions.options import COMMAND_HELP, LIMITS, RunOptions, is_rule
+from koi_lang.text_width import clean
 
 TIME = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d|)")
 UNITS_S = {"ms": 0.001, "s": 1.0, "": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
@@ -30,6 +34,29 @@ allow_option = click.option(
 
 
 plan_option = click.option("--plan", is_flag=True, help="Change nothing before you have accepted a plan.")
+
+
+def inspecting_command(command: Command) -> Command:
+    """A command that inspects programs: it executes nothing of them without its option `--run-code`.
+
+    Stands next to the function, below `click.command` and its options.
+    """
+
+    @functools.wraps(command)
+    def inspect(*args: Any, run_code: bool, **given: Any) -> None:
+        if run_code:
+            command(*args, **given)
+            return
+        with loader.inspecting():
+            try:
+                command(*args, **given)
+            finally:
+                for name in outlined_extensions(loader.loaded_modules().values()):
+                    told = f"`{FUNCTION}` of `{name}` is not called, so what it adds is not shown"
+                    click.echo(clean(f"{told}; add `--run-code` to call it"), err=True)
+
+    help = "Also run code of the program, such as Python that it imports."
+    return click.option("--run-code", is_flag=True, help=help)(inspect)  # type: ignore[return-value]
 
 
 class Count(click.IntRange):

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from koi_lang.cli.completing.values import complete_file, complete_handler, complete_program
-from koi_lang.cli.options import fields_of
+from koi_lang.cli.options import fields_of, inspecting_command
 from koi_lang.errors import UsageError
 from koi_lang.js.undefined import undefined
 from koi_lang.program import loader
@@ -49,6 +49,7 @@ TRANSPORTS = {"tools": "its actions as tools", "schema": "its actions by a schem
 )
 @click.option("--no-extensions", is_flag=True, help="Leave installed extensions out.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, with the body that the provider gets.")
+@inspecting_command
 def command(file: str, handler: str | None, pairs: Sequence[str], document: str | None, **how: Any) -> None:
     """Print the first request that a model would be sent for AGENT.HANDLER of FILE, and send nothing.
 

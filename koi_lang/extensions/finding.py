@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from koi_lang.errors import ExtensionError
 from koi_lang.lazy import lazy_module
 from koi_lang.program import declarations
+from koi_lang.runtime.modules.python_files import ModuleOutline
 
 if TYPE_CHECKING:
     from importlib import metadata
@@ -108,8 +109,18 @@ def _load_function(point: EntryPoint, package: str) -> Callable[[Koi], None]:
 
 
 def of_program(module: ModuleType) -> list[Extension]:
-    """The extensions among the Python modules that a program imports: those with a function `extend_koi`."""
-    return [_of_module(found) for found in declarations.python_modules_of(module) if hasattr(found, FUNCTION)]
+    """The extensions among the Python modules that a program imports: those with a function `extend_koi`.
+
+    Outlines of modules have none, since nothing of them can be called.
+    """
+    found = declarations.python_modules_of(module)
+    return [_of_module(each) for each in found if not isinstance(each, ModuleOutline) and hasattr(each, FUNCTION)]
+
+
+def outlined_extensions(modules: Iterable[ModuleType]) -> list[str]:
+    """The names of Python modules with a function `extend_koi` that some modules of programs know by outlines alone."""
+    outlines = [value for module in modules for value in vars(module).values() if isinstance(value, ModuleOutline)]
+    return list(dict.fromkeys(each.label for each in outlines if FUNCTION in each.names))
 
 
 def _of_module(module: ModuleType) -> Extension:

@@ -13,7 +13,7 @@ from typing import Any
 from httpx2 import AsyncClient, HTTPError, InvalidURL
 
 from koi_lang.compiler import nodes as n
-from koi_lang.errors import AgentError, KoiError
+from koi_lang.errors import KoiError
 from koi_lang.health.findings import Finding
 from koi_lang.program import build, loader
 from koi_lang.redaction.redactor import redactor
@@ -79,12 +79,14 @@ def _check_server(name: str, options: Mapping[str, Any], *, offline: bool) -> It
 
 
 def started_servers(settings: ProjectSettings) -> Iterator[Finding]:
-    """What the MCP servers that the programs of a project declare offer; programs are loaded and servers started."""
+    """What the MCP servers that the programs of a project declare offer; no Python of programs is executed."""
     for path in _programs(settings.folder):
         try:
-            declared = [value for value in vars(loader.load(str(path))).values() if isinstance(value, Mcp)]
-        except KoiError:
-            yield Finding("mcp", "error", f"{path.name} cannot be loaded", f"koi check {path.name}")
+            with loader.inspecting():
+                declared = [value for value in vars(loader.load(str(path))).values() if isinstance(value, Mcp)]
+        except KoiError as error:
+            told = f"{path.name} cannot be loaded: {error.message.splitlines()[0]}"
+            yield Finding("mcp", "error", told, f"koi check {path.name}")
         else:
             for server in declared:
                 yield asyncio.run(_check_start(server, settings))
@@ -140,7 +142,7 @@ async def _check_start(server: Mcp, settings: ProjectSettings) -> Finding:
         try:
             connection = await servers.connect(server)
             return Finding("mcp", "ok", f"{server.name}: {len(connection.tools)} tools")
-        except AgentError as error:
+        except KoiError as error:
             return Finding("mcp", "error", error.message.splitlines()[0])
         finally:
             servers.stop()

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from inspect import iscoroutinefunction
 from typing import Any, Protocol, TypeVar
 
+from koi_lang.errors import KoiError
+
 T = TypeVar("T")
 
 
@@ -60,6 +62,7 @@ class ForeignCall:
 
     def make(self) -> Any:
         """Make the call, or give what makes it when it is awaited. Raises as the function does."""
+        require_execution(f"`{self.name or getattr(self.function, '__name__', 'a function')}`")
         return (await_outside if self.must_wait else call_outside)(self.function, *self.args, **self.named)
 
 
@@ -190,6 +193,37 @@ class Machine:
     def next_firing(self) -> Firing:
         """When the clock says so."""
         return ClockFiring()
+
+
+# Whether programs are only inspected, so that their code does nothing outside of them.
+_is_inspecting: ContextVar[bool] = ContextVar("koi_is_inspecting", default=False)
+
+
+def is_inspecting() -> bool:
+    """Whether the current code belongs to a command that inspects programs without running their code."""
+    return _is_inspecting.get()
+
+
+@contextmanager
+def inspecting() -> Iterator[None]:
+    """Code in this context calls no Python function, and does nothing outside of its program."""
+    token = _is_inspecting.set(True)
+    try:
+        yield
+    finally:
+        _is_inspecting.reset(token)
+
+
+def require_execution(what: str) -> None:
+    """Raise KoiError for something that code does outside of a program which is only inspected."""
+    if _is_inspecting.get():
+        raise not_executed(what)
+
+
+def not_executed(what: str) -> KoiError:
+    """The error of code that a command which only inspects a program does not execute."""
+    help = "If you trust the program, add `--run-code`, or use `koi run`."
+    return KoiError(f"{what} is not executed by a command that only inspects a program", help=help)
 
 
 MACHINE = Machine()

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import builtins
 import os
 import sys
-from collections.abc import Iterable, Mapping
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from threading import RLock
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from koi_lang import resources
+from koi_lang.js import environment
 from koi_lang.lazy import lazy_module
 from koi_lang.program import cache
 from koi_lang.program.files import DiskFiles, absolute
 from koi_lang.runtime.modules.koi_module import KoiModule
+from koi_lang.runtime.modules.python_files import import_outline
 from koi_lang.runtime.modules.python_neighbours import neighbours
 
 if TYPE_CHECKING:
@@ -84,10 +89,30 @@ def _load_module(path: str, name: str | None, entry: cache.CachedModule | None) 
 
 def execute(module: ModuleType, entry: cache.CachedModule | None = None) -> None:
     """Fill a module with what its file declares."""
-    entry = entry or load_compiled(str(module.__file__))
+    path = str(module.__file__)
+    entry = entry or load_compiled(path)
     if isinstance(module, KoiModule):
         module.files = entry.files
+    if environment.is_inspecting() and not Path(path).is_relative_to(resources.standard_skills()):
+        module.__dict__["__builtins__"] = {**vars(builtins), "__import__": partial(import_outline, load)}
     exec(entry.code, module.__dict__)
+
+
+@contextmanager
+def inspecting() -> Iterator[None]:
+    """Modules of programs that are loaded here execute no Python of theirs, and are forgotten afterwards.
+
+    The Python modules that they import are outlines, and what code would do outside of its program raises KoiError.
+    It is for processes that load nothing else meanwhile.
+    """
+    with environment.inspecting():
+        before = {PREFIX + path: module for path, module in loaded_modules().items()}
+        unload()
+        try:
+            yield
+        finally:
+            unload()
+            sys.modules.update(before)
 
 
 def unload_changed(entry: cache.CachedModule) -> None:

@@ -82,12 +82,16 @@ def test_extensions_are_listed(guarded: Site) -> None:
 
 
 def test_extensions_of_a_program_are_listed(project: Project) -> None:
-    """Named as their files."""
+    """Named as their files, with what they add only where the code of the program may be run."""
     project.write("own.py", "def extend_koi(koi):\n    koi.before_model(lambda call: None)\n")
     project.write("main.koi", 'import "./own.py"\n')
+    inspected, called = project.koi("extensions", "main.koi"), project.koi("extensions", "--run-code", "main.koi")
 
-    assert project.koi("extensions", "main.koi").stdout == "own  (own.py)\n  hooks      before_model own.<lambda>\n"
-    assert project.koi("extensions").stdout == "no extensions are installed\n"
+    assert called.stdout == "own  (own.py)\n  hooks      before_model own.<lambda>\n"
+    assert inspected.stdout == "no extensions are installed\n" == project.koi("extensions").stdout
+    assert inspected.stderr == (
+        "`extend_koi` of `own.py` is not called, so what it adds is not shown; add `--run-code` to call it\n"
+    )
 
 
 def test_actions_and_audits_show_what_is_added(guarded: Site) -> None:

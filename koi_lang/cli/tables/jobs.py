@@ -12,7 +12,7 @@ import click
 
 from koi_lang import settings
 from koi_lang.cli.completing.values import complete_program
-from koi_lang.cli.options import age_s
+from koi_lang.cli.options import age_s, inspecting_command
 from koi_lang.cli.ui.text import count_text, width
 from koi_lang.errors import UsageError
 from koi_lang.program import declarations, loader
@@ -32,6 +32,7 @@ HEADING = ("job", "starts", "next")
 @click.argument("files", nargs=-1, metavar="[FILE...]", shell_complete=complete_program)
 @click.option("--dry-run", "span", metavar="TIME", help="Print when each would be started within a time, such as 7d.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@inspecting_command
 def jobs(files: Sequence[str], span: str | None, as_json: bool) -> None:
     """List the jobs of each FILE, which `koi serve http` starts, and when they are due; nothing is started.
 

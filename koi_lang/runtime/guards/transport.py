@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import httpx2
 
+from koi_lang.js.environment import require_execution
 from koi_lang.runtime.guards.hosts import Allowed, reachable
 
 if TYPE_CHECKING:
@@ -26,7 +27,8 @@ class Guarded(httpx2.AsyncBaseTransport):
         self._inner = httpx2.AsyncHTTPTransport(trust_env=False, verify=certificates or True)
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Ask the host at a number that was found to be public or allowed. Raises PermissionDeniedError."""
+        """Ask the host at a number that was found to be public or allowed. Raises KoiError."""
+        require_execution(f"a request to `{request.url.host}`")
         host = request.url.host
         port = request.url.port or PORTS[request.url.scheme]
         numbers = await reachable(host, port, self._allowed)
