@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -60,11 +59,7 @@ class PatientProtocol(H11Protocol):
     @property
     def is_waited_for(self) -> bool:
         """Whether the client is to send something before the server can answer."""
-        return self.cycle is None or self.cycle.response_complete or self._is_body_open
-
-    @property
-    def _is_body_open(self) -> bool:
-        return self.conn.their_state is h11.SEND_BODY
+        return self.cycle is None or self.cycle.response_complete or self.cycle.more_body
 
     def data_received(self, data: bytes) -> None:
         """Take what has come; a whole head begins a request, of which a body may follow."""
@@ -73,7 +68,7 @@ class PatientProtocol(H11Protocol):
         super().data_received(data)
         if self.cycle is not before and self._given_up is not None:
             self._given_up.cancel()
-            if self._is_body_open:
+            if self.cycle.more_body:
                 self._wait(self._look_at_body, self.cycle, self._received)
 
     def on_response_complete(self) -> None:
@@ -103,7 +98,7 @@ class PatientProtocol(H11Protocol):
 
     def _look_at_body(self, cycle: object, before: int) -> None:
         """Close the connection where hardly anything of a body has come, unless nobody reads it now."""
-        if self.cycle is not cycle or not self._is_body_open:
+        if self.cycle is not cycle or not self.cycle.more_body:
             return
         if self.flow.read_paused or self._received - before >= MIN_BODY_BYTES_PER_S * PATIENCE_S:
             self._wait(self._look_at_body, cycle, self._received)
