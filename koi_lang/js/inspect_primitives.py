@@ -12,6 +12,7 @@ from koi_lang.js.dates import DateValue
 from koi_lang.js.method_tables import Constructor
 from koi_lang.js.number_format import number_text
 from koi_lang.js.regexes import RegExpValue
+from koi_lang.js.tagged_json import type_name
 from koi_lang.js.undefined import Value, undefined
 
 _NAME = re.compile("[a-zA-Z_][a-zA-Z_0-9]*")
@@ -81,7 +82,7 @@ def _of_python(value: Value) -> str | None:
     if isinstance(value, bytes | bytearray):
         more = f" ... {len(value) - _MOST_BYTES} more bytes" if len(value) > _MOST_BYTES else ""
         return f"<Buffer {value[:_MOST_BYTES].hex(' ')}{more}>"
-    if type(value).__module__ not in _PLAIN:
+    if type_name(type(value)).partition(".")[0] not in _PLAIN:
         return None
     return str(value.isoformat() if hasattr(value, "isoformat") else value)
 

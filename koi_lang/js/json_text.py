@@ -155,7 +155,9 @@ def _decode(written: str, decoder: json.JSONDecoder) -> Value:
     try:
         value, end = decoder.raw_decode(written, _next(written, 0))
     except json.JSONDecodeError as error:
-        raise SyntaxErrorValue(_complaint(written, error.pos)) from error
+        # From 3.13 on the comma before a closing bracket is what Python complains of.
+        at = _next(written, error.pos + 1) if "trailing comma" in error.msg else error.pos
+        raise SyntaxErrorValue(_complaint(written, at)) from error
     end = _next(written, end)
     if end < len(written):
         raise SyntaxErrorValue(f"Unexpected non-whitespace character after JSON at position {end}")

@@ -11,7 +11,7 @@ from types import BuiltinFunctionType, BuiltinMethodType, FunctionType, MemberDe
 from typing import Any
 
 from koi_lang.js.environment import ForeignCall, current_environment
-from koi_lang.js.tagged_json import is_value_type
+from koi_lang.js.tagged_json import is_value_type, type_name
 from koi_lang.js.undefined import Value
 
 # They compute and nothing else, so calling them again is simpler than keeping what they gave.
@@ -101,7 +101,7 @@ def _constructor(kind: type) -> Callable[..., Any]:
 
 def _is_recorded(kind: type) -> bool:
     """Whether objects of a class may do something outside, or have a state that only they know; paths do the first."""
-    module = kind.__module__
+    module = type_name(kind).removesuffix(f".{kind.__qualname__}")
     return not (module in PURE or is_value_type(kind)) or module == "pathlib"
 
 

@@ -66,7 +66,7 @@ def encode(value: Any, depth: int = 0) -> Any:
         return {key: encode(item, depth + 1) for key, item in value.items()}
     if kind is not dict and is_plain(value):
         return value
-    name = f"{kind.__module__}.{kind.__qualname__}"
+    name = type_name(kind)
     if hasattr(kind, "__koi_record__"):
         return encode(value.copy(), depth)
     if name not in FORMS:
@@ -76,7 +76,12 @@ def encode(value: Any, depth: int = 0) -> Any:
 
 def is_value_type(kind: type) -> bool:
     """Whether values of a type can be encoded, unless what they hold cannot."""
-    return kind in (str, bool, int, float, list, dict, type(None)) or f"{kind.__module__}.{kind.__qualname__}" in FORMS
+    return kind in (str, bool, int, float, list, dict, type(None)) or type_name(kind) in FORMS
+
+
+def type_name(kind: type) -> str:
+    """The name of a type with its module, the same in every version of Python: 3.13 has `pathlib` in two modules."""
+    return f"{kind.__module__.removesuffix('._local')}.{kind.__qualname__}"
 
 
 def decode(data: Any) -> Any:
