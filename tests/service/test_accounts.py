@@ -7,6 +7,7 @@ import json
 import os
 import signal
 from collections.abc import AsyncIterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -75,7 +76,8 @@ class Service:
 
     def taken(self, day: str = "2026-11-26", owner: str = "") -> Taken:
         """What is written of a day, by what the process left that was killed last."""
-        return SpendingTable(self.folder).of_day(day, owner)
+        with closing(SpendingTable(self.folder)) as table:
+            return table.of_day(day, owner)
 
 
 class Counting:
