@@ -74,6 +74,9 @@ echo "`git push`"
 cat <(git push)
 x=$(git push)
 echo ${x:-$(git push)}
+git ${x:-push}
+bash -c 'git pus{h,}'
+bash -c '{git,push}'
 source <(echo git push)
 """.strip().splitlines()
 LINES = ["git \\\npush", "gi\\\nt push", "sh <<EOF\ngit push\nEOF", "# x\ngit push", "true\n\ngit push"]
@@ -95,6 +98,14 @@ watch git push
 script -c 'git push'
 busybox sh -c 'git push'
 strace git push
+git rebase -x 'git push'
+git submodule foreach 'git push'
+python3 -c "import subprocess;subprocess.run(['git','push'])"
+python3.12 -c "import os; os.system('git push')"
+perl -e 'system("git push")'
+awk 'BEGIN{system("git push")}'
+node -e 'require("child_process").execSync("git push")'
+sed -n '1e git push' x.txt
 git -c alias.x=push x
 git -c alias.x='!git push' x
 """.strip().splitlines()

@@ -18,7 +18,7 @@ from typing import Literal
 from koi_lang.diagnostics import nearest
 from koi_lang.errors import SettingsError
 from koi_lang.runtime.guards.code_files import readings_of
-from koi_lang.runtime.guards.shell_reader import read_shell
+from koi_lang.runtime.guards.shell_reader import expand_braces, read_shell
 
 Kind = Literal["read", "write", "run", "web"]
 KINDS: tuple[Kind, ...] = ("read", "write", "run", "web")
@@ -36,6 +36,11 @@ STARTERS = SHELLS | frozenset(
     "sudo doas su runuser env nohup exec command builtin xargs find parallel time nice ionice chrt taskset timeout "
     "setsid setpriv prlimit unshare nsenter chroot flock stdbuf busybox watch script ssh trap strace ltrace".split()
 )
+# Programs that are given the text of another one, and what in it may be the words of a command.
+INTERPRETER = re.compile(r"(?:python|perl|ruby|node|deno|bun|php|lua|tclsh|[gm]?awk|g?sed|vim?|emacs)[\d.]*")
+PROGRAM_WORD = re.compile(r"[\w./-]+")
+# What git is told to carry out commands for.
+GIT_STARTERS = frozenset({"rebase", "submodule", "bisect", "filter-branch", "difftool", "mergetool"})
 BLANK = re.compile(r"\s")
 # What stands between names within a word: `/bin/git`, `alias.x=push`, `{git,push}`.
 NAMES = re.compile(r"[/=,{}]")
@@ -219,11 +224,15 @@ def _stand_in_order(wanted: Sequence[str], words: Sequence[str]) -> bool:
 
 def _commands_in(text: str, depth: int = 0) -> Iterator[list[str]]:
     """The words of each command of a text, also of those that stand in words of programs that start others."""
-    commands = read_shell(text).commands
+    read = read_shell(text).commands
+    commands = [[each for word in words for each in expand_braces(word)] for words in read]
     is_input = any(_name_of(words[0]) in SHELLS for words in commands)
     for words in commands:
         yield words
-        is_started = is_input or _name_of(words[0]) in STARTERS
+        name = _name_of(words[0])
+        if INTERPRETER.fullmatch(name):
+            yield [name, *PROGRAM_WORD.findall(" ".join(words[1:]))]
+        is_started = is_input or name in STARTERS or (name == "git" and not GIT_STARTERS.isdisjoint(words))
         for word in words if depth < MAX_DEPTH else ():
             inner = word if is_started and BLANK.search(word) else word.partition("!")[2]
             yield from _commands_in(inner, depth + 1) if inner else ()
@@ -246,7 +255,8 @@ def _name_of(program: str) -> str:
 def words_in(command: str) -> list[str]:
     """The words of a command, each once, as they stand there, and as a shell joins quoted parts."""
     read = read_shell(command)
-    joined = (part for word in chain(*read.commands, read.files) for part in AROUND_WORDS.split(word))
+    words = (each for word in chain(*read.commands, read.files) for each in expand_braces(word))
+    joined = (part for word in words for part in AROUND_WORDS.split(word))
     return [*filter(None, dict.fromkeys((*AROUND_WORDS.split(command), *joined)))]
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from itertools import islice
 
 # Of `$'…'`, as bash has them; numbers are read apart.
 ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v", "e": "\x1b", "E": "\x1b"}
@@ -19,6 +20,10 @@ NUMBER = re.compile(r"x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8}
 # What begins or joins commands without being one.
 KEYWORDS = frozenset("! { } if then elif else fi do done while until for select case esac in function coproc".split())
 ASSIGNMENT = re.compile(r"\w+(?:\[[^]]*\])?\+?=")
+# What stands for a variable that has no value: `${x:-push}`.
+DEFAULT = re.compile(r"\{\w+:?[-=+](?=([\w./-]*)\})")
+BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
+MAX_EXPANDED = 64
 VARIABLE = re.compile(r"\w+|[@*#?$!-]")
 REDIRECTION = re.compile(r"&?>>|&>|<<<|<<-?|<>|<&|>&|>\||[<>]")
 OPERATORS = ";&|()\n"
@@ -46,6 +51,16 @@ def read_shell(text: str) -> ShellText:
     found = ShellText()
     _ShellReader(text, found).read_commands("")
     return found
+
+
+def expand_braces(word: str) -> list[str]:
+    """The words that bash makes of one, at most 64: of `pus{h,}` these are `push` and `pus`."""
+    found = BRACES.search(word)
+    if found is None:
+        return [word]
+    before, after = word[: found.start()], word[found.end() :]
+    expanded = (each for part in found[1].split(",") for each in expand_braces(before + part + after))
+    return list(islice(expanded, MAX_EXPANDED))
 
 
 class _ShellReader:
@@ -138,7 +153,9 @@ class _ShellReader:
             self._at += 1
             self._read_nested(")")
         elif sign == "{":
-            self._at += 1
+            default = DEFAULT.match(self._text, self._at)
+            self._at = default.end() if default else self._at + 1
+            self._word.append(default[1] if default else "")
             self._read_nested("}")
         elif sign == "'" and not is_quoted:
             self._at += 1
