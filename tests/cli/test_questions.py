@@ -205,7 +205,7 @@ def test_what_is_given_again_can_be_kept(project: Project) -> None:
     again.until("Allow?")
     again.child.send("a\r")
     again.until("Allow changes below `src` in later runs of this project, too?")
-    again.child.send("yes\r")
+    again.child.send("y\r")
     again.end()
     (project.folder / "src/a.txt").unlink()
 

@@ -70,7 +70,7 @@ async def _offer_to_keep(host: Host, permissions: Permissions, permission: Permi
         return
     question = f"Allow {visible(permission.lasting_words)} in later runs of this project, too?"
     with suppress(NobodyToAskError):
-        if await host.ask(question, [NO, YES]) == YES:
+        if (await host.ask(question, [NO, YES])).strip().casefold() in ("y", YES):
             kept.keep(rule)
 
 
