@@ -33,6 +33,15 @@ def Texts():
 
     @koi.export
     @koi.needs('registry:write')
+    @koi.with_types(
+        parameters={
+            'options': {
+                'type': 'object',
+                'properties': {'name': {'type': 'string'}, 'size': {'type': 'integer'}},
+                'required': ['name'],
+            },
+        },
+    )
     def describe(options: dict[str, koi.Any], *more: koi.Any) -> koi.Any | None:
         koi.require_function('registry:write', '`Texts.describe`')
         more = list(more)

@@ -15,7 +15,7 @@ from koi_lang.compiler.codegen.functions import definition, parameters
 from koi_lang.compiler.codegen.module_names import ModuleNames
 from koi_lang.compiler.codegen.prompts import payload_names, playbook, template_emitter
 from koi_lang.compiler.codegen.statements import body_statements, statements
-from koi_lang.compiler.codegen.types import mentions_declared, says_more_than_python, schema
+from koi_lang.compiler.codegen.types import says_more_than_python, schema
 from koi_lang.compiler.scope import python_name
 from koi_lang.source import Span
 
@@ -328,7 +328,7 @@ def _describe_types(node: n.Function, e: Emitter) -> list[ast.expr]:
         if isinstance(each.pattern, n.Binding)
         for name in [each.pattern.name]
     }
-    told = {name: schema(type, table) for name, type in parameters.items() if mentions_declared(type, table)}
+    told = {name: schema(type, table) for name, type in parameters.items() if says_more_than_python(type, table)}
     result = schema(node.returns, table) if says_more_than_python(node.returns, table) else {}
     if not told and not result:
         return []
