@@ -226,7 +226,8 @@ def test_nothing_is_kept_in_a_project(tmp_path: Path, monkeypatch: pytest.Monkey
         rules.keep("write=src/")
 
     assert ([], ["write=src/"]) == (inside.rules(), project.rules())
-    assert project.file is not None
-    assert 0o600 == project.file.stat().st_mode & 0o777
-    project.file.write_text("{")
+    file = project.record.file
+    assert file is not None
+    assert 0o600 == file.stat().st_mode & 0o777
+    file.write_text("{")
     assert [] == project.rules()
