@@ -34,7 +34,7 @@ def pytest_configure(config: pytest.Config) -> None:
     Python keeps bytecode, so that they are compiled once. Ctrl-C and the end of a terminal reach them, also where a
     shell in the background or `nohup` ignores those. They find the commands of this Python, also where its environment
     is not activated, but no bubblewrap, and no servers of models that run here. Their pytest loads no plugin that
-    happens to be installed here.
+    happens to be installed here. Folders are trusted, but in tests of that.
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -42,6 +42,7 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGHUP, signal.SIG_DFL)
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     os.environ["KOI_LOCAL_PORTS"] = "none"
+    os.environ["KOI_TRUST_FOLDER"] = "1"
     sys.dont_write_bytecode = False
     os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
     if (links := hide_bubblewrap(os.environ)) is not None:

@@ -8,7 +8,8 @@ import re
 import stat
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -17,14 +18,22 @@ from koi_lang.errors import SettingsError, reason
 from koi_lang.lazy import lazy_module
 
 if TYPE_CHECKING:
+    import tomllib
+
     import platformdirs
     from dotenv import parser as dotenv_parser
+
+    from koi_lang.settings import folder_trust
+    from koi_lang.settings.folder_trust import FolderTrust
 else:
     platformdirs, dotenv_parser = lazy_module("platformdirs"), lazy_module("dotenv.parser")
+    folder_trust, tomllib = lazy_module("koi_lang.settings.folder_trust"), lazy_module("tomllib")
 
 
 PROJECT_FILES = ("koi.toml", ".mcp.json", ".koi-config.json", ".env")
 MAX_FILE_BYTES = 1_000_000
+# Has the settings of every folder count, as `--trust-folder` has those of one.
+TRUST_VARIABLE = "KOI_TRUST_FOLDER"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +44,12 @@ class ProjectSettings:
         folder: the folder of the project, which has its instructions, skills and rubrics; the settings files are never
             read again from there.
         files: content by name, or the error that kept a file from being read; a missing file has no entry.
+        is_trusted: whether the person has agreed to what the files widen; else only the rest of them counts.
     """
 
     folder: Path
     files: Mapping[str, bytes | OSError] = field(default_factory=dict, repr=False)
+    is_trusted: bool = False
 
     @property
     def has_project_file(self) -> bool:
@@ -46,12 +57,19 @@ class ProjectSettings:
         return "koi.toml" in self.files
 
     def parse(self, name: str, parse: Callable[[str], Any], help: str) -> Any:
-        """What a parser makes of the text of a file; an empty object without the file. Raises SettingsError."""
+        """What a parser makes of the text of a file, as far as it counts; an empty object without the file.
+
+        Raises:
+            SettingsError: the file cannot be read.
+        """
         content = self.files.get(name)
         try:
             if isinstance(content, OSError):
                 raise content.with_traceback(None)
-            return {} if content is None else parse(StringIO(content.decode("utf-8-sig"), newline=None).read())
+            if content is None:
+                return {}
+            parsed = parse(StringIO(content.decode("utf-8-sig"), newline=None).read())
+            return parsed if self.is_trusted else folder_trust.narrow(name, parsed)
         except RecursionError as error:
             raise SettingsError(f"`{name}` cannot be read: it nests too deeply", help=help) from error
         except (OSError, ValueError) as error:
@@ -72,7 +90,28 @@ def read_settings(folder: Path | None = None) -> ProjectSettings:
             continue
         except OSError as error:
             files[name] = error
-    return ProjectSettings(folder, files)
+    settings = ProjectSettings(folder, files)
+    if files:
+        with suppress(SettingsError):  # of files that nest too deeply, which is reported where they are read
+            is_trusted = variable(TRUST_VARIABLE) == "1" or trust_in_folder(settings).is_trusted
+            return replace(settings, is_trusted=is_trusted)
+    return settings
+
+
+def trust_in_folder(settings: ProjectSettings) -> FolderTrust:
+    """What the settings files of a folder would widen, and what the person has said about it. Raises SettingsError."""
+    whole = replace(settings, is_trusted=True)
+    parsers: Mapping[str, Callable[[str], Any]]
+    parsers = {"koi.toml": tomllib.loads, ".mcp.json": json.loads, ".koi-config.json": json.loads, ".env": _variables}
+    documents: dict[str, Any] = {}
+    for name, parse in parsers.items():
+        with suppress(SettingsError):  # reported where something of the file is needed
+            documents[name] = whole.parse(name, parse, "")
+    try:
+        return folder_trust.find_trust(settings.folder, documents, config_folder())
+    except RecursionError as error:
+        help = "Write it with fewer levels."
+        raise SettingsError(f"the settings of `{settings.folder}` nest too deeply", help=help) from error
 
 
 def _read_file(path: Path) -> bytes:

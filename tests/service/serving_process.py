@@ -45,7 +45,11 @@ class ServiceProcess:
     def start(self) -> None:
         """Start it and wait until it listens."""
         at = self.url.rpartition("/")[2] or "127.0.0.1:0"
-        kept = {name: os.environ[name] for name in ("PATH", "HOME", "KOI_CACHE_DIR") if name in os.environ}
+        kept = {
+            name: os.environ[name]
+            for name in ("PATH", "HOME", "KOI_CACHE_DIR", "KOI_TRUST_FOLDER")
+            if name in os.environ
+        }
         self.process = subprocess.Popen(
             [
                 *(forks.koi() if self.is_forked else (sys.executable, *forks.KOI)),

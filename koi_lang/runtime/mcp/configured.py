@@ -35,6 +35,9 @@ def options_of(name: str, settings: ProjectSettings, user: str = "") -> Mapping[
         used = f", which `{user}` uses" if user else ""
         raise SettingsError(f"there is no MCP server `{name}`{used}", help=_advice(name, list(known), settings.folder))
     file, about = found
+    if not (settings.is_trusted or about.keys() & {"command", "url"}):
+        help = "`koi trust` shows what the settings of the folder do, and has them count."
+        raise SettingsError(f"the MCP server `{name}` in `{file}` does not count: its folder is not trusted", help=help)
     try:
         return {key: _fill_variables(value, settings) for key, value in about.items()}
     except SettingsError as error:

@@ -1,0 +1,242 @@
+"""Trust in a folder: what its settings files would widen, and what the person has said about that.
+
+A clone of a stranger brings `koi.toml` and other files. What narrows a run, such as `deny` and `[limits]`, always
+counts; what widens it, such as `allow` and a `base_url`, counts once the person has agreed. They agree to a digest of
+what widens, so that a change of it is asked about and a change of the rest is not.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from koi_lang.settings.project_record import ProjectRecord
+
+FOLDER = "trust"
+# How much of the widening settings, and of each, stands in the line for runs in which they do not count.
+MAX_NOTED, MAX_CHARS = 3, 200
+DIGEST, IS_TRUSTED = "digest", "trusted"
+ADDRESS = "_BASE_URL"
+# Providers at an address of this machine that are sent no key but the one that was connected with this address.
+LOCAL_PROVIDERS = ("local", "ollama")
+LOOPBACK = re.compile(r"https?://(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?(?:[/#][^@\\]*)?", re.IGNORECASE)
+VARIABLE = re.compile(r"\$\{([A-Za-z_]\w*)")
+
+KeyPath: TypeAlias = tuple[str, ...]
+# Settings that widen: their keys in a table, their values, and what they do.
+FoundSettings: TypeAlias = Iterator[tuple[KeyPath, Any, str]]
+# Parsed settings files by name; one that is missing or broken has no entry.
+ParsedFiles: TypeAlias = Mapping[str, Any]
+# What settings of sections do, as far as they always widen.
+TEXTS: Mapping[str, str] = {
+    "a2a.tokens": "tokens are sent to ",
+    "http.allow": "programs reach hosts of your network: ",
+    "permissions.allow": "allowed without a question: ",
+    "serve.hook_secrets": "a service signs messages, or takes those that are signed, for ",
+    "serve.hooks": "a service tells of its runs at ",
+    "serve.http": "a service listens at ",
+    "serve.programs": "a service serves ",
+    "serve.record_dir": "a service works in the folder ",
+    "serve.users": "a service lets in ",
+    "shell.allow": "commands run without a question: ",
+    "shell.home": "commands see of your home folder: ",
+    "web.search": "what is searched for is sent to ",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Widening:
+    """One setting that widens what a run may do.
+
+    Attributes:
+        keys: the name of the file, and the keys that lead to the setting in it.
+        value: as it stands in the file.
+        text: what it does, for the person; empty where another one says it.
+    """
+
+    keys: KeyPath
+    value: Any
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class FolderTrust:
+    """What the settings files of a folder would widen, and what the person has said about it."""
+
+    record: ProjectRecord
+    widenings: Sequence[Widening]
+    digest: str
+
+    @property
+    def texts(self) -> list[str]:
+        """What would be widened, a clause each."""
+        return [each.text for each in self.widenings if each.text]
+
+    @property
+    def note(self) -> str:
+        """The line for runs in which these settings do not count."""
+        more = f" and {len(self.texts) - MAX_NOTED} more" if len(self.texts) > MAX_NOTED else ""
+        shown = [text if len(text) <= MAX_CHARS else f"{text[:MAX_CHARS]}…" for text in self.texts[:MAX_NOTED]]
+        listed = "; ".join(shown)
+        return f"settings of this folder do not count before you trust it (`koi trust`): {listed}{more}"
+
+    @property
+    def is_trusted(self) -> bool:
+        """Whether all of the settings count: nothing of them widens, or the person has agreed to it."""
+        return not self.widenings or self.answer is True
+
+    @property
+    def answer(self) -> bool | None:
+        """What the person has said about exactly this; None before they were asked."""
+        content = self.record.read()
+        return content.get(IS_TRUSTED) is True if content.get(DIGEST) == self.digest else None
+
+    def save(self, *, is_trusted: bool) -> None:
+        """Keep what the person says about this."""
+        with suppress(OSError):  # where nothing can be written the person is asked again
+            self.record.write({DIGEST: self.digest, IS_TRUSTED: is_trusted})
+
+
+def find_trust(folder: Path, files: ParsedFiles, config: Path) -> FolderTrust:
+    """The trust in a folder with some settings files.
+
+    Args:
+        config: the folder of the person's configuration.
+    """
+    widenings = sorted(_widenings(files), key=lambda each: each.keys)
+    settled = json.dumps([[each.keys, each.value] for each in widenings], sort_keys=True, default=str)
+    # What is filled into a setting that the person agrees to is a part of it.
+    variables = files.get(".env", {})
+    filled = {name: variables[name] for name in VARIABLE.findall(settled) if name in variables}
+    digest = hashlib.sha256(json.dumps([settled, filled], sort_keys=True).encode()).hexdigest()
+    return FolderTrust(ProjectRecord.of(folder, config / FOLDER), widenings, digest)
+
+
+def trusted_folders(config: Path) -> list[Path]:
+    """The folders that the person trusts."""
+    return [each.project for each in ProjectRecord.find_all(config / FOLDER) if each.read().get(IS_TRUSTED) is True]
+
+
+def forget_trust(folder: Path, config: Path) -> bool:
+    """Forget what the person has said about a folder; gives whether they had said anything."""
+    record = ProjectRecord.of(folder, config / FOLDER)
+    if record.file is None or not record.file.is_file():
+        return False
+    record.file.unlink()
+    return True
+
+
+def narrow(name: str, document: Any) -> Any:
+    """What a settings file holds, without all that widens."""
+    for each in _widenings({name: document}):
+        document = _without(document, each.keys[1:])
+    return document
+
+
+def _without(table: Mapping[str, Any], keys: KeyPath) -> dict[str, Any]:
+    first, rest = keys[0], keys[1:]
+    if rest:
+        return {**table, first: _without(table[first], rest)}
+    return {name: value for name, value in table.items() if name != first}
+
+
+def _widenings(files: ParsedFiles) -> Iterator[Widening]:
+    for section, settings in _table(files.get("koi.toml")).items():
+        find = _of_servers if section == "mcp" else partial(_of_section, section)
+        for keys, value, text in find(_table(settings)):
+            yield Widening(("koi.toml", section, *keys), value, text)
+    for keys, value, text in _of_servers(_table(_table(files.get(".mcp.json")).get("mcpServers"))):
+        yield Widening((".mcp.json", "mcpServers", *keys), value, text)
+    registry = _table(_table(files.get(".koi-config.json")).get("registry"))
+    # A link that a clone brings with it may lead anywhere, so no path is harmless.
+    if path := _table(registry.get("options")).get("path"):
+        yield Widening((".koi-config.json", "registry"), registry, f"the registry is kept in {_quote(path)}")
+    variables = _table(files.get(".env"))
+    for name, value in variables.items():
+        is_local = name.removesuffix(ADDRESS).lower() in LOCAL_PROVIDERS
+        if name.endswith(ADDRESS) and not (is_local and LOOPBACK.fullmatch(value)):
+            yield Widening((".env", name), value, f"models are asked at {_quote(value)}")
+            if (key := name.removesuffix(ADDRESS) + "_API_KEY") in variables:  # it is for this address and no other
+                yield Widening((".env", key), None, "")
+
+
+def _of_section(section: str, settings: Mapping[str, Any]) -> FoundSettings:
+    """What widens in a section of `koi.toml`."""
+    for name, value in settings.items():
+        text = TEXTS.get(f"{section}.{name}", "")
+        match section, name:
+            case "shell", "sandbox":
+                text = "commands run outside of the sandbox" if value == "none" else ""
+            case "trust", _:
+                text = f"whatever is about {_quote(name)} is done without a question" if value == "act" else ""
+            case "models", _:
+                addresses = list(_addresses(value))
+                text = f"the model {_quote(name)} is asked at {_quote(addresses)}" if addresses else ""
+            case "serve", "hooks":
+                text += _quote([address for each in _table(value).values() for address in _as_list(each)])
+            case "serve", _ if name != "limits":
+                text = (text or f"a service has {_quote(name)}: ") + _quote(value)
+            case _ if text:
+                text += _quote(value)
+        if text:
+            yield (name,), value, text
+
+
+def _addresses(options: Any) -> Iterator[str]:
+    """The addresses to which a model leads, but for those of this machine that get no key."""
+    if isinstance(options, str):
+        options = {"model": options}
+    options = _table(options)
+    provider, model, address = (options.get(name) for name in ("provider", "model", "base_url"))
+    if isinstance(model, str) and re.match("https?://", model, re.IGNORECASE) and not LOOPBACK.fullmatch(model):
+        yield model
+    named = str(provider or str(model or "local").partition("/")[0]).lower()
+    if address is not None and not (named in LOCAL_PROVIDERS and LOOPBACK.fullmatch(str(address))):
+        yield str(address)
+    fallback = options.get("fallback")
+    for each in fallback if isinstance(fallback, list) else ():
+        yield from _addresses(each)
+
+
+def _of_servers(servers: Mapping[str, Any]) -> FoundSettings:
+    """What widens in the descriptions of MCP servers: all that does not narrow what is done with them."""
+    for name, about in servers.items():
+        server = f"the MCP server {_quote(name)}"
+        for option, value in _table(about).items():
+            match option:
+                case "ask" | "deny":
+                    continue
+                case "command":
+                    text = f"{server} is started: {_quote(' '.join(map(str, [value, *_as_list(about.get('args'))])))}"
+                case "args" if "command" in about:
+                    text = ""
+                case "url":
+                    text = f"{server} is asked at {_quote(value)}"
+                case "allow":
+                    text = f"tools of {server} are used without a question: {_quote(value)}"
+                case _:
+                    text = f"{_quote(option)} of {server}: {_quote(value)}"
+            yield (name, option), value, text
+
+
+def _table(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _as_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [] if value is None else [value]
+
+
+def _quote(value: Any) -> str:
+    """A value for the person, on one line; of a table only the names, since the values may be secrets."""
+    texts = [" ".join(str(each).split()) for each in (value if isinstance(value, dict) else _as_list(value))]
+    # Nothing in a stranger's file moves the cursor or turns the direction of writing.
+    shown = ("".join(letter if letter.isprintable() else "\ufffd" for letter in text) for text in texts)
+    return ", ".join(f"`{text}`" for text in shown)
