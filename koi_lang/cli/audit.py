@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from koi_lang.cli.completing.values import complete_program
-from koi_lang.cli.options import allow_option, allow_rules, inspecting_command
+from koi_lang.cli.options import allow_option, allow_rules, inspecting_command, settings_here
 from koi_lang.cli.ui.cost_text import show_costs
 from koi_lang.errors import UsageError
 from koi_lang.grants import EVERYTHING
@@ -39,7 +39,7 @@ def command(file: str, as_json: bool, cost: bool, model: str | None, allow: Sequ
     Listed are actions, agents it can delegate to, skills, MCP servers, commands, hosts, and what it may spend. No
     server is started, and no model is asked.
     """
-    options = RunOptions(allow=allow_rules(allow), no_extensions=no_extensions, model=model)
+    options = RunOptions(allow=allow_rules(allow), no_extensions=no_extensions, model=model, settings=settings_here())
     redact = options.key_lookup().redactor()
     if model is not None and not cost:
         raise UsageError("`-m` says whose prices count, and no costs are wanted", help="add `--cost`.")

@@ -36,6 +36,7 @@ COMMANDS = {
     "connect": "Keep the key of a provider, or show which are kept.",
     "disconnect": "Remove the key of a provider.",
     "models": "List the models of the connected providers.",
+    "trust": "Show what the settings of this folder widen, and have them count.",
     "doctor": "Look for what keeps programs from running.",
     "corpus": "Keep what providers sent, and hold the readers against it.",
     "cache": "Show or clear the cache of compiled programs.",

@@ -13,7 +13,15 @@ import click
 
 from koi_lang.cli.completing.values import complete_file, complete_program, complete_run
 from koi_lang.cli.evaluating import EvalOptions, Going, chosen_evals, evaluate, prepare_evals
-from koi_lang.cli.options import Amount, Count, add_options, allow_option, limiting_options, options_from
+from koi_lang.cli.options import (
+    Amount,
+    Count,
+    add_options,
+    allow_option,
+    limiting_options,
+    options_from,
+    trust_folder_option,
+)
 from koi_lang.cli.ui.colours import colour_option
 from koi_lang.errors import EXIT_INTERRUPTED, EXIT_OK, UsageError
 from koi_lang.program.files import inside
@@ -59,6 +67,7 @@ class NothingToEvaluateError(UsageError):
     help="Take keys from lines NAME=VALUE of a file, before all else.",
 )
 @allow_option
+@trust_folder_option
 @add_options(*limiting_options("each case", "of each case"))
 @click.option("--no-extensions", is_flag=True, help="Leave installed extensions out.")
 @colour_option

@@ -11,6 +11,7 @@ import click
 from koi_lang.cli.ui.colours import colour_option
 from koi_lang.errors import UsageError, reason
 from koi_lang.resources import project_templates
+from koi_lang.settings import read_settings, trust_in_folder
 
 COMMON = "common"
 # What a folder that was cloned often has already.
@@ -52,6 +53,9 @@ def command(name: str | None, template: str) -> None:
         click.echo(f"`{IGNORED}` is left as it is; it should list `.koi/` and `.env`", err=True)
         del files[IGNORED]
     _write(folder, files)
+    settings = read_settings(folder.resolve())
+    if settings.files.keys() <= files.keys():  # others may be a stranger's
+        trust_in_folder(settings).save(is_trusted=True)
     click.echo("\n".join(_next_steps(name, template, files)))
 
 

@@ -7,17 +7,20 @@ import json
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
 from koi_lang.cli.completing.values import complete_file
 from koi_lang.cli.ui.colours import colour_option, command_words
+from koi_lang.cli.ui.trust import AGREED, settle_trust
 from koi_lang.efforts import EFFORTS
 from koi_lang.errors import UsageError
 from koi_lang.extensions.finding import FUNCTION, outlined_extensions
 from koi_lang.program import loader
 from koi_lang.sessions.options import COMMAND_HELP, LIMITS, RunOptions, is_rule
+from koi_lang.settings import ProjectSettings, read_settings
 from koi_lang.text_width import clean
 
 TIME = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d|)")
@@ -33,6 +36,19 @@ allow_option = click.option(
 )
 
 
+def _note_trust(context: click.Context, option: click.Parameter, value: bool) -> None:
+    """Note the flag for the command itself, not among its parameters: a journal trusts no folder."""
+    if value:
+        context.meta[AGREED] = True
+
+
+trust_folder_option = click.option(
+    "--trust-folder",
+    is_flag=True,
+    expose_value=False,
+    callback=_note_trust,
+    help="Have all settings of this folder count from now on.",
+)
 plan_option = click.option("--plan", is_flag=True, help="Change nothing before you have accepted a plan.")
 
 
@@ -100,6 +116,7 @@ def running_options(whole: str, one: str) -> Callable[[Command], Command]:
         ),
         click.option("--rehearse", is_flag=True, help="Follow playbooks without a model."),
         allow_option,
+        trust_folder_option,
         *limits,
         click.option("--no-extensions", is_flag=True, help="Leave installed extensions out."),
         click.option("--no-cache", is_flag=True, help="Compile anew."),
@@ -146,6 +163,12 @@ def add_options(*options: Callable[[Command], Command]) -> Callable[[Command], C
     return add
 
 
+def settings_here(folder: Path | None = None) -> ProjectSettings:
+    """The settings of a folder, by default the current one; the person is asked whether they trust it."""
+    settings = read_settings(folder)
+    return settle_trust(settings) if settings.files else settings
+
+
 def options_from(given: Mapping[str, Any]) -> RunOptions:
     """What parsed options say; `pairs` and `document` are fields of the payload. Raises UsageError.
 
@@ -163,6 +186,7 @@ def options_from(given: Mapping[str, Any]) -> RunOptions:
         "allow": allow_rules(given["allow"]),
         "words": command_words(sys.argv[1:]),
         "missing_model_help": "" if is_seen or plain.get("rehearse") else COMMAND_HELP,
+        "settings": settings_here(),
     }
     return RunOptions(**{**plain, "payload": payload, "limits": most, **said})
 

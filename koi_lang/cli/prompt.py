@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from koi_lang.cli.completing.values import complete_file, complete_handler, complete_program
-from koi_lang.cli.options import fields_of, inspecting_command
+from koi_lang.cli.options import fields_of, inspecting_command, settings_here
 from koi_lang.errors import UsageError
 from koi_lang.js.undefined import undefined
 from koi_lang.program import loader
@@ -59,7 +59,8 @@ def command(file: str, handler: str | None, pairs: Sequence[str], document: str 
     """
     payload = _payload(pairs, document)
     fields = payload if isinstance(payload, dict) else {}
-    options = RunOptions(model=how["model"], keys=how["keys"], no_extensions=how["no_extensions"], payload=fields)
+    said = {name: how[name] for name in ("model", "keys", "no_extensions")}
+    options = RunOptions(**said, payload=fields, settings=settings_here())
     ready = prepare_program(file, loader.load_compiled(file), options)
     call = _call(ready, handler or "", payload, how)
     notes: list[str] = [describe_payload(call)] if payload is undefined else []

@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from koi_lang.cli.completing.values import complete_run
-from koi_lang.cli.options import Amount, Count, add_options, fields_of, limiting_options, limiting_words
+from koi_lang.cli.options import (
+    Amount,
+    Count,
+    add_options,
+    fields_of,
+    limiting_options,
+    limiting_words,
+    settings_here,
+    trust_folder_option,
+)
 from koi_lang.cli.run import options_of
 from koi_lang.cli.running import run_program
 from koi_lang.cli.ui.colours import colour_option
@@ -40,7 +49,6 @@ from koi_lang.sessions.file_undo import undo_in_journal
 from koi_lang.sessions.known_history import going_on, is_changed, readable, require_entry, words_since
 from koi_lang.sessions.options import RESUME_HELP, RunOptions
 from koi_lang.sessions.trust import require_trust
-from koi_lang.settings import read_settings
 from koi_lang.setup.keys.lookup import Keys
 from koi_lang.text_width import clean
 
@@ -75,6 +83,7 @@ class ResumeOptions:
 @on_doubt_option
 @click.option("--trust", is_flag=True, help="Go on with a journal that this machine has not signed.")
 @click.option("--arg", "pairs", multiple=True, metavar="NAME=VALUE", help="Give a field again that was kept secret.")
+@trust_folder_option
 @add_options(*limiting_options("the whole run, with what it has taken", "from now on"))
 @click.option("-j", "--jobs", type=Count(), help="How many processes work at a time on an evaluation.")
 @click.option("--budget-usd", type=Amount(), metavar="USD", help="Most money of an evaluation, with what it has spent.")
@@ -145,7 +154,7 @@ def _resume_evaluation(journal: Journal, given: Mapping[str, Any]) -> int:
 
 def _words(given: Mapping[str, Any]) -> tuple[str, ...]:
     """What the command line says of models and limits."""
-    model = models.pick(Keys(read_settings())) if given["model"] == "?" else given["model"]
+    model = models.pick(Keys(settings_here())) if given["model"] == "?" else given["model"]
     return limiting_words({**given, "model": model})
 
 

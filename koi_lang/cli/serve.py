@@ -15,7 +15,7 @@ import click
 
 from koi_lang import settings
 from koi_lang.cli.completing.values import complete_program
-from koi_lang.cli.options import options_from, running_options
+from koi_lang.cli.options import options_from, running_options, settings_here
 from koi_lang.cli.tables.jobs import jobs
 from koi_lang.cli.ui.interrupts import serve_until_ended
 from koi_lang.cli.ui.messages import exit_code_of, show_warnings
@@ -143,7 +143,7 @@ def http(files: Sequence[str], strict: bool, no_cache: bool, record_dir: Path | 
     assert address is not None, "one is always given"
     folder = record_dir or about.record_dir
     if folder is not None:
-        options = replace(options, settings=settings.read_settings(Path(folder).resolve()))
+        options = replace(options, settings=settings_here(Path(folder).resolve()))
     sys.exit(_serve_pages(files or about.programs or (CODER,), options, address, about))
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 
 from koi_lang.cli.completing.values import complete_program
+from koi_lang.cli.options import settings_here, trust_folder_option
 from koi_lang.cli.ui.colours import colour_option
 from koi_lang.cli.ui.output import writing
 from koi_lang.cli.ui.text import has_colours
@@ -62,6 +63,7 @@ class TestProgress:
 @click.option("--durations", type=click.IntRange(0), default=0, metavar="N", help="List the N slowest tests.")
 @click.option("--junit", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write a JUnit report.")
 @click.option("--update", is_flag=True, help="Write anew what recorded runs expect.")
+@trust_folder_option
 @colour_option
 def command(
     paths: tuple[str, ...], text: str | None, jobs: int | None, only_list: bool, update: bool, **given: object
@@ -78,6 +80,7 @@ def command(
     if only_list:
         click.echo("\n".join(map(case_line, cases)) if given["as_json"] else clean("\n".join(map(title, cases))))
         sys.exit(EXIT_OK)
+    settings_here()  # the processes of the tests read them again, and ask nobody
     options = TestOptions(jobs=jobs or os.cpu_count() or 1, **given)  # type: ignore[arg-type]
     sys.exit(_run(cases, options))
 
