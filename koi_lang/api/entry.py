@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +27,7 @@ from koi_lang.runtime.journal.calls import PYTHON
 from koi_lang.runtime.outside_calls import opens_programs
 from koi_lang.sessions.options import LIMITS, PYTHON_HELP, RunOptions, is_rule
 from koi_lang.sessions.prepared import Prepared, prepare_program
-from koi_lang.settings import project, read_settings
+from koi_lang.settings import project, read_settings, trust_in_folder
 
 if TYPE_CHECKING:
     from koi_lang.cli.ui import terminal
@@ -57,6 +58,8 @@ class OpenOptions(TypedDict, total=False):
         keys: a file with lines NAME=VALUE whose keys come before all others.
         rehearse: whether playbooks are followed without a model; without it, one that has none is an error.
         extensions: whether installed extensions are used, which they are by default.
+        trust_folder: whether all settings of the folder count; without it, those that widen what the program may do
+            count where the person trusts the folder (`koi trust`).
     """
 
     model: str | Adapter | None
@@ -72,6 +75,7 @@ class OpenOptions(TypedDict, total=False):
     keys: Place | None
     rehearse: bool
     extensions: bool
+    trust_folder: bool
 
 
 @opens_programs
@@ -129,6 +133,11 @@ def _prepare_program(program: Place | ModuleType, options: OpenOptions, command:
         options.get("keys"),
     )
     path = os.fspath(str(program.__file__) if isinstance(program, ModuleType) else program)
+    settings = read_settings(folder)
+    if options.get("trust_folder", False):
+        settings = replace(settings, is_trusted=True)
+    elif settings.files and not settings.is_trusted:
+        print(f"warning: {trust_in_folder(settings).note}", file=sys.stderr)
     said = RunOptions(
         rehearse=options.get("rehearse", False),
         missing_model_help="" if options.get("rehearse", False) else PYTHON_HELP,
@@ -140,7 +149,7 @@ def _prepare_program(program: Place | ModuleType, options: OpenOptions, command:
         effort=options.get("effort"),
         keys=None if keys is None else os.fspath(keys),
         no_extensions=not options.get("extensions", True),
-        settings=read_settings(folder),
+        settings=settings,
     )
     said = replace(said, words=(command, os.path.abspath(path), *_words(said)))
     adapter = None if model is None or isinstance(model, str) else model

@@ -60,6 +60,7 @@ CHECKS: dict[str, tuple[bool, Callable[[Any], bool], str]] = {
     "keys": (True, _is_place, "Give the path of a file."),
     "rehearse": (False, _is_switch, "Give True or False."),
     "extensions": (False, _is_switch, "Give True or False."),
+    "trust_folder": (False, _is_switch, "Give True or False."),
 }
 
 

@@ -71,6 +71,8 @@ def load(given: Mapping[str, Any], options_of: OptionsOf) -> DebuggedProgram:
     file = _file(given) if journal is None else str(_recorded_program(journal))
     entry = loader.load_compiled(file)
     ready = prepare_program(file, entry, _options(given, file))
+    if (own := ready.options.settings).files and not own.is_trusted:
+        notes.append(settings.trust_in_folder(own).note)
     if not hasattr(ready.module, "main") and journal is None:
         raise UsageError(f"`{file}` runs nothing", help="Add a line like `run Agent.handler({})` at its end.")
     if journal is not None:

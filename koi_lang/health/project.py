@@ -7,6 +7,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from koi_lang.runtime.agents.declarations import Mcp
 from koi_lang.runtime.concurrency.tasks import together
 from koi_lang.runtime.mcp.configured import options_of
 from koi_lang.runtime.mcp.servers import Servers
-from koi_lang.settings import FILLED, ProjectSettings, dotenv, koi_config, project
+from koi_lang.settings import FILLED, ProjectSettings, dotenv, koi_config, project, trust_in_folder
 
 MOST_FILES = 50
 LIMIT_S = 3.0
@@ -40,10 +41,13 @@ READERS: tuple[tuple[str, Callable[[ProjectSettings], Any]], ...] = (
 
 def settings_files(settings: ProjectSettings) -> Iterator[Finding]:
     """Whether the settings files of a project can be read; what is wrong is told once, whoever reads the file."""
+    if settings.files and not settings.is_trusted:
+        yield Finding("project", "warning", trust_in_folder(settings).note, "koi trust")
     told: set[str] = set()
+    whole = replace(settings, is_trusted=True)
     for name, read in READERS:
         try:
-            read(settings)
+            read(whole)
         except KoiError as error:
             if error.message not in told:
                 told.add(error.message)

@@ -219,6 +219,18 @@ def test_a_changed_program_is_told(project: Project) -> None:
         assert client.variables()["args"] == "{ words: 6 }"
 
 
+def test_a_folder_that_is_not_trusted_is_told(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What its settings allow does not count, which the person hears before the program starts."""
+    monkeypatch.delenv("KOI_TRUST_FOLDER")
+    project.write("koi.toml", '[shell]\nallow = ["ls"]\n')
+    path = project.write("a.koi", "role R { can execute }\nagent A : R { on a(args: Json) {\n1 + 1\n} }\nrun A.a({})\n")
+
+    with debugging(project, "a.koi") as client:
+        client.launch({path: [3]})
+        assert client.stop() == "breakpoint 3 A.a"
+        assert "commands run without a question: `ls`" in client.output("important")
+
+
 def test_standard_input_may_be_nothing(project: Project) -> None:
     """Where nobody sends anything, as with `</dev/null`, the session ends in order."""
     words = [sys.executable, "-m", "koi_lang", "debug"]

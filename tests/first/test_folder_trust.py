@@ -15,6 +15,7 @@ import pytest
 from koi_lang import settings
 from koi_lang.cli.options import settings_here
 from koi_lang.cli.ui.trust import AGREED
+from koi_lang.health.project import settings_files
 from koi_lang.settings import read_settings
 from tests.first.machine import ANYBODY, GREETING, KEY, Machine, Outcome
 from tests.limits import LIMIT_S
@@ -127,6 +128,19 @@ def test_a_journal_trusts_no_folder(machine: Machine) -> None:
     assert NOT_TRUSTED in machine.now("resume", "last").err
 
 
+def test_python_asks_nobody(machine: Machine) -> None:
+    """A program of Python says by an option that all settings count."""
+    machine.project.write("koi.toml", '[shell]\nallow = ["touch *"]\n')
+    machine.project.write("touching.koi", TOUCHING)
+    script = "import koi_lang\nkoi_lang.run('touching.koi', output=print, {})"
+
+    refused = machine.project.fork_python(script.format(""))
+    assert NOT_TRUSTED in refused.stderr
+    assert not (machine.folder / "done").exists()
+    done = machine.project.fork_python(script.format("trust_folder=True"))
+    assert ("", True) == (done.stderr, (machine.folder / "done").exists())
+
+
 def test_a_server_of_the_folder_is_not_started(machine: Machine) -> None:
     """A program that uses it is told why there is none."""
     machine.project.write("koi.toml", HOSTILE)
@@ -165,6 +179,17 @@ def test_the_person_is_asked_once(machine: Machine) -> None:
     answers("y")
     assert (machine.folder / "done").exists()
     assert "question" not in answers()
+
+
+def test_the_doctor_names_what_does_not_count(machine: Machine) -> None:
+    """It looks at all settings, so that what is wrong with those that do not count is told, too."""
+    machine.project.write("koi.toml", '[shell]\nallow = ["ls"]\n[http]\nallow = 1\n')
+
+    found = list(settings_files(read_settings(machine.folder)))
+
+    assert [("warning", "koi trust"), ("error", "edit koi.toml")] == [
+        (each.level, each.fix.partition(":")[0]) for each in found
+    ]
 
 
 def test_watching_asks_again(machine: Machine) -> None:
