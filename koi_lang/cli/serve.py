@@ -136,6 +136,10 @@ def http(files: Sequence[str], strict: bool, no_cache: bool, record_dir: Path | 
     """
     options = replace(options_from(given), record=True, missing_model_help="" if given["rehearse"] else SERVICE_HELP)
     about = _settings(options.settings)
+    whole = replace(options.settings, is_trusted=True)
+    if not (files or about.programs) and whole.has_project_file and project.service_settings(whole).programs:
+        help = "Name the files to serve, or have `koi trust` show what else does not count."
+        raise UsageError("the programs of `[serve]` do not count: this folder is not trusted", help=help)
     place, token, no_token, names = (given.pop(name) for name in ("address", "token", "no_token", "names"))
     if no_token and about.users:
         raise UsageError("with `[serve.users]` everybody shows a token", help="Leave out --no-token.")
@@ -164,7 +168,7 @@ def _settings(project_settings: settings.ProjectSettings) -> ServiceSettings:
 @click.option("--secret", is_flag=True, help="Show the secret that signs messages.")
 def hooks(record_dir: Path | None, everything: bool, secret: bool) -> None:
     """List what `[serve.hooks]` were to be told, and have not been, or not yet."""
-    about = _settings(settings.read_settings())
+    about = _settings(settings_here())
     folder = Path(record_dir or about.record_dir or ".").resolve()
     with closing(service_store.Database.connect(folder)) as database:
         if secret:

@@ -97,6 +97,7 @@ COMMANDS: Sequence[tuple[tuple[str, ...], str]] = (
     (("eval", "touching.koi"), ""),
     (("test", "."), ""),
     (("serve", "http", "greeter.koi", "--http", "nowhere"), ""),
+    (("serve", "jobs"), ""),
     (("audit", "touching.koi"), ""),
     (("prompt", "greeter.koi", "Greeter.hello"), ""),
 )
@@ -116,6 +117,15 @@ def test_commands_say_what_does_not_count(machine: Machine, words: tuple[str, ..
 
     assert (0, 1) == (requests, done.err.count(NOT_TRUSTED)), done.err
     assert not (machine.folder / "done").exists()
+
+
+def test_a_service_serves_nothing_else(machine: Machine) -> None:
+    """Where the programs of `[serve]` do not count, std/coder is not what stands in for them."""
+    machine.project.write("koi.toml", '[serve]\nprograms = ["greeter.koi"]\n')
+
+    done = machine.now("serve", "http")
+
+    assert (2, True) == (done.code, "the programs of `[serve]` do not count" in done.err)
 
 
 def test_a_journal_trusts_no_folder(machine: Machine) -> None:

@@ -12,13 +12,12 @@ import click
 
 from koi_lang import settings
 from koi_lang.cli.completing.values import complete_program
-from koi_lang.cli.options import age_s, inspecting_command
+from koi_lang.cli.options import age_s, inspecting_command, settings_here
 from koi_lang.cli.ui.text import count_text, width
 from koi_lang.errors import UsageError
 from koi_lang.program import declarations, loader
 from koi_lang.service.job_listing import due_starts, job_data, zone_of
 from koi_lang.service.served_jobs import ServedJob, clashes, serve_jobs
-from koi_lang.settings import read_settings
 from koi_lang.settings.project import service_settings
 from koi_lang.system.date_and_place import local_zone
 from koi_lang.text_width import clean
@@ -38,7 +37,7 @@ def jobs(files: Sequence[str], span: str | None, as_json: bool) -> None:
 
     Without FILE those of the `programs` in `[serve]` of koi.toml.
     """
-    files = files or service_settings(read_settings()).programs
+    files = files or service_settings(settings_here()).programs
     if not files:
         raise UsageError("no program is named", help="Write koi serve jobs FILE.")
     served = [job for file in files for job in _jobs_of(file)]
