@@ -69,7 +69,7 @@ def test_nothing_is_known_or_changed_beyond_the_rules(base: Path, number: int) -
     )  # fmt: skip
 
     assert played.error is None or isinstance(played.error, LimitReachedError), played.told
-    assert len(played.requests) >= ACTIONS
+    assert len(played.requests) >= ACTIONS or played.error is not None  # who makes a mistake twice is not asked on
     denied = [FOLDERS[rule] for rule in deny]
     told = everything_told(played)
     assert [] == [path for path in FILES if word_of(path) in told and not may_see(path, denied)]

@@ -83,6 +83,7 @@ def test_results_of_every_kind(result: str, answer: Any, expected: Any, play: Pl
         'Sure:\n```json\n{"mood": "good"}\n```',
         '<think>{"mood": 1}</think>{"mood": "good"}',
         '"{\\"mood\\":\\"good\\"}"',
+        '[{"intent": "return", "data": {"mood": "good"}}]',
     ],
 )
 def test_an_answer_may_have_words_around_it(text: str, play: Player) -> None:

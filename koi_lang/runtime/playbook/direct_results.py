@@ -132,7 +132,8 @@ def read_result(call: PlaybookCall, answer: str, *, is_cut: bool = False, is_end
         value = _value_in(value)  # JSON within JSON
     if isinstance(value, dict) and value.keys() == {WRAPPER} and not _is_object(result):
         value = value[WRAPPER]
-    is_protocol = isinstance(value, dict) and not PROTOCOL.isdisjoint(value)
+    parts = value if isinstance(value, list) else [value]
+    is_protocol = bool(parts) and all(isinstance(each, dict) and not PROTOCOL.isdisjoint(each) for each in parts)
     if is_protocol and result.problems(value) and not handler.answers:
         return read_reply(answer, call.result_shapes)
     if isinstance(value, str) and result.problems(value):
