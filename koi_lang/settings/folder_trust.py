@@ -39,7 +39,6 @@ TEXTS: Mapping[str, str] = {
     "a2a.tokens": "tokens are sent to ",
     "http.allow": "programs reach hosts of your network: ",
     "permissions.allow": "allowed without a question: ",
-    "serve.hook_secrets": "a service signs messages, or takes those that are signed, for ",
     "serve.hooks": "a service tells of its runs at ",
     "serve.http": "a service listens at ",
     "serve.programs": "a service serves ",
@@ -181,6 +180,8 @@ def _of_section(section: str, settings: Mapping[str, Any]) -> FoundSettings:
                 text = f"the model {_quote(name)} is asked at {_quote(addresses)}" if addresses else ""
             case "serve", "hooks":
                 text += _quote([address for each in _table(value).values() for address in _as_list(each)])
+            case "serve", "hook_secrets":
+                text = f"a service takes messages that are signed, for {_quote(list(_table(value)))}"
             case "serve", _ if name != "limits":
                 text = (text or f"a service has {_quote(name)}: ") + _quote(value)
             case _ if text:
