@@ -155,7 +155,7 @@ def run_file(
             host=host,
             teams=lambda: declarations.teams_of(module),
             folder=folder,
-            settings=read_settings(folder),
+            settings=read_settings(),
             evaluate=evaluate,
             consumers=(events.append,),
             allow=allow,
