@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import io
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,6 +16,7 @@ from koi_lang.cli.options import settings_here
 from koi_lang.cli.ui.trust import AGREED
 from koi_lang.health.project import settings_files
 from koi_lang.settings import read_settings
+from tests import forks
 from tests.first.machine import ANYBODY, GREETING, KEY, Machine, Outcome
 from tests.limits import LIMIT_S
 from tests.llm.server import ModelServer
@@ -170,10 +170,10 @@ def test_the_person_is_asked_once(machine: Machine) -> None:
     machine.project.write("touching.koi", TOUCHING)
 
     def answers(*lines: str) -> str:
-        words = ["-m", "koi_lang", "run", "touching.koi"]
+        python, *words = forks.koi("run", "touching.koi")
         environment = {**machine.project.environment, "NO_COLOR": "1", "KOI_PLAIN": "1"}
         with pexpect.spawn(
-            sys.executable, words, cwd=str(machine.folder), env=environment, encoding="utf-8", timeout=LIMIT_S
+            python, words, cwd=str(machine.folder), env=environment, encoding="utf-8", timeout=LIMIT_S
         ) as child:
             child.logfile_read = shown = io.StringIO()
             for line in lines:

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from koi_lang.runtime.command_sandbox import find_sandbox
 from koi_lang.settings import read_settings
 from tests.forks import CHECKOUT
@@ -21,6 +23,7 @@ def test_no_test_finds_bubblewrap(tmp_path: Path) -> None:
     assert (None, True) == (state.sandbox, state.is_missing)
 
 
+@pytest.mark.counterpart
 def test_a_suite_that_is_started_with_bubblewrap_on_its_path(tmp_path: Path) -> None:
     """The test above passes in a worker of it, too."""
     (tmp_path / HIDDEN).touch(0o755)
