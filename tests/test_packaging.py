@@ -93,7 +93,7 @@ def test_the_wheel_holds_what_a_run_needs(installed: Installed) -> None:
 def test_the_wheel_greets(installed: Installed) -> None:
     """The first program of a newcomer runs from another folder, asks for a name and greets by it."""
     report = installed.folder / "opened.json"
-    done = installed.run("-c", WATCHED, str(report), "run", EXAMPLE.name, said="Ada\n")
+    done = installed.run("-c", WATCHED, str(report), "run", EXAMPLE.name, "--rehearse", said="Ada\n")
     opened = json.loads(report.read_text())
     borrowed = tuple(site.getsitepackages())
     ours = [name for name in opened if name.startswith(f"{CHECKOUT}/") and not name.startswith(borrowed)]
