@@ -19,7 +19,7 @@ from koi_lang.web.request_context import host_of, user_of
 COUNTED = ("working", "idle", "asleep")
 
 # Bytes of a request of somebody who is not known yet.
-LONGEST_LOGIN = 1 << 20
+MAX_LOGIN_BYTES = 1 << 20
 
 
 async def tell_health(request: Request) -> Response:
@@ -68,7 +68,7 @@ def program_fields(program: ServedProgram) -> dict[str, Any]:
 
 async def log_in(request: Request) -> Response:
     """Have a browser show the token from now on; no page can read it."""
-    users, token = request.app.state.users, (await body_of(request, LONGEST_LOGIN)).get("token")
+    users, token = request.app.state.users, (await body_of(request, MAX_LOGIN_BYTES)).get("token")
     token = token if isinstance(token, str) else ""
     user = users.of_token(token)
     if user is None and not users.is_open:

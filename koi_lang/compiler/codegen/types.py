@@ -96,16 +96,10 @@ def schema(type: n.Type | None, table: SymbolTable) -> dict[str, Any]:
     return {**found, "$defs": made.definitions} if made.definitions else found
 
 
-def mentions_declared(type: n.Type | None, table: SymbolTable) -> bool:
-    """Whether a type is, or consists of, types that are declared."""
-    parts = () if type is None else everything(type)
-    return any(isinstance(part, n.Type) and part.name in table.types for part in parts)
-
-
 def says_more_than_python(type: n.Type | None, table: SymbolTable) -> bool:
     """Whether the schema of a type holds what its annotation in Python does not: fields, literals, declared types."""
     parts = [] if type is None else [part for part in everything(type) if isinstance(part, n.Type)]
-    return mentions_declared(type, table) or any(part.fields or part.name == "literal" for part in parts)
+    return any(part.name in table.types or part.fields or part.name == "literal" for part in parts)
 
 
 @dataclass(slots=True)

@@ -5,7 +5,7 @@ commands, too. What a variable or a substitution will be is not known: it stands
 
 It reads what people write: of 1,443 commands from the READMEs of packages and from pages of examples it leaves two
 unread, which are no whole commands; tree-sitter-bash 0.25 has errors in 93 and bashlex 0.18 in 97, and they find no
-command that is missed here. It takes 21 µs for each, these 16 and 282.
+command that is missed here. It takes 1.4 times as long as the first, and a twelfth of the time of the second.
 """
 
 from __future__ import annotations
