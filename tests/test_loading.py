@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from threading import Barrier
+from threading import Barrier, Event, Thread
 
 import pytest
 
@@ -108,3 +108,24 @@ def assigned(node: ast.stmt) -> list[tuple[ast.expr, ast.expr]]:
     if isinstance(node.value, ast.Tuple) and isinstance(node.targets[0], ast.Tuple):
         return list(zip(node.targets[0].elts, node.value.elts, strict=True))
     return [(node.targets[0], node.value)]
+
+
+def test_modules_are_listed_while_others_import() -> None:
+    """A thread that imports meanwhile does no harm."""
+    is_over = Event()
+
+    def import_much() -> None:
+        while not is_over.is_set():
+            for number in range(500):
+                sys.modules[f"koi_test_{number}"] = sys
+            for number in range(500):
+                del sys.modules[f"koi_test_{number}"]
+
+    thread = Thread(target=import_much)
+    thread.start()
+    try:
+        for _ in range(300):
+            loader.loaded_modules()
+    finally:
+        is_over.set()
+        thread.join()

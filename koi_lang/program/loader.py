@@ -144,10 +144,11 @@ def _forget(paths: Iterable[str]) -> None:
 
 def unload() -> None:
     """Forget all loaded modules, so that changed files are read again."""
-    for name in [name for name in sys.modules if name.startswith(PREFIX)]:
-        del sys.modules[name]
+    for path in loaded_modules():
+        sys.modules.pop(PREFIX + path, None)
 
 
 def loaded_modules() -> Mapping[str, ModuleType]:
-    """All loaded modules by path."""
-    return {name.removeprefix(PREFIX): module for name, module in sys.modules.items() if name.startswith(PREFIX)}
+    """All loaded modules by path, while other threads may import."""
+    known = list(sys.modules.items())  # at once: the table must not grow while it is looked through
+    return {name.removeprefix(PREFIX): module for name, module in known if name.startswith(PREFIX)}
