@@ -19,6 +19,7 @@ from koi_lang.cli import koi, std
 from koi_lang.cli.command_table import COMMANDS
 from koi_lang.compiler.rules import explanations
 from koi_lang.runtime.actions.lookup import all_actions
+from koi_lang.runtime.guards.policy import describe_sources
 from koi_lang.settings.project import SECTIONS
 from koi_lang.settings.service import ServiceLimits, ServiceSettings, UserSettings
 
@@ -52,6 +53,7 @@ def pages() -> Mapping[str, str]:
         "commands.md": commands_page(),
         "library.md": library_page(),
         "settings.md": settings_page(),
+        "permissions.md": permissions_page(),
     }
 
 
@@ -130,6 +132,19 @@ def settings_page() -> str:
         table = "\n".join(["| key | type | without it |", "|---|---|---|", *rows]) if rows else ""
         sections.append("\n\n".join(filter(None, [f"## {name}", about, table])))
     return _page("Keys of `koi.toml`", "Every section and key; [Settings](../settings.md) says more of each.", sections)
+
+
+def permissions_page() -> str:
+    """Who says whether something may be done, in their order."""
+    rows = [f"| {name} | {_cell(words)} |" for name, words in describe_sources()]
+    about = (
+        "Before an agent does something, these are asked from the top; the first that has an opinion decides. Where"
+        " none has one, what is open to everybody is done, and the person is asked about the rest: commands, changes of"
+        " files, pages. What is allowed may still be refused by a hook or at the debugger, and the sandbox bounds what"
+        " a command can do. [Permissions](../permissions.md) and [Working on a project](../projects.md) say more."
+    )
+    table = "\n".join(["| who | what it says |", "|---|---|", *rows])
+    return _page("Who decides", about, [table])
 
 
 def _type_words(type: str) -> str:

@@ -14,6 +14,7 @@ from koi_lang.cli.ui.cost_text import show_costs
 from koi_lang.errors import UsageError
 from koi_lang.grants import EVERYTHING
 from koi_lang.program import declarations, loader
+from koi_lang.runtime.guards.policy import describe_sources
 from koi_lang.sessions.audit import ALLOW, DENY, audit
 from koi_lang.sessions.options import RunOptions
 from koi_lang.sessions.prepared import prepare_program
@@ -53,6 +54,7 @@ def command(file: str, as_json: bool, cost: bool, model: str | None, allow: Sequ
         click.echo(redact(json.dumps(audited, indent=2, default=str)))
         return
     click.echo(redact("\n\n".join(map(_describe_agent, audited))))
+    click.echo(f"\nWhat may be done is decided by: {', '.join(name for name, _ in describe_sources())}; else by you.")
 
 
 def _describe_agent(audited: Mapping[str, Any]) -> str:

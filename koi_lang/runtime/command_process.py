@@ -10,14 +10,13 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from koi_lang.errors import PermissionDeniedError
 from koi_lang.js.environment import require_execution
 from koi_lang.lazy import lazy_module
 from koi_lang.redaction.redactor import is_secret
 from koi_lang.runtime.actions.command_output import READ_SIZE, Output
-from koi_lang.runtime.guards.approval import because, request_approval
 from koi_lang.runtime.guards.commands import CommandPermission, Place
-from koi_lang.runtime.host import ApprovalRequest, NobodyAllowsError, visible
+from koi_lang.runtime.guards.policy import Access
+from koi_lang.runtime.host import ApprovalRequest
 from koi_lang.runtime.mcp.safe_text import clip_text
 from koi_lang.settings import environment
 from koi_lang.system.process_groups import end_group
@@ -70,19 +69,16 @@ async def permit_command(run: RunPort, command: Command) -> Command:
     """
     sandbox = await run.sandboxes.find()
     where = f" in `{command.place.name}`" if command.place.name else ""
-    permission = CommandPermission(command.text, command.place)
     detail = clip_text(command.why, MOST_DESCRIBED)
     network = command.network and run.permissions.is_open("web")
     tools = "" if sandbox is None else sandbox.name_tools()
     confined = "" if sandbox is None else f" in the sandbox, {'with' if network else 'without'} network"
     confined += f", {tools}" if tools else ""
     request = ApprovalRequest(f"run `{command.text}`{where}{confined}", detail, command.agent)
-    verdict = await request_approval(run.host, run.permissions, request, permission)
-    if verdict.outcome == "unanswered":
-        told = f"nobody can be asked to allow `{visible(command.text)}`{visible(where)}, so it was not run"
-        raise NobodyAllowsError(told, help="`--allow shell` allows commands beforehand.")
-    if not verdict.is_allowed:
-        raise PermissionDeniedError(because(f"the person did not allow `{command.text}`", verdict))
+    help = "`--allow shell` allows commands beforehand."
+    subject = f"`{command.text}`{where}"
+    access = Access(subject, request, CommandPermission(command.text, command.place), done="run", help=help)
+    await run.policy.require(access)
     return replace(command, sandbox=sandbox, network=network)
 
 

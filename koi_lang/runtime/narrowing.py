@@ -8,11 +8,13 @@ from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any
 
-from koi_lang.errors import AgentError, PermissionDeniedError
+from koi_lang.errors import AgentError
 from koi_lang.js.inspect_value import inspect
 from koi_lang.js.undefined import undefined
 from koi_lang.runtime.agents.declarations import Role
 from koi_lang.runtime.context import current
+from koi_lang.runtime.guards.permissions import Permissions
+from koi_lang.runtime.guards.policy import Access, Policy, function_access
 
 # The roles that the current code is bound by; tasks and timers that it starts have them from it.
 _bounds: ContextVar[tuple[Role, ...]] = ContextVar("koi_bounds", default=())
@@ -20,11 +22,11 @@ _bounds: ContextVar[tuple[Role, ...]] = ContextVar("koi_bounds", default=())
 
 def narrow(role: Role) -> Role:
     """A role as far as the current call is not narrowed."""
-    bounds = _all_bounds()
-    return replace(role, bounds=bounds) if bounds else role
+    around = bounds()
+    return replace(role, bounds=around) if around else role
 
 
-def _all_bounds() -> tuple[Role, ...]:
+def bounds() -> tuple[Role, ...]:
     """The roles that a call is narrowed to, and what plan mode narrows every call of the run to."""
     run = current.get()
     return _bounds.get() if run is None else (*run.planning.bounds, *_bounds.get())
@@ -38,8 +40,7 @@ def bounding_roles() -> list[str]:
 @contextmanager
 def narrowed_to(*roles: Role) -> Iterator[None]:
     """Have what is called in the block do no more than all roles allow; nothing that bounds it already is lifted."""
-    bounds = _bounds.get()
-    token = _bounds.set(tuple(dict.fromkeys((*bounds, *roles))))
+    token = _bounds.set(tuple(dict.fromkeys((*_bounds.get(), *roles))))
     try:
         yield
     finally:
@@ -52,27 +53,18 @@ def require_bounds(permission: str | None, what: str) -> None:
     Raises:
         PermissionDeniedError: names the first role that lacks the permission.
     """
-    lacking = next((role for role in _all_bounds() if not role.allows(permission)), None)
-    if lacking is not None:
-        raise PermissionDeniedError(f"{what} needs the permission `{permission}`, {_lack_of_bound(lacking)}")
+    _policy().check(Access(what, needs=permission, bounds=bounds(), is_open=True))
 
 
 def require_function(permission: str, what: str) -> None:
     """The same for a function of a skill that says what it needs; in plan mode it has to say that it only reads."""
+    _policy().check(function_access(what, permission, bounds=bounds()))
+
+
+def _policy() -> Policy:
+    """That of the current run; outside of runs one without any rule."""
     run = current.get()
-    if run is not None:
-        run.planning.require_function(permission, what)
-    require_bounds(permission, what)
-
-
-def explain_lack(role: Role, permission: str | None) -> str:
-    """A clause that says which role lacks a permission that a role, as the call narrows it, does not allow."""
-    lacking = role.lacking(permission)
-    return f"which the role `{role.name}` lacks" if lacking in (None, role) else _lack_of_bound(lacking)
-
-
-def _lack_of_bound(role: Role) -> str:
-    return f"which the role `{role.name}` lacks, to which this call is narrowed"
+    return Policy(None, Permissions()) if run is None else run.policy
 
 
 def roles_of_options(options: Any) -> tuple[Role, ...]:

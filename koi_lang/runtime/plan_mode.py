@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from koi_lang.errors import PermissionDeniedError
 from koi_lang.events import OMITTED, PlanDecided, PlanModeChanged, PlanStepFinished
 from koi_lang.runtime.agents.declarations import Role
 from koi_lang.runtime.replay.location import Path, leaf_path
@@ -73,6 +72,12 @@ class PlanStep:
         return f"{self.text} ({', '.join(self.touches)})" if self.touches else self.text
 
 
+def changes_something(kind: ActionTraits) -> bool:
+    """Whether an action may change anything outside of the program."""
+    is_safe = kind.safe or kind.inside or kind.name in CHECKING
+    return not (is_safe and ROLE.allows(kind.needs))
+
+
 class PlanMode:
     """Whether a run only plans, and the plan that was accepted in it.
 
@@ -92,30 +97,6 @@ class PlanMode:
     def bounds(self) -> tuple[Role, ...]:
         """The roles that every call is narrowed to."""
         return (ROLE,) if self.is_on else ()
-
-    def permits(self, kind: ActionTraits) -> bool:
-        """Whether an action may be carried out: it changes nothing outside of the program."""
-        is_safe = kind.safe or kind.inside or kind.name in CHECKING
-        return not self.is_on or (is_safe and ROLE.allows(kind.needs))
-
-    def require_action(self, kind: ActionTraits) -> None:
-        """Raise PermissionDeniedError for an action that plan mode does not permit."""
-        if not self.permits(kind):
-            self.require(f"`{kind.name}`", is_reading=False)
-
-    def permits_function(self, permission: str | None) -> bool:
-        """Whether a function of a skill may be called: it says that it only reads."""
-        return not self.is_on or permission in READING
-
-    def require_function(self, permission: str | None, what: str) -> None:
-        """Raise PermissionDeniedError for a function of a skill that plan mode does not permit."""
-        self.require(what, is_reading=self.permits_function(permission))
-
-    def require(self, what: str, *, is_reading: bool) -> None:
-        """Raise PermissionDeniedError for what does more than read, while that is not allowed."""
-        if self.is_on and not is_reading:
-            told = f"{what} is not marked as safe, and the run is in plan mode, in which nothing is changed"
-            raise PermissionDeniedError(told, help=HELP)
 
     def offers(self, name: str) -> bool:
         """Whether an action is of use now; those of plans are told of only where there is one, or is to be."""

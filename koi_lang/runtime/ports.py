@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from koi_lang.runtime.command_sandbox import CommandSandboxes
     from koi_lang.runtime.events import Events
     from koi_lang.runtime.guards.permissions import Permissions
+    from koi_lang.runtime.guards.policy import Policy
     from koi_lang.runtime.hooks.types import ActionCall
     from koi_lang.runtime.host import Host
     from koi_lang.runtime.intervention import Intervention
@@ -338,6 +339,7 @@ class RunPort(Protocol):
     settings: ProjectSettings
     background: asyncio.TaskGroup
     permissions: Permissions
+    policy: Policy
     redact: Callable[[str], str]
     evaluate: Callable[[str, Mapping[str, Any]], Any]
     debugger: DebuggerPort | None

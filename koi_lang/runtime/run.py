@@ -35,6 +35,7 @@ from koi_lang.runtime.budget.limits import in_time
 from koi_lang.runtime.context import current
 from koi_lang.runtime.events import Events
 from koi_lang.runtime.guards.permissions import Permissions
+from koi_lang.runtime.guards.policy import Policy
 from koi_lang.runtime.host import ApprovalDecision, ApprovalRequest, FormHost, Host, NobodyToAskError, visible
 from koi_lang.runtime.plan_mode import BEGUN, PlanMode
 from koi_lang.runtime.playbook.loop_guard import GuardLimits
@@ -93,6 +94,7 @@ class Run:
         patience: how long playbooks that get nowhere are left alone.
         steering: what is said to playbooks while they work.
         planning: whether agents only plan, and the plan that was accepted.
+        policy: says whether something may be done.
         added: what extensions add.
         hooks: what is asked before and after actions and requests to models; None where nothing is.
     """
@@ -118,6 +120,7 @@ class Run:
         self.patience = GuardLimits.of(services.limits)
         self.steering = Steering(self.events, self.recorded)
         self.planning = PlanMode(self.events)
+        self.policy = Policy(self.host, self.permissions, self.planning)
         self.added, self.hooks = services.added, factories.hooks(self, services)
         for state in services.added.states:
             state.begin(self.events, self.recorded)

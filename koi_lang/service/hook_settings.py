@@ -8,6 +8,7 @@ from collections.abc import Callable
 from koi_lang.runtime.guards.file_access import PagePermission
 from koi_lang.runtime.guards.hosts import Allowed
 from koi_lang.runtime.guards.permissions import Permissions
+from koi_lang.runtime.guards.policy import Access, Policy
 from koi_lang.service.store import Database
 from koi_lang.service.webhook_requests import HookSender
 from koi_lang.service.webhooks import Webhooks
@@ -26,10 +27,10 @@ def webhooks_of(
         note: is told what goes wrong.
     """
     allowed = Allowed.of(project.allowed_hosts(options.settings))
-    rules = Permissions(options.allowed_here, restrictions=options.restrictions_here)
+    policy = Policy(None, Permissions(options.allowed_here, restrictions=options.restrictions_here))
 
     def is_refused(host: str) -> bool:
-        return rules.is_restricted(PagePermission(host))
+        return not policy.is_open(Access(permission=PagePermission(host), is_open=True))
 
     secret = about.hook_secrets.get(OUTGOING) or kept_secret(database)
     sender = HookSender(secret.encode(), allowed, is_refused)

@@ -182,7 +182,7 @@ class TrustSettings:
     """`[trust]`: how far agents are trusted, by topics, which anybody may name."""
 
 
-LEVELS = ("never", "ask", "suggest", "act")
+LEVELS = ("never", "ask", "act")
 KINDS = ("read", "write", "run", "web")
 
 SECTIONS: Mapping[str, type] = {

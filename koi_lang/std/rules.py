@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Literal
 
 from koi_lang.runtime.context import current
-from koi_lang.runtime.guards.approval import require_approval
+from koi_lang.runtime.guards import file_access
 from koi_lang.runtime.guards.file_access import FilePermission, PagePermission
-from koi_lang.runtime.guards.permissions import Permission
 from koi_lang.runtime.host import ApprovalRequest
 from koi_lang.std.effects import agent, folder
 
@@ -21,7 +20,7 @@ DOES = {"read": "read", "write": "change"}
 def may_read(path: str) -> bool:
     """Whether rules leave a file to be listed, by its path from the project."""
     run = current.get()
-    return run is None or not run.permissions.is_restricted(FilePermission("read", path))
+    return run is None or file_access.may_read(run.policy, path)
 
 
 async def require_file(kind: Literal["read", "write"], file: Path) -> None:
@@ -35,8 +34,8 @@ async def require_host(host: str, address: str) -> None:
     await _require(PagePermission(host), f"open `{address}`")
 
 
-async def _require(permission: Permission, what: str) -> None:
+async def _require(permission: FilePermission | PagePermission, what: str) -> None:
     run, asking = current.get(), agent()
-    if run is not None and run.permissions.is_restricted(permission):
+    if run is not None:
         request = ApprovalRequest(what, agent="" if asking is None else asking.name)
-        await require_approval(run, request, permission)
+        await run.policy.require(file_access.access_to(request, permission, is_open=True))

@@ -179,7 +179,9 @@ def test_budgets_as_declared_and_as_they_hold(folder: Project) -> None:
 
 def test_an_agent_is_one_short_block(folder: Project) -> None:
     """A person reads a row for each kind of thing, and one for each server."""
-    main, other = folder.koi("audit", "a.koi").stdout.split("\n\n")
+    main, other, sources = folder.koi("audit", "a.koi").stdout.split("\n\n")
+
+    assert sources.startswith("What may be done is decided by: plan mode, role, narrowing, ")
 
     assert [
         "  mcp        files (stdio ./no-such-program --root .); read_*; asks first for write_*",

@@ -120,5 +120,5 @@ def test_only_tools_that_read_are_called(project: Project) -> None:
     outcome = project.koi("run", "a.koi", "--plan", "--answers", "answers.json")
 
     assert 0 == outcome.returncode
-    assert "the tool `things.change` is not marked as safe, and the run is in plan mode" in outcome.stdout
+    assert "`change` of the MCP server `things` is not marked as safe, and the run is in plan mode" in outcome.stdout
     assert "look\n" == (project.folder / "calls").read_text("utf-8")

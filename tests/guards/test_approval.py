@@ -8,15 +8,15 @@ import asyncio
 import pytest
 
 from koi_lang import resources
-from koi_lang.runtime.guards.approval import Verdict, request_approval
 from koi_lang.runtime.guards.commands import CommandPermission, place_of
 from koi_lang.runtime.guards.permissions import ExactPermission, Permission, Permissions
+from koi_lang.runtime.guards.policy import Access, Policy
 from koi_lang.runtime.host import Approval, ApprovalDecision, ApprovalRequest, SilentHost
 
 # Who puts a request for approval to a person: hosts that pass it on, and the guard.
 # Those that decide, and those that pass on what was asked, or what was answered, between a person and a run.
 ASKING = {
-    *("koi_lang/runtime/guards/approval.py", "koi_lang/runtime/run.py", "koi_lang/sessions/shared_host.py"),
+    *("koi_lang/runtime/guards/policy.py", "koi_lang/runtime/run.py", "koi_lang/sessions/shared_host.py"),
     *("koi_lang/cli/attaching/attached_terminal.py", "koi_lang/cli/remote/terminal_call.py"),
     *("koi_lang/cli/dashboard/app.py", "koi_lang/cli/dashboard/service_source.py"),
     *("koi_lang/client/async_client.py", "koi_lang/client/sync_client.py"),
@@ -38,8 +38,8 @@ class Person(SilentHost):
 def decide(host: SilentHost, permissions: Permissions, permission: Permission | None = None, what: str = "dig") -> str:
     """What becomes of a request."""
     request = ApprovalRequest(what, "deep", "Mole")
-    verdict: Verdict = asyncio.run(request_approval(host, permissions, request, permission))
-    return verdict.outcome
+    access = Access(request=request, permission=permission)
+    return asyncio.run(Policy(host, permissions).decide(access)).outcome
 
 
 @pytest.mark.parametrize(

@@ -52,12 +52,12 @@ def test_a_word_that_is_never_done(command: str) -> None:
 
 
 def test_levels_of_kinds() -> None:
-    """`never` denies, `ask` and `suggest` ask also where a rule allows it, `act` allows."""
-    known = permissions(trust_of({"web": "never", "write": "ask", "read": "suggest", "run": "act"}), "write:**")
+    """`never` denies, `ask` asks also where a rule allows it, `act` allows."""
+    known = permissions(trust_of({"web": "never", "write": "ask", "read": "ask", "run": "act"}), "write:**")
 
     assert '[trust] web = "never"' == known.denial(PagePermission("example.com"))
     assert (True, False) == (
-        known.is_asked_about(FilePermission("read", "a")),
+        bool(known.reason_to_ask_first(FilePermission("read", "a"))),
         known.is_allowed(FilePermission("write", "a")),
     )
     assert known.is_allowed(run("rm -rf x; ls"))
@@ -98,7 +98,8 @@ def test_an_action_that_is_asked_about(play: Player, tmp_path: Path, answer: Any
     work = [act("update_state", updates={"n": 1}), done()]
     played = play(solo("execute", more="state { n = 0 }"), work, host=person, folder=tmp_path, restrictions=known)
 
-    assert [("use the action `update_state`", '{"updates": {"n": 1}}')] == [(r.what, r.detail) for r in person.requests]
+    detail = '{"updates": {"n": 1}}; `[trust] update_state = "ask"` has you asked'
+    assert [("use the action `update_state`", detail)] == [(each.what, each.detail) for each in person.requests]
     assert is_set == ("update_state" in played.did())
 
 

@@ -9,19 +9,24 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from koi_lang.llm.messages import Request
+from koi_lang.runtime.actions.layers import permit
 from koi_lang.runtime.guards.commands import CommandPermission, place_of
 from koi_lang.runtime.guards.permissions import Permissions
 from koi_lang.runtime.host import Approval, ApprovalDecision, ApprovalRequest
+from tests.growth import functions_between
 from tests.playbook.playing import Player, Voice, act, done, solo
 from tests.running import RecordingHost
 
 PROGRAM = solo("execute")
+# Between an action and the person.
+MAX_FUNCTIONS, MAX_MODULES = 122, 35
 
 
 @dataclass(slots=True)
@@ -63,6 +68,19 @@ def test_the_person_is_asked(play: Player) -> None:
     assert ["run `true`: to see", "run `true` in `.`: to see"] == host.requested
     assert ["Main", "Main"] == host.agents
     assert ["shell", "shell", "return"] == played.did()
+
+
+def test_the_way_to_the_person_is_short(play: Player) -> None:
+    """From an action of a model to the question about its command, the second one; the figures may only fall."""
+    begun = count()
+    ways = functions_between(
+        lambda: play(PROGRAM, [command("true"), command("false"), done()], host=Deciding()),
+        lambda frame: frame.f_code is permit.__code__ and next(begun) == 1,
+        lambda frame: frame.f_code is Deciding.approve.__code__,
+    )
+
+    assert MAX_FUNCTIONS >= len(ways) > 0
+    assert MAX_MODULES >= len({file for file, _ in ways})
 
 
 def test_a_refusal_is_told_to_the_model(play: Player) -> None:

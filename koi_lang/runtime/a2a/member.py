@@ -13,16 +13,16 @@ from koi_lang.lazy import lazy_module
 from koi_lang.runtime.a2a.replies import ASKING, DONE, WHY, Reply
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.agents.declarations import Handler, Role
+from koi_lang.runtime.guards.policy import Access
 from koi_lang.runtime.host import ApprovalRequest
-from koi_lang.runtime.narrowing import require_bounds
+from koi_lang.runtime.narrowing import bounds
 from koi_lang.runtime.replay.calls import Effect
 
 if TYPE_CHECKING:
     from koi_lang.runtime.a2a import client
-    from koi_lang.runtime.guards import approval, file_access, hosts
+    from koi_lang.runtime.guards import file_access, hosts
     from koi_lang.settings import project
 else:
-    approval = lazy_module("koi_lang.runtime.guards.approval")
     client = lazy_module("koi_lang.runtime.a2a.client")
     file_access = lazy_module("koi_lang.runtime.guards.file_access")
     hosts = lazy_module("koi_lang.runtime.guards.hosts")
@@ -75,9 +75,11 @@ def _part_of(payload: Any) -> dict[str, Any]:
 
 async def _ask(this: Agent, address: AgentAddress, part: Mapping[str, Any]) -> Any:
     """What an agent gives; what it asks meanwhile is put to the person. Raises AgentError."""
-    require_bounds("web_access", f"asking `{address.text}`")
-    this.run.planning.require(f"asking `{address.text}`", is_reading=False)
-    await _require_host(this, address)
+    asking = f"asking `{address.text}`"
+    request = ApprovalRequest(f"ask `{address.text}`", agent=this.name)
+    page = file_access.PagePermission(address.host.strip("[]"))
+    access = Access(asking, request, page, bounds=bounds(), needs="web_access", changes=True, is_open=True)
+    await this.run.policy.require(access)
     reply = await _turn(this, address, part, None)
     for _ in range(MOST_QUESTIONS):
         if reply.state != ASKING:
@@ -89,14 +91,6 @@ async def _ask(this: Agent, address: AgentAddress, part: Mapping[str, Any]) -> A
         told = f": {reply.text}" if reply.text else ""
         raise AgentError(f"`{address.text}` {why}{told}")
     return reply.value
-
-
-async def _require_host(this: Agent, address: AgentAddress) -> None:
-    """Raise PermissionDeniedError where a rule denies the host, or has the person asked, who says no."""
-    permission = file_access.PagePermission(address.host.strip("[]"))
-    if this.run.permissions.is_restricted(permission):
-        request = ApprovalRequest(f"ask `{address.text}`", agent=this.name)
-        await approval.require_approval(this.run, request, permission)
 
 
 async def _turn(this: Agent, address: AgentAddress, part: Mapping[str, Any], before: Reply | None) -> Reply:

@@ -14,16 +14,16 @@ from koi_lang.js.inspect_value import inspect
 from koi_lang.js.json_text import is_whole
 from koi_lang.lazy import lazy_module
 from koi_lang.llm.messages import Message, Request
-from koi_lang.runtime.actions.layers import perform, require_permission
+from koi_lang.runtime.actions.layers import perform
 from koi_lang.runtime.actions.registered import ActionContext, ActionError, action, find_builtin
 from koi_lang.runtime.agents.declarations import Role
 from koi_lang.runtime.agents.skills import Skill
 from koi_lang.runtime.agents.team import peers_of
 from koi_lang.runtime.budget.limits import BudgetAccount, current_spending
 from koi_lang.runtime.forms import fill
+from koi_lang.runtime.guards.policy import Access, function_access
 from koi_lang.runtime.guards.size import mentions, require_room, written_weight
 from koi_lang.runtime.model_calls.images import images_in, prompt_text
-from koi_lang.runtime.narrowing import explain_lack
 from koi_lang.runtime.playbook.action_parsing import STATE_UPDATES
 from koi_lang.runtime.playbook.written_answer import CALL_LLM, WrittenAnswer, plain_text
 from koi_lang.runtime.routing.lexical import Route
@@ -93,12 +93,13 @@ async def return_(context: ActionContext, data: Any = None) -> Any:
 
 async def _update_with_result(context: ActionContext, name: str, updates: Any) -> None:
     """Change the state as `update_state` does, between the same hooks. Raises PermissionDeniedError or ActionError."""
-    by_model, role = context.execution is not None, context.agent.role
     kind = find_builtin("update_state")
     assert kind is not None
-    if by_model and not role.allows(kind.needs):
-        lacks = f"`{name}` needs the permission `{kind.needs}`, {explain_lack(role, kind.needs)}"
-        raise PermissionDeniedError(f"{lacks}; `return` without it")
+    if context.execution is not None:
+        access = Access(f"`{name}`", role=context.agent.role, needs=kind.needs, is_open=True)
+        verdict = context.run.policy.verdict(access)
+        if verdict.outcome == "denied":
+            raise PermissionDeniedError(f"{verdict.message}; `return` without it")
     await perform(kind, context, {"updates": updates})
 
 
@@ -158,8 +159,8 @@ async def call_skill(context: ActionContext, skill: str, function: str = "", inp
     permitted = found.restrict(agent.may_call) if by_model else found
     name = function or (permitted if permitted.functions else found).first()
     if permitted is not found and name in found.functions:
-        context.run.planning.require_function(found.permission(name), f"`{found.name}.{name}`")
-        require_permission(agent.role, found.permission(name), f"{found.name}.{name}")
+        access = function_access(f"`{found.name}.{name}`", found.permission(name), role=agent.role)
+        context.run.policy.check(access)
     return await permitted.invoke(name, {} if input is None else input)
 
 

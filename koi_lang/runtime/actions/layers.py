@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
-from koi_lang.errors import PermissionDeniedError
 from koi_lang.runtime.actions import kept_results
 from koi_lang.runtime.actions.registered import ActionContext, ActionKind, as_parameters, check
-from koi_lang.runtime.agents.declarations import Role
-from koi_lang.runtime.guards.approval import require_approval
 from koi_lang.runtime.guards.permissions import ExactPermission
-from koi_lang.runtime.guards.trust import ASKING, Trust, line_of
+from koi_lang.runtime.guards.policy import action_access
 from koi_lang.runtime.host import ApprovalRequest
 from koi_lang.runtime.mcp.safe_text import clip_text
-from koi_lang.runtime.narrowing import explain_lack
 from koi_lang.runtime.replay.calls import Effect
 
 # Of what an action is given, for the person, in characters.
@@ -60,23 +56,10 @@ def _end(running: RunningAction, fields: Fields) -> Awaitable[Any]:
 
 
 def permit(running: A, fields: Fields, next: Next[A]) -> Awaitable[Any]:
-    """Refuse what the role of the agent does not allow, whatever the prompt said. Raises PermissionDeniedError."""
-    running.context.run.planning.require_action(running.kind)
-    require_permission(running.context.agent.role, running.kind.needs, running.kind.name)
-    require_trust(running.context.run.permissions.trust, running.kind.name)
+    """Refuse what the policy of the run denies, whatever the prompt said. Raises PermissionDeniedError."""
+    kind, context = running.kind, running.context
+    context.run.policy.check(action_access(kind, role=context.agent.role, topic=kind.name))
     return next(running, fields)
-
-
-def require_permission(role: Role, permission: str | None, what: str) -> None:
-    """Raise PermissionDeniedError where a role lacks the permission for something that a model asks for."""
-    if not role.allows(permission):
-        raise PermissionDeniedError(f"`{what}` needs the permission `{permission}`, {explain_lack(role, permission)}")
-
-
-def require_trust(trust: Trust, name: str) -> None:
-    """Raise PermissionDeniedError where the person says that an action or a tool is never used."""
-    if trust.level_of(name) == "never":
-        raise PermissionDeniedError(f"`{name}` is not used: `{line_of(name, 'never')}` of the person denies it")
 
 
 async def record(running: A, fields: Fields, next: Next[A]) -> Any:
@@ -120,12 +103,14 @@ def hook(running: A, fields: Fields, next: Next[A]) -> Awaitable[Any]:
 
 async def ask_person(running: A, fields: Fields, next: Next[A]) -> Any:
     """Ask the person about an action of a model, where `[trust]` says so. Raises PermissionDeniedError."""
-    context, name = running.context, running.kind.name
-    trust = context.run.permissions.trust
-    if context.execution is not None and trust.level_of(name) in ASKING:
-        detail = clip_text(json.dumps(dict(fields), ensure_ascii=False, default=str), MOST_DETAIL)
-        request = ApprovalRequest(f"use the action `{name}`", detail, context.agent.name)
-        await require_approval(context.run, request, ExactPermission(f"action={name}"))
+    context, kind = running.context, running.kind
+    if context.execution is not None:
+        access, policy = action_access(kind, topic=kind.name), context.run.policy
+        if not policy.is_open(access):
+            detail = clip_text(json.dumps(dict(fields), ensure_ascii=False, default=str), MOST_DETAIL)
+            request = ApprovalRequest(f"use the action `{kind.name}`", detail, context.agent.name)
+            permission = ExactPermission(f"action={kind.name}")
+            await policy.require(replace(access, subject="", request=request, permission=permission))
     return await next(running, fields)
 
 

@@ -11,7 +11,8 @@ from koi_lang.js.undefined import undefined
 from koi_lang.runtime.actions import control, core, mcp, outputs, planning, registry, shell, skill_reading
 from koi_lang.runtime.actions.layers import perform
 from koi_lang.runtime.actions.registered import ActionContext, ActionKind, builtin_actions, find_builtin
-from koi_lang.runtime.narrowing import require_bounds
+from koi_lang.runtime.guards.policy import action_access
+from koi_lang.runtime.narrowing import bounds
 from koi_lang.runtime.outputs.ends import READ_OUTPUT
 
 if TYPE_CHECKING:
@@ -43,8 +44,7 @@ async def call_action(run: RunPort, agent: AgentPort, name: str, data: Any) -> A
     if kind is None:
         names = [each.name for each in (*all_actions(), *run.added.actions.values())]
         raise AgentError(f"there is no action `{name}`", help=suggestion(name, names, "action"))
-    run.planning.require_action(kind)
-    require_bounds(kind.needs, f"`{name}`")
+    run.policy.check(action_access(kind, bounds=bounds()))
     fields = data if isinstance(data, dict) else {} if data is undefined else {"data": data}
     return await perform(kind, ActionContext(run, agent), fields)
 
@@ -54,10 +54,11 @@ def actions_of(agent: AgentPort) -> list[ActionKind]:
     known = [*all_actions(), *agent.run.added.actions.values()]
     has_outputs = agent.run.has_outputs and bool(agent.run.outputs.told_to(agent.name))
     readable = {READ_OUTPUT: has_outputs, skill_reading.READ_SKILL: agent.about.reads_skills}
-    plan, role, trust = agent.run.planning, agent.role, agent.run.permissions.trust
+    plan, policy, role = agent.run.planning, agent.run.policy, agent.role
     useful = [kind for kind in known if readable.get(kind.name, True) and plan.offers(kind.name)]
-    useful = [kind for kind in useful if trust.level_of(kind.name) != "never"]
-    return [kind for kind in useful if role.allows(kind.needs) and plan.permits(kind)]
+    return [
+        kind for kind in useful if policy.verdict(action_access(kind, role=role, topic=kind.name)).outcome != "denied"
+    ]
 
 
 __all__ = ["MODULES", "actions_of", "all_actions", "call_action", "find_action", "find_builtin"]

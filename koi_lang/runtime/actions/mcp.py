@@ -21,7 +21,7 @@ from koi_lang.runtime.playbook.tool_schemas import simplify_schema
 
 if TYPE_CHECKING:
     from koi_lang.runtime.mcp.connection import McpConnection
-    from koi_lang.runtime.mcp.permissions import Access
+    from koi_lang.runtime.mcp.permissions import ServerAccess
     from koi_lang.runtime.mcp.tools import Tool
 
 MOST_FOUND = 20
@@ -35,8 +35,7 @@ async def call_mcp(context: ActionContext, mcp: str, tool: str, input: dict[str,
     access, connection = await _connect(context, mcp)
     known = _tool(context, access, connection, tool)
     arguments = _arguments(context, known, input or {})
-    context.run.planning.require(f"the tool `{mcp}.{tool}`", is_reading=known.only_reads)
-    await access.permit(context.agent, tool, arguments=arguments)
+    await access.permit(context.agent, tool, arguments=arguments, changes=not known.only_reads)
     if known.only_reads:  # so a run that goes on may ask again
         context.run.events.emit(ReadOnlyFound(mcp, tool), context.agent.name)
     return result_of(known, await connection.call(tool, arguments, _caller(context)))
@@ -116,7 +115,7 @@ def _caller(context: ActionContext) -> Caller:
     return Caller(context.agent, context.execution.spending if context.execution is not None else None)
 
 
-async def _connect(context: ActionContext, name: str) -> tuple[Access, McpConnection]:
+async def _connect(context: ActionContext, name: str) -> tuple[ServerAccess, McpConnection]:
     """The server of a name, and what the agent may use of it.
 
     Raises:
@@ -136,11 +135,11 @@ def _require(connection: McpConnection, ability: str) -> None:
         raise ActionError(f"the MCP server `{connection.name}` has no {ability}")
 
 
-def _visible(access: Access, connection: McpConnection) -> dict[str, Tool]:
+def _visible(access: ServerAccess, connection: McpConnection) -> dict[str, Tool]:
     return {name: tool for name, tool in connection.tools.items() if access.shows(name)}
 
 
-def _tool(context: ActionContext, access: Access, connection: McpConnection, name: str) -> Tool:
+def _tool(context: ActionContext, access: ServerAccess, connection: McpConnection, name: str) -> Tool:
     """A tool that the agent may use. Raises AgentError."""
     if name not in connection.tools:
         known = list(_visible(access, connection)) or list(connection.tools)

@@ -18,6 +18,7 @@ from koi_lang.runtime.agents.result_types import ResultTypeError
 from koi_lang.runtime.agents.team import Query, peers_of
 from koi_lang.runtime.budget.limits import LimitReachedError, in_time, paid_by
 from koi_lang.runtime.context import handling
+from koi_lang.runtime.guards.policy import function_access
 from koi_lang.runtime.narrowing import bounding_roles, narrow, narrowed_to, roles_of_options
 from koi_lang.runtime.outside_calls import call_agent, payload_of
 from koi_lang.runtime.replay.error_records import as_koi_error, data_of, origin_of
@@ -111,7 +112,7 @@ class Agent(metaclass=AgentClass):
 
     def may_call(self, permission: str | None) -> bool:
         """Whether its model may call a function of a skill that needs a permission, or none."""
-        return self.role.allows(permission) and self.run.planning.permits_function(permission)
+        return self.run.policy.is_open(function_access("", permission, role=self.role))
 
     @property
     def peers(self) -> Query:

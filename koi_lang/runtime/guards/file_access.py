@@ -1,4 +1,4 @@
-"""Leave to read or change a file, and to open a page: by rules, by the person, by default for reading."""
+"""Leave to read or change a file, and to open a page: what rules say of them, and what the person is asked."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from pathlib import PurePosixPath
 from typing import Literal
 
 from koi_lang.runtime.guards.access_rules import WantedAccess, rules_in
+from koi_lang.runtime.guards.policy import Access, Policy
+from koi_lang.runtime.host import ApprovalRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,3 +81,20 @@ class PagePermission:
     def is_covered(self, rules: Set[str]) -> bool:
         """Whether a pattern of hosts covers it."""
         return any(rule.covers(self.access) for rule in rules_in(rules))
+
+
+def may_read(policy: Policy, path: str) -> bool:
+    """Whether rules leave a file to be seen without a question, by its path from the project."""
+    return policy.is_open(Access(permission=FilePermission("read", path), is_open=True))
+
+
+def access_to(
+    request: ApprovalRequest, permission: FilePermission | PagePermission, *, is_open: bool = False
+) -> Access:
+    """A file or a page, as the policy decides about it.
+
+    Args:
+        is_open: whether it is open to everybody whom no rule stops, as all is to the code of an author.
+    """
+    help = f'`--allow "{permission.access.rule}"` allows it beforehand.'
+    return Access(request=request, permission=permission, is_open=is_open, help=help)

@@ -97,6 +97,9 @@ class Permissions:
         on_allow: is told of every rule that is added.
         restrictions: what is denied or asked about, whatever is allowed.
         kept: what the person keeps for later runs; None where nothing is kept.
+
+    Attributes:
+        trust: what the person says of topics.
     """
 
     def __init__(
@@ -108,17 +111,13 @@ class Permissions:
     ) -> None:
         self.kept = kept
         self._rules, self._on_allow, self._restrictions = set(rules), on_allow, restrictions
+        self.trust = restrictions.trust
         self._requested = 0
 
     @property
     def rules(self) -> frozenset[str]:
         """All rules that count now."""
         return frozenset(self._rules)
-
-    @property
-    def trust(self) -> Trust:
-        """What the person says of topics."""
-        return self._restrictions.trust
 
     def next_request(self) -> str:
         """A new name for a request to the person, so that an answer reaches the one that it is for."""
@@ -131,21 +130,36 @@ class Permissions:
         found = next((rule.text for rule in rules if _is_meant(rule, permission)), "")
         return found or ("" if permission.access is None else self.trust.forbids(permission.access))
 
-    def is_asked_about(self, permission: Permission) -> bool:
-        """Whether a rule has the person asked about something that is allowed to all otherwise."""
-        return self._is_asked_first(permission) or any(_is_meant(rule, permission) for rule in self._restrictions.ask)
+    def is_given(self, permission: Permission) -> bool:
+        """Whether the person has allowed it for always, itself or the like of it."""
+        if permission.rule in self._rules:
+            return True
+        return permission.is_covered({rule for rule in self._rules if GIVEN.match(rule)})
+
+    def reason_to_ask_first(self, permission: Permission) -> str:
+        """Why the person is asked whatever rules allow, as a clause; empty where they are not."""
+        access = permission.access
+        if access is None:
+            return ""
+        if line := self.trust.asks(access):
+            return f"`{line}` has you asked"
+        has_denied = access.kind == "run" and any(rule.kind in (ANY, "run") for rule in self._restrictions.deny)
+        is_unclear = has_denied and not read_shell(access.subject).is_whole
+        return "what it does cannot be read, and some commands are denied" if is_unclear else ""
+
+    def is_covered(self, permission: Permission) -> bool:
+        """Whether a rule allows it that was given beforehand."""
+        return permission.is_covered(self._rules)
+
+    def reason_to_ask(self, permission: Permission) -> str:
+        """Why the person is asked about something that is open to everybody otherwise; empty where they are not."""
+        rule = next((rule for rule in self._restrictions.ask if _is_meant(rule, permission)), None)
+        return "" if rule is None else f"the rule `{rule.text}` has you asked"
 
     def is_allowed(self, permission: Permission) -> bool:
         """Whether nobody has to be asked."""
-        if permission.rule in self._rules:
-            return True
-        asked = self._is_asked_first(permission)
-        rules = {rule for rule in self._rules if GIVEN.match(rule)} if asked else self._rules
-        return permission.is_covered(rules)
-
-    def is_restricted(self, permission: Permission) -> bool:
-        """Whether a rule denies something that is open otherwise, or has the person asked about it first."""
-        return bool(self.denial(permission)) or (self.is_asked_about(permission) and not self.is_allowed(permission))
+        asks_first = bool(self.reason_to_ask_first(permission))
+        return self.is_given(permission) or (not asks_first and self.is_covered(permission))
 
     def is_open(self, kind: Kind) -> bool:
         """Whether rules allow everything of a kind, and no rule denies a part of it or has the person asked."""
@@ -156,14 +170,6 @@ class Permissions:
             return False
         everything = WantedAccess(kind, EVERYTHING)
         return any(rule.covers(everything) for rule in rules_in(sorted(self._rules)))
-
-    def _is_asked_first(self, permission: Permission) -> bool:
-        """Whether the person is asked whatever rules allow: by topic, or since no rule can tell what a command does."""
-        access = permission.access
-        if access is None:
-            return False
-        has_denied = access.kind == "run" and any(rule.kind in (ANY, "run") for rule in self._restrictions.deny)
-        return self.trust.asks(access) or (has_denied and not read_shell(access.subject).is_whole)
 
     def allow(self, rule: str) -> None:
         """Let a rule count from now on, as the person says."""

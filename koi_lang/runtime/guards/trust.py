@@ -13,8 +13,7 @@ from typing import Literal, cast
 
 from koi_lang.runtime.guards.access_rules import AROUND_WORDS, EVERYTHING, KINDS, Kind, WantedAccess
 
-Level = Literal["never", "ask", "suggest", "act"]
-ASKING = ("ask", "suggest")
+Level = Literal["never", "ask", "act"]
 PARTS = re.compile(r"[\W_]+")
 
 
@@ -36,9 +35,9 @@ class Trust:
         """The line by which something is never done; empty where none says so."""
         return next((line_of(topic, level) for topic, level in self._about(access) if level == "never"), "")
 
-    def asks(self, access: WantedAccess) -> bool:
-        """Whether the person is asked about something, whatever rules allow the like of it."""
-        return any(level in ASKING for _, level in self._about(access))
+    def asks(self, access: WantedAccess) -> str:
+        """The line by which the person is asked, whatever rules allow the like of it; empty where none says so."""
+        return next((line_of(topic, level) for topic, level in self._about(access) if level == "ask"), "")
 
     def restricts(self, kind: Kind) -> bool:
         """Whether anything of a kind may be forbidden or asked about."""

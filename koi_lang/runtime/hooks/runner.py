@@ -16,8 +16,8 @@ from koi_lang.errors import KoiError, PermissionDeniedError
 from koi_lang.events import HookDecided, HookFailed, HookReplaced
 from koi_lang.js.tagged_json import as_fields, from_fields
 from koi_lang.outcome import raised_as
-from koi_lang.runtime.guards.approval import because, request_approval
 from koi_lang.runtime.guards.permissions import ExactPermission
+from koi_lang.runtime.guards.policy import Access
 from koi_lang.runtime.hooks.types import (
     DECISIONS,
     ActionCall,
@@ -207,15 +207,14 @@ class Hooks:
         rule = f"hook={hook.name}={_describe_call(call)}={content}"
         detail = _shorten_text(visible(f"{ask.reason}: {content}"))
         request = ApprovalRequest(f"carry out {_describe_call(call)}", detail, call.agent)
-        permissions = self._run.permissions
-        verdict = await request_approval(self._run.host, permissions, request, ExactPermission(rule))
+        verdict = await self._run.policy.decide(Access(request=request, permission=ExactPermission(rule)))
         if verdict.outcome == "unanswered":
             told = f"nobody can be asked to allow {_describe_call(call)}, which `{hook.name}` asks for: {ask.reason}"
             return Unasked(told)
         if verdict.is_allowed:
             return Allow()
         told = f"{_describe_call(call)} was not allowed by the person, whom `{hook.name}` asked: {ask.reason}"
-        return Deny(because(told, verdict))
+        return Deny(told + verdict.because)
 
     # ------------------------------------------------------------ after
 

@@ -23,8 +23,8 @@ from mcp.shared.auth import (
 )
 
 from koi_lang.errors import AgentError
-from koi_lang.runtime.guards.approval import request_approval
 from koi_lang.runtime.guards.permissions import Permissions
+from koi_lang.runtime.guards.policy import Access, Policy
 from koi_lang.runtime.host import ApprovalRequest
 from koi_lang.runtime.mcp.loopback import Loopback, loopback
 from koi_lang.runtime.mcp.safe_text import one_line
@@ -254,7 +254,7 @@ class Authorization(httpx2.Auth):
             return
         request = ApprovalRequest(f"sign in to the MCP server `{self._name}`", self._url, "")
         # No rule allows it beforehand: the person signs in themselves.
-        verdict = await request_approval(self._person.host, Permissions(), request)
+        verdict = await Policy(self._person.host, Permissions()).decide(Access(request=request))
         if verdict.outcome == "refused":
             self._person.failures[self._url] = self._sign_in_error(lacks_scope)
         if not verdict.is_allowed:

@@ -21,7 +21,7 @@ from koi_lang.errors import KoiError
 from koi_lang.llm.messages import Message, Request
 from koi_lang.runtime.concurrency.tasks import together
 from koi_lang.runtime.forms import Form
-from koi_lang.runtime.guards.approval import request_approval
+from koi_lang.runtime.guards.policy import Access
 from koi_lang.runtime.host import ApprovalRequest, NobodyToAskError
 from koi_lang.runtime.mcp.caller import Caller
 from koi_lang.runtime.mcp.permissions import model_permission
@@ -81,8 +81,8 @@ class ClientRequests:
         told = one_line(" / ".join([request.system, *(message.text for message in request.messages)]), MOST_SHOWN)
         what = f"let the MCP server `{self._server}` ask its model"
         wanted = ApprovalRequest(what, told, caller.agent.name)
-        permission = model_permission(self._server)
-        return (await request_approval(run.host, run.permissions, wanted, permission)).is_allowed
+        access = Access(request=wanted, permission=model_permission(self._server))
+        return (await run.policy.decide(access)).is_allowed
 
     # ------------------------------------------------------------ the person
 
@@ -102,7 +102,7 @@ class ClientRequests:
             page = one_line(params.url, MOST_SHOWN)
             what = f"have you open a page for the MCP server `{self._server}`"
             request = ApprovalRequest(what, f"{message} {page}", caller.agent.name)
-            verdict = await request_approval(run.host, run.permissions, request)
+            verdict = await run.policy.decide(Access(request=request))
             return ElicitResult(action="accept" if verdict.is_allowed else "decline")
         form = Form(f"The MCP server `{self._server}` asks: {message}", params.requested_schema)
         content = await form.fill_in(run.host.ask)

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from koi_lang.diagnostics import nearest
 from koi_lang.errors import SettingsError
 from koi_lang.runtime.agents.declarations import Mcp
-from koi_lang.runtime.mcp.permissions import Access, rules_of
+from koi_lang.runtime.mcp.permissions import ServerAccess, rules_of
 from koi_lang.settings import ProjectSettings, fill_variables
 from koi_lang.settings.project import mcp_servers
 
@@ -49,16 +49,16 @@ def is_process(options: Mapping[str, Any]) -> bool:
     return "command" in options or "url" not in options
 
 
-def access_to(server: Mcp, settings: ProjectSettings) -> Access:
+def access_to(server: Mcp, settings: ProjectSettings) -> ServerAccess:
     """What may be used of a server by the rules of the program and of settings.
 
     Raises:
         SettingsError: a rule is no list of patterns, nothing describes the server, or a file is broken.
     """
     if server.options is None:
-        return Access(server, rules_of(server.name, options_of(server.name, settings)))
+        return ServerAccess(server, rules_of(server.name, options_of(server.name, settings)))
     _, own = _find_description(server.name, mcp_servers(settings)) or ("", {})
-    return Access(server, rules_of(server.name, server.options(), own))
+    return ServerAccess(server, rules_of(server.name, server.options(), own))
 
 
 def _find_description(name: str, known: Mapping[str, Description]) -> Description | None:

@@ -7,14 +7,13 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from koi_lang.errors import PermissionDeniedError, SettingsError
+from koi_lang.errors import SettingsError
 from koi_lang.grants import EVERYTHING, covers, of_kind
 from koi_lang.js.undefined import undefined
 from koi_lang.runtime.agents.declarations import Mcp
-from koi_lang.runtime.guards.approval import because, request_approval
 from koi_lang.runtime.guards.permissions import ExactPermission
-from koi_lang.runtime.guards.trust import ASKING, line_of
-from koi_lang.runtime.host import ApprovalRequest, NobodyAllowsError
+from koi_lang.runtime.guards.policy import Access, Refusal
+from koi_lang.runtime.host import ApprovalRequest
 from koi_lang.runtime.mcp.safe_text import clip_text
 
 if TYPE_CHECKING:
@@ -55,7 +54,7 @@ def rules_of(name: str, *descriptions: Mapping[str, Any]) -> Rules:
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class ServerAccess:
     """What an agent may use of a server."""
 
     server: Mcp
@@ -71,24 +70,37 @@ class Access:
 
     def require(self, agent: AgentPort, name: str, kind: str = "") -> None:
         """Raise PermissionDeniedError unless something is granted and not denied."""
+        agent.run.policy.check(Access(closed=self._find_refusal(agent, name, kind), is_open=True))
+
+    async def permit(
+        self, agent: AgentPort, name: str, kind: str = "", arguments: Any = None, *, changes: bool = False
+    ) -> None:
+        """The same, and the person is asked where a rule says so. Raises PermissionDeniedError."""
+        permission, detail = McpPermission(self.server.name, name, kind), ""
+        subject = f"`{permission.as_rule}` of the MCP server `{self.server.name}`"
+        if arguments is not None:
+            detail = clip_text(json.dumps(arguments, ensure_ascii=False), MOST_SHOWN)
+        access = Access(
+            subject,
+            ApprovalRequest(f"use {subject}", detail, agent.name),
+            permission,
+            topic="" if kind else name,
+            changes=changes,
+            closed=self._find_refusal(agent, name, kind),
+            is_open=not covers(self.rules.ask, name, kind),
+            done="used",
+            help=f'`--allow "mcp:{self.server.name}:{permission.as_rule}"` allows it beforehand.',
+        )
+        await agent.run.policy.require(access)
+
+    def _find_refusal(self, agent: AgentPort, name: str, kind: str) -> Refusal | None:
         server, wanted = self.server.name, f"{kind}:{name}" if kind else name
         if not self.server.grants(name, kind):
             help = f"`uses mcp {server}({', '.join(self.server.granted or ())})` is all that it is granted."
-            raise PermissionDeniedError(
-                f"`{agent.name}` may not use `{wanted}` of the MCP server `{server}`", help=help
-            )
+            return Refusal(f"`{agent.name}` may not use `{wanted}` of the MCP server `{server}`", help)
         if covers(self.rules.deny, name, kind):
-            raise PermissionDeniedError(f"the rules for the MCP server `{server}` deny `{wanted}`")
-
-    async def permit(self, agent: AgentPort, name: str, kind: str = "", arguments: Any = None) -> None:
-        """The same, and the person is asked where a rule says so. Raises PermissionDeniedError."""
-        self.require(agent, name, kind)
-        level = None if kind else agent.run.permissions.trust.level_of(name)
-        if level == "never":
-            told = f"`{name}` of the MCP server `{self.server.name}` is not used"
-            raise PermissionDeniedError(f"{told}: `{line_of(name, level)}` of the person denies it")
-        if level in ASKING or (level is None and covers(self.rules.ask, name, kind)):
-            await _ask(agent, McpPermission(self.server.name, name, kind), arguments)
+            return Refusal(f"the rules for the MCP server `{server}` deny `{wanted}`")
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,20 +138,6 @@ class McpPermission:
     def is_covered(self, rules: Set[str]) -> bool:
         """Whether rules such as `mcp:files` or `mcp:files:write_*` cover it; `mcp:files:model` is no tool."""
         return covers(allowed_patterns(self.server, rules), self.name, self.kind)
-
-
-async def _ask(agent: AgentPort, permission: McpPermission, arguments: Any) -> None:
-    """Raise PermissionDeniedError unless a rule or the person allows it."""
-    server, wanted = permission.server, permission.as_rule
-    detail = "" if arguments is None else clip_text(json.dumps(arguments, ensure_ascii=False), MOST_SHOWN)
-    request = ApprovalRequest(f"use `{wanted}` of the MCP server `{server}`", detail, agent.name)
-    verdict = await request_approval(agent.run.host, agent.run.permissions, request, permission)
-    if verdict.outcome == "unanswered":
-        told = f"nobody can be asked to allow `{wanted}` of the MCP server `{server}`, so it was not used"
-        raise NobodyAllowsError(told, help=f'`--allow "mcp:{server}:{wanted}"` allows it beforehand.')
-    if not verdict.is_allowed:
-        told = f"the person did not allow `{wanted}` of the MCP server `{server}`"
-        raise PermissionDeniedError(because(told, verdict))
 
 
 def allowed_patterns(server: str, rules: Set[str]) -> list[str]:

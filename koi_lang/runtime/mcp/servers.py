@@ -15,7 +15,7 @@ from koi_lang.lazy import lazy_module
 from koi_lang.runtime.agents.declarations import Mcp, by_name
 from koi_lang.runtime.concurrency.tasks import gather
 from koi_lang.runtime.mcp.configured import access_to, is_process, options_of
-from koi_lang.runtime.mcp.permissions import Access, Rules
+from koi_lang.runtime.mcp.permissions import Rules, ServerAccess
 from koi_lang.runtime.mcp.safe_text import one_line
 from koi_lang.runtime.mcp.sign_in import PersonSignIn
 from koi_lang.runtime.mcp.tool_catalog import MemberTool, ServerCatalog, as_data
@@ -74,14 +74,14 @@ class Servers:
         self._note_unmatched(self.access(server), connection)
         return connection
 
-    def access(self, server: Mcp) -> Access:
+    def access(self, server: Mcp) -> ServerAccess:
         """What may be used of a server. Raises SettingsError when its rules are broken."""
         key = _key(server)
         if key not in self._rules:
             self._rules[key] = access_to(server, self._settings).rules
-        return Access(server, self._rules[key])
+        return ServerAccess(server, self._rules[key])
 
-    def _note_unmatched(self, access: Access, connection: McpConnection) -> None:
+    def _note_unmatched(self, access: ServerAccess, connection: McpConnection) -> None:
         """Tell once of patterns that cover no tool: they grant, ask or deny nothing."""
         server, rules = access.server, access.rules
         used = {f"uses mcp {server.name}({pattern})": pattern for pattern in server.granted or ()}
@@ -146,7 +146,7 @@ class Servers:
     def _catalog_of(self, server: Mcp) -> ServerCatalog:
         """What a server offers, as far as it may be used."""
         offer = self._known.get(_key(server), ServerCatalog(server.name))
-        access = Access(server, self._rules.get(_key(server), Rules()))
+        access = ServerAccess(server, self._rules.get(_key(server), Rules()))
         tools = tuple(tool for tool in offer.tools if access.shows(tool.name))
         has_resources, has_prompts = (access.has(kind) for kind in KINDS)
         return replace(

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from koi_lang.runtime.context import current
-from koi_lang.runtime.guards.approval import require_approval
-from koi_lang.runtime.guards.file_access import FilePermission, PagePermission
+from koi_lang.runtime.guards.file_access import FilePermission, PagePermission, access_to, may_read
 from koi_lang.runtime.guards.working_files import working_path
 from koi_lang.runtime.host import ApprovalRequest
 from koi_lang.std import effects
@@ -44,7 +43,7 @@ class Workplace:
 
     def may_read(self, path: str) -> bool:
         """Whether rules leave a file to be seen without a question."""
-        return self.run is None or not self.run.permissions.is_restricted(FilePermission("read", path))
+        return self.run is None or may_read(self.run.policy, path)
 
     async def require_reading(self, path: str) -> MayRead:
         """Ask for leave to read a file; gives what may be read, so that no link leads elsewhere when it is opened.
@@ -57,7 +56,7 @@ class Workplace:
         if self.run is None or self.may_read(name):
             return self.may_read
         request = ApprovalRequest(f"read `{name}`", agent=self.agent)
-        await require_approval(self.run, request, FilePermission("read", name))
+        await self.run.policy.require(access_to(request, FilePermission("read", name)))
         return lambda other: other == name or self.may_read(other)
 
     async def require_writing(self, path: str, what: str, preview: str) -> None:
@@ -69,10 +68,10 @@ class Workplace:
         """
         if self.run is not None:
             request = ApprovalRequest(what, agent=self.agent, preview=preview)
-            await require_approval(self.run, request, FilePermission("write", path))
+            await self.run.policy.require(access_to(request, FilePermission("write", path)))
 
     async def require_page(self, host: str, url: str) -> None:
         """Raise PermissionDeniedError unless a rule or the person allows to open a page of a host."""
         if self.run is not None:
             request = ApprovalRequest(f"open `{url}`", agent=self.agent)
-            await require_approval(self.run, request, PagePermission(host))
+            await self.run.policy.require(access_to(request, PagePermission(host)))

@@ -1,0 +1,326 @@
+"""The policy of a run: the one place that says whether something may be done.
+
+`SOURCES` lists who has a say, the strictest first. The first source with an opinion decides; where none has one, what
+is wanted is done if it is open to everybody, else the person is asked. A source never asks anybody itself, so what may
+be done can be shown without doing it, as `koi audit` does.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+from koi_lang.errors import PermissionDeniedError
+from koi_lang.runtime.guards.permissions import Permission, Permissions
+from koi_lang.runtime.guards.trust import line_of
+from koi_lang.runtime.host import ApprovalRequest, Host, NobodyAllowsError, NobodyToAskError, visible
+from koi_lang.runtime.plan_mode import HELP, READING, ActionTraits, changes_something
+from koi_lang.runtime.replay.location import current_path
+
+if TYPE_CHECKING:
+    from koi_lang.runtime.agents.declarations import Role
+    from koi_lang.runtime.plan_mode import PlanMode
+
+
+NO, YES = "no", "yes"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether something may be done.
+
+    Attributes:
+        outcome: a source of the policy allows or denies it, the person is to be asked, the person refuses it, or there
+            is nobody to ask.
+        reason: why not, or why the person is asked, as a clause: what the person has said, or which rule.
+        message: why not, as a whole sentence; empty where the reason is all there is.
+        help: what to do about it.
+    """
+
+    outcome: Literal["allowed", "denied", "ask", "refused", "unanswered"]
+    reason: str = ""
+    message: str = ""
+    help: str | None = None
+
+    @property
+    def is_allowed(self) -> bool:
+        """Whether it may be done."""
+        return self.outcome == "allowed"
+
+    @property
+    def because(self) -> str:
+        """The reason as the end of a sentence; empty where none was given."""
+        return f": {self.reason}" if self.reason else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why something is not done, as a whole sentence, and what to do about it."""
+
+    message: str
+    help: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Something that is about to be done.
+
+    Attributes:
+        subject: how refusals call it, with its marks, such as "`shell`"; empty for what the request says.
+        request: what the person is asked, where it comes to that.
+        permission: what rules say of it, and what "always" stands for; None where only an answer counts, every time.
+        role: of the agent, as far as its call is not narrowed; None for code, which its author answers for.
+        bounds: the roles that the code of a call is narrowed to.
+        needs: the permission that the role and all bounds must have; None where it needs none.
+        topic: its name in `[trust]`, for actions and tools.
+        changes: whether plan mode, in which nothing is changed, refuses it.
+        closed: why what describes it, such as the grants of a server, closes it; None where nothing does.
+        is_open: whether it is done where no source says anything, rather than the person asked.
+        done: what would have been done to it, for refusals: "run", "used".
+        help: how it is allowed beforehand.
+    """
+
+    subject: str = ""
+    request: ApprovalRequest | None = None
+    permission: Permission | None = None
+    role: Role | None = None
+    bounds: tuple[Role, ...] = ()
+    needs: str | None = None
+    topic: str = ""
+    changes: bool = False
+    closed: Refusal | None = None
+    is_open: bool = False
+    done: str = "done"
+    help: str | None = None
+
+
+def action_access(
+    kind: ActionTraits, *, role: Role | None = None, bounds: tuple[Role, ...] = (), topic: str = ""
+) -> Access:
+    """An action that a model asks for in a role, or code under its bounds."""
+    changes = changes_something(kind)
+    subject = f"`{kind.name}`"
+    return Access(subject, role=role, bounds=bounds, needs=kind.needs, topic=topic, changes=changes, is_open=True)
+
+
+def function_access(
+    subject: str, permission: str | None, *, role: Role | None = None, bounds: tuple[Role, ...] = ()
+) -> Access:
+    """The same for a function of a skill, which says in plan mode by its permission that it only reads."""
+    changes = permission not in READING
+    return Access(subject, role=role, bounds=bounds, needs=permission, changes=changes, is_open=True)
+
+
+class Policy:
+    """Decides by its sources, and has the person decide where they leave it open.
+
+    Args:
+        host: where the person is; None where nobody is asked.
+        permissions: the rules of the person.
+        planning: plan mode; None outside of runs.
+    """
+
+    def __init__(self, host: Host | None, permissions: Permissions, planning: PlanMode | None = None) -> None:
+        self.permissions, self.planning, self._host = permissions, planning, host
+
+    def verdict(self, access: Access) -> Verdict:
+        """What the sources say: allowed, denied, or that the person is to be asked."""
+        for source in SOURCES:
+            if (found := source(self, access)) is not None:
+                return found
+        return ALLOWED if access.is_open else ASK
+
+    def check(self, access: Access) -> None:
+        """Raise PermissionDeniedError for what a source denies; nobody is asked."""
+        verdict = self.verdict(access)
+        if verdict.outcome == "denied":
+            raise _refusal(access, verdict)
+
+    def is_open(self, access: Access) -> bool:
+        """Whether something is done without a question."""
+        return self.verdict(access).is_allowed
+
+    async def decide(self, access: Access) -> Verdict:
+        """What the sources say, or else the person, or that nobody can be asked."""
+        verdict = self.verdict(access)
+        if verdict.outcome != "ask" or self._host is None or access.request is None:
+            return verdict
+        detail = "; ".join(filter(None, (access.request.detail, verdict.reason)))
+        request = replace(access.request, detail=detail)
+        return await _ask_person(self._host, self.permissions, request, access.permission)
+
+    async def require(self, access: Access) -> None:
+        """Raise unless something may be done.
+
+        Raises:
+            PermissionDeniedError: a source denies it, or the person does.
+            NobodyAllowsError: there is nobody to ask.
+        """
+        verdict = await self.decide(access)
+        if not verdict.is_allowed:
+            raise _refusal(access, verdict)
+
+
+def _refusal(access: Access, verdict: Verdict) -> PermissionDeniedError:
+    if verdict.message:
+        return PermissionDeniedError(verdict.message, help=verdict.help)
+    what = "" if access.request is None else visible(access.request.what)
+    if verdict.outcome == "unanswered":
+        whom = f"allow {visible(access.subject)}" if access.subject else f"let an agent {what}"
+        return NobodyAllowsError(f"nobody can be asked to {whom}, so it was not {access.done}", help=access.help)
+    return PermissionDeniedError(f"the person did not allow {access.subject or f'to {what}'}{verdict.because}")
+
+
+# ---------------------------------------------------------------- who has a say, the strictest first
+
+ALLOWED, ASK = Verdict("allowed"), Verdict("ask")
+
+
+def check_plan_mode(policy: Policy, access: Access) -> Verdict | None:
+    """Plan mode refuses what changes anything, until the person has accepted a plan."""
+    if not access.changes or policy.planning is None or not policy.planning.is_on:
+        return None
+    message = f"{access.subject} is not marked as safe, and the run is in plan mode, in which nothing is changed"
+    return Verdict("denied", message=message, help=HELP)
+
+
+def check_role(policy: Policy, access: Access) -> Verdict | None:
+    """The role of an agent bounds all that a model asks for on its behalf."""
+    if access.role is None or access.role.lacking(access.needs) is not access.role:
+        return None
+    return _lacking(access, access.role)
+
+
+def check_narrowing(policy: Policy, access: Access) -> Verdict | None:
+    """The roles that a call is narrowed to bound its code as well."""
+    bounds = access.bounds if access.role is None else access.role.bounds
+    lacking = next((each for each in bounds if each.lacking(access.needs)), None)
+    return None if lacking is None else _lacking(access, lacking, ", to which this call is narrowed")
+
+
+def check_never_topics(policy: Policy, access: Access) -> Verdict | None:
+    """`[trust] NAME = "never"` closes an action or a tool."""
+    if not access.topic or policy.permissions.trust.level_of(access.topic) != "never":
+        return None
+    line = line_of(access.topic, "never")
+    return Verdict("denied", message=f"{access.subject} is not used: `{line}` of the person denies it")
+
+
+def check_grants(policy: Policy, access: Access) -> Verdict | None:
+    """`uses mcp NAME(PATTERNS)` grants tools of a server, and `deny` of whoever describes the server closes them."""
+    return None if access.closed is None else Verdict("denied", message=access.closed.message, help=access.closed.help)
+
+
+def check_deny_rules(policy: Policy, access: Access) -> Verdict | None:
+    """`[permissions] deny`, and `[trust] WORD = "never"`, close files, commands, pages and tools."""
+    rule = "" if access.permission is None else policy.permissions.denial(access.permission)
+    return Verdict("denied", f"the rule `{rule}` of the person denies it") if rule else None
+
+
+def check_given_answers(policy: Policy, access: Access) -> Verdict | None:
+    """What the person has allowed for always, in this run or for the project, is not asked about again."""
+    return ALLOWED if access.permission is not None and policy.permissions.is_given(access.permission) else None
+
+
+def check_asking_topics(policy: Policy, access: Access) -> Verdict | None:
+    """`[trust] NAME = "ask"` has the person asked, whatever rules allow."""
+    if access.topic and policy.permissions.trust.level_of(access.topic) == "ask":
+        return Verdict("ask", f"`{line_of(access.topic, 'ask')}` has you asked")
+    reason = "" if access.permission is None else policy.permissions.reason_to_ask_first(access.permission)
+    return Verdict("ask", reason) if reason else None
+
+
+def check_allow_rules(policy: Policy, access: Access) -> Verdict | None:
+    """`--allow`, `[permissions] allow`, `[mcp.NAME] allow`, and `[trust] NAME = "act"` need no question."""
+    if access.permission is not None and policy.permissions.is_covered(access.permission):
+        return ALLOWED
+    return ALLOWED if access.topic and policy.permissions.trust.level_of(access.topic) == "act" else None
+
+
+def check_ask_rules(policy: Policy, access: Access) -> Verdict | None:
+    """`[permissions] ask` has the person asked about what is open to everybody otherwise."""
+    reason = "" if access.permission is None else policy.permissions.reason_to_ask(access.permission)
+    return Verdict("ask", reason) if reason else None
+
+
+SOURCES: Sequence[Callable[[Policy, Access], Verdict | None]] = (
+    check_plan_mode,
+    check_role,
+    check_narrowing,
+    check_never_topics,
+    check_grants,
+    check_deny_rules,
+    check_given_answers,
+    check_asking_topics,
+    check_allow_rules,
+    check_ask_rules,
+)
+
+
+def describe_sources() -> list[tuple[str, str]]:
+    """Each source with what it says, in their order."""
+    names = [source.__name__.removeprefix("check_").replace("_", " ") for source in SOURCES]
+    return [(name, inspect.getdoc(source) or "") for name, source in zip(names, SOURCES, strict=True)]
+
+
+def _lacking(access: Access, role: Role, narrowed: str = "") -> Verdict:
+    message = f"{access.subject} needs the permission `{access.needs}`, which the role `{role.name}` lacks{narrowed}"
+    return Verdict("denied", message=message)
+
+
+# ---------------------------------------------------------------- the person
+
+
+async def _ask_person(
+    host: Host, permissions: Permissions, request: ApprovalRequest, permission: Permission | None = None
+) -> Verdict:
+    """Have the person decide. Nothing in the texts can hide what is asked for.
+
+    Args:
+        permission: what is asked for, and allowed with it for always; None where every time has to be asked about.
+    """
+    words = "" if permission is None else permission.lasting_words
+    try:
+        decision = await host.approve(_as_shown(request, words, permissions.next_request()))
+    except NobodyToAskError:
+        return Verdict("unanswered")
+    if decision.answer == "always" and permission is not None:
+        permissions.allow(permission.lasting_rule)
+        await _offer_to_keep(host, permissions, permission)
+    if decision.answer in ("yes", "always"):
+        return Verdict("allowed")
+    return Verdict("refused", visible(decision.reason))
+
+
+async def _offer_to_keep(host: Host, permissions: Permissions, permission: Permission) -> None:
+    """Ask whether a rule that was given in an earlier run, too, is to count in every run."""
+    kept, rule = permissions.kept, permission.lasting_rule
+    if kept is None or not kept.note_given(rule):
+        return
+    question = f"Allow {visible(permission.lasting_words)} in later runs of this project, too?"
+    with suppress(NobodyToAskError):
+        if (await host.ask(question, [NO, YES])).strip().casefold() in ("y", YES):
+            kept.keep(rule)
+
+
+def _as_shown(request: ApprovalRequest, always: str, id: str) -> ApprovalRequest:
+    """A request in which nothing can hide, with the way that led to it."""
+    preview = "\n".join(visible(line) for line in request.preview.splitlines())
+    return replace(
+        request,
+        what=visible(request.what),
+        detail=visible(request.detail),
+        preview=preview,
+        always=visible(always),
+        chain=_callers(),
+        id=id,
+    )
+
+
+def _callers() -> tuple[str, ...]:
+    """The handlers around the one that is running, the outermost first."""
+    labels = (label.partition("#")[0] for label in current_path())
+    return tuple(label for label in labels if "." in label and "::" not in label)[:-1]
