@@ -10,8 +10,8 @@ from typing import Any
 
 from koi_lang.runtime.concurrency.stoppable_threads import run_in_thread
 from koi_lang.runtime.guards.working_files import working_path
+from koi_lang.runtime.tree.globs import file_matcher
 from koi_lang.std.code.arguments import failure, whole_number
-from koi_lang.std.code.globs import file_matcher
 from koi_lang.std.code.line_patterns import LineMatch, LinePattern
 from koi_lang.std.code.project_files import MayRead, View, files_below, read_all
 from koi_lang.std.code.time_limits import TimeOverError, tick_for
