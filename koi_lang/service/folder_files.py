@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from hashlib import sha256
 from pathlib import Path
+
+from koi_lang.runtime.tree.globs import compile_glob, expand_braces
 
 # Files that are looked at for one pattern; others are left out.
 MOST_FILES = 20_000
@@ -50,7 +51,8 @@ def stamp_files(folder: Path, pattern: str, known: Stamps) -> dict[str, Stamp]:
         known: as they were found before; what has the same time and size is not read again.
     """
     found: dict[str, Stamp] = {}
-    for path in _files(folder, "", pattern.split("/")):
+    patterns = [each.split("/") for each in expand_braces(pattern)]
+    for path in _files(folder, "", compile_glob(pattern), patterns):
         with suppress(OSError):
             found[path] = _stamp(folder / path, known.get(path))
         if len(found) >= MOST_FILES:
@@ -58,7 +60,9 @@ def stamp_files(folder: Path, pattern: str, known: Stamps) -> dict[str, Stamp]:
     return found
 
 
-def _files(folder: Path, inside: str, parts: Sequence[str]) -> Iterator[str]:
+def _files(
+    folder: Path, inside: str, is_meant: Callable[[str], bool], patterns: Sequence[Sequence[str]]
+) -> Iterator[str]:
     """The paths of files below a folder, sorted; each once."""
     try:
         with os.scandir(folder / inside) as listed:
@@ -69,9 +73,9 @@ def _files(folder: Path, inside: str, parts: Sequence[str]) -> Iterator[str]:
         path = f"{inside}/{entry.name}" if inside else entry.name
         with suppress(OSError):
             if entry.is_dir(follow_symlinks=False):
-                if _may_hold(path.split("/"), parts):
-                    yield from _files(folder, path, parts)
-            elif entry.is_file() and _is_meant(path.split("/"), parts) and not _leads_out(folder, entry):
+                if any(_may_hold(path.split("/"), parts) for parts in patterns):
+                    yield from _files(folder, path, is_meant, patterns)
+            elif entry.is_file() and is_meant(path) and not _leads_out(folder, entry):
                 yield path
 
 
@@ -79,23 +83,12 @@ def _leads_out(folder: Path, entry: os.DirEntry[str]) -> bool:
     return entry.is_symlink() and not Path(entry.path).resolve().is_relative_to(folder.resolve())
 
 
-def _is_meant(path: Sequence[str], parts: Sequence[str]) -> bool:
-    """Whether a pattern means a file."""
-    if not parts or not path:
-        return not parts and not path
-    if parts[0] == ANY_FOLDERS:
-        if len(parts) == 1:
-            return True
-        return any(_is_meant(path[skipped:], parts[1:]) for skipped in range(len(path)))
-    return fnmatchcase(path[0], parts[0]) and _is_meant(path[1:], parts[1:])
-
-
 def _may_hold(path: Sequence[str], parts: Sequence[str]) -> bool:
     """Whether a folder may hold files that a pattern means."""
     for name, part in zip(path, parts, strict=False):
         if part == ANY_FOLDERS:
             return not any(_is_passed_over(each) for each in path[parts.index(part) :])
-        if not fnmatchcase(name, part) or (_is_passed_over(name) and name != part):
+        if not compile_glob(part)(name) or (_is_passed_over(name) and name != part):
             return False
     return len(path) < len(parts)
 

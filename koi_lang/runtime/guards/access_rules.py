@@ -7,7 +7,6 @@ so is whatever in it looks like a path.
 
 from __future__ import annotations
 
-import fnmatch
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -16,9 +15,11 @@ from itertools import chain
 from typing import Literal
 
 from koi_lang.diagnostics import nearest
-from koi_lang.errors import SettingsError
+from koi_lang.errors import AgentError, SettingsError
+from koi_lang.grants import matches
 from koi_lang.runtime.guards.code_files import readings_of
 from koi_lang.runtime.guards.shell_reader import expand_braces, read_shell
+from koi_lang.runtime.tree.globs import compile_glob, has_wildcards
 
 Kind = Literal["read", "write", "run", "web"]
 KINDS: tuple[Kind, ...] = ("read", "write", "run", "web")
@@ -46,8 +47,6 @@ BLANK = re.compile(r"\s")
 NAMES = re.compile(r"[/=,{}]")
 # Of commands that stand in words of others.
 MAX_DEPTH = 5
-_WILD = re.compile(r"(\*\*/|/\*\*|\*\*|\*|\?)")
-_MEANING = {"**/": "(?:.*/)?", "/**": "(?:/.*)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +77,7 @@ class AccessRule:
             return False
         if access.kind == "run":
             is_simple = not COMPOUND.search(access.subject)
-            return self.pattern in (EVERYTHING, access.subject) or (
-                is_simple and fnmatch.fnmatchcase(access.subject, self.pattern)
-            )
+            return self.pattern in (EVERYTHING, access.subject) or (is_simple and matches(self.pattern, access.subject))
         if access.kind == "web":
             return _fits_host(self.pattern, access.subject)
         return _fits_path(self.pattern, access.subject, is_narrow=True)
@@ -141,10 +138,13 @@ def parse_rule(text: str, section: str = "[permissions]") -> AccessRule:
         raise SettingsError(
             f"`{text}` in `{section}` has an unknown kind `{kind}`", help=f"Did you mean `{near}`?" if near else known
         )
-    if kind in FILES and (sign := next((sign for sign in "{[" if sign in pattern), "")):
-        told = f"`{text}` in `{section}` has a `{sign}`, which is no wildcard of rules"
-        raise SettingsError(told, help="Wildcards are `*`, `**` and `?`; write a rule for each name.")
-    return AccessRule(kind, pattern.removeprefix("./") if kind in (*FILES, ANY) else pattern)
+    if kind not in (*FILES, ANY):
+        return AccessRule(kind, pattern)
+    try:
+        compile_glob(pattern)
+    except AgentError as error:
+        raise SettingsError(f"`{text}` in `{section}` is no rule: {error.message}", help=error.help) from error
+    return AccessRule(kind, pattern.removeprefix("./"))
 
 
 def is_access_rule(text: str) -> bool:
@@ -169,18 +169,22 @@ def _fits_path(pattern: str, path: str, *, is_narrow: bool = False) -> bool:
     Args:
         is_narrow: whether a wildcard in the last part stands for files alone, not for all that is in a folder.
     """
-    wanted = pattern.rstrip("/") or EVERYTHING
-    regex = _path_regex(wanted if "/" in wanted or wanted == EVERYTHING else f"**/{wanted}")
-    parts = path.split("/")
-    is_file = is_narrow and _WILD.search(wanted.rpartition("/")[2]) is not None
-    last = len(parts) - 1 if is_file else 0
-    return any(regex.fullmatch("/".join(parts[:count])) for count in range(len(parts), last, -1))
+    parts, (fits, is_file) = path.split("/"), _path_pattern(pattern)
+    last = len(parts) - 1 if is_narrow and is_file else 0
+    return any(fits("/".join(parts[:count])) for count in range(len(parts), last, -1))
 
 
 @lru_cache(512)
-def _path_regex(pattern: str) -> re.Pattern[str]:
-    parts = _WILD.split(pattern.removeprefix("/"))
-    return re.compile("".join(_MEANING.get(part, re.escape(part)) for part in parts), re.DOTALL)
+def _path_pattern(pattern: str) -> tuple[Callable[[str], bool], bool]:
+    """Says of paths whether a pattern names them, and whether its last part is a wildcard; `a/**` names `a`, too."""
+    wanted = pattern.rstrip("/") or EVERYTHING
+    whole = wanted.removeprefix("/") if "/" in wanted or wanted == EVERYTHING else f"**/{wanted}"
+    fits, folder = compile_glob(whole), whole.removesuffix(f"/{EVERYTHING}")
+    is_file = has_wildcards(wanted.rpartition("/")[2])
+    if folder == whole:
+        return fits, is_file
+    is_folder = compile_glob(folder)
+    return lambda path: fits(path) or is_folder(path), is_file
 
 
 def _means_path(pattern: str, path: str) -> bool:
@@ -196,7 +200,7 @@ def _readings(path: str) -> list[str]:
 
 def _fits_host(pattern: str, host: str) -> bool:
     wanted = pattern.lower().rstrip(".")
-    return wanted in (ANY, EVERYTHING) or fnmatch.fnmatchcase(host.lower().rstrip("."), wanted)
+    return matches(wanted, host.lower().rstrip("."))
 
 
 def _means_command(pattern: str, text: str) -> bool:
@@ -211,15 +215,15 @@ def _means_command(pattern: str, text: str) -> bool:
         begun = (each for at in starts for each in _without_options(words[at:]))
         if len(wanted) > 1 and _stand_in_order(wanted, words):
             return True
-        if any(fnmatch.fnmatchcase(" ".join((_name_of(name), *rest)), pattern) for name, *rest in begun):
+        if any(matches(pattern, " ".join((_name_of(name), *rest))) for name, *rest in begun):
             return True
-    return fnmatch.fnmatchcase(text.strip(), pattern)
+    return matches(pattern, text.strip())
 
 
 def _stand_in_order(wanted: Sequence[str], words: Sequence[str]) -> bool:
     """Whether there is a word for each of some patterns, in their order; what has blanks in it is a text."""
     rest = (each for word in words if not BLANK.search(word) for each in (word, *NAMES.split(word)))
-    return all(any(fnmatch.fnmatchcase(word, pattern) for word in rest) for pattern in wanted)
+    return all(any(matches(pattern, word) for word in rest) for pattern in wanted)
 
 
 def _commands_in(text: str, depth: int = 0) -> Iterator[list[str]]:

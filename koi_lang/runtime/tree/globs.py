@@ -1,4 +1,8 @@
-"""Patterns of paths such as `src/**/*.{ts,tsx}` to functions that say whether a path fits."""
+"""Patterns of paths such as `src/**/*.{ts,tsx}` to functions that say whether a path fits.
+
+They are those of git, with `{a,b}` beside: for the tools that look for files, for rules, and for `when "file …"`. What
+is no path, such as a command or the name of a tool, has patterns of its own (`koi_lang.grants.matches`).
+"""
 
 from __future__ import annotations
 
@@ -22,7 +26,12 @@ def glob_matcher(pattern: str) -> Callable[[str], bool]:
     Raises:
         AgentError: it is no pattern.
     """
-    expressions = [_regex(each, pattern) for each in _without_braces(pattern)]
+    return compile_glob(require_pattern(pattern))
+
+
+def compile_glob(pattern: str) -> Callable[[str], bool]:
+    """The same for a pattern that may also lead out of the project. Raises AgentError."""
+    expressions = [_regex(each, pattern) for each in expand_braces(pattern)]
     matches = re.compile("|".join(f"(?:{each})" for each in expressions), re.DOTALL).fullmatch
     return lambda path: matches(as_bytes_text(path)) is not None
 
@@ -56,9 +65,9 @@ def require_pattern(pattern: object) -> str:
     return pattern.removeprefix("./")
 
 
-def _without_braces(pattern: str) -> list[str]:
-    """The patterns that one with braces stands for."""
-    waiting, found = [require_pattern(pattern)], []
+def expand_braces(pattern: str) -> list[str]:
+    """The patterns that one with braces stands for. Raises AgentError where they are too many."""
+    waiting, found = [pattern], list[str]()
     while waiting:
         each = waiting.pop()
         braces = BRACES.search(each)
