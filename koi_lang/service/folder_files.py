@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from koi_lang.runtime.tree.globs import compile_glob, expand_braces
+from koi_lang.system.globs import compile_glob, expand_braces
 
 # Files that are looked at for one pattern; others are left out.
 MOST_FILES = 20_000

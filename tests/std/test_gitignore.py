@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from koi_lang.runtime.tree.comparing import PastRules
-from koi_lang.runtime.tree.gitignore import IgnoreFile, IgnoreLevel, as_bytes_text, is_ignored
+from koi_lang.runtime.tree.gitignore import IgnoreFile, IgnoreLevel, is_ignored
 from koi_lang.runtime.tree.walking import Tree, Walker
 from koi_lang.system.open_folders import OpenFolders
+from koi_lang.system.wildmatch import as_bytes_text
 from tests.std import ignored_trees
 
 TREES = 60

@@ -19,7 +19,7 @@ from koi_lang.errors import AgentError, SettingsError
 from koi_lang.grants import matches
 from koi_lang.runtime.guards.code_files import readings_of
 from koi_lang.runtime.guards.shell_reader import expand_braces, read_shell
-from koi_lang.runtime.tree.globs import compile_glob, has_wildcards
+from koi_lang.system.globs import compile_glob, has_wildcards
 
 Kind = Literal["read", "write", "run", "web"]
 KINDS: tuple[Kind, ...] = ("read", "write", "run", "web")

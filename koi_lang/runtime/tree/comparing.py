@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 
 from koi_lang.runtime.snapshots.manifest import FileStatus, KeptFile, Manifest
-from koi_lang.runtime.tree.gitignore import IgnoreLevel, as_bytes_text, is_ignored
+from koi_lang.runtime.tree.gitignore import IgnoreLevel, is_ignored
 from koi_lang.runtime.tree.reading import read_file
 from koi_lang.runtime.tree.walking import HARD_LINK, LARGE, SPECIAL, UNREADABLE, Tree, Walker, level_of
 from koi_lang.system.open_folders import OpenFolders
+from koi_lang.system.wildmatch import as_bytes_text
 
 # What is left out for these reasons is replaced where a snapshot holds something else of that name.
 REPLACEABLE = frozenset({LARGE, HARD_LINK, SPECIAL, UNREADABLE})

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from koi_lang.runtime.tree.wildmatch import SPECIAL, PatternFaultError, regex_of
+from koi_lang.system.wildmatch import SPECIAL, PatternFaultError, regex_of
 
 NAME = ".gitignore"
 
@@ -120,11 +120,6 @@ def is_ignored(levels: Sequence[IgnoreLevel], path: str, *, is_folder: bool) -> 
         if verdict is not None:
             return verdict
     return False
-
-
-def as_bytes_text(text: str) -> str:
-    """A path with a character of Latin-1 for each of its bytes."""
-    return text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("latin-1")
 
 
 def _line_of(line: str) -> str:

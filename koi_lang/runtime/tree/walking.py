@@ -13,8 +13,9 @@ from koi_lang.runtime.guards.code_files import as_systems_see
 from koi_lang.runtime.guards.paths import SETTINGS
 from koi_lang.runtime.guards.working_files import is_closed
 from koi_lang.runtime.snapshots.manifest import MODE, FileStatus
-from koi_lang.runtime.tree.gitignore import NAME, IgnoreFile, IgnoreLevel, as_bytes_text, is_ignored
+from koi_lang.runtime.tree.gitignore import NAME, IgnoreFile, IgnoreLevel, is_ignored
 from koi_lang.system.open_folders import FILE, REPLACED, name_of, open_inner
+from koi_lang.system.wildmatch import as_bytes_text
 
 # Larger files are left out, in bytes; more of them, deeper folders and longer rules are refused or left out.
 LARGEST = 5_000_000

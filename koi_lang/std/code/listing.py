@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from koi_lang.runtime.concurrency.stoppable_threads import run_in_thread
-from koi_lang.runtime.tree.globs import glob_matcher, has_wildcards, require_pattern
 from koi_lang.std.code.project_files import MayRead, View, files_below, read_all
+from koi_lang.system.globs import glob_matcher, has_wildcards, require_pattern
 
 MOST_LISTED = 1000
 

@@ -12,9 +12,10 @@ from koi_lang.errors import AgentError, PermissionDeniedError
 from koi_lang.runtime.concurrency.stoppable_threads import Stop
 from koi_lang.runtime.guards.paths import running_programs
 from koi_lang.runtime.guards.working_files import is_closed
-from koi_lang.runtime.tree.gitignore import NAME, IgnoreLevel, as_bytes_text, is_ignored
+from koi_lang.runtime.tree.gitignore import NAME, IgnoreLevel, is_ignored
 from koi_lang.runtime.tree.walking import DEEPEST, MOST, folders_above, level_of, rules_in
 from koi_lang.system.open_folders import OpenFolders, open_inner
+from koi_lang.system.wildmatch import as_bytes_text
 
 # Whether the rules of the person let a file be read, by its path from the project.
 MayRead = Callable[[str], bool]

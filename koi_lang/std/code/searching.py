@@ -10,13 +10,13 @@ from typing import Any
 
 from koi_lang.runtime.concurrency.stoppable_threads import run_in_thread
 from koi_lang.runtime.guards.working_files import working_path
-from koi_lang.runtime.tree.globs import file_matcher
 from koi_lang.std.code.arguments import failure, whole_number
 from koi_lang.std.code.line_patterns import LineMatch, LinePattern
 from koi_lang.std.code.project_files import MayRead, View, files_below, read_all
 from koi_lang.std.code.time_limits import TimeOverError, tick_for
 from koi_lang.std.code.tree_texts import TreeTexts, is_large
 from koi_lang.std.ripgrep import Ripgrep
+from koi_lang.system.globs import file_matcher
 from koi_lang.system.open_folders import OpenFolders
 
 # What is given at most: matches, lines around each, characters of a line, and of all together.

@@ -33,6 +33,11 @@ class PatternFaultError(Exception):
     """A pattern that git takes for one that matches nothing, such as `a[b`."""
 
 
+def as_bytes_text(text: str) -> str:
+    """A path with a character of Latin-1 for each of its bytes."""
+    return text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("latin-1")
+
+
 def regex_of(pattern: str, *, is_path: bool) -> str:
     """An expression for whole texts that match a pattern; it takes no more than a square of time whatever they are.
 

@@ -10,8 +10,7 @@ import re
 from collections.abc import Callable
 
 from koi_lang.errors import AgentError
-from koi_lang.runtime.tree.gitignore import as_bytes_text
-from koi_lang.runtime.tree.wildmatch import SPECIAL, PatternFaultError, regex_of
+from koi_lang.system.wildmatch import SPECIAL, PatternFaultError, as_bytes_text, regex_of
 
 LONGEST = 500
 # So many patterns one with braces may stand for.
