@@ -6,7 +6,9 @@ import re
 from dataclasses import dataclass
 
 from koi_lang.diagnostics import nearest
+from koi_lang.errors import AgentError
 from koi_lang.schedules.errors import ScheduleError
+from koi_lang.system.globs import compile_glob
 
 KINDS = ("file", "hook")
 SHAPES = 'write "file docs/**/*.md" for files that change, or "hook /github" for a message over HTTP.'
@@ -51,6 +53,10 @@ def _check_pattern(pattern: str) -> str:
         raise ScheduleError(f"`{pattern}` leads out of the folder", help)
     if any("**" in part and part != "**" for part in parts):
         raise ScheduleError(f"`{pattern}` is no pattern of files", "`**` stands alone between slashes.")
+    try:
+        compile_glob(pattern)
+    except AgentError as error:
+        raise ScheduleError(error.message, "write one such as `docs/**/*.md`.") from error
     return "/".join(part for part in parts if part not in ("", "."))
 
 

@@ -32,6 +32,7 @@ def test_words_mean_events(words: str, trigger: FileTrigger | HookTrigger) -> No
         ("file /etc/passwd", "leads out of the folder", "relative to the folder"),
         ("file ~/x", "leads out of the folder", "relative to the folder"),
         ("file docs/**.md", "is no pattern of files", "stands alone between slashes"),
+        ("file docs/[ab.md", "fits nothing", "write one such as"),
         ("hook", "`hook` says no path", "/github"),
         ("hook github", "`github` is no path of a hook", "did you mean `/github`?"),
         ("hook /a/../b", "is no path of a hook", "letters and digits"),
