@@ -64,7 +64,10 @@ def deltas_of(model: Adapter, request: Request = REQUEST) -> list[Delta]:
     """All deltas of one answer."""
 
     async def run() -> list[Delta]:
-        return [delta async for delta in model(request)]
+        try:
+            return [delta async for delta in model(request)]
+        finally:
+            await model.aclose()
 
     return asyncio.run(run())
 
@@ -80,8 +83,11 @@ def heard(model: Adapter, request: Request = REQUEST) -> tuple[str, ProviderErro
 
     async def run() -> None:
         nonlocal text
-        async for delta in model(request):
-            text += delta.text if isinstance(delta, TextDelta) else ""
+        try:
+            async for delta in model(request):
+                text += delta.text if isinstance(delta, TextDelta) else ""
+        finally:
+            await model.aclose()
 
     try:
         asyncio.run(run())

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.service.conftest import start_service
+from tests.service.conftest import closed_databases, start_service
 
-__all__ = ["start_service"]
+__all__ = ["closed_databases", "start_service"]

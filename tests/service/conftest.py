@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from koi_lang.service.store import Database
 from tests.service.serving_process import ROOT, ServiceProcess
 from tests.service.user_tokens import SETTINGS
 
@@ -19,6 +22,23 @@ def desk_in(folder: Path) -> tuple[str, ...]:
     for name in DESK:
         (folder / Path(name).name).write_bytes((ROOT / name).read_bytes())
     return ("desk.koi", "--answers", "desk.answers.json")
+
+
+@pytest.fixture(autouse=True)
+def closed_databases(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Whatever database a test opens is closed behind it, also where the test plays a process that was killed."""
+    opened: list[Database] = []
+    connect = Database.connect
+
+    def keep(folder: Path) -> Database:
+        opened.append(connect(folder))
+        return opened[-1]
+
+    monkeypatch.setattr(Database, "connect", keep)
+    yield
+    for each in opened:
+        with suppress(sqlite3.ProgrammingError):  # it belongs to another thread, which closes it
+            each.close()
 
 
 @pytest.fixture(scope="session")
