@@ -344,7 +344,7 @@ async def hosting(
             host = SessionHost(programs, folder, database, group, about, limits)
             watch = group.create_task(_look_after(host, about.limits.idle or IDLE_S))
             try:
-                async with Watchdog(host.all_here).watching():
+                async with Watchdog(host.all_here, note).watching():
                     yield host
             finally:
                 watch.cancel()

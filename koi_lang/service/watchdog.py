@@ -1,40 +1,78 @@
-"""Ends a call whose code computes for so long that nobody else in the process is served."""
+"""Warns of a call whose code computes without an `await`, and ends it before everybody else has waited for long."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
 from time import monotonic
+from typing import Any
 
-from koi_lang.runtime.concurrency.cancellation import scopes_at_work
+from koi_lang.errors import KoiError
+from koi_lang.runtime.concurrency.cancellation import scopes_of
 from koi_lang.service.hosted import HostedSession
+from koi_lang.sessions.held_call import HeldCall
 
-# How long code may compute without an `await`, and how often that is looked at.
-MOST_S = 10.0
-BEAT_S = 0.5
-NOTE = f"the call was ended: it computed for {MOST_S:.0f} seconds without an `await`, while everybody else had to wait"
+# CPU time that one step of a call may take: what its code does between two awaits.
+MAX_STEP_S = 10.0
+# Shares of that time: before a call is warned of, between two beats of the loop, and between two looks at a late loop.
+WARNING_SHARE, BEAT_SHARE, SAMPLE_SHARE = 0.2, 0.05, 0.005
+# Code that blocks the loop without computing, such as `time.sleep`, is ended after so many times as long.
+BLOCKED_FACTOR = 6
+HELP = (
+    "Have its loops await something now and then, such as "
+    "`await new Promise(resolve => setTimeout(resolve, 0))`, or leave the work to a command."
+)
+
+
+@dataclass(slots=True)
+class LoopStep:
+    """A step of a task that holds the event loop.
+
+    Attributes:
+        started: CPU time of the loop's thread at the first sample, in seconds.
+        sampled: when the last sample was taken.
+        held_s: how long the step was seen; a pause of the whole process does not count.
+    """
+
+    task: asyncio.Task[Any]
+    started: float
+    sampled: float
+    held_s: float = 0.0
 
 
 class Watchdog:
-    """A thread that sees whether the event loop goes on.
+    """A thread that measures the steps of calls while the event loop is late.
+
+    A step counts from the first sample that shows its task at work until the loop turns to something else. So a call
+    pays for its own code alone, however late others have made the loop.
 
     Args:
-        sessions: all that the process has at the time.
-        most_s: how long the loop may be held up.
+        sessions: all sessions of the process.
+        note: takes a line for the operator, in any thread.
+        max_s: the most CPU time of one step.
     """
 
-    def __init__(self, sessions: Callable[[], Iterable[HostedSession]], most_s: float = MOST_S) -> None:
-        self._sessions, self._most_s = sessions, most_s
+    def __init__(
+        self, sessions: Callable[[], Iterable[HostedSession]], note: Callable[[str], None], max_s: float = MAX_STEP_S
+    ) -> None:
+        self._sessions, self._note, self._max_s = sessions, note, max_s
         self._loop = asyncio.get_running_loop()
         self._beaten = monotonic()
+        self._warned: HeldCall | None = None  # the last one
         self._is_over = threading.Event()
+        self._cpu_time: Callable[[], float] = monotonic  # where a system does not tell the CPU time of another thread
+        if hasattr(time, "pthread_getcpuclockid"):
+            self._cpu_time = partial(time.clock_gettime, time.pthread_getcpuclockid(threading.get_ident()))
         self._thread = threading.Thread(target=self._watch, daemon=True, name="koi-watchdog")
 
     @asynccontextmanager
     async def watching(self) -> AsyncIterator[None]:
-        """A context in which it looks."""
+        """A context in which steps are measured."""
         async with asyncio.TaskGroup() as group:
             beating = group.create_task(self._beat())
             self._thread.start()
@@ -47,18 +85,44 @@ class Watchdog:
     async def _beat(self) -> None:
         while True:
             self._beaten = monotonic()
-            await asyncio.sleep(BEAT_S)
+            await asyncio.sleep(self._max_s * BEAT_SHARE)
 
     def _watch(self) -> None:
-        while not self._is_over.wait(BEAT_S):
-            if monotonic() - self._beaten > self._most_s:
-                self._end_what_computes()
-                self._beaten = monotonic()  # it gets some time to end
+        step: LoopStep | None = None
+        pause_s = beat_s = self._max_s * BEAT_SHARE
+        while not self._is_over.wait(pause_s):
+            is_late = monotonic() - self._beaten > 2 * beat_s
+            pause_s = self._max_s * SAMPLE_SHARE if is_late else beat_s
+            task = asyncio.current_task(self._loop) if is_late else None
+            if step is not None and step.task is task:
+                self._measure(step)
+            else:
+                step = None if task is None else LoopStep(task, self._cpu_time(), monotonic())
 
-    def _end_what_computes(self) -> None:
-        scopes = scopes_at_work(self._loop)
+    def _measure(self, step: LoopStep) -> None:
+        """Add a sample to a step, and warn of its call, or end it, where it has taken so much."""
+        now = monotonic()
+        step.held_s += min(now - step.sampled, 2 * self._max_s * SAMPLE_SHARE)
+        step.sampled = now
+        computed_s = self._cpu_time() - step.started
+        is_over = computed_s > self._max_s or step.held_s > self._max_s * BLOCKED_FACTOR
+        if not is_over and computed_s < self._max_s * WARNING_SHARE:
+            return
+        scopes = scopes_of(step.task)
         for session in tuple(self._sessions()):
             call = session.call
-            if call is not None and call.scope in scopes:
-                call.interrupt(0)
-                self._loop.call_soon_threadsafe(session.note, NOTE)
+            if call is None or call.scope not in scopes:
+                continue
+            if is_over and call.end_error is None:
+                did = f"computed for {computed_s:.1f}" if computed_s > self._max_s else f"blocked for {step.held_s:.1f}"
+                error = KoiError(f"`{call.name}` was ended: it {did} s without an `await`", help=HELP)
+                self._tell(session, error.message)
+                call.interrupt(0, error)
+            elif call is not self._warned:
+                self._warned = call
+                self._tell(session, f"`{call.name}` computes for {computed_s:.1f} s without an `await`")
+
+    def _tell(self, session: HostedSession, told: str) -> None:
+        """Tell the operator at once, and who follows the session when the loop is free."""
+        self._note(f"session `{session.id}`: {told}")
+        self._loop.call_soon_threadsafe(session.note, told)

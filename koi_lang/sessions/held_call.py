@@ -32,6 +32,7 @@ class HeldCall:
         is_cancelled: whether somebody has asked for its end.
         waiting: how many wait for its outcome.
         scope: in which it is carried out, once it is.
+        end_error: why it was ended from outside, where that is told as its failure.
     """
 
     id: str
@@ -42,6 +43,7 @@ class HeldCall:
     is_cancelled: bool = False
     waiting: int = 0
     scope: CancelScope = field(default_factory=CancelScope)
+    end_error: KoiError | None = None
 
     @property
     def path(self) -> Trail:
@@ -60,12 +62,15 @@ class HeldCall:
         self.task.cancel()
         self.scope.cancel(grace_s)
 
-    def interrupt(self, delay_s: float) -> None:
+    def interrupt(self, delay_s: float, error: KoiError | None = None) -> None:
         """Have it end, or give it some seconds, although its code computes and nothing else happens meanwhile.
 
         Any thread may ask for it.
+
+        Args:
+            error: is told as its failure; without one its end is told as asked for.
         """
-        self.is_cancelled = True
+        self.is_cancelled, self.end_error = True, error
         self.scope.cancel(delay_s)
 
     def describe_end(self, explain: Callable[[BaseException], str]) -> CallEnded:
@@ -75,12 +80,12 @@ class HeldCall:
             explain: an error as a person gets it.
         """
         outcome = None if self.task.cancelled() or self.scope.caught is not None else self.task.result()
-        if outcome is None:
-            return CallEnded(self.id, self.name, ok=False, aborted=True)
-        error = outcome.error
+        error = self.end_error if outcome is None else outcome.error
         if error is None:
-            return CallEnded(self.id, self.name, ok=True, result=outcome.value)
-        is_late = isinstance(error, LimitReachedError) and (error.limit, error.what) == ("time", f"`{self.name}`")
+            ended = {"aborted": True} if outcome is None else {"result": outcome.value}
+            return CallEnded(self.id, self.name, ok=outcome is not None, **ended)
+        is_own_limit = isinstance(error, LimitReachedError) and (error.limit, error.what) == ("time", f"`{self.name}`")
+        is_late = outcome is None or is_own_limit
         return CallEnded(
             self.id,
             self.name,

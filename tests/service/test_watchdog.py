@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Iterable
 from itertools import takewhile
 from pathlib import Path
+from time import thread_time
+from typing import Any
 
 import pytest
 
+from koi_lang.runtime.journal.reader import read
 from koi_lang.service import host as hosts
+from koi_lang.service.hosted import HostedSession
 from koi_lang.service.watchdog import Watchdog
 from tests.service.hosting import SessionHost, begin, called, play, until_told
 from tests.service.serving_process import ServiceProcess, is_event
@@ -19,20 +23,36 @@ PROGRAM = """
 role Guide { can advise }
 agent Host : Guide {
   on spin(args: { n: number }) { let i = 0; while (true) { i = i + args.n } }
+  on work(args: { rounds: number }) {
+    let i = 0
+    while (i < args.rounds) { i = i + 1 }
+    await new Promise(resolve => setTimeout(resolve, 200))
+    return i
+  }
   on chat(args: { message: string }) { return args.message }
 }
 """
 
 
-def test_what_computes_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its session is told why, and another one, which had to wait, goes on."""
-    monkeypatch.setattr(hosts, "Watchdog", partial(Watchdog, most_s=0.1))
-    (tmp_path / "host.koi").write_text(PROGRAM)
+def watch_within(monkeypatch: pytest.MonkeyPatch, max_s: float) -> list[str]:
+    """Let steps of calls take some CPU time at most; the lines for the operator."""
     lines: list[str] = []
 
+    def make(sessions: Callable[[], Iterable[HostedSession]], note: Callable[[str], None]) -> Watchdog:
+        return Watchdog(sessions, lines.append, max_s)
+
+    monkeypatch.setattr(hosts, "Watchdog", make)
+    return lines
+
+
+def test_what_computes_is_named_and_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call that computes is warned of first, and ends with the reason; another session goes on."""
+    operator = watch_within(monkeypatch, 0.1)
+    (tmp_path / "host.koi").write_text(PROGRAM)
+    heard: list[dict[str, Any]] = []
+
     def is_end(told: bytes) -> bool:
-        if told:
-            lines.append(json.loads(told).get("text", ""))
+        heard.extend([json.loads(told)] if told else [])
         return b"call_ended" in told
 
     async def scenario(host: SessionHost) -> str:
@@ -42,7 +62,48 @@ def test_what_computes_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         return calm.state
 
     assert "idle" == play(tmp_path, scenario, "host.koi")
-    assert any("without an `await`" in line for line in lines)
+    warned, ended = operator
+    assert "`Host.spin` computes for 0." in warned
+    assert "`Host.spin` was ended: it computed for 0." in ended
+    assert [warned, ended] == [f"session `{warned[9:21]}`: {told['text']}" for told in heard if told["type"] == "log"]
+    assert (False, True, None) == tuple(heard[-1]["event"].get(name) for name in ("ok", "timed_out", "aborted"))
+    assert "`Host.spin` was ended: it computed for" in heard[-1]["event"]["error"]
+
+
+def test_a_blocking_call_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Code that sleeps without awaiting takes no CPU time, and is ended, too."""
+    operator = watch_within(monkeypatch, 0.05)
+    (tmp_path / "naps.py").write_text("import time\n\ndef nap(seconds): time.sleep(seconds)\n")
+    program = 'import naps from "./naps.py"\n' + PROGRAM.replace(
+        "on chat", "on nap(args) { while (true) { naps.nap(0.01) } }\n  on chat"
+    )
+    (tmp_path / "host.koi").write_text(program)
+
+    async def scenario(host: SessionHost) -> None:
+        await called(await begin(host), "Host.nap")
+
+    play(tmp_path, scenario, "host.koi")
+    assert "`Host.nap` was ended: it blocked for 0." in operator[-1]
+
+
+def test_a_loop_that_many_make_late_ends_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hundred calls that compute a little each hold up the loop for long, and none of them does."""
+    operator = watch_within(monkeypatch, 0.2)
+    (tmp_path / "host.koi").write_text(PROGRAM)
+    ended: list[Any] = []
+
+    async def scenario(host: SessionHost) -> None:
+        sessions = [await begin(host) for _ in range(100)]
+        since = thread_time()
+        await asyncio.gather(*(called(each, "Host.work", rounds=20000) for each in sessions))
+        ended.append(thread_time() - since)
+        ended.extend(read(each.feed.journal).entries[-1] for each in sessions)
+
+    play(tmp_path, scenario, "host.koi")
+    spent_s, *ends = ended
+    assert spent_s > 0.4, "more work than a single call may do"
+    assert [True] * 100 == [entry.data["ok"] for entry in ends]
+    assert [] == operator
 
 
 @pytest.mark.thorough

@@ -16,7 +16,7 @@ from math import inf
 from pathlib import Path
 from time import monotonic
 from types import CodeType, FrameType, TracebackType
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from koi_lang.js.environment import await_outside, call_outside
 from koi_lang.lazy import lazy_module
@@ -172,7 +172,7 @@ class CancelScope:
             return
         task = asyncio.current_task(self._loop)
         if frame is not None and task is not None and _runs_in(frame, task):
-            scope = _scope_to_end(frame, task, _context(task).get(_scopes, ()))
+            scope = _scope_to_end(frame, task, scopes_of(task))
             if scope is not None:
                 scope.interrupt_from_outside(task, frame, self._thread)
 
@@ -196,12 +196,11 @@ def detached_context() -> Context:
     return context
 
 
-def scopes_at_work(loop: asyncio.AbstractEventLoop) -> tuple[CancelScope, ...]:
-    """The blocks around the task that a loop carries out right now, from the outside in; any thread may ask."""
-    task = asyncio.current_task(loop)
-    if task is None:
-        return ()
-    return _context(task).get(_scopes, ())
+def scopes_of(task: asyncio.Task[Any]) -> tuple[CancelScope, ...]:
+    """The blocks around what a task carries out, from the outside in; any thread may ask."""
+    # Python 3.11 does not tell the context of a task.
+    context = next(each for each in gc.get_referents(task) if isinstance(each, Context))
+    return context.get(_scopes, ())
 
 
 def must_end() -> bool:
@@ -257,11 +256,6 @@ def _runs_in(frame: FrameType | None, task: asyncio.Task[object]) -> bool:
     while frame is not None and frame is not first:
         frame = frame.f_back
     return frame is not None
-
-
-def _context(task: asyncio.Task[object]) -> Context:
-    """The context of a task, which Python 3.11 does not tell."""
-    return next(held for held in gc.get_referents(task) if isinstance(held, Context))
 
 
 def is_safe_point(frame: FrameType | None) -> bool:
