@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from importlib import import_module
@@ -32,9 +33,9 @@ def sdk_of(options: Mapping[str, Any], key: KeyLookup) -> str | None:
 
 
 def begin_imports(blocks: Iterable[Mapping[str, Any]], key: KeyLookup) -> None:
-    """Import the SDKs that some `llm` blocks need in a thread, which nobody waits for."""
-    names = sorted({name for name in (sdk_of(options, key) for options in blocks) if name is not None})
-    if names:
+    """Import the SDKs that some `llm` blocks need in a thread, unless they are there."""
+    wanted = {sdk_of(options, key) for options in blocks} - {None}
+    if names := sorted(str(name) for name in wanted if name not in sys.modules):
         Thread(target=_import_all, args=(names,), daemon=True, name=f"import {', '.join(names)}").start()
 
 

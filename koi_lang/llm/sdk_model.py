@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
+from asyncio import AbstractEventLoop, get_running_loop
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
+from weakref import WeakKeyDictionary
 
 from koi_lang.errors import RequestError
 from koi_lang.llm.action_schema import action_schema, open_tools
@@ -41,8 +44,46 @@ CUT_SHORT = frozenset({"length", "max_tokens", "model_length", "MAX_TOKENS", "ma
 BROKEN = frozenset({"error", "insufficient_system_resource"})
 
 
+@cache
+def _pools() -> WeakKeyDictionary[AbstractEventLoop, dict[Hashable, SharedClient]]:
+    """The clients that models share, by event loop: a client takes 20 ms of CPU, and a connection a handshake."""
+    return WeakKeyDictionary()
+
+
+@dataclass(slots=True, eq=False)
+class SharedClient:
+    """A client of an SDK, with the connections that it keeps open.
+
+    Attributes:
+        pool: the clients of its event loop, by their keys.
+        users: how many models send their requests through it.
+    """
+
+    client: Any
+    pool: dict[Hashable, SharedClient]
+    key: Hashable
+    users: int = 0
+
+    @classmethod
+    def join(cls, key: Hashable | None, make: Callable[[], Any]) -> SharedClient:
+        """The client of a key, which is made if nobody uses it yet; without a key one that nobody shares."""
+        pool = {} if key is None else _pools().setdefault(get_running_loop(), {})
+        shared = pool[key] = pool.get(key) or cls(make(), pool, key)
+        shared.users += 1
+        return shared
+
+    async def leave(self) -> None:
+        """Close it with its last user."""
+        self.users -= 1
+        if not self.users:
+            del self.pool[self.key]
+            await self.client.close()
+
+
 class SdkModel(ABC):
-    """A model behind an SDK; the SDK is imported and its client made by the first request.
+    """A model behind an SDK; the SDK is imported by the first request, which makes a client unless there is one.
+
+    Models of one provider, key and address share a client.
 
     What the provider refuses of a request is left out, or said otherwise, in a further request, and for that model
     from then on.
@@ -64,6 +105,7 @@ class SdkModel(ABC):
         self.provider = connection.provider.name
         self.model = connection.model
         self._client: Any = None
+        self._shared: SharedClient | None = None
         self._has_told_open = False
 
     @property
@@ -81,8 +123,11 @@ class SdkModel(ABC):
         """Stream the answer. Raises RequestError; `VisionUnsupportedError` before anything is sent."""
         trial = self._trial(request)
         request = trial.request
-        if self._client is None:
-            self._client = self._open()
+        if self._shared is None:
+            to, is_own = self.connection, bool(self.connection.http or self.streams is not None)
+            key = None if is_own else (type(self)._open, to.provider, to.key, to.base_url, to.silence_s)
+            self._shared = SharedClient.join(key, self._open)
+            self._client = self._shared.client
         ending = self._ending(request.offer)
         ending.reads_calls = request.json
         ending.watch = RunawayWatch(is_json=request.json, is_unknown=self.connection.is_unknown(request.model))
@@ -213,10 +258,10 @@ class SdkModel(ABC):
         return None
 
     async def aclose(self) -> None:
-        """Close the connections to the provider."""
-        client, self._client = self._client, None
-        if client is not None:
-            await client.close()
+        """Close the connections to the provider, unless other models use them."""
+        shared, self._shared, self._client = self._shared, None, None
+        if shared is not None:
+            await shared.leave()
 
     def _http_client(self, make: Callable[..., Any]) -> Any:
         """The HTTP client of the SDK, with what the connection adds, and what keeps streams; None for the usual one."""

@@ -18,6 +18,7 @@ from koi_lang.llm.connection import ProviderConnection, Secret
 from koi_lang.llm.messages import Adapter, Delta, Message, Request, StreamEnd, TextDelta, Usage
 from koi_lang.llm.openai import OpenAI
 from koi_lang.llm.openai_responses import OpenAIResponses
+from koi_lang.llm.sdk_model import _pools
 from tests.limits import LIMIT_S
 from tests.llm.server import Answer, Asked, ModelServer
 
@@ -447,3 +448,31 @@ def test_a_connection_does_not_show_its_key() -> None:
     show: Callable[[object], str] = repr
 
     assert KEY not in show(connection)
+
+
+@ALL
+def test_models_share_connections(kind: str) -> None:
+    """Models of one provider and key ask through one connection, another key has its own; the last one closes it."""
+
+    async def scenario() -> tuple[int, int, int, int]:
+        async with ModelServer() as server:
+            first, second, other = (adapter(kind, server.url, key=Secret(key)) for key in (KEY, KEY, "another"))
+            for model in (first, second, other):
+                assert "ok" == await text_from(model)
+            shared = len(server.tasks)
+            await first.aclose()
+            assert "ok" == await text_from(second)
+            await second.aclose()
+            await other.aclose()
+            await asyncio.wait(server.tasks)
+            assert "ok" == await text_from(first)
+            again = len(server.tasks)
+            await first.aclose()
+            return shared, again, len(server.requests), len(_pools()[asyncio.get_running_loop()])
+
+    assert (2, 1, 5, 0) == asyncio.run(asyncio.wait_for(scenario(), LIMIT_S))
+
+
+async def text_from(model: Adapter) -> str:
+    """The text of the answer to a request."""
+    return "".join([delta.text async for delta in model(REQUEST) if isinstance(delta, TextDelta)])
