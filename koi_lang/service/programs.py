@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from subprocess import DEVNULL
 from typing import Any
 
 from koi_lang.diagnostics import suggestion
 from koi_lang.errors import KoiError, UsageError
 from koi_lang.outcome import error_of
-from koi_lang.program import declarations, loader
-from koi_lang.program.files import DiskFiles
+from koi_lang.program import cache, declarations, loader
+from koi_lang.program.files import DiskFiles, absolute
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.budget.limits import BudgetAccount
 from koi_lang.runtime.journal.entries import Header
@@ -27,6 +31,8 @@ from koi_lang.settings.service import ADMIN
 
 # What programs of the standard library are called by.
 STD = "std/"
+# What compiles a program into the cache; its errors are left to whoever loads it.
+COMPILE = "import sys; from koi_lang.program.loader import load_compiled; load_compiled(sys.argv[1])"
 
 
 @dataclass(slots=True)
@@ -49,9 +55,20 @@ class ServedProgram:
     is_shared: bool = False
     versions: dict[str, Prepared] = field(default_factory=dict)
 
+    @property
+    def path(self) -> str:
+        """The path of its file."""
+        return (self.file.startswith(STD) and DiskFiles().package(self.file)) or self.file
+
+    def compile_apart(self) -> None:
+        """Compile it into the cache in a process of its own, unless it is there; its errors are left to `load`."""
+        if cache.find(absolute(self.path)) is None:
+            words = [sys.executable, "-P", "-c", COMPILE, self.path]
+            subprocess.run(words, stdin=DEVNULL, stdout=DEVNULL, stderr=DEVNULL, check=False)
+
     def load(self) -> None:
         """Load it, unless it is as it was; what was served before stays where that fails. Raises KoiError."""
-        path = (self.file.startswith(STD) and DiskFiles().package(self.file)) or self.file
+        path = self.path
         entry = loader.load_compiled(path)
         version = hash_of(entry)
         if self.ready is not None and hash_of(self.ready.entry) == version:
@@ -135,7 +152,7 @@ class Programs:
     """
 
     def __init__(self, files: Sequence[str], options: RunOptions, shared: Sequence[str] = ()) -> None:
-        self.options = options
+        self.options, self._reloading = options, asyncio.Lock()
         self._programs = {Path(file).stem: ServedProgram(Path(file).stem, file, options) for file in files}
         for program in self:
             program.is_shared = program.name in shared or program.file.startswith(STD)
@@ -149,6 +166,16 @@ class Programs:
     def reload(self) -> list[ServedProgram]:
         """Load those whose files have changed; gives them. One with errors is served as it was, if it was."""
         return [program for program in self if program.try_load()]
+
+    async def reload_apart(self) -> list[ServedProgram]:
+        """Load those whose files have changed without holding up the event loop; gives them.
+
+        Python's `compile` lets no other thread go on, for half a second with 8,000 lines.
+        """
+        async with self._reloading:
+            for program in self:
+                await asyncio.to_thread(program.compile_apart)
+            return await asyncio.to_thread(self.reload)
 
     def find(self, name: str = "") -> ServedProgram:
         """The program of a name; without one the only one. Raises ServiceError."""

@@ -60,7 +60,7 @@ async def reload_programs(request: Request) -> Response:
     """Serve programs as their files are now; sessions that there are stay with what they were begun with."""
     _require_admin(user_of(request))
     programs = host_of(request).programs
-    changed = programs.reload()
+    changed = await programs.reload_apart()
     told = [
         {"name": each.name, "changed": each in changed, "error": None if each.error is None else each.error.message}
         for each in programs
