@@ -85,7 +85,10 @@ def test_a_failed_request_is_caught_in_the_same_way(play: Player) -> None:
 
 COUNTERS = """
 role R { can execute, can delegate }
-agent Counter : R { on count(args: { n: int }) { playbook "Return one." } }
+agent Counter : R {
+  on count(args: { n: int }) { playbook "Return one." }
+  on double(args: { n: int }) { return 2 * args.n }
+}
 agent Main : R { on go(x: Json) { BODY } }
 """
 # Branches that fail for one reason; the code around them does nothing after that but to fail.
@@ -95,6 +98,22 @@ BRANCHES = {
         return r })) console.log(all.join())""",
     "settled": """const all = await Promise.allSettled([1, 2, 3].map(n => Counter.count({ n })))
         for (const each of all) { if (each.status === "rejected") { throw each.reason } }
+        console.log(all.map(each => each.value).join())""",
+    "one after the other": """const all = []
+        for (const n of [1, 2, 3]) { try { all.push(await Counter.count({ n })) } catch (e) { all.push(e) } }
+        for (const each of all) { if (each !== 1) { throw each } } console.log(all.join())""",
+    "in other words": """const all = await Promise.all([1, 2, 3].map(async n => {
+        try { return await Counter.count({ n }) } catch (e) { throw new Error(`${n}: ${e.message}`) } }))
+        console.log(all.join())""",
+}
+# The same, with what they print of it.
+SPEAKING = {
+    "in passing": """const all = await Promise.all([1, 2, 3].map(async n => {
+        try { return await Counter.count({ n }) } catch (e) { console.log("bad") throw e } }))
+        console.log(all.join())""",
+    "settled": """const all = await Promise.allSettled([1, 2, 3].map(n => Counter.count({ n })))
+        const bad = all.filter(each => each.status === "rejected")
+        if (bad.length) { for (const each of bad) { console.log("bad") } throw bad[0].reason }
         console.log(all.map(each => each.value).join())""",
 }
 
@@ -135,8 +154,19 @@ def test_all_branches_that_failed_are_tried_again_at_once(play: Player, name: st
     assert (["1,1,1"], 3) == (resumed.printed, len(models.voices[1].requests))
 
 
-def test_a_failure_that_code_has_seen_stays(play: Player) -> None:
-    """What was done after it would not have been done otherwise."""
+@pytest.mark.parametrize("name", SPEAKING)
+def test_branches_that_told_of_an_outage_are_tried_again(play: Player, name: str) -> None:
+    """Printing gets nothing done; what is printed in the same place afterwards is printed, too."""
+    models = Recovering()
+    recorder = Recorder(play, COUNTERS.replace("BODY", SPEAKING[name]), models)
+
+    resumed = recorder.again(recorder.run({}).entries, {})
+
+    assert (["bad"] * 3 + ["1,1,1"], 3) == (resumed.printed, len(models.voices[1].requests))
+
+
+def test_an_outage_that_code_only_told_is_tried_again(play: Player) -> None:
+    """What a provider refuses is no outcome, as long as nothing was done because of it."""
     body = """let n = 0 try { await Counter.count({ n: 1 }) } catch (e) { console.log("seen") n = 2 }
         console.log(await Counter.count({ n }))"""
     models = Recovering()
@@ -144,7 +174,27 @@ def test_a_failure_that_code_has_seen_stays(play: Player) -> None:
 
     resumed = recorder.again(recorder.run({}).entries, {})
 
-    assert (["seen", "1"], 1) == (resumed.printed, len(models.voices[1].requests))
+    assert (["seen", "1"], 2) == (resumed.printed, len(models.voices[1].requests))
+
+
+SEEN = {
+    "caught": """let n = 0 try { await Counter.count({ n: 1 }) } catch (e) { n = await Counter.double({ n: 1 }) }
+        console.log(await Counter.count({ n }), n)""",
+    "settled": """const all = await Promise.allSettled([1, 2].map(n => Counter.count({ n })))
+        const n = await Counter.double({ n: all.filter(each => each.status === "rejected").length })
+        console.log(await Counter.count({ n }), n / 2)""",
+}
+
+
+@pytest.mark.parametrize("name", SEEN)
+def test_a_failure_that_code_has_acted_on_stays(play: Player, name: str) -> None:
+    """What was done after it would not have been done otherwise."""
+    models = Recovering()
+    recorder = Recorder(play, COUNTERS.replace("BODY", SEEN[name]), models)
+
+    resumed = recorder.again(recorder.run({}).entries, {})
+
+    assert (["1 2"], 1) == (resumed.printed, len(models.voices[1].requests))
 
 
 @pytest.mark.parametrize("unsafe", [True, False])

@@ -17,12 +17,16 @@ from koi_lang.events import (
     DoubtSettled,
     HandlerEnded,
     HandlerFailed,
+    HandlerStarted,
     HookDecided,
+    LinePrinted,
     ModelAnswered,
     ModelAsked,
     ModelFailed,
     ModelWrote,
     ReadOnlyFound,
+    RetryEnded,
+    RetryStarted,
     RunEnded,
     TimedOut,
     TimerFired,
@@ -32,7 +36,8 @@ from koi_lang.runtime.journal.entries import PASSED_ON, JournalEntry, Redact, ki
 from koi_lang.runtime.journal.totals import UsageTotals
 from koi_lang.runtime.replay.doubts import Decide, stop_always
 from koi_lang.runtime.replay.effect_inputs import is_same_input
-from koi_lang.runtime.replay.location import Path, current_place
+from koi_lang.runtime.replay.error_records import class_name
+from koi_lang.runtime.replay.location import BRANCH, Path, current_place
 from koi_lang.runtime.replay.ordering import BEGIN, END, FIRED, LATE
 from koi_lang.runtime.replay.policies import POLICIES, Mode
 
@@ -49,6 +54,10 @@ TURNS = {
 }
 # What may be told of an error on its way.
 ERRORS = frozenset({"failed", HandlerFailed.type, ModelFailed.type, TimedOut.type})
+# Errors of the surroundings, by their classes; a request to a model fails for no other reason.
+OUTAGES = frozenset({"CallCancelledError", "LimitReachedError", "MissingKeyError", "QuotaReachedError", "RequestError"})
+# What code may have told after an error without having got anything done.
+IDLE = ERRORS | {HandlerStarted.type, LinePrinted.type, ModelAsked.type, RetryEnded.type, RetryStarted.type}
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,13 +302,11 @@ def _with_killed(entries: list[JournalEntry]) -> list[JournalEntry]:
     over |= {
         entry.path[:-1] for entry in entries if entry.kind == AnswerDiscarded.type and entry.data.get("stop") == CUT
     }
+    killed = [entry.kind == ModelAsked.type and entry.path not in over for entry in entries]
     return [
-        _mark_killed(entry) if entry.kind == ModelAsked.type and entry.path not in over else entry for entry in entries
+        replace(entry, data={**entry.data, KILLED: True}) if was_killed else entry
+        for entry, was_killed in zip(entries, killed, strict=True)
     ]
-
-
-def _mark_killed(entry: JournalEntry) -> JournalEntry:
-    return replace(entry, data={**entry.data, KILLED: True})
 
 
 def _drop_unwinding(entries: list[JournalEntry]) -> None:
@@ -309,7 +316,7 @@ def _drop_unwinding(entries: list[JournalEntry]) -> None:
     neither in doubt nor decided.
     """
     origin = _take_end(entries)
-    origins = set[tuple[str, ...]]() if origin is None else {tuple(origin), *_unanswered_errors(entries)}
+    origins = set[tuple[str, ...]]() if origin is None else {tuple(origin), *_unanswered_errors(entries, tuple(origin))}
     errors = [entry for entry in entries if _origin_of(entry) in origins]
     failed = {entry.path for entry in errors} | {entry.path[:-1] for entry in entries[-1:]}
     denials = [
@@ -320,7 +327,42 @@ def _drop_unwinding(entries: list[JournalEntry]) -> None:
     denied = {entry.path[:-1] for entry in denials}
     dropped = {*map(id, errors), *map(id, denials)}
     dropped |= {id(entry) for entry in entries if entry.kind == "begun" and entry.path in denied}
+    # What is asked again, and printed after that, may be something else by now.
+    unanswered = {entry.path for entry in errors if entry.kind == ModelFailed.type}
+    dropped |= {id(entry) for entry in entries if entry.kind == ModelAsked.type and entry.path in unanswered}
+    dropped |= {id(entry) for entry in _printed_after(errors, entries)}
     entries[:] = [entry for entry in entries if id(entry) not in dropped]
+
+
+def _printed_after(errors: Sequence[JournalEntry], entries: Sequence[JournalEntry]) -> Iterator[JournalEntry]:
+    """The lines that the code around some errors has printed after them, also in what it has begun then."""
+    numbers = {id(entry): n for n, entry in enumerate(entries)}
+    failed, begun = dict[Path, int](), dict[Path, int]()
+    for entry in reversed(errors):
+        failed |= dict.fromkeys(_waiting_places(entry.path), numbers[id(entry)])
+    for n, entry in enumerate(entries):
+        for path in _beginnings(entry.path):
+            begun.setdefault(path, n)
+    for entry in entries:
+        if entry.kind == LinePrinted.type and any(
+            failed.get(path[:-1], len(entries)) < begun[path]
+            for path in _beginnings(entry.path)
+            if not path[-1].startswith(BRANCH)
+        ):
+            yield entry
+
+
+def _beginnings(path: Path) -> list[Path]:
+    """A path, and those that it lies in, the outermost first."""
+    return [path[:length] for length in range(1, len(path) + 1)]
+
+
+def _waiting_places(path: Path) -> Iterator[Path]:
+    """Where code waits for what is done at a path: around it, and around the branches of a program that it is in."""
+    yield path[:-1]
+    while len(path) > 1 and path[-2].startswith(BRANCH):
+        path = path[:-1]
+        yield path[:-1]
 
 
 def _take_end(entries: list[JournalEntry]) -> Any:
@@ -342,27 +384,63 @@ def _origin_of(entry: JournalEntry) -> tuple[str, ...] | None:
     return None if origin is None else tuple(origin)
 
 
-def _unanswered_errors(entries: Sequence[JournalEntry]) -> Iterator[tuple[str, ...]]:
+def _unanswered_errors(entries: Sequence[JournalEntry], end: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
     """The origins of the errors after which the code around them has done nothing: several branches had failed.
 
-    What may not be done twice has failed for good.
+    After an outage, it has done nothing either where it only printed, or began what failed as well. What may not be
+    done twice has failed for good, and so has all that led to an error that stays.
+
+    Args:
+        end: the origin of the error that ended the run, which is no question.
     """
     outermost: dict[tuple[str, ...], int] = {}
-    first: dict[Path, int] = {}
-    last = Counter[Path]()  # where something was begun in a path, or told of it
+    outages, unsafe = set[tuple[str, ...]](), {entry.path for entry in unsafe_effects(entries)}
     for n, entry in enumerate(entries):
         origin = _origin_of(entry)
-        if origin is not None and entry.path:
+        if origin not in (None, end) and entry.path:
             known = outermost.get(origin, n)
             outermost[origin] = n if len(entry.path) <= len(entries[known].path) else known
-        elif origin is None:
-            last[entry.path] = n
-        for length in range(1, len(entry.path) + 1):
-            if entry.path[:length] not in first:
-                first[entry.path[:length]] = last[entry.path[: length - 1]] = n
-    unsafe = {entry.path for entry in unsafe_effects(entries)}
+            if entry.kind == ModelFailed.type or class_name(entry.data) in OUTAGES:
+                outages.add(origin)
+    working = [entry.kind not in IDLE and (entry.kind != "begun" or entry.path in unsafe) for entry in entries]
+    last_begun = _last_begun(entries, [_origin_of(entry) is None for entry in entries], among_all=True)
+    last_work = _last_begun(entries, working)
     final = {_origin_of(entry) for entry in entries if entry.path in unsafe}
-    yield from (origin for origin, n in outermost.items() if last[entries[n].path[:-1]] < n and origin not in final)
+    lasting = set[Path]()
+    for origin, n in sorted(outermost.items(), key=lambda each: len(entries[each[1]].path)):
+        path, (own, direct) = entries[n].path, last_work if origin in outages else last_begun
+        place, *outer = _waiting_places(path)
+        has_gone_on = own[place] > n or any(direct[each] > n for each in outer)
+        if has_gone_on or origin in final or not lasting.isdisjoint(_beginnings(place)):
+            lasting.add(path)
+        else:
+            yield origin
+
+
+def _last_begun(
+    entries: Sequence[JournalEntry], counts: Sequence[bool], *, among_all: bool = False
+) -> tuple[Counter[Path], Counter[Path]]:
+    """When something was begun in each path the last time, or told of it, by the numbers of entries that count.
+
+    Args:
+        among_all: whether a path is begun by any entry in it, also by one that does not count.
+
+    Returns:
+        That, and the same without the branches that were begun in it.
+    """
+    counting = (entry for entry, does_count in zip(entries, counts, strict=True) if does_count or among_all)
+    with_work = {path for entry in counting for path in _beginnings(entry.path)}
+    own, direct, known = Counter[Path](), Counter[Path](), set[Path]()
+    for n, entry in enumerate(entries):
+        if counts[n]:
+            own[entry.path] = direct[entry.path] = n
+        for path in _beginnings(entry.path):
+            if path not in known and path in with_work:
+                own[path] = direct[path] = own[path[:-1]] = n
+                if not path[-1].startswith(BRANCH):
+                    direct[path[:-1]] = n
+            known.add(path)
+    return own, direct
 
 
 def until(entries: Sequence[JournalEntry], n: int) -> list[JournalEntry]:
