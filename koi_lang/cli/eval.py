@@ -23,6 +23,7 @@ from koi_lang.cli.options import (
     trust_folder_option,
 )
 from koi_lang.cli.ui.colours import colour_option
+from koi_lang.cli.ui.doubts import Wish
 from koi_lang.errors import EXIT_INTERRUPTED, EXIT_OK, UsageError
 from koi_lang.program.files import inside
 from koi_lang.runtime.journal.reader import Journal
@@ -100,20 +101,23 @@ def options_of(words: Sequence[str]) -> tuple[RunOptions, EvalOptions]:
     return options_from({**given, "record": True, "quiet": True}), eval_options(given)
 
 
-def resume_evaluation(journal: Journal, since: Sequence[str], words: Sequence[str], *, trusted: bool) -> int:
+def resume_evaluation(
+    journal: Journal, since: Sequence[str], words: Sequence[str], *, trusted: bool, wishes: Sequence[Wish] = ()
+) -> int:
     """Go on with an evaluation; gives the exit code. Raises KoiError.
 
     Args:
         since: what was said each time that it went on.
         words: what is said now.
         trusted: whether it may go on with journals that this machine has not signed.
+        wishes: what becomes of effects in doubt, as `Doubts` takes them.
     """
     header, more = journal.header, (*since, *words)
     options, how = options_of((*header.words, *more))
     if MODEL in more:
         options = replace(options, answers=None)
     ready = prepare_evals(header.program, replace(options, words=header.words))
-    return evaluate(ready, replace(how, trusted=trusted), Going(journal, words))[0]
+    return evaluate(ready, replace(how, trusted=trusted), Going(journal, words, wishes))[0]
 
 
 def _evaluate_all(programs: Sequence[Prepared], how: EvalOptions) -> int:

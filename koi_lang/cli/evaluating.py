@@ -5,17 +5,19 @@ from __future__ import annotations
 import sys
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, closing
-from dataclasses import dataclass, field
+from contextlib import closing
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
 
 import click
 
+from koi_lang.cli.ui.doubts import Doubts, Wish, can_ask
 from koi_lang.cli.ui.output import writing
 from koi_lang.cli.ui.text import count_text, has_colours, usage_text
 from koi_lang.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, JournalError
 from koi_lang.evaluation.case_answers import read_case_answers
+from koi_lang.evaluation.case_run import has_header
 from koi_lang.evaluation.evaluation import EvalBudget, Evaluation, Plan, plan_evaluation, spent_before
 from koi_lang.evaluation.inspect_logs import InspectedEval, write_inspect_log
 from koi_lang.evaluation.records import (
@@ -33,7 +35,8 @@ from koi_lang.program import loader
 from koi_lang.program.eval_blocks import evals_of
 from koi_lang.runtime.journal import store
 from koi_lang.runtime.journal.calls import is_evaluation
-from koi_lang.runtime.journal.reader import Journal, read_header
+from koi_lang.runtime.journal.history import in_doubt, lasting_entries
+from koi_lang.runtime.journal.reader import Journal, read, read_header
 from koi_lang.runtime.test_blocks.evals import EvalBlock
 from koi_lang.sessions.known_history import is_changed, own_journal
 from koi_lang.sessions.options import RunOptions
@@ -71,10 +74,12 @@ class Going:
 
     Attributes:
         words: that the command line adds to those that it was begun with.
+        wishes: what becomes of effects in doubt, as `Doubts` takes them.
     """
 
     journal: Journal
     words: Sequence[str]
+    wishes: Sequence[Wish] = ()
 
 
 @dataclass(slots=True)
@@ -114,11 +119,18 @@ def evaluate(ready: Prepared, options: EvalOptions, going: Going | None = None) 
     """
     before = _records_since(ready, options.since)
     progress = _plan(ready, options, None if going is None else going.journal)
+    if going is not None and (going.wishes or can_ask()):
+        _decide_doubts(progress.evaluation, Doubts(going.wishes, ready.redactor()), ready.folder)
     if options.inspect is not None:
         with writing(options.inspect):
             options.inspect.mkdir(parents=True, exist_ok=True)
     since = perf_counter()
-    with _journal(progress.plan, ready, going) as journal:
+    plan = progress.plan
+    with (
+        begin_journal(plan.id, ready, plan.digest)
+        if going is None
+        else reopen_journal(going.journal, ready, going.words)
+    ) as journal:
         _carry_out(progress, journal, options)
         if progress.is_whole:
             journal.note_end()
@@ -156,6 +168,16 @@ def _plan(ready: Prepared, options: EvalOptions, journal: Journal | None) -> Eva
     return EvalProgress(plan, Evaluation(EvalBudget(options.budget_usd, spent), left), known)
 
 
+def _decide_doubts(evaluation: Evaluation, doubts: Doubts, folder: Path) -> None:
+    """Have it decided what becomes of the effects of cases that were begun and did not end; some may stay open."""
+    for number, case in enumerate(evaluation.left):
+        path = store.path_of(folder, case.id)
+        begun = in_doubt(lasting_entries(read(path).entries)) if has_header(path) else []
+        if begun:
+            click.echo(f"`{case.id}` ({clean(case.name)}):", err=True)
+        evaluation.left[number] = replace(case, decisions=doubts.decide_each(begun), usual_decision=doubts.rest)
+
+
 def _require_same(journal: Journal, plan: Plan, ready: Prepared) -> None:
     """Raise JournalError when what is evaluated is not what it was."""
     header = journal.header
@@ -164,12 +186,6 @@ def _require_same(journal: Journal, plan: Plan, ready: Prepared) -> None:
         what = "its cases have" if is_other else "the program, or Koi, has"
         help = f"Begin another one; `koi eval --since {header.run}` compares it with what is known of this one."
         raise JournalError(f"{what} changed since the evaluation `{header.run}` was begun", help=help)
-
-
-def _journal(plan: Plan, ready: Prepared, going: Going | None) -> AbstractContextManager[EvaluationJournal]:
-    if going is None:
-        return begin_journal(plan.id, ready, plan.digest)
-    return reopen_journal(going.journal, ready, going.words)
 
 
 def _carry_out(progress: EvalProgress, journal: EvaluationJournal, options: EvalOptions) -> None:

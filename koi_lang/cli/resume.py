@@ -149,7 +149,8 @@ def _resume_evaluation(journal: Journal, given: Mapping[str, Any]) -> int:
         raise JournalError(f"the evaluation `{header.run}` has come to its end", help=help)
     options = {"-j": given["jobs"], "--budget-usd": given["budget_usd"]}
     words = (*_words(given), *(str(word) for pair in options.items() if pair[1] for word in pair))
-    return eval_command.resume_evaluation(journal, words_since(journal), words, trusted=given["trusted"])
+    how = {"trusted": given["trusted"], "wishes": given["on_doubt"]}
+    return eval_command.resume_evaluation(journal, words_since(journal), words, **how)
 
 
 def _words(given: Mapping[str, Any]) -> tuple[str, ...]:

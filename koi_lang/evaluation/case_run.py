@@ -23,6 +23,8 @@ from koi_lang.runtime.journal import store
 from koi_lang.runtime.journal.entries import Redact
 from koi_lang.runtime.journal.history import History, lasting_entries
 from koi_lang.runtime.journal.totals import UsageTotals
+from koi_lang.runtime.replay.doubts import STOP, Decision, Doubt
+from koi_lang.runtime.replay.location import Path as Trail
 from koi_lang.runtime.run import Run
 from koi_lang.runtime.test_blocks.context import Trial
 from koi_lang.sessions.continuation import Continuation
@@ -64,6 +66,8 @@ class CaseRun:
         answers: what stands in for its models; None where they are asked.
         usd: the most that it may spend beside what it has spent; None without a limit.
         trusted: whether it may go on with a journal that this machine has not signed.
+        decisions: what becomes of its effects in doubt, by their paths.
+        usual_decision: what becomes of those that are met on the way.
         line: it stands for no line of its program but the first.
     """
 
@@ -74,6 +78,8 @@ class CaseRun:
     answers: Answers | None = None
     usd: float | None = None
     trusted: bool = False
+    decisions: Mapping[Trail, Decision] = field(default_factory=dict)
+    usual_decision: Decision = STOP
     line: int = 1
 
     @property
@@ -85,6 +91,11 @@ class CaseRun:
     def name(self) -> str:
         """How a person calls it."""
         return f"{self.case['eval']}: {self.case['id']}"
+
+    def decide(self, doubt: Doubt) -> Decision:
+        """What becomes of an effect in doubt."""
+        decided = self.decisions.get(doubt.path) if doubt.why == "begun" else None
+        return decided or self.usual_decision
 
     def run(self) -> EvalOutcome:
         """Carry it out in a program that is loaded for it alone. What goes wrong becomes part of the outcome."""
@@ -206,7 +217,7 @@ def _continuation(case: CaseRun, ready: Prepared, audience: Audience) -> Continu
         return Continuation(case=case.case)
     journal = readable(path, ready.folder, audience.log)
     require_trust(journal, trusted=case.trusted)
-    history = History(lasting_entries(journal.entries), "resume", ready.redactor())
+    history = History(lasting_entries(journal.entries), "resume", ready.redactor(), case.decide)
     return going_on(history, journal, None)
 
 

@@ -215,27 +215,43 @@ def test_a_case_that_ends_its_process_fails_alone(project: Project) -> None:
     assert "ended itself with the exit code 3" in done.stdout
 
 
-def test_an_effect_in_doubt_keeps_only_its_case(project: Project) -> None:
-    """A case that cannot know what became of an effect is told; decided by itself, the evaluation counts it."""
+KILLING = """
+import boom from "./boom.py"
+eval "ends" over [{ n: 1 }, { n: 2 }] { if (case.n == 1) { try { boom.end() } catch (e) { } } score n = case.n }
+"""
+
+
+def kill_evaluation(project: Project) -> str:
+    """Carry out an evaluation whose first case kills all processes within an effect; its id."""
     project.write(
         "boom.py", "import os, signal\ndef end(): os.kill(os.getppid(), signal.SIGKILL); os.kill(os.getpid(), 9)"
     )
-    project.write(
-        "main.eval.koi",
-        """
-        import boom from "./boom.py"
-        eval "ends" over [{ n: 1 }, { n: 2 }] { if (case.n == 1) { try { boom.end() } catch (e) { } } score n = case.n }
-        """,
-    )
+    project.write("main.eval.koi", KILLING)
     evaluated(project, "-j", "1")
-    going = project.koi("resume", "-j", "1")
     (id,) = {path.stem for path in store.journals(project.folder) if not store.is_part(path)}
+    return id
+
+
+def test_an_effect_in_doubt_keeps_only_its_case(project: Project) -> None:
+    """A case that cannot know what became of an effect is told; decided by itself, the evaluation counts it."""
+    id = kill_evaluation(project)
+    going = project.koi("resume", "-j", "1")
     decided = project.koi("resume", f"{id}-1", "--on-doubt", "skip")
     whole = project.koi("resume", "-j", "1")
 
     assert (1, True) == (going.returncode, f"`{id}-1` (ends: 1) cannot go on" in going.stderr), going.stderr
     assert (0, True) == (decided.returncode, "score n: 1" in decided.stderr), decided.stderr
     assert (0, True) == (whole.returncode, "ends: 2 cases\n  passed  100.0 %" in whole.stdout), whole.stderr
+
+
+@pytest.mark.parametrize("wish", ["skip", "result=1"])
+def test_a_decision_about_doubts_reaches_the_cases(project: Project, wish: str) -> None:
+    """`--on-doubt` at the evaluation decides what its cases do not know, so that it comes to its end as a whole."""
+    id = kill_evaluation(project)
+    whole = project.koi("resume", id, "-j", "1", "--on-doubt", wish)
+
+    assert (0, True) == (whole.returncode, "ends: 2 cases\n  passed  100.0 %" in whole.stdout), whole.stderr
+    assert f"`{id}-1` (ends: 1):\n`boom.end` had begun and its end is not known" in whole.stderr
 
 
 def test_the_last_run_is_the_evaluation(project: Project) -> None:

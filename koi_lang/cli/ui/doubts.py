@@ -68,12 +68,24 @@ class Doubts:
         self._decided: dict[Path, Decision] = {}
         self.hold: Callable[[], AbstractContextManager[None]] = nullcontext
 
-    def decide_beforehand(self, begun: Sequence[JournalEntry]) -> None:
-        """Decide what is known to be in doubt. Raises JournalError when the run is not to go on."""
+    def decide_each(self, begun: Sequence[JournalEntry]) -> dict[Path, Decision]:
+        """What becomes of effects that are known to be in doubt; STOP where nobody says."""
+        decided = {}
         for entry in begun:
             doubt = doubt_in(entry)
             self._tell(doubt)
-            self._decided[doubt.path] = self._next_wish() or (ask() if can_ask() else STOP)
+            decided[doubt.path] = self._next_wish() or (ask() if can_ask() else STOP)
+        return decided
+
+    @property
+    def rest(self) -> Decision:
+        """What becomes of the effects that are not known to be in doubt, where nobody can be asked."""
+        last = self._wishes[-1] if self._wishes else None
+        return STOP if last is None or last.choice == "done" else last
+
+    def decide_beforehand(self, begun: Sequence[JournalEntry]) -> None:
+        """Decide what is known to be in doubt. Raises JournalError when the run is not to go on."""
+        self._decided |= self.decide_each(begun)
         if STOP in self._decided.values():
             help = (
                 "Find out whether it took place; then `koi resume --on-doubt retry` does it again, `skip` lets it fail,"
