@@ -11,10 +11,17 @@ from typing import TypeVar
 
 from koi_lang.llm.cards import CARDS, ModelCard
 from koi_lang.llm.effort_list import EFFORT_CARDS, EffortCard
-from koi_lang.llm.interface_list import RESPONSES_NAMES
 from koi_lang.llm.messages import Usage
 from koi_lang.llm.price_list import complete_card
 
+# Models of OpenAI that the chat interface does not have, by the vendor's pages or its answers to requests.
+ONLY_RESPONSES = (
+    "o[0-9]-pro o[0-9]*-deep-research gpt-5*-pro gpt-5*-codex* codex-mini-latest computer-use-preview gpt-daybreak-*"
+    " gpt-rosalind-*"
+)
+# Those that it gives no tools while they think. One that both interfaces have loses nothing by standing here.
+THINKING_RESPONSES = "gpt-5.[4-9]* gpt-[6-9]* gpt-[0-9][0-9]*"
+RESPONSES_NAMES = f"{ONLY_RESPONSES} {THINKING_RESPONSES}"
 STORING = 1.25  # what Anthropic and OpenAI take for a token that they are to remember, against one that they only read
 MILLION = 1_000_000
 # The date at the end of a name, and the version that Amazon adds: `-2025-08-07`, `-20250929-v1:0`.
