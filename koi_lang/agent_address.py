@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from koi_lang.system.loopback import is_loopback
+
 BEGIN = "a2a://"
 ADDRESS = re.compile(
     r"a2a://(?P<host>\[[0-9A-Fa-f:]+\]|[A-Za-z0-9_.-]+)(?P<port>:[0-9]{1,5})?(?P<path>(?:/[A-Za-z0-9_.~-]+)*)/?"
 )
-LOOPBACK = re.compile(r"localhost|127(?:\.[0-9]{1,3}){3}|\[::1\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,7 @@ class AgentAddress:
     @property
     def origin(self) -> str:
         """As an address of the web: of this machine without encryption, of all others with it."""
-        return f"{'http' if LOOPBACK.fullmatch(self.host) else 'https'}://{self.place}"
+        return f"{'http' if is_loopback(self.host) else 'https'}://{self.place}"
 
     @property
     def name(self) -> str:

@@ -22,11 +22,12 @@ from koi_lang.cli.ui.messages import exit_code_of, show_warnings
 from koi_lang.cli.ui.reporters import as_lines
 from koi_lang.cli.ui.terminal import Terminal
 from koi_lang.errors import UsageError
-from koi_lang.http_server.address import Address, is_loopback
+from koi_lang.http_server.address import Address
 from koi_lang.lazy import lazy_module
 from koi_lang.program import cache, loader
 from koi_lang.sessions.options import COMMAND_HELP, SERVICE_HELP, RunOptions
 from koi_lang.sessions.prepared import prepare_program
+from koi_lang.system.loopback import is_loopback
 
 if TYPE_CHECKING:
     import httpx2

@@ -6,13 +6,13 @@ import asyncio
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from ipaddress import ip_address
 from typing import Any
 
 from koi_lang.dap.adapter import DapAdapter
 from koi_lang.dap.framing import LONGEST_HEAD
 from koi_lang.errors import UsageError, reason
 from koi_lang.runtime.concurrency.tasks import together
+from koi_lang.system.loopback import is_loopback
 from koi_lang.system.readable import read_when_ready
 
 READ_SIZE = 65536
@@ -74,10 +74,7 @@ async def serve_tcp(address: str, defaults: Mapping[str, Any], tell: Callable[[s
 
 def _address(text: str) -> tuple[str, int]:
     host, _, port = text.rpartition(":")
-    is_here = host == "localhost"
-    with suppress(ValueError):
-        is_here = is_here or ip_address(host).is_loopback
-    if not is_here or not port.isdecimal() or int(port) > 65535:
+    if not is_loopback(host) or not port.isdecimal() or int(port) > 65535:
         help = "Write `--listen 127.0.0.1:4711`; whoever connects can have the program do anything."
         raise UsageError(f"`{text}` is no address and port of this machine", help=help)
     return host, int(port)

@@ -9,7 +9,7 @@ from typing import Any
 
 from koi_lang.errors import REFUSED, KoiError, RequestError
 from koi_lang.health.findings import Finding
-from koi_lang.llm.local_servers import ADDRESS_VARIABLE, LOCAL, is_on_this_machine, origin
+from koi_lang.llm.local_servers import ADDRESS_VARIABLE, LOCAL, origin
 from koi_lang.llm.ollama import models_at, origin_of
 from koi_lang.llm.providers import PROVIDERS
 from koi_lang.settings import project
@@ -23,6 +23,7 @@ from koi_lang.setup.availability import (
 )
 from koi_lang.setup.keys.lookup import Keys
 from koi_lang.setup.preferences import name_of, preferences
+from koi_lang.system.loopback import is_loopback_url
 
 MAX_NAMES = 3
 
@@ -45,7 +46,7 @@ def check_connected(keys: Keys, *, offline: bool) -> Iterator[Finding]:
     mine = list_connections(keys, looks=not offline)
     # An address that comes with the project may lead anywhere; the doctor asks one on this machine alone.
     described = [each for each in list_connections(keys, usual, looks=False) if each not in mine]
-    connections = [*mine, *(each for each in described if is_on_this_machine(str(each.base_url)))]
+    connections = [*mine, *(each for each in described if is_loopback_url(str(each.base_url)))]
     for each in described:
         if each not in connections:
             yield Finding("providers", "ok", f"{each.provider.name} at {each.base_url}, of `koi.toml`, is not asked")

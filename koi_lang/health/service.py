@@ -13,6 +13,7 @@ from koi_lang.health.findings import Finding
 from koi_lang.runtime.guards.hosts import Allowed, reachable, require_public
 from koi_lang.settings import FILLED, ProjectSettings, fill_variables, project
 from koi_lang.settings.service import ADDRESS, OUTGOING, ServiceSettings
+from koi_lang.system.loopback import is_loopback
 
 ABOUT = "service"
 OTHERS = 0o077
@@ -56,7 +57,7 @@ def _places(about: ServiceSettings, folder: Path) -> Iterator[Finding]:
 
 def _reach(about: ServiceSettings) -> Iterator[Finding]:
     found = ADDRESS.fullmatch(about.http or "")
-    if found is not None and not _is_loopback(found["host"] or found["six"] or ""):
+    if found is not None and not is_loopback(found["host"] or found["six"] or ""):
         if not about.users:
             text = f"`{about.http}` is reached from other machines, and everybody there is the admin"
             yield Finding(ABOUT, "warning", text, "koi serve token NAME")
@@ -69,13 +70,6 @@ def _reach(about: ServiceSettings) -> Iterator[Finding]:
     if free and not has_limit:
         text = f"no limit of a day holds for {', '.join(f'`{name}`' for name in free)}"
         yield Finding(ABOUT, "warning", text, f"{EDIT}`usd_per_user = 5` in `[serve.limits]`")
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _secrets(about: ServiceSettings, settings: ProjectSettings) -> Iterator[Finding]:

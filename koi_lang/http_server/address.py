@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 from dataclasses import dataclass, field
 
 
@@ -30,11 +29,3 @@ class Address:
             return ""
         which = f"this token: {self.token}" if self.is_new else "the token that was given"
         return f"clients must send `Authorization: Bearer TOKEN` with {which}\n"
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach a host."""
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

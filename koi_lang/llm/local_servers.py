@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from urllib.parse import urlsplit, urlunsplit
 
@@ -11,7 +10,6 @@ from koi_lang.errors import ProviderError, UsageError
 LOCAL = "local"
 ADDRESS_VARIABLE = "LOCAL_BASE_URL"
 MAX_NAMES = 5
-LOOPBACK = re.compile(r"127(?:\.\d{1,3}){3}")
 ADDRESS_HELP = "Write it as `http://127.0.0.1:8080/v1`, with `#NAME` at its end where there are several models."
 
 
@@ -35,12 +33,6 @@ def read_address(address: str) -> tuple[str, str]:
         raise UsageError(f"`{address}` is not an address of a server", help=ADDRESS_HELP)
     path = parts.path.rstrip("/") or "/v1"
     return urlunsplit((parts.scheme.lower(), parts.netloc, path, "", "")), parts.fragment
-
-
-def is_on_this_machine(address: str) -> bool:
-    """Whether an address leads to a loopback interface."""
-    host = urlsplit(address).hostname or ""
-    return host in ("localhost", "::1") or LOOPBACK.fullmatch(host) is not None
 
 
 def origin(address: str) -> str:

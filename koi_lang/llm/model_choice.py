@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from koi_lang.errors import ProviderError
-from koi_lang.llm.local_servers import LOCAL, is_address, is_on_this_machine, read_address
+from koi_lang.llm.local_servers import LOCAL, is_address, read_address
 from koi_lang.llm.ollama import LONGEST_LOOK_S, models_at, origin_of
 from koi_lang.llm.providers import (
     PROVIDERS,
@@ -20,6 +20,7 @@ from koi_lang.llm.providers import (
     split_model,
     suggest_provider,
 )
+from koi_lang.system.loopback import is_loopback_url
 
 # Providers that servers of a person's own are reached as.
 SERVERS = ("openai", "ollama", LOCAL)
@@ -104,7 +105,7 @@ def _is_named_like_a_provider(options: Mapping[str, Any], provider: str, key: Ke
         return not any(is_connected(each, key) for each in makers_of(written))
     if provider in STAND_INS or written.startswith((f"{provider}/", f"{provider}:")):
         return False
-    return is_on_this_machine(address) or not is_connected(provider_named(provider), key)
+    return is_loopback_url(address) or not is_connected(provider_named(provider), key)
 
 
 def _running_ollama(address: str, model: str, limit_s: float) -> ModelChoice:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from koi_lang.settings.project_record import ProjectRecord
+from koi_lang.system.loopback import is_loopback_url
 
 FOLDER = "trust"
 # How much of the widening settings, and of each, stands in the line for runs in which they do not count.
@@ -26,7 +27,6 @@ DIGEST, IS_TRUSTED = "digest", "trusted"
 ADDRESS = "_BASE_URL"
 # Providers at an address of this machine that are sent no key but the one that was connected with this address.
 LOCAL_PROVIDERS = ("local", "ollama")
-LOOPBACK = re.compile(r"https?://(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?(?:[/#][^@\\]*)?", re.IGNORECASE)
 VARIABLE = re.compile(r"\$\{([A-Za-z_]\w*)")
 
 KeyPath: TypeAlias = tuple[str, ...]
@@ -160,7 +160,7 @@ def _widenings(files: ParsedFiles) -> Iterator[Widening]:
     variables = _table(files.get(".env"))
     for name, value in variables.items():
         is_local = name.removesuffix(ADDRESS).lower() in LOCAL_PROVIDERS
-        if name.endswith(ADDRESS) and not (is_local and LOOPBACK.fullmatch(value)):
+        if name.endswith(ADDRESS) and not (is_local and is_loopback_url(value)):
             yield Widening((".env", name), value, f"models are asked at {_quote(value)}")
             if (key := name.removesuffix(ADDRESS) + "_API_KEY") in variables:  # it is for this address and no other
                 yield Widening((".env", key), None, "")
@@ -196,10 +196,10 @@ def _addresses(options: Any) -> Iterator[str]:
         options = {"model": options}
     options = _table(options)
     provider, model, address = (options.get(name) for name in ("provider", "model", "base_url"))
-    if isinstance(model, str) and re.match("https?://", model, re.IGNORECASE) and not LOOPBACK.fullmatch(model):
+    if isinstance(model, str) and re.match("https?://", model, re.IGNORECASE) and not is_loopback_url(model):
         yield model
     named = str(provider or str(model or "local").partition("/")[0]).lower()
-    if address is not None and not (named in LOCAL_PROVIDERS and LOOPBACK.fullmatch(str(address))):
+    if address is not None and not (named in LOCAL_PROVIDERS and is_loopback_url(str(address))):
         yield str(address)
     fallback = options.get("fallback")
     for each in fallback if isinstance(fallback, list) else ():

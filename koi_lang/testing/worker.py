@@ -14,6 +14,7 @@ from multiprocessing.connection import Connection, wait
 from typing import Any, NoReturn
 
 from koi_lang.errors import KoiError
+from koi_lang.system.loopback import is_loopback
 from koi_lang.testing.cases import Case, CaseOutcome, failed_outcome
 from koi_lang.testing.loops import JumpingLoop, Overtime
 
@@ -22,7 +23,7 @@ SOON_S = 0.2
 # Audit events of Python: sending to an address, which is a pair unless it is a file, and looking up a name.
 SENT = ("socket.connect", "socket.sendto", "socket.sendmsg")
 LOOKED_UP = ("socket.getaddrinfo", "socket.gethostbyname")
-LOCAL = ("localhost", "::1", "", "0.0.0.0")
+LOCAL = ("", "0.0.0.0")
 
 
 def serve(connection: Connection, others: Sequence[Connection], timeout_s: float, is_hermetic: bool = True) -> None:
@@ -100,5 +101,5 @@ def stay_inside(event: str, arguments: tuple[Any, ...]) -> None:
     else:
         return
     name = host.decode("utf-8", "replace") if isinstance(host, bytes) else str(host or "")
-    if name not in LOCAL and not name.startswith("127."):
+    if name not in LOCAL and not is_loopback(name):
         raise KoiError(f"a test reaches nothing outside of this machine, and this asks for `{name}`")

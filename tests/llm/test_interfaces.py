@@ -11,10 +11,9 @@ from openai.types.shared import ChatModel, ResponsesModel
 from koi_lang.errors import SettingsError
 from koi_lang.llm.connect import PROVIDERS, ModelEnvironment, connect, provider_named
 from koi_lang.llm.connection import ProviderConnection, Secret
-from koi_lang.llm.interface_list import RESPONSES_NAMES
 from koi_lang.llm.layers import Layer
 from koi_lang.llm.messages import Message, Request
-from koi_lang.llm.models import card_of
+from koi_lang.llm.models import RESPONSES_NAMES, card_of
 from koi_lang.llm.openai import OpenAI
 from koi_lang.llm.openai_responses import OpenAIResponses
 from tests.llm.refusals import error

@@ -7,10 +7,9 @@ from urllib.parse import urlsplit
 
 from koi_lang import settings
 from koi_lang.errors import UsageError, reason
+from koi_lang.system.loopback import is_loopback
 
 VARIABLE = "KOI_SERVE_TOKEN"
-# By what a machine calls itself, so that what is sent there does not leave it.
-LOOPBACK = ("localhost", "::1")
 
 
 def token_for(file: Path | None) -> str | None:
@@ -31,6 +30,6 @@ def warning_of(url: str, token: str | None) -> str | None:
     """What is to be said of an address to which a token is sent; None where that is safe."""
     parts = urlsplit(url)
     host = parts.hostname or ""
-    if token is None or parts.scheme != "http" or host in LOOPBACK or host.startswith("127."):
+    if token is None or parts.scheme != "http" or is_loopback(host):
         return None
     return f"the token is sent to `{host}` without encryption, and can be read on the way; use https"

@@ -29,9 +29,8 @@ from koi_lang.runtime.host import ApprovalRequest
 from koi_lang.runtime.mcp.loopback import Loopback, loopback
 from koi_lang.runtime.mcp.safe_text import one_line
 from koi_lang.runtime.mcp.sign_in import PersonSignIn, token_name
+from koi_lang.system.loopback import is_loopback
 
-# Hosts that nobody else can listen to.
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
 # How long a person may take.
 LIMIT_S = 300.0
 # A token is renewed when it has no longer to live than this.
@@ -196,7 +195,7 @@ class Authorization(httpx2.Auth):
     def _require_hope(self) -> None:
         """Raise AgentError where signing in has failed in this run, so that nobody is asked again, or is not safe."""
         parts = urlsplit(self._url)
-        if parts.scheme != "https" and parts.hostname not in LOOPBACK:
+        if parts.scheme != "https" and not is_loopback(parts.hostname or ""):
             told = f"the MCP server `{self._name}` wants you to sign in, and others could read what is sent to it"
             raise AgentError(told, help=f"Use an address that begins with `https://` instead of `{self._url}`.")
         before = self._person.failures.get(self._url)
