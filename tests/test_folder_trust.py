@@ -160,3 +160,65 @@ def test_the_line_is_short_and_plain(project: Project) -> None:
     note = trust_in_folder(read_settings(project.folder)).note
 
     assert ("`\ufffd[2K`" in note, len(note) < 500, note[-11:]) == (True, True, " and 1 more")
+
+
+RULES = """
+    [permissions]
+    allow = ["run:**"]
+    ask = ["read:data/**"]
+    deny = ["run:git push*", "write:data/**"]
+
+    [trust]
+    deploy = "never"
+
+    [mcp.files]
+    command = "serve-files"
+    deny = ["delete_*"]
+    """
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        ('"run:git push*", ', "", "`run:git push*` is not in `permissions.deny` any more"),
+        ('ask = ["read:data/**"]\n', "\n", "`read:data/**` is not in `permissions.ask` any more"),
+        ('deploy = "never"', "", "`never` is not in `trust.deploy` any more"),
+        ('deny = ["delete_*"]', "", "`delete_*` is not in `mcp.files.deny` any more"),
+    ],
+)
+def test_a_rule_that_goes_is_asked_about(project: Project, before: str, after: str, told: str) -> None:
+    """What was denied when the person agreed is a part of that; once they agree to its absence it is settled."""
+    project.write("koi.toml", RULES)
+    trust_in_folder(read_settings(project.folder)).save(is_trusted=True)
+    assert read_settings(project.folder).is_trusted
+
+    project.write("koi.toml", RULES.replace(before, after))
+    changed = read_settings(project.folder)
+    trust = trust_in_folder(changed)
+    texts = trust.texts
+    trust.save(is_trusted=True)
+
+    assert (False, told) == (changed.is_trusted, texts[0])
+    assert read_settings(project.folder).is_trusted
+
+
+def test_a_rule_that_came_later_is_asked_about_too(project: Project) -> None:
+    """New rules need no word of the person, and are known from then on."""
+    project.write("koi.toml", RULES)
+    trust_in_folder(read_settings(project.folder)).save(is_trusted=True)
+    project.write("koi.toml", RULES.replace('["delete_*"]', '["delete_*", "move_*"]'))
+    with_rule = read_settings(project.folder).is_trusted
+    project.write("koi.toml", RULES)
+
+    assert (True, False) == (with_rule, read_settings(project.folder).is_trusted)
+
+
+def test_without_a_place_to_keep_it_nobody_trusts(project: Project) -> None:
+    """`koi trust --yes` says that it could not keep the answer, and fails."""
+    project.write("koi.toml", RULES)
+    (project.folder.parent / "config").write_text("no folder")
+
+    done = project.koi("trust", "--yes", KOI_CONFIG_DIR=str(project.folder.parent / "config"))
+
+    assert (1, True) == (done.returncode, "error: the folder is not trusted: " in done.stderr), done.stderr
+    assert "Make it writable, or set `KOI_CONFIG_DIR`" in done.stderr

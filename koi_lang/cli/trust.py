@@ -9,7 +9,7 @@ import click
 from koi_lang.cli.ui.colours import colour_option
 from koi_lang.cli.ui.doubts import can_ask
 from koi_lang.cli.ui.trust import confirm_folder
-from koi_lang.errors import UsageError
+from koi_lang.errors import KoiError, UsageError
 from koi_lang.settings import config_folder, read_settings, trust_in_folder
 from koi_lang.settings.folder_trust import forget_trust, trusted_folders
 
@@ -46,7 +46,9 @@ def show_trust(*, is_agreed: bool) -> None:
     listed = [f"  {text}" for text in trust.texts]
     if is_agreed:
         click.echo("\n".join(listed))
-        trust.save(is_trusted=True)
+        if why := trust.save(is_trusted=True):
+            help = "Make it writable, or set `KOI_CONFIG_DIR` to a folder that is."
+            raise KoiError(f"the folder is not trusted: {why}", help=help)
     elif trust.answer:
         click.echo("\n".join(["this folder is trusted:", *listed]))
     elif not can_ask():

@@ -11,19 +11,21 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from koi_lang.errors import reason
 from koi_lang.settings.project_record import ProjectRecord
 from koi_lang.system.loopback import is_loopback_url
 
 FOLDER = "trust"
 # How much of the widening settings, and of each, stands in the line for runs in which they do not count.
 MAX_NOTED, MAX_CHARS = 3, 200
-DIGEST, IS_TRUSTED = "digest", "trusted"
+DIGEST, IS_TRUSTED, RULES = "digest", "trusted", "rules"
+# Lists of rules that narrow, in `[permissions]` and of MCP servers, and words of `[trust]` that do.
+NARROWING_LISTS, NARROWING_WORDS = ("ask", "deny"), ("ask", "never")
 ADDRESS = "_BASE_URL"
 # Providers at an address of this machine that are sent no key but the one that was connected with this address.
 LOCAL_PROVIDERS = ("local", "ollama")
@@ -71,12 +73,25 @@ class FolderTrust:
 
     record: ProjectRecord
     widenings: Sequence[Widening]
-    digest: str
+    settings_digest: str
+    rules: Sequence[Sequence[str]] = ()
 
     @property
     def texts(self) -> list[str]:
         """What would be widened, a clause each."""
-        return [each.text for each in self.widenings if each.text]
+        lifted = [f"{_quote(rule)} is not in `{'.'.join(keys)}` any more" for *keys, rule in self.lifted_rules]
+        return [*lifted, *(each.text for each in self.widenings if each.text)]
+
+    @property
+    def lifted_rules(self) -> list[Sequence[str]]:
+        """Rules that narrowed when the person agreed, and are gone: their keys and what they said."""
+        content = self.record.read()
+        return [rule for rule in content.get(RULES, ()) if rule not in self.rules] if content.get(IS_TRUSTED) else []
+
+    @property
+    def digest(self) -> str:
+        """What the person agrees to; it changes with what widens."""
+        return self.settings_digest + "".join(map(str, self.lifted_rules))
 
     @property
     def note(self) -> str:
@@ -95,12 +110,16 @@ class FolderTrust:
     def answer(self) -> bool | None:
         """What the person has said about exactly this; None before they were asked."""
         content = self.record.read()
-        return content.get(IS_TRUSTED) is True if content.get(DIGEST) == self.digest else None
+        is_same = content.get(DIGEST) == self.settings_digest and not self.lifted_rules
+        return content.get(IS_TRUSTED) is True if is_same else None
 
-    def save(self, *, is_trusted: bool) -> None:
-        """Keep what the person says about this."""
-        with suppress(OSError):  # where nothing can be written the person is asked again
-            self.record.write({DIGEST: self.digest, IS_TRUSTED: is_trusted})
+    def save(self, *, is_trusted: bool) -> str:
+        """Keep what the person says about this; gives why that cannot be, so that they are asked again."""
+        try:
+            self.record.write({DIGEST: self.settings_digest, IS_TRUSTED: is_trusted, RULES: self.rules})
+        except OSError as error:
+            return f"`{self.record.file}` cannot be written: {reason(error)}"
+        return ""
 
 
 def find_trust(folder: Path, files: ParsedFiles, config: Path) -> FolderTrust:
@@ -115,7 +134,10 @@ def find_trust(folder: Path, files: ParsedFiles, config: Path) -> FolderTrust:
     variables = files.get(".env", {})
     filled = {name: variables[name] for name in VARIABLE.findall(settled) if name in variables}
     digest = hashlib.sha256(json.dumps([settled, filled], sort_keys=True).encode()).hexdigest()
-    return FolderTrust(ProjectRecord.of(folder, config / FOLDER), widenings, digest)
+    trust = FolderTrust(ProjectRecord.of(folder, config / FOLDER), widenings, digest, list(_rules(files)))
+    if trust.answer and trust.record.read().get(RULES) != trust.rules:
+        trust.save(is_trusted=True)  # with rules that are new, so that it is noticed when they go
+    return trust
 
 
 def trusted_folders(config: Path) -> list[Path]:
@@ -164,6 +186,18 @@ def _widenings(files: ParsedFiles) -> Iterator[Widening]:
             yield Widening((".env", name), value, f"models are asked at {_quote(value)}")
             if (key := name.removesuffix(ADDRESS) + "_API_KEY") in variables:  # it is for this address and no other
                 yield Widening((".env", key), None, "")
+
+
+def _rules(files: ParsedFiles) -> Iterator[list[str]]:
+    """The rules that narrow: the keys that lead to each, and what it says."""
+    koi, servers = _table(files.get("koi.toml")), _table(_table(files.get(".mcp.json")).get("mcpServers"))
+    tables: dict[KeyPath, Any] = {("permissions",): koi.get("permissions")}
+    tables |= {("mcp", name): about for name, about in _table(koi.get("mcp")).items()}
+    tables |= {("mcpServers", name): about for name, about in servers.items()}
+    for keys, table in tables.items():
+        for name in NARROWING_LISTS:
+            yield from ([*keys, name, str(rule)] for rule in _as_list(_table(table).get(name)))
+    yield from (["trust", topic, word] for topic, word in _table(koi.get("trust")).items() if word in NARROWING_WORDS)
 
 
 def _of_section(section: str, settings: Mapping[str, Any]) -> FoundSettings:

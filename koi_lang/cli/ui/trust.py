@@ -74,5 +74,6 @@ def confirm_folder(trust: FolderTrust) -> bool:
     for text in trust.texts:
         click.echo(f"  {text}", err=True)
     is_trusted = click.confirm("Trust this folder? Otherwise they do not count.", err=True)
-    trust.save(is_trusted=is_trusted)
+    if why := trust.save(is_trusted=is_trusted):
+        click.echo(clean(f"warning: you are asked again next time: {why}"), err=True)
     return is_trusted
