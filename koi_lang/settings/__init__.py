@@ -118,12 +118,18 @@ def _read_file(path: Path) -> bytes:
     """The content of a file that may come from a stranger: no pipe is waited for, and no device is read."""
     about = path.stat()
     if stat.S_ISDIR(about.st_mode):
-        raise IsADirectoryError("it is a folder")
+        # A command in the sandbox is kept from making the file by an empty folder, as long as it goes on.
+        raise FileNotFoundError if is_empty_folder(path) else IsADirectoryError("it is a folder")
     if not stat.S_ISREG(about.st_mode):
         raise OSError("it is no regular file")
     if about.st_size > MAX_FILE_BYTES:
         raise OSError(f"it has more than {MAX_FILE_BYTES:,} bytes")
     return path.read_bytes()
+
+
+def is_empty_folder(path: Path) -> bool:
+    """Whether a path is a folder that holds nothing. Raises OSError where it cannot be listed."""
+    return path.is_dir() and not any(path.iterdir())
 
 
 def environment() -> Mapping[str, str]:

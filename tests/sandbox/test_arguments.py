@@ -68,7 +68,8 @@ def test_what_a_project_closes(tmp_path: Path) -> None:
     assert ["a/.env", "a/id_rsa", "a/notes"] == below(found.files)
     names = ("commondir", "config", "config.worktree", "hooks")
     of_git = [f"{folder}/{name}" for folder in (".git", ".git/modules/a", "bare") for name in names]
-    assert sorted([*of_git, ".git/description", "half/.git", "koi.toml", "own.koi"]) == below(found.fixed)
+    missing = [".env", ".koi-config.json", ".mcp.json"]
+    assert sorted([*of_git, *missing, ".git/description", "half/.git", "koi.toml", "own.koi"]) == below(found.fixed)
     assert [".git", ".git/modules", ".git/modules/a", "bare", "half/.git"] == below(found.held)
 
 

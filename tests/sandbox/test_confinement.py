@@ -103,6 +103,61 @@ def test_what_is_closed_stays_closed(confined: Machine) -> None:
     assert "SECRET" == (confined.project / ".env").read_text() == (confined.project / ".git/config").read_text()
 
 
+NAMES = ("koi.toml", ".mcp.json", ".koi-config.json", ".env")
+MAKING = (
+    "echo a > {}",
+    "rmdir {}",
+    "mv {} x",
+    "mkdir -p {} && echo a > {}/a",
+    "cp -r sub x && mv -T x {}",
+    "ln -s sub {}",
+)
+
+
+def test_settings_that_are_missing_are_not_made(confined: Machine) -> None:
+    """Later runs would obey them; what lies in their place meanwhile is gone with the command."""
+    (confined.project / "sub").mkdir()
+    text = " ; ".join(way.replace("{}", name) + " && echo done" for name in NAMES for way in MAKING)
+    _, told = start(confined, f"{text}; echo a > sub/koi.toml; ls -A . > seen; exit 0")
+
+    assert "done" not in told
+    assert {*NAMES} <= {*(confined.project / "seen").read_text().split()}
+    assert [] == [name for name in NAMES if (confined.project / name).exists()]
+
+
+def test_settings_that_the_person_makes_meanwhile_stay(confined: Machine) -> None:
+    """They are not seen as missing, by a run that begins at the time either, and are not taken away."""
+
+    async def main() -> tuple[bool, list[str]]:
+        state = await find_sandbox(confined.project, read_settings(confined.project))
+        asked = Command("read line", place_of(None, confined.project), "", sandbox=state.sandbox)
+        started = await start_command(asked, is_merged=True)
+        during = read_settings(confined.project)
+        (confined.project / "koi.toml").rmdir()
+        confined.set_up("")
+        await started.end()
+        return during.has_project_file, [name for name in NAMES if (confined.project / name).exists()]
+
+    assert (False, ["koi.toml"]) == asyncio.run(main())
+
+
+def test_an_environment_of_python_may_be_called_like_settings(confined: Machine) -> None:
+    """A folder `.env` that holds something is a folder like any other."""
+    (confined.project / ".env").mkdir()
+    (confined.project / ".env/pyvenv.cfg").write_text("")
+
+    assert (0, "") == start(confined, "echo a > .env/made")
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="GIT IS MISSING: repositories in the sandbox are not tested")
+def test_git_does_not_see_what_lies_in_the_place_of_settings(confined: Machine) -> None:
+    """Adding everything adds what is there."""
+    subprocess.run(["git", "init", "-q", "."], cwd=confined.project, check=True)
+    _, told = start(confined, "echo a > a; git add -A && git status --porcelain")
+
+    assert "A  a\n" == told
+
+
 @pytest.mark.skipif(shutil.which("git") is None, reason="GIT IS MISSING: repositories in the sandbox are not tested")
 def test_what_git_needs_is_left(play: Player, confined: Machine) -> None:
     """A repository can be committed to."""

@@ -16,6 +16,7 @@ from koi_lang.runtime.guards.repositories import (
     FOREIGN_FOLDERS,
     JOURNALS,
     REPOSITORY,
+    TOP_NAMES,
     RepositoryWatch,
     fixed_parts,
     is_bare,
@@ -24,6 +25,7 @@ from koi_lang.runtime.guards.repositories import (
     walk_folders,
 )
 from koi_lang.runtime.guards.secret_files import FOLDERS, is_secret
+from koi_lang.settings import is_empty_folder
 
 ENVIRONMENT = "pyvenv.cfg"
 MOST_CLOSED = 1000
@@ -95,8 +97,9 @@ class _Closed:
         self._environments: set[str] = set()
         tops = (project / name for name in sorted(SETTINGS))
         self.fixed: dict[str, None] = {os.path.realpath(path): None for path in tops if path.is_file()}
-        if not os.path.lexists(project / REPOSITORY):
-            self.fixed[str(project / REPOSITORY)] = None
+        # Of an empty folder another command may have need now.
+        missing = (project / name for name in TOP_NAMES if not (project / name).is_symlink())
+        self.fixed |= {str(path): None for path in missing if not path.exists() or is_empty_folder(path)}
 
     @property
     def count(self) -> int:

@@ -19,6 +19,8 @@ from koi_lang.system.file_locks import try_lock
 from koi_lang.system.open_folders import FILE, FOLDER, REPLACED, UNFOLLOWED, OpenFolders
 
 REPOSITORY, JOURNALS = ".git", ".koi"
+# What no command may make at the top of a project: settings that later runs would obey, and a repository.
+TOP_NAMES = (".env", REPOSITORY, ".koi-config.json", ".mcp.json", "koi.toml")
 # What others have written: there are very many files in there, and nobody works in them.
 FOREIGN_FOLDERS = frozenset({"node_modules", "site-packages", "__pycache__"})
 # What git obeys, each with the text of a file that changes nothing in its place; None for an empty folder.
@@ -146,7 +148,8 @@ class RepositoryWatch:
 
     Mounts keep a command from changing what git obeys in repositories that are there. A mount needs something to lie
     on, so a stand-in that changes nothing is made for what is missing, and removed when no command needs it any more.
-    What a command makes itself is looked at afterwards. Both methods take time.
+    So it is with settings files at the top, whose stand-ins are empty folders, which git does not see. What a command
+    makes itself is looked at afterwards. Both methods take time.
 
     Args:
         project: with its links resolved.
@@ -175,8 +178,9 @@ class RepositoryWatch:
         top = str(self._project / REPOSITORY)
         try:
             self._hold(str(self._project))
-            if not os.path.lexists(top):
-                _make_stand_in(top, None)
+            for name in TOP_NAMES:
+                if not os.path.lexists(self._project / name):
+                    _make_stand_in(str(self._project / name), None)
             for folder in dict.fromkeys((*repositories, *filter(os.path.isdir, [top]))):
                 with suppress(FileNotFoundError):
                     self._begin_repository(folder)
@@ -323,8 +327,9 @@ class RepositoryWatch:
         """Remove the stand-ins in folders that no other command needs; an empty folder of hooks stays."""
         for folder, opened in self._locks.items():
             if try_lock(opened) and folder == str(self._project):
-                with suppress(OSError):
-                    os.rmdir(REPOSITORY, dir_fd=opened)
+                for name in TOP_NAMES:
+                    with suppress(OSError):
+                        os.rmdir(name, dir_fd=opened)
             elif try_lock(opened):
                 for name, text in STAND_INS.items():
                     with suppress(OSError):
