@@ -14,6 +14,11 @@ def flatten_lines(text: str) -> str:
     return BREAK.sub(r"\\n", text)
 
 
+def escape_breaks(text: str) -> str:
+    """JSON on one line: what some take for the end of a line stands there as an escape, and means what it did."""
+    return BREAK.sub(lambda found: "".join(f"\\u{ord(sign):04x}" for sign in found[0]), text)
+
+
 def quote_line(text: str) -> str:
     """A text on one line, in quotation marks that it cannot end itself."""
     return flatten_lines(json.dumps(text, ensure_ascii=False))

@@ -15,6 +15,7 @@ from koi_lang.interpolation import Interpolation, Rendered
 from koi_lang.js.undefined import undefined
 from koi_lang.llm.messages import Message
 from koi_lang.runtime.model_calls.images import images_in, prompt_text
+from koi_lang.runtime.playbook.outside_text import escape_breaks
 
 ARGS, STATE, TODAY = "args", "state", "today"
 # A path from the payload or the state.
@@ -138,7 +139,7 @@ class ToldValues:
         told, values = ({}, {}) if self._told.get(STATE) == digest else self._tell_state(state, digest)
         if today and self._told.get(TODAY) != (when := _digest(today)):
             told, values = {**told, TODAY: today}, {**values, TODAY: when}
-        text = f"Context: {prompt_text({ARGS: args, **told})}"
+        text = f"Context: {escape_breaks(prompt_text({ARGS: args, **told}))}"
         return self._note(DataMessage("user", text, images_in(args), values=tuple(values.items())))
 
     def _tell_state(self, state: Mapping[str, Any], digest: bytes) -> tuple[dict[str, Any], dict[str, bytes]]:
@@ -163,7 +164,8 @@ class ToldValues:
         if not new:
             return None
         members = (f"{_quote(f'⟨{name}⟩')}:{_as_json(playbook.shown[name])}" for name in new)
-        return self._note(DataMessage("user", f"{VALUES} {{{','.join(members)}}}", values=tuple(new.items())))
+        text = f"{VALUES} {{{escape_breaks(','.join(members))}}}"
+        return self._note(DataMessage("user", text, values=tuple(new.items())))
 
     def tell_playbook(
         self, playbook: NamedPlaybook, *, begins: bool = False, has_heading: bool = True
