@@ -1,0 +1,12 @@
+"""All kinds of attacks by their names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from benchmarks.security import budgets, commands, paths, texts
+from benchmarks.security.trials import AttackKind
+
+KINDS: Mapping[str, AttackKind] = {
+    kind.name: kind for module in (commands, paths, texts, budgets) for kind in module.KINDS
+}
