@@ -83,22 +83,25 @@ def test_the_home_folder_is_empty_but_for_what_is_listed(play: Player, confined:
     assert [".cargo", ".ssh-keys"] == sorted(os.listdir(confined.home))
 
 
+CLOSED_FILES = (".env", "sub/key.pem", ".koi/runs/1", ".git/config", ".git/hooks/pre-commit")
+CLOSED_TRIES = (
+    "cat .env link sub/key.pem .koi/runs/1", "mv .env x", "rm -f .env", "mv .koi x", "echo > .koi/x",
+    "echo > koi.toml", "mv koi.toml x", "echo > .git/config", "echo > .git/hooks/x", "mv .git x",
+    "umount .env", "unshare -Urm sh -c 'umount .env; umount -l .env; cat .env'",
+    "mv sub x && cat x/key.pem", "cp -r . /tmp/x; grep -r SECRET /tmp/x/sub /tmp/x/x",
+)  # fmt: skip
+
+
 def test_what_is_closed_stays_closed(confined: Machine) -> None:
     """Secrets and journals are not read, moved or replaced; settings and what git runs are not changed."""
     confined.set_up("")
-    for name in (".env", "sub/key.pem", ".koi/runs/1", ".git/config", ".git/hooks/pre-commit"):
+    for name in CLOSED_FILES:
         (confined.project / name).parent.mkdir(parents=True, exist_ok=True)
         (confined.project / name).write_text("SECRET")
     (confined.project / "link").symlink_to(".env")
-    tries = (
-        "cat .env link sub/key.pem .koi/runs/1", "mv .env x", "rm -f .env", "mv .koi x", "echo > .koi/x",
-        "echo > koi.toml", "mv koi.toml x", "echo > .git/config", "echo > .git/hooks/x", "mv .git x",
-        "umount .env", "unshare -Urm sh -c 'umount .env; umount -l .env; cat .env'",
-        "mv sub x && cat x/key.pem", "cp -r . /tmp/x; grep -r SECRET /tmp/x/sub /tmp/x/x",
-    )  # fmt: skip
-    told = [start(confined, each) for each in tries]
+    told = [start(confined, each) for each in CLOSED_TRIES]
 
-    assert [] == [each for each, (code, _) in zip(tries, told, strict=True) if code == 0]
+    assert [] == [each for each, (code, _) in zip(CLOSED_TRIES, told, strict=True) if code == 0]
     assert "SECRET" not in str(told)
     assert "SECRET" == (confined.project / ".env").read_text() == (confined.project / ".git/config").read_text()
 
