@@ -9,8 +9,11 @@ import shutil
 import subprocess
 import sys
 from base64 import urlsafe_b64encode
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pexpect
 import pytest
@@ -92,23 +95,39 @@ def test_a_journal_of_another_folder(cut: Commands) -> None:
     assert refused(other, "was not written on this machine in this folder")
 
 
-@pytest.mark.parametrize("forge", ["behind", "allowed", "unsigned", "header", "spliced"])
+def added(head: bytes, lines: list[bytes], run: str, kind: str, **fields: Any) -> list[bytes]:
+    """A journal with a line more, which has a checksum and no signature."""
+    entry = JournalEntry(len(lines) + 1, 5.0, kind, **fields)
+    return [head, *lines, seal_line(line_of(entry, str), run)]
+
+
+def changed_header(head: bytes, lines: list[bytes], run: str) -> list[bytes]:
+    """A journal of another program."""
+    return [seal_line(unseal_line(head).replace(b"main.koi", b"evil.koi"), run), *lines]
+
+
+def changed_lines(head: bytes, lines: list[bytes], run: str) -> list[bytes]:
+    """A journal of another command."""
+    return [head, *(seal_line(unseal_line(line.replace(b"echo two", b"echo 2")), run) for line in lines)]
+
+
+# Ways to make another journal of one, by its first line, the other ones and its name.
+FORGERIES: dict[str, Callable[[bytes, list[bytes], str], list[bytes]]] = {
+    "with a line more": partial(added, kind="printed", path=("Main.go#1",)),
+    "with a rule more": partial(added, kind="allowed", data={"rule": "shell"}),
+    "without signatures": lambda head, lines, run: [unseal_line(line) for line in (head, *lines)],
+    "of another program": changed_header,
+    "of another command": changed_lines,
+}
+
+
+@pytest.mark.parametrize("forge", FORGERIES)
 def test_forged_journals(cut: Commands, forge: str) -> None:
     """Lines behind those of this machine, a rule more, another program or command, lines of another journal."""
     head, *lines = cut.journal.read_bytes().splitlines(keepends=True)
-    number, run = len(lines) + 1, cut.journal.stem
-    rule = seal_line(line_of(JournalEntry(number, 5.0, "allowed", data={"rule": "shell"}), str), run)
-    other = [line.replace(b"echo two", b"echo 2") for line in lines]
-    forged = {
-        "behind": [head, *lines, seal_line(line_of(JournalEntry(number, 5.0, "printed", ("Main.go#1",)), str), run)],
-        "allowed": [head, *lines, rule],
-        "unsigned": [unseal_line(line) for line in (head, *lines)],
-        "header": [seal_line(unseal_line(head).replace(b"main.koi", b"evil.koi"), run), *lines],
-        "spliced": [head, *(seal_line(unseal_line(line), run) for line in other)],
-    }
-    cut.journal.write_bytes(b"".join(forged[forge]))
+    cut.journal.write_bytes(b"".join(FORGERIES[forge](head, lines, cut.journal.stem)))
 
-    told = {"unsigned": "is not signed", "header": "was not written on this machine"}
+    told = {"without signatures": "is not signed", "of another program": "was not written on this machine"}
     assert refused(cut, told.get(forge, "was changed behind line "))
 
 
