@@ -14,6 +14,7 @@ from pathlib import Path
 
 import click
 
+from benchmarks.security.results import read_results, table
 from koi_lang import resources
 from koi_lang.cli import koi, std
 from koi_lang.cli.command_table import COMMANDS
@@ -43,9 +44,12 @@ SERVICE = {"serve": ServiceSettings, "serve.users.NAME": UserSettings, "serve.li
 # A heading of the grammar: a comment of dashes that ends with its words.
 SECTION = re.compile(r"^// -{20,} (.+)$", re.MULTILINE)
 
+# Where the table of attacks stands in its page.
+ATTACKS = re.compile(r"(<!-- attacks: .+ -->)\n.*?(<!-- attacks end -->)", re.DOTALL)
+
 
 def pages() -> Mapping[str, str]:
-    """All generated pages by the name of their file."""
+    """All generated pages by the path of their file from the folder of references."""
     return {
         "grammar.md": grammar_page(resources.grammar().read_text("utf-8")),
         "actions.md": actions_page(),
@@ -54,6 +58,7 @@ def pages() -> Mapping[str, str]:
         "library.md": library_page(),
         "settings.md": settings_page(),
         "permissions.md": permissions_page(),
+        "../security.md": security_page((FOLDER.parent / "security.md").read_text("utf-8")),
     }
 
 
@@ -145,6 +150,11 @@ def permissions_page() -> str:
     )
     table = "\n".join(["| who | what it says |", "|---|---|", *rows])
     return _page("Who decides", about, [table])
+
+
+def security_page(text: str) -> str:
+    """The page about security, with the results of attacks as they were saved last."""
+    return ATTACKS.sub(lambda found: f"{found[1]}\n\n{table(read_results().values())}\n\n{found[2]}", text)
 
 
 def _type_words(type: str) -> str:

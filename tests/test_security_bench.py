@@ -1,4 +1,4 @@
-"""The bench of attacks: Koi holds a sample of each kind, and what gets through is seen."""
+"""The bench of attacks: Koi holds a sample of each kind, and the manual shows the results of all of them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.security.__main__ import main
 from benchmarks.security.kinds import KINDS
-from benchmarks.security.results import AttackResult, count, table
+from benchmarks.security.results import AttackResult, count, read_results, table
 from benchmarks.security.trials import AttackKind, NotRunError, Trial
 
 SAMPLE = 3
@@ -34,6 +34,14 @@ def test_a_sample_holds(name: str, tmp_path: Path) -> None:
 
     assert SAMPLE == len(trials)
     assert [] == [trial.attack for trial in trials if not trial.is_held]
+
+
+def test_the_manual_shows_all_attacks() -> None:
+    """The results were saved with the attacks that there are now, all of which hold; `--save` renews them."""
+    results = read_results()
+    about = {name: (kind.title, len(kind.cases), len(kind.cases), kind.rest) for name, kind in KINDS.items()}
+
+    assert about == {name: (each.title, each.tried, each.held, each.rest) for name, each in results.items()}
 
 
 def test_what_gets_through_is_counted() -> None:
