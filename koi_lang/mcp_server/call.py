@@ -186,12 +186,13 @@ def _call_to_ask(question: str) -> ExposedCall:
 
 def follow(event: Event) -> None:
     """Make progress of an event that happens in a call."""
-    call, text = calling.get(), _step(event)
+    call, text = calling.get(), step_of(event)
     if call is not None and text is not None:
         call.news.put_nowait(StepBegun(text))
 
 
-def _step(event: Event) -> str | None:
+def step_of(event: Event) -> str | None:
+    """An event as a step of progress; None for one that is no step."""
     match event.data:
         case HandlerStarted(event=name):
             return f"{event.agent}.{name}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -15,17 +16,23 @@ from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSI
 
 from koi_lang.diagnostics import suggestion
 from koi_lang.errors import KoiError, reason
-from koi_lang.mcp_server.call import CallFailed, CallSucceeded, ExposedCall
+from koi_lang.mcp_server.call import ANSWER_S, CallFailed, CallSucceeded, ExposedCall
 from koi_lang.mcp_server.client_stream import Request, can_ask, connection_of, give_answer, set_level, stream_to_client
 from koi_lang.mcp_server.completions import completion
 from koi_lang.mcp_server.documents import Documents, ExposedDocument, Payload, contents_of, made_prompt, messages_of
 from koi_lang.mcp_server.prompts_and_resources import Sources, message_of, prompt_of
 from koi_lang.mcp_server.results import failure_of
-from koi_lang.mcp_server.sessions import ClientSession, OpenRun, Sessions, Work, sessions_of
+from koi_lang.mcp_server.sessions import (
+    HandlerCall,
+    McpSession,
+    OpenSession,
+    PromptCall,
+    Sessions,
+    Work,
+    sessions_of,
+)
 from koi_lang.mcp_server.tools import ExposedTool
-from koi_lang.runtime.budget.limits import Budget, BudgetAccount, in_time
-from koi_lang.runtime.prompts import Prompt, bare_scope
-from koi_lang.runtime.run import Run
+from koi_lang.runtime.prompts import Prompt
 from koi_lang.version import __version__
 
 SESSION = "koi session"
@@ -39,8 +46,7 @@ class McpService:
     Attributes:
         name: of the server.
         instructions: what the program is good for.
-        open_run: makes the run of a session.
-        limit: the time that a call of a tool may take.
+        open_session: makes the session of a client.
         explain: an error as a person gets it.
         log: takes a line for whoever runs the server.
     """
@@ -52,8 +58,7 @@ class McpService:
     made_prompts: Mapping[str, ExposedDocument]
     documents: Documents
     sources: Sources
-    open_run: OpenRun
-    limit: Budget
+    open_session: OpenSession
     explain: Callable[[BaseException], str]
     log: Callable[[str], None]
 
@@ -66,7 +71,7 @@ def server_of(service: McpService) -> Server[Sessions]:
         version=__version__,
         instructions=service.instructions or None,
         get_tool_input_schema=answers.schema_of,
-        lifespan=lambda _: sessions_of(service.open_run, service.log),
+        lifespan=lambda _: sessions_of(service.open_session),
         on_list_tools=answers.list_tools,
         on_call_tool=answers.call_tool,
         on_list_prompts=answers.list_prompts,
@@ -106,21 +111,11 @@ class _Answers:
         """What the handler gives, or its error as a result: the model at the other end may want to try again."""
         offer = _find_named(self._service.tools, asked.name, "tool")
         payload = offer.payload(asked.arguments or {})
-
-        async def work(run: Run) -> types.CallToolResult:
-            return offer.result(await self._call_handler(run, offer, payload))
-
+        work = HandlerCall(offer.name, offer.agent, offer.handler.event, payload, offer.result)
         end = await _carried_out(request, work, asked)
         if isinstance(end, CallFailed):
             return failure_of(self._service.explain(end.error))
         return cast(types.CallToolResult, end.value) if isinstance(end, CallSucceeded) else end
-
-    async def _call_handler(self, run: Run, what: ExposedTool | ExposedDocument, payload: Any) -> Any:
-        """What a handler gives within the time that a call may take."""
-        async with in_time(BudgetAccount(self._service.limit, f"`{what.name}`", run.clock)):
-            value = await run.call(what.agent, what.handler.event, payload)
-        run.ledger.tell_overspent(run.host.log)
-        return value
 
     # ------------------------------------------------------------ prompts and resources
 
@@ -140,13 +135,11 @@ class _Answers:
         missing = [name for name in prompt.parameters if name not in given]
         if missing:
             raise MCPError(types.INVALID_PARAMS, f"the prompt `{prompt.name}` needs the argument `{missing[0]}`")
-
-        async def work(run: Run) -> types.GetPromptResult:
-            if isinstance(prompt, ExposedDocument):
-                return messages_of(await self._call_handler(run, prompt, dict(given)))
-            arguments = [given[name] for name in prompt.parameters]
-            return message_of((await prompt.render(bare_scope(run), *arguments)).text)
-
+        work: Work
+        if isinstance(prompt, ExposedDocument):
+            work = HandlerCall(prompt.name, prompt.agent, prompt.handler.event, dict(given), messages_of)
+        else:
+            work = PromptCall(prompt, [given[name] for name in prompt.parameters], message_of)
         _session(request).given.keep(asked.name, given)
         end = await _carried_out(request, work, asked)
         if isinstance(end, CallFailed):
@@ -182,10 +175,8 @@ class _Answers:
     async def _read_document(
         self, request: Request, asked: types.ReadResourceRequestParams, made: ExposedDocument, payload: Payload
     ) -> types.ReadResourceResult | types.InputRequiredResult:
-        async def work(run: Run) -> types.ReadResourceResult:
-            return contents_of(asked.uri, await self._call_handler(run, made, payload))
-
         _session(request).given.keep(made.name, payload)
+        work = HandlerCall(made.name, made.agent, made.handler.event, payload, partial(contents_of, asked.uri))
         end = await _carried_out(request, work, asked)
         if isinstance(end, CallFailed):
             raise MCPError(types.INTERNAL_ERROR, self._service.explain(end.error))
@@ -198,8 +189,8 @@ class _Answers:
         found, session = self._service.documents.find(asked.uri), _session(request)
         if found is None:
             raise MCPError(types.INVALID_PARAMS, f"`{asked.uri}` is no document that a handler makes")
-        agent = session.run.agent(found[0].agent)
-        if not session.watch.add(asked.uri, agent, request.session.send_resource_updated):
+        find_agent = await session.watch_agent(found[0].agent)
+        if not session.watch.add(asked.uri, find_agent, request.session.send_resource_updated):
             raise MCPError(types.INVALID_PARAMS, "too many documents are watched in this session")
         return types.EmptyResult()
 
@@ -231,8 +222,12 @@ async def _carried_out(
     """
     try:
         session = _session(request)
-        is_new = asked.request_state is None
-        call = await _begin_call(session, request, work) if is_new else _resume_call(session, asked)
+        if asked.request_state is None:
+            # Over stdio the client has started this process, and its person says what may be done by it.
+            asks, is_local = can_ask(request), request.request is None
+            call = await session.begin(work, asks=asks, approves=asks and is_local)
+        else:
+            call = _resume_call(session, asked)
     except KoiError as error:
         return CallFailed(error)
     end: CallSucceeded | CallFailed | types.InputRequiredResult | None = None
@@ -240,19 +235,15 @@ async def _carried_out(
         end = await stream_to_client(request, call)
     finally:
         if isinstance(end, types.InputRequiredResult):
-            session.keep(call)
+            # Not for ever, as clients may have other plans.
+            session.waiting[call.id] = call
+            asyncio.get_running_loop().call_later(2 * ANSWER_S, session.waiting.pop, call.id, None)
         else:
             call.end()
     return end
 
 
-async def _begin_call(session: ClientSession, request: Request, work: Work) -> ExposedCall:
-    """Start a call; over stdio the client has started this process, and its person says what may be done by it."""
-    asks = can_ask(request)
-    return await session.begin(work, asks=asks, approves=asks and request.request is None)
-
-
-def _resume_call(session: ClientSession, asked: types.InputResponseRequestParams) -> ExposedCall:
+def _resume_call(session: McpSession, asked: types.InputResponseRequestParams) -> ExposedCall:
     call = session.waiting.pop(asked.request_state or "", None)
     if call is None:
         raise MCPError(types.INVALID_PARAMS, "the call that waited for this answer is over")
@@ -260,7 +251,7 @@ def _resume_call(session: ClientSession, asked: types.InputResponseRequestParams
     return call
 
 
-def _session(request: Request) -> ClientSession:
+def _session(request: Request) -> McpSession:
     """The session of a request: that of its connection, or the only one where a client has the process for itself."""
     sessions: Sessions = request.lifespan_context
     if request.protocol_version in MODERN_PROTOCOL_VERSIONS:
@@ -269,7 +260,7 @@ def _session(request: Request) -> ClientSession:
     if SESSION not in connection.state:
         session = connection.state[SESSION] = sessions.open()
         connection.exit_stack.callback(sessions.close, session)
-    found: ClientSession = connection.state[SESSION]
+    found: McpSession = connection.state[SESSION]
     return found
 
 

@@ -6,6 +6,7 @@ import logging
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
+from functools import partial
 from pathlib import Path
 
 from koi_lang.http_server.address import Address
@@ -13,6 +14,7 @@ from koi_lang.mcp_server.documents import documents, made_prompts
 from koi_lang.mcp_server.http import serve_http
 from koi_lang.mcp_server.prompts_and_resources import by_name, sources
 from koi_lang.mcp_server.server import McpService, server_of
+from koi_lang.mcp_server.sessions import ClientSession, OpenSession
 from koi_lang.mcp_server.stdio import serve_stdio
 from koi_lang.mcp_server.tools import exposed_agents, offers
 from koi_lang.program import declarations
@@ -49,17 +51,23 @@ def _announce(service: McpService, url: str, address: Address) -> None:
     sys.stderr.flush()
 
 
-def service_of(ready: Prepared, log: Callable[[str], None], consumers: Sequence[Consumer] = ()) -> McpService:
+def service_of(
+    ready: Prepared,
+    log: Callable[[str], None],
+    consumers: Sequence[Consumer] = (),
+    open_session: OpenSession | None = None,
+) -> McpService:
     """What is served of a program.
 
     Args:
         log: takes lines about the service.
         consumers: are told what happens in all sessions.
+        open_session: makes the session of a client; by default each has a run of its own.
 
     Raises:
         UsageError: there is nothing to serve.
     """
-    path, options = Path(ready.path), ready.options
+    path, limit = Path(ready.path), Budget(time_s=ready.options.call_time_s)
     agents = exposed_agents(declarations.agents_of(ready.module), path.name)
     redact = ready.redactor()
     # What is wrong with an extension is told before the first client comes.
@@ -73,8 +81,7 @@ def service_of(ready: Prepared, log: Callable[[str], None], consumers: Sequence[
         made_prompts=made_prompts(agents),
         documents=documents(agents),
         sources=sources(path.as_posix(), list(ready.entry.files), redact),
-        open_run=_opener(ready, consumers),
-        limit=Budget(time_s=options.call_time_s),
+        open_session=open_session or partial(ClientSession, _opener(ready, consumers), log, limit),
         explain=lambda error: redact(explain(error, Path.cwd().as_posix())),
         log=log,
     )

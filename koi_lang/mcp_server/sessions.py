@@ -1,64 +1,127 @@
-"""Sessions of clients: each has a run of its own, in which its calls take place."""
+"""Sessions of clients, and what is carried out in them: each has a run of its own, in which its calls take place."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from contextvars import Context, copy_context
-from typing import Any
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol
 
 from koi_lang.errors import AgentError
 from koi_lang.events import Event
-from koi_lang.mcp_server.call import ANSWER_S, ClientHost, ExposedCall, calling, follow
+from koi_lang.mcp_server.call import ClientHost, ExposedCall, calling, follow
 from koi_lang.mcp_server.completions import GivenArguments
-from koi_lang.mcp_server.watching import Watch
+from koi_lang.mcp_server.watching import FindAgent, Watch
 from koi_lang.outcome import capture
 from koi_lang.program.error_report import explain
+from koi_lang.runtime.agents.agent import Agent
+from koi_lang.runtime.budget.limits import Budget, BudgetAccount, in_time
 from koi_lang.runtime.concurrency.cancellation import detached_context
 from koi_lang.runtime.events import Consumer
 from koi_lang.runtime.host import Host
+from koi_lang.runtime.prompts import Prompt
 from koi_lang.runtime.run import Run
 
 # How long a client may take to hear something that it did not ask for.
 TELL_S = 10.0
 OpenRun = Callable[[Host, Consumer], Run]
-Work = Callable[[Run], Awaitable[Any]]
+AsResult = Callable[[Any], Any]
 
 
-class ClientSession:
+@dataclass(frozen=True, slots=True)
+class HandlerCall:
+    """A handler to call.
+
+    Attributes:
+        name: of the tool or document that it makes.
+        as_result: the value that the handler returns, as the client gets it.
+    """
+
+    name: str
+    agent: type[Agent]
+    event: str
+    payload: Any
+    as_result: AsResult
+
+
+@dataclass(frozen=True, slots=True)
+class PromptCall:
+    """A declared prompt to render.
+
+    Attributes:
+        as_result: its text, as the client gets it.
+    """
+
+    prompt: Prompt
+    arguments: Sequence[str]
+    as_result: AsResult
+
+
+Work = HandlerCall | PromptCall
+
+
+class McpSession(Protocol):
     """What lasts as long as a client stays: the state and the memory of agents, and the servers they use.
 
     Attributes:
-        waiting: calls that a client has to come back to, by id.
+        waiting: calls that the client has to come back to, by id.
         watch: documents that the client watches.
-        given: what it has given as arguments.
+        given: arguments that it has sent, for completions.
     """
 
-    def __init__(self, open_run: Callable[[Consumer], Run], log: Callable[[str], None]) -> None:
+    waiting: dict[str, ExposedCall]
+    watch: Watch
+    given: GivenArguments
+
+    async def begin(self, work: Work, *, asks: bool, approves: bool = False) -> ExposedCall:
+        """Start a call in the run of this session. Raises KoiError when there is none."""
+
+    async def watch_agent(self, agent: type[Agent]) -> FindAgent:
+        """Where to find an agent of the run. Raises KoiError when there is no run."""
+
+    def end(self) -> None:
+        """End the calls that are under way; the client has left."""
+
+
+OpenSession = Callable[[asyncio.TaskGroup], McpSession]
+
+
+class ClientSession:
+    """An `McpSession` with a run that nobody else uses.
+
+    Args:
+        group: in which the run lives.
+        limit: the time that a call may take.
+    """
+
+    def __init__(self, open_run: OpenRun, log: Callable[[str], None], limit: Budget, group: asyncio.TaskGroup) -> None:
         self.waiting: dict[str, ExposedCall] = {}
         self.watch, self.given = Watch(self._start), GivenArguments()
-        self._run, self._log = open_run(self._follow), log
+        self._run, self._log, self._limit = open_run(ClientHost(log), self._follow), log, limit
         self._calls: set[ExposedCall] = set()
         self._context: Context | None = None
         self._group: asyncio.TaskGroup | None = None
         self._ready, self._over = asyncio.Event(), asyncio.Event()
+        # The task of a session knows nothing of the request that needs it first.
+        start_task(group, self.live(), detached_context())
 
-    @property
-    def run(self) -> Run:
-        """The run of the session."""
-        return self._run
+    async def watch_agent(self, agent: type[Agent]) -> FindAgent:
+        """Where to find an agent of the run."""
+        return partial(self._run.agent, agent)
 
     def _follow(self, event: Event) -> None:
         follow(event)
         self.watch.look(event)
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
-        """Carry something out while the session lasts; a client that cannot be told has gone, or does not listen."""
+        """Have something told while the session lasts."""
         if self._group is None:
             work.close()
             return
-        _start_task(self._group, _try_to_tell(work), Context())
+        start_task(self._group, try_to_tell(work), Context())
 
     async def live(self) -> None:
         """Hold the run until the end; calls that are not over then are cancelled."""
@@ -79,7 +142,7 @@ class ClientSession:
                 call.end()
 
     def end(self) -> None:
-        """Have `live` end."""
+        """Have the run end."""
         self._over.set()
 
     async def begin(self, work: Work, *, asks: bool, approves: bool = False) -> ExposedCall:
@@ -90,48 +153,57 @@ class ClientSession:
         call = ExposedCall(asks, approves)
         context = self._context.copy()
         context.run(calling.set, call)
-        call.task = _start_task(self._group, call.carry_out(lambda: work(self._run)), context)
+        call.task = start_task(self._group, call.carry_out(lambda: _perform(work, self._run, self._limit)), context)
         self._calls.add(call)
         call.task.add_done_callback(lambda _: self._calls.discard(call))
         return call
 
-    def keep(self, call: ExposedCall) -> None:
-        """Remember a call that its client has to come back to; not for ever, as clients may have other plans."""
-        self.waiting[call.id] = call
-        asyncio.get_running_loop().call_later(2 * ANSWER_S, self.waiting.pop, call.id, None)
+
+async def _perform(work: Work, run: Run, limit: Budget) -> Any:
+    """The result of some work, of a handler within the time that a call may take."""
+    if isinstance(work, PromptCall):
+        return work.as_result(await work.prompt.text_in(run, *work.arguments))
+    async with in_time(BudgetAccount(limit, f"`{work.name}`", run.clock)):
+        value = await run.call(work.agent, work.event, work.payload)
+    run.ledger.tell_overspent(run.host.log)
+    return work.as_result(value)
 
 
-async def _try_to_tell(work: Coroutine[Any, Any, None]) -> None:
+async def try_to_tell(work: Coroutine[Any, Any, None]) -> None:
+    """Tell a client something; one that cannot be told has gone, or does not listen."""
     await capture(asyncio.wait_for(work, TELL_S))
 
 
-def _start_task(group: asyncio.TaskGroup, work: Coroutine[Any, Any, None], context: Context) -> asyncio.Task[None]:
+def start_task(group: asyncio.TaskGroup, work: Coroutine[Any, Any, None], context: Context) -> asyncio.Task[None]:
+    """Begin a task in a context of its own."""
     return group.create_task(work, context=context)
 
 
 class Sessions:
-    """The sessions of a server; they live in its task group."""
+    """The sessions of a server.
 
-    def __init__(self, group: asyncio.TaskGroup, open_run: OpenRun, log: Callable[[str], None]) -> None:
-        self._group, self._open_run, self._log = group, open_run, log
-        self._all: list[ClientSession] = []
-        self._only: ClientSession | None = None
+    Args:
+        open_session: makes a new one.
+    """
 
-    def open(self) -> ClientSession:
+    def __init__(self, open_session: Callable[[], McpSession]) -> None:
+        self._open_session = open_session
+        self._all: list[McpSession] = []
+        self._only: McpSession | None = None
+
+    def open(self) -> McpSession:
         """A new session."""
-        session = ClientSession(lambda consumer: self._open_run(ClientHost(self._log), consumer), self._log)
-        # The task of a session knows nothing of the request that needs it first.
-        _start_task(self._group, session.live(), detached_context())
+        session = self._open_session()
         self._all.append(session)
         return session
 
-    def only(self) -> ClientSession:
+    def only(self) -> McpSession:
         """The session of the client that has the server for itself."""
         if self._only is None:
             self._only = self.open()
         return self._only
 
-    def close(self, session: ClientSession) -> None:
+    def close(self, session: McpSession) -> None:
         """End a session."""
         session.end()
         self._all.remove(session)
@@ -143,10 +215,10 @@ class Sessions:
 
 
 @asynccontextmanager
-async def sessions_of(open_run: OpenRun, log: Callable[[str], None]) -> AsyncIterator[Sessions]:
+async def sessions_of(open_session: OpenSession) -> AsyncIterator[Sessions]:
     """A context in which sessions can be opened; leaving it ends them all and waits for them."""
     async with asyncio.TaskGroup() as group:
-        sessions = Sessions(group, open_run, log)
+        sessions = Sessions(lambda: open_session(group))
         try:
             yield sessions
         finally:

@@ -12,6 +12,8 @@ from koi_lang.js.json_text import stringify_exactly
 from koi_lang.runtime.agents.agent import Agent
 
 Tell = Callable[[str], Coroutine[Any, Any, None]]
+# An agent of a run; None while the run sleeps.
+FindAgent = Callable[[], Agent | None]
 # Events behind which a state may be another one.
 ENDS = (HandlerEnded, HandlerFailed, StateChanged)
 MOST_WATCHED = 1000
@@ -21,7 +23,7 @@ MOST_WATCHED = 1000
 class _Watched:
     """A document that somebody watches, and the state that its agent had when they were told last."""
 
-    agent: Agent
+    find_agent: FindAgent
     tell: Tell
     state: str
 
@@ -34,14 +36,14 @@ class Watch:
         start: has something carried out in the session.
     """
 
-    start: Callable[[Coroutine[Any, Any, None]], None]
+    start: Callable[[Coroutine[Any, Any, None]], object]
     _all: dict[str, _Watched] = field(default_factory=dict)
 
-    def add(self, uri: str, agent: Agent, tell: Tell) -> bool:
+    def add(self, uri: str, find_agent: FindAgent, tell: Tell) -> bool:
         """Watch a document; whether there was room for it."""
         if uri not in self._all and len(self._all) >= MOST_WATCHED:
             return False
-        self._all[uri] = _Watched(agent, tell, _state(agent))
+        self._all[uri] = _Watched(find_agent, tell, _state(find_agent()))
         return True
 
     def remove(self, uri: str) -> None:
@@ -53,14 +55,15 @@ class Watch:
         if not isinstance(event.data, ENDS):
             return
         for uri, watched in self._all.items():
-            if watched.agent.name == event.agent and watched.state != (now := _state(watched.agent)):
+            agent = watched.find_agent()
+            if agent is not None and agent.name == event.agent and watched.state != (now := _state(agent)):
                 watched.state = now
                 self.start(watched.tell(uri))
 
 
-def _state(agent: Agent) -> str:
+def _state(agent: Agent | None) -> str:
     """The state of an agent as text; empty where JSON cannot hold it."""
     try:
-        return str(stringify_exactly(agent.state))
+        return "" if agent is None else str(stringify_exactly(agent.state))
     except ErrorValue:
         return ""

@@ -110,7 +110,11 @@ class Prompt:
         return self.separator.join(parts)
 
     async def _rendered_text(self, *arguments: Any) -> str:
-        return (await self.render(bare_scope(current_run()), *arguments)).text
+        return await self.text_in(current_run(), *arguments)
+
+    async def text_in(self, run: RunPort, *arguments: Any) -> str:
+        """The text in a run, for the handler that is running, if one is."""
+        return (await self.render(bare_scope(run), *arguments)).text
 
 
 class Composed(Prompt):
