@@ -17,7 +17,6 @@ from koi_lang.service.host import SessionHost
 from koi_lang.service.job_service import JobService
 from koi_lang.service.users import Users
 from koi_lang.web.answers import HttpError, error_answer
-from koi_lang.web.deliveries import list_deliveries
 from koi_lang.web.dev_routes import DEV_ROUTES
 from koi_lang.web.gate import Gate
 from koi_lang.web.jobs import list_jobs, take_message
@@ -25,7 +24,7 @@ from koi_lang.web.live import follow_run
 from koi_lang.web.mounts import Mounts
 from koi_lang.web.operations import routes_of
 from koi_lang.web.pages import PageFiles
-from koi_lang.web.reports import describe_api, list_costs, list_models, reload_programs, show_audit
+from koi_lang.web.reports import describe_api, list_costs, list_deliveries, list_models, reload_programs, show_audit
 from koi_lang.web.run_controls import (
     answer_run,
     approve_run,

@@ -56,6 +56,16 @@ def _require_admin(user: User) -> None:
         raise HttpError(403, "admins_only", "only an admin is told that")
 
 
+async def list_deliveries(request: Request) -> Response:
+    """What others were told over HTTP, newest first; with `?undelivered=true` only what has not arrived."""
+    if not user_of(request).is_admin:
+        raise HttpError(403, "admins_only", "deliveries are shown to admins alone")
+    given = request.query_params.get("undelivered", "false")
+    if given not in ("true", "false"):
+        raise HttpError(400, "invalid_request", "`undelivered` is neither `true` nor `false`", help="Leave it out.")
+    return JSONResponse({"deliveries": host_of(request).webhooks.list_deliveries(undelivered=given == "true")})
+
+
 async def reload_programs(request: Request) -> Response:
     """Serve programs as their files are now; sessions that there are stay with what they were begun with."""
     _require_admin(user_of(request))
