@@ -14,6 +14,7 @@ from koi_lang.rpc.commands import carry_out, command_of, is_aside, waits
 from koi_lang.sessions.client_host import ANSWER_S, Message
 from koi_lang.sessions.config import SessionConfig
 from koi_lang.sessions.errors import SessionError
+from koi_lang.sessions.held_call import HeldCall
 from koi_lang.sessions.replay_calls import go_over
 from koi_lang.sessions.session import Session
 from koi_lang.version import __version__
@@ -54,6 +55,11 @@ class Dispatcher:
                 return await (self._aside if is_aside(message) else self._in_turn)(message, reply)
         finally:
             self._waiting -= 1
+
+    async def begin_call(self, begin: Callable[[Session], HeldCall]) -> HeldCall:
+        """Begin a call, behind the commands that take time. Raises KoiError."""
+        async with self._errand:
+            return begin(self.session)
 
     def takes_time(self, message: Mapping[str, Any]) -> bool:
         """Whether what comes behind a message should be read before it has been carried out."""

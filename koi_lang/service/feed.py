@@ -130,8 +130,12 @@ class Feed:
     def subscribe(self, since: int) -> Subscription:
         """All that was told behind an entry, then what is told from now on."""
         reader = Subscription(self, since)
-        self._readers.add(reader)
+        self.join(reader)
         return reader
+
+    def join(self, reader: Reader) -> None:
+        """Tell a reader what is told from now on."""
+        self._readers.add(reader)
 
     def leave(self, reader: Reader) -> None:
         """Tell a reader nothing any more."""

@@ -14,6 +14,7 @@ from koi_lang.events import CallEnded
 from koi_lang.outcome import capture
 from koi_lang.program.error_report import message as message_of
 from koi_lang.rpc.dispatcher import Dispatcher, refusal
+from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.concurrency.cancellation import detached_context
 from koi_lang.runtime.journal.entries import Header
 from koi_lang.runtime.journal.reader import read_header
@@ -28,7 +29,8 @@ from koi_lang.sessions.config import OpenRun
 from koi_lang.sessions.errors import SessionError
 from koi_lang.sessions.factory import SessionFactory
 from koi_lang.sessions.held_call import HeldCall
-from koi_lang.sessions.session import GRACE_S
+from koi_lang.sessions.session import GRACE_S, Session
+from koi_lang.sessions.targets import agent_named
 
 HostedState: TypeAlias = Literal["working", "waiting", "paused", "idle", "asleep", "failed"]
 # Commands that put another run in the place of that of the session.
@@ -114,6 +116,11 @@ class HostedSession:
         """What is under way; None where nothing is."""
         return None if self._dispatcher is None else self._dispatcher.session.call
 
+    def find_agent(self, name: str) -> Agent | None:
+        """An agent of its run; None while it sleeps. Raises SessionError where the program has no such agent."""
+        session = None if self._dispatcher is None else self._dispatcher.session
+        return session.run.agent(agent_named(session, name)) if session is not None and session.is_open else None
+
     @property
     def state(self) -> HostedState:
         """What goes on."""
@@ -169,6 +176,22 @@ class HostedSession:
             self.feed.settle(message["request"])
         self._note_state(response)
         return response
+
+    async def begin_call(self, begin: Callable[[Session], HeldCall]) -> HeldCall:
+        """Begin a call in its run; one that sleeps wakes first. Raises KoiError."""
+        self.used = asyncio.get_running_loop().time()
+        self._handling += 1
+        try:
+            call = await (await self.wake()).begin_call(begin)
+        finally:
+            self._handling -= 1
+        self._note_state({})
+        return call
+
+    async def result_of(self, call: HeldCall) -> Any:
+        """The result of a call that has just begun; cancelling this ends the call. Raises what the call fails with."""
+        assert self._dispatcher is not None, "a call is under way"
+        return await self._dispatcher.session.result_of(call)
 
     async def _wait_until_asked(self, dispatcher: Dispatcher, request: Any) -> None:
         """Have a session that woke come to where it asks again what is answered now."""

@@ -47,6 +47,10 @@ class Users:
         """Whether no token is needed."""
         return self._is_open
 
+    def all(self) -> list[User]:
+        """All of them; without tokens everybody is one."""
+        return [EVERYBODY] if self._is_open else [user for _, user in self._by_hash]
+
     def of_token(self, token: str) -> User | None:
         """Who shows a token; None where nobody is known by it. It takes as long for everybody."""
         shown, found = hash_of(token), None

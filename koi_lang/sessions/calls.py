@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from koi_lang.diagnostics import suggestion
 from koi_lang.events import CompactionAsked
+from koi_lang.program.declarations import prompts_of
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.journal.calls import MAIN
 from koi_lang.runtime.playbook.compaction import request_compaction
@@ -10,6 +14,9 @@ from koi_lang.runtime.playbook.conversation import Compacted
 from koi_lang.sessions.errors import SessionError
 from koi_lang.sessions.held_call import HeldCall
 from koi_lang.sessions.session import Session
+
+# What the names of calls begin with that render prompts.
+PROMPT = "prompt"
 
 
 def begin_main(session: Session) -> HeldCall:
@@ -19,6 +26,15 @@ def begin_main(session: Session) -> HeldCall:
         help = "Use `run_playbook`; `list_agents` says what there is."
         raise SessionError("invalid_request", "the program runs nothing by itself", help=help)
     return session.begin(MAIN, lambda run: main())
+
+
+def begin_prompt(session: Session, name: str, arguments: Sequence[str]) -> HeldCall:
+    """Start rendering a prompt of the program. Raises SessionError when there is none of that name."""
+    prompts = {prompt.name: prompt for prompt in reversed(prompts_of(session.served.module))}
+    if name not in prompts:
+        help = suggestion(name, list(prompts), "prompt")
+        raise SessionError("invalid_request", f"there is no prompt `{name}`", help=help)
+    return session.begin(f"{PROMPT} {name}", lambda run: prompts[name].text_in(run, *arguments), args=list(arguments))
 
 
 async def compact_memory(session: Session, agent: type[Agent], instructions: str) -> Compacted:

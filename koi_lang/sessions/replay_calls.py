@@ -16,11 +16,12 @@ from koi_lang.events import (
     PlanModeChanged,
     SessionNamed,
 )
+from koi_lang.js.undefined import undefined
 from koi_lang.runtime.journal.calls import MAIN
 from koi_lang.runtime.journal.entries import JournalEntry
 from koi_lang.runtime.journal.history import History, is_cut
 from koi_lang.runtime.plan_mode import BEGUN
-from koi_lang.sessions.calls import begin_main, compact_memory
+from koi_lang.sessions.calls import PROMPT, begin_main, begin_prompt, compact_memory
 from koi_lang.sessions.errors import SessionError
 from koi_lang.sessions.held_call import HeldCall
 from koi_lang.sessions.session import Session
@@ -80,8 +81,11 @@ def _begun(session: Session, entry: JournalEntry) -> HeldCall:
     name = str(entry.data.get("name", ""))
     if name == MAIN:
         return begin_main(session)
-    agent, event = handler_named(session, name)
-    return session.begin_handler(agent, event, entry.data.get("args"))
+    first, _, prompt = name.partition(" ")
+    if first == PROMPT:
+        return begin_prompt(session, prompt, entry.data.get("args") or ())
+    agent, event = handler_named(session, name, is_private=True)
+    return session.begin_handler(agent, event, entry.data.get("args", undefined))
 
 
 async def _compaction(session: Session, entry: JournalEntry) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from koi_lang.errors import KoiError
 from koi_lang.events import Event, EventData, PlanModeChanged
+from koi_lang.js.undefined import undefined
 from koi_lang.outcome import raised_as
 from koi_lang.program.error_report import message
 from koi_lang.runtime.agents.agent import Agent
@@ -196,9 +197,14 @@ class Session:
 
     def begin_handler(self, agent: type[Agent], event: str, payload: Any) -> HeldCall:
         """Start the call of a handler. Raises SessionError while another one is under way."""
-        call = self.begin(f"{agent.about.name}.{event}", lambda run: run.call(agent, event, payload), args=payload)
+        given = {} if payload is undefined else {"args": payload}
+        call = self.begin(f"{agent.about.name}.{event}", lambda run: run.call(agent, event, payload), **given)
         self.last = (agent, event, payload)
         return call
+
+    async def result_of(self, call: HeldCall) -> Any:
+        """The result of a call; cancelling this ends the call. Raises as `HeldRun.result_of` does."""
+        return await self._require().result_of(call)
 
     async def within(self, work: Work) -> Any:
         """What comes of something that is done in the run beside its calls. Raises as that does, and SessionError."""

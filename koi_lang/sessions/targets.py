@@ -17,13 +17,17 @@ from koi_lang.sessions.session import Session
 FIELDS = frozenset({"media_type", "mediaType", "data", "type", "mimeType"})
 
 
-def handler_named(session: Session, name: str) -> tuple[type[Agent], str]:
-    """The handler of a name; private ones are for the program alone. Raises SessionError."""
+def handler_named(session: Session, name: str, *, is_private: bool = False) -> tuple[type[Agent], str]:
+    """The handler of a name. Raises SessionError.
+
+    Args:
+        is_private: whether it may be a private one, which clients cannot call by its name.
+    """
     first, _, event = name.partition(".")
     agent = agent_named(session, first)
-    public = [handler.event for handler in agent.about.handlers.values() if not handler.private]
-    if event not in public:
-        help = suggestion(event, public, "handler")
+    events = [handler.event for handler in agent.about.handlers.values() if is_private or not handler.private]
+    if event not in events:
+        help = suggestion(event, events, "handler")
         raise SessionError("unknown_handler", f"`{first}` has no handler for `{event}`", help=help)
     return agent, event
 

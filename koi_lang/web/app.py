@@ -87,7 +87,7 @@ ROUTES = (
 
 def make_app(host: SessionHost, jobs: JobService, address: Address, users: Users) -> ASGIApp:
     """The app of a service."""
-    mounts = Mounts(host, address)
+    mounts = Mounts(host, address, users)
     routes = [*ROUTES, *DEV_ROUTES, *mounts.routes, *PageFiles().routes]
     app = Starlette(routes=routes, exception_handlers=ERROR_HANDLERS, lifespan=mounts.lifespan)
     app.state.host, app.state.jobs, app.state.users = host, jobs, users

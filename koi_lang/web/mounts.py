@@ -15,22 +15,20 @@ from starlette.routing import BaseRoute, Route
 
 from koi_lang.http_server.address import Address
 from koi_lang.lazy import lazy_module
+from koi_lang.runtime.agents.agent import Agent
 from koi_lang.service.host import SessionHost
-from koi_lang.service.programs import Programs, ServedProgram
+from koi_lang.service.programs import ServedProgram
+from koi_lang.service.users import Users
 from koi_lang.web.answers import HttpError
 
 if TYPE_CHECKING:
-    from koi_lang.mcp_server import http as mcp_http
-    from koi_lang.mcp_server import server as mcp_server
-    from koi_lang.mcp_server import service as mcp_service
+    from koi_lang.web import hosted_mcp
     from koi_lang.web.a2a import routes as a2a
     from koi_lang.web.agui import endpoint as agui
 else:
     a2a = lazy_module("koi_lang.web.a2a.routes")
     agui = lazy_module("koi_lang.web.agui.endpoint")
-    mcp_http = lazy_module("koi_lang.mcp_server.http")
-    mcp_server = lazy_module("koi_lang.mcp_server.server")
-    mcp_service = lazy_module("koi_lang.mcp_server.service")
+    hosted_mcp = lazy_module("koi_lang.web.hosted_mcp")
 
 LOG = logging.getLogger("koi_lang")
 MCP, AGUI, A2A = "/mcp", "/agui", "/a2a"
@@ -39,10 +37,10 @@ MCP, AGUI, A2A = "/mcp", "/agui", "/a2a"
 class Mounts:
     """Servers of other protocols, as routes of the service."""
 
-    def __init__(self, host: SessionHost, address: Address) -> None:
+    def __init__(self, host: SessionHost, address: Address, users: Users) -> None:
         self._apps: list[Starlette] = []
         self.routes: Sequence[BaseRoute] = [
-            *self._mcp_routes(host.programs, address),
+            *self._mcp_routes(host, address, users),
             *agui_routes(),
             *a2a_routes(host, needs_token=address.token is not None),
         ]
@@ -55,17 +53,16 @@ class Mounts:
                 await stack.enter_async_context(each.router.lifespan_context(each))
             yield
 
-    def _mcp_routes(self, programs: Programs, address: Address) -> list[BaseRoute]:
+    def _mcp_routes(self, host: SessionHost, address: Address, users: Users) -> list[BaseRoute]:
         """`/mcp` for the only program that exposes agents, and `/mcp/NAME` for each."""
-        exposing = [program for program in programs if _exposes(program)]
+        exposing = [program for program in host.programs if any(agent.about.exposed for agent in _agents_of(program))]
         routes: list[BaseRoute] = []
         for program in exposing:
             paths = [f"{MCP}/{program.name}", *([MCP] if len(exposing) == 1 else [])]
             for path in paths:
-                service = mcp_service.service_of(program.require_ready(), _log)
-                app = mcp_http.app_of(mcp_server.server_of(service), address, path)
-                self._apps.append(app)
-                routes += app.routes
+                apps = hosted_mcp.apps_of(host, program, users.all(), address, path)
+                self._apps += apps.values()
+                routes.append(Route(path, hosted_mcp.UserApps(apps)))
         listed = ", ".join(f"`{MCP}/{program.name}`" for program in exposing)
         help = f"Several programs do: {listed}." if exposing else "Write `expose mcp` in an agent of a program."
         return [*routes, *missing_routes(MCP, "no program is served here by MCP", help)]
@@ -86,17 +83,14 @@ def agui_routes() -> list[BaseRoute]:
 def a2a_routes(host: SessionHost, *, needs_token: bool) -> list[BaseRoute]:
     """`/a2a/AGENT` for each exposed agent, and `/a2a/NAME/AGENT`, by the name of its program."""
     exposed = [
-        (program.name, agent)
-        for program in host.programs
-        for agent in (() if program.ready is None else program.agents())
-        if agent.about.exposed_a2a
+        (program.name, agent) for program in host.programs for agent in _agents_of(program) if agent.about.exposed_a2a
     ]
     if not exposed:
         help = "Write `expose a2a` in an agent of a program."
         return missing_routes(A2A, "no agent is served here by A2A", help)
     if find_spec("a2a") is None:
         told, help = "A2A is not installed here", "Install it with `pip install 'koi-lang[a2a]'`."
-        _log(f"warning: agents with `expose a2a` are not served: {told}. {help}")
+        LOG.warning("warning: agents with `expose a2a` are not served: %s. %s", told, help)
         return missing_routes(A2A, told, help)
     listed = ", ".join(f"`{A2A}/{program}/{agent.about.name}`" for program, agent in exposed)
     help = f"Exposed are {listed}."
@@ -104,13 +98,9 @@ def a2a_routes(host: SessionHost, *, needs_token: bool) -> list[BaseRoute]:
     return [*routes, *missing_routes(A2A, "there is no such agent", help)]
 
 
-def _log(text: str) -> None:
-    """Tell a line to whoever runs the service."""
-    LOG.warning("%s", text)
-
-
-def _exposes(program: ServedProgram) -> bool:
-    return program.ready is not None and any(agent.about.exposed for agent in program.agents())
+def _agents_of(program: ServedProgram) -> Sequence[type[Agent]]:
+    """The agents of a program; none where it is not served."""
+    return () if program.ready is None else program.agents()
 
 
 def missing_routes(path: str, message: str, help: str) -> list[BaseRoute]:

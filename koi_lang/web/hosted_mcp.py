@@ -1,0 +1,180 @@
+"""`/mcp` of a service: clients of MCP, whose calls take place in hosted sessions of their users."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Coroutine, Iterable, Mapping
+from contextvars import Context
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from koi_lang.events import Event, LinePrinted
+from koi_lang.http_server.address import Address
+from koi_lang.mcp_server.call import ExposedCall, LineWritten, StepBegun, step_of
+from koi_lang.mcp_server.completions import GivenArguments
+from koi_lang.mcp_server.http import app_of
+from koi_lang.mcp_server.server import server_of
+from koi_lang.mcp_server.service import service_of
+from koi_lang.mcp_server.sessions import PromptCall, Work, start_task, try_to_tell
+from koi_lang.mcp_server.watching import FindAgent, Watch
+from koi_lang.runtime.agents.agent import Agent
+from koi_lang.runtime.host import NobodyToAskError
+from koi_lang.service.feed import EVENT, Numbered
+from koi_lang.service.host import SessionHost
+from koi_lang.service.hosted import HostedSession
+from koi_lang.service.programs import ServedProgram
+from koi_lang.service.users import User
+from koi_lang.sessions.calls import begin_prompt
+from koi_lang.sessions.client_host import APPROVAL, CLOSED, QUESTION, Message
+from koi_lang.sessions.held_call import HeldCall
+from koi_lang.sessions.session import Session
+from koi_lang.sessions.targets import agent_named
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+    from starlette.types import Receive, Scope, Send
+
+LOG = logging.getLogger("koi_lang")
+WAITS = "This waits until you answer it on the page of the service, or by its API."
+
+
+class HostedClient:
+    """An `McpSession` in a hosted session of a user, which begins with the first call.
+
+    The calls of a client are carried out one after the other, as those of other clients of a hosted session.
+
+    Args:
+        group: of what is carried out for the client.
+    """
+
+    def __init__(self, host: SessionHost, user: User, program: str, group: asyncio.TaskGroup) -> None:
+        self.waiting: dict[str, ExposedCall] = {}
+        self.watch, self.given = Watch(lambda work: self._start(try_to_tell(work))), GivenArguments()
+        self._host, self._user, self._program, self._group = host, user, program, group
+        self._session: HostedSession | None = None
+        self._opening, self._turn = asyncio.Lock(), asyncio.Lock()
+        self._calls: set[ExposedCall] = set()
+        # The call that is carried out, and the tasks that put its questions to the client, by their ids.
+        self._current: ExposedCall | None = None
+        self._asking: dict[str, asyncio.Task[None]] = {}
+
+    async def begin(self, work: Work, *, asks: bool, approves: bool = False) -> ExposedCall:
+        """Start a call; what needs approval waits for the user, who may allow it on the page of the service."""
+        call = ExposedCall(asks)
+        call.task = self._start(call.carry_out(lambda: self._carry_out(call, work)))
+        self._calls.add(call)
+        call.task.add_done_callback(lambda _: self._calls.discard(call))
+        return call
+
+    async def _carry_out(self, call: ExposedCall, work: Work) -> Any:
+        def begin(session: Session) -> HeldCall:
+            # By the names of what is called: the program may have been loaded anew.
+            if isinstance(work, PromptCall):
+                return begin_prompt(session, work.prompt.name, work.arguments)
+            return session.begin_handler(agent_named(session, work.agent.about.name), work.event, work.payload)
+
+        async with self._turn:
+            name = work.prompt.name if isinstance(work, PromptCall) else work.name
+            session = await self._open(f"{name} (MCP)")
+            self._current = call
+            try:
+                value = await session.result_of(await session.begin_call(begin))
+            finally:
+                self._current = None
+                self._stop_asking(*self._asking)
+        return work.as_result(value)
+
+    async def _open(self, title: str) -> HostedSession:
+        """The hosted session, a new one where there is none, or where somebody has deleted it. Raises KoiError."""
+        async with self._opening:
+            if self._session is None or not self._host.may_see(self._session.id, self._user):
+                self._session, _ = await self._host.start(self._user, self._program, title=title)
+                self._session.feed.join(self)
+        return self._session
+
+    async def watch_agent(self, agent: type[Agent]) -> FindAgent:
+        """Where to find an agent of the run, which is another one when the session has slept. Raises KoiError."""
+        await (await self._open(f"{agent.about.name} (MCP)")).wake()
+        return lambda: None if self._session is None else self._session.find_agent(agent.about.name)
+
+    def end(self) -> None:
+        """End the calls that are under way; the hosted session stays, and sleeps."""
+        for call in self._calls:
+            call.end()
+        if self._session is not None:
+            self._session.feed.leave(self)
+            self._start(self._sleep(self._session))
+
+    async def _sleep(self, session: HostedSession) -> None:
+        async with self._turn:
+            await session.sleep_at_rest()
+
+    # ------------------------------------------------------------ what is told of the session
+
+    def add(self, told: Numbered) -> None:
+        """Pass on what is told of the session to the client whose call is carried out."""
+        message: Message = json.loads(told[1])
+        call, kind = self._current, message["type"]
+        if kind == EVENT:
+            event = Event.of_data(message["event"])
+            self.watch.look(event)
+            step = step_of(event)
+            if call is not None and isinstance(event.data, LinePrinted):
+                call.news.put_nowait(LineWritten("info", event.data.message))
+            elif call is not None and step is not None:
+                call.news.put_nowait(StepBegun(step))
+        elif kind == CLOSED:
+            self._stop_asking(message["id"])
+        elif call is not None and kind == "log":
+            call.news.put_nowait(LineWritten("notice", message["text"]))
+        elif call is not None and kind == QUESTION and call.asks and not message.get("secret"):
+            self._asking[message["id"]] = self._start(self._ask(call, message))
+        elif call is not None and kind in (QUESTION, APPROVAL):
+            call.news.put_nowait(LineWritten("notice", f"{message.get('question') or message['what']} {WAITS}"))
+
+    async def _ask(self, call: ExposedCall, request: Message) -> None:
+        """Put a question to the client; whoever answers first counts, and where its person declines nobody does."""
+        assert self._session is not None, "it asks"
+        given: Mapping[str, Any]
+        try:
+            given = {"answer": await call.ask(request["question"], request["options"])}
+        except NobodyToAskError:
+            given = {"cancelled": True}
+        del self._asking[request["id"]]
+        await self._session.handle({"type": "answer", "request": request["id"], **given})
+
+    def _stop_asking(self, *requests: str) -> None:
+        for request in requests:
+            if request in self._asking:
+                self._asking.pop(request).cancel()
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        return start_task(self._group, work, Context())
+
+
+class UserApps:
+    """An ASGI app that hands a request to the app of its user: nobody can use or take all sessions of another."""
+
+    def __init__(self, apps: Mapping[str, Starlette]) -> None:
+        self._apps = apps
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        await self._apps[scope["state"]["user"].name](scope, receive, send)
+
+
+def apps_of(
+    host: SessionHost, program: ServedProgram, users: Iterable[User], address: Address, path: str
+) -> dict[str, Starlette]:
+    """The apps that serve a program at a path, by the names of users; each needs its lifespan. Raises KoiError."""
+    service = service_of(program.require_ready(), LOG.warning)
+    apps = {}
+    for user in users:
+        # As on the pages, sources are for admins.
+        sources = service.sources if user.is_admin else replace(service.sources, files={})
+        own = replace(service, sources=sources, open_session=partial(HostedClient, host, user, program.name))
+        apps[user.name] = app_of(server_of(own), address, path)
+    return apps
