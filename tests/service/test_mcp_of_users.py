@@ -16,15 +16,12 @@ import pytest
 from mcp import Client, types
 from mcp.client.streamable_http import streamable_http_client
 
-from koi_lang.http_server.address import Address
 from koi_lang.mcp_server import http as mcp_http
 from koi_lang.service import host as hosts
 from koi_lang.service.watchdog import Watchdog
-from koi_lang.sessions.options import RunOptions
-from koi_lang.settings import project, read_settings
-from koi_lang.web import server as web_server
 from tests.limits import LIMIT_S
 from tests.playbook.playing import done
+from tests.service.serving_here import served_here
 from tests.service.serving_process import ServiceProcess
 from tests.service.user_tokens import SETTINGS, TOKENS, as_user
 from tests.serving.conftest import AUTHORIZED, INITIALIZE
@@ -168,7 +165,7 @@ def test_open_sessions_count_per_user(tmp_path: Path, monkeypatch: pytest.Monkey
     async def scenario(url: str) -> tuple[list[int], list[int]]:
         return await open_all(url, "ada", 21), await open_all(url, "bob", 1)
 
-    assert ([*[200] * 20, 503], [200]) == asyncio.run(served_here(tmp_path, scenario))
+    assert ([*[200] * 20, 503], [200]) == asyncio.run(served_here(tmp_path, DESK, scenario))
 
 
 def test_errors_are_those_of_the_program(desk: ServiceProcess) -> None:
@@ -293,26 +290,5 @@ def test_what_computes_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
             spun = await ada.call_tool("spin", {})
             return spun, (await bob.call_tool("add", {"n": 1})).structured_content
 
-    spun, added = asyncio.run(served_here(tmp_path, scenario))
+    spun, added = asyncio.run(served_here(tmp_path, DESK, scenario))
     assert (True, {"count": 1}) == (spun.is_error, added)
-
-
-async def served_here(folder: Path, scenario: Callable[[str], Awaitable[Any]]) -> Any:
-    """What a scenario gives with a service in this process."""
-    (folder / "desk.koi").write_text(DESK)
-    (folder / "koi.toml").write_text(SETTINGS)
-    settings = read_settings(folder)
-    options = RunOptions(settings=settings, record=True, words=("serve", "http"))
-    url: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-
-    def log(line: str) -> None:
-        if line.startswith("serving at"):
-            url.set_result(line.split()[-1].rstrip("/"))
-
-    about = project.service_settings(settings)
-    files = [str(folder / "desk.koi")]
-    async with asyncio.timeout(LIMIT_S), asyncio.TaskGroup() as group:
-        serving = group.create_task(web_server.serve(files, options, Address("127.0.0.1", 0, "start"), log, about))
-        result = await scenario(await url)
-        serving.cancel()
-    return result
