@@ -12,10 +12,9 @@ from koi_lang.errors import KoiError
 from koi_lang.events import EffortChanged, ModelChanged, SessionNamed
 from koi_lang.rpc.commands import command
 from koi_lang.runtime.run import Run
-from koi_lang.sessions.calls import compact_memory
+from koi_lang.sessions.calls import agent_named, compact_memory
 from koi_lang.sessions.errors import SessionError
 from koi_lang.sessions.session import Session
-from koi_lang.sessions.targets import agent_named
 
 ThinkingLevel: TypeAlias = Literal["auto", "none", "low", "medium", "high"]
 

@@ -6,10 +6,10 @@ from typing import Any, Literal
 
 from koi_lang.rpc.commands import command
 from koi_lang.runtime.playbook.steering import PERSON
+from koi_lang.sessions.calls import message_with_images, say
 from koi_lang.sessions.client_host import APPROVAL, QUESTION
 from koi_lang.sessions.errors import SessionError
 from koi_lang.sessions.session import GRACE_S, Session
-from koi_lang.sessions.targets import message_with_images, say
 
 # ---------------------------------------------------------------- talking
 

@@ -15,9 +15,9 @@ from koi_lang.runtime.journal.entries import Header
 from koi_lang.runtime.journal.reader import lines, read_header
 from koi_lang.runtime.journal.store import journals
 from koi_lang.runtime.schema import signature_text
+from koi_lang.sessions.calls import agent_named
 from koi_lang.sessions.errors import SessionError
 from koi_lang.sessions.session import Session
-from koi_lang.sessions.targets import agent_named
 
 MOST_ENTRIES = 1000
 

@@ -5,13 +5,10 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from koi_lang.rpc.commands import command
-from koi_lang.runtime.agents.agent import Agent
-from koi_lang.runtime.schema import problems, signature_text, type_text
-from koi_lang.sessions.calls import begin_main
+from koi_lang.sessions.calls import begin_checked, begin_main, begin_message, begin_named, message_with_images, say
 from koi_lang.sessions.errors import SessionError
 from koi_lang.sessions.held_call import HeldCall
 from koi_lang.sessions.session import Session
-from koi_lang.sessions.targets import handler_for_message, handler_named, message_with_images, say
 
 
 @command(waits=True)
@@ -30,15 +27,13 @@ async def prompt(
     said = message_with_images(message, images)
     if session.call is not None and streaming_behavior:
         return say(session, said, streaming_behavior)
-    session.require_idle()
-    return _begun(_begin(session, *handler_for_message(session, name, said)))
+    return _begun(begin_message(session, said, name))
 
 
 @command(idle=True)
 async def run_playbook(session: Session, name: str, args: Any = None) -> Any:
     """Call a handler, `Agent.event`, with some arguments."""
-    agent, event = handler_named(session, name)
-    return _begun(_begin(session, agent, event, {} if args is None else args))
+    return _begun(begin_named(session, name, args))
 
 
 @command(idle=True)
@@ -56,16 +51,7 @@ async def continue_(session: Session) -> Any:
     if session.last is None or not session.run.steering.pending_messages():
         help = "Queue a message with `steer` or `follow_up` first, or begin with `prompt`."
         raise SessionError("nothing_to_continue", "nothing is paused and no message is queued", help=help)
-    return _begun(_begin(session, *session.last))
-
-
-def _begin(session: Session, agent: type[Agent], event: str, payload: Any) -> HeldCall:
-    schema = agent.about.handlers[event].schema
-    wrong = list(problems(payload, schema)) if schema else []
-    if wrong:
-        help = f"It takes ({signature_text(schema) or type_text(schema)})."
-        raise SessionError("invalid_request", f"`{agent.about.name}.{event}`: {'; '.join(wrong)}", help=help)
-    return session.begin_handler(agent, event, payload)
+    return _begun(begin_checked(session, *session.last))
 
 
 def _begun(call: HeldCall) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import asyncio
 import os
 import shutil
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import ExitStack, asynccontextmanager, closing, suppress
 from dataclasses import replace
 from functools import partial
@@ -25,7 +25,7 @@ from koi_lang.service.accounts import Accounts
 from koi_lang.service.attached import AttachedRun, AttachedRuns
 from koi_lang.service.errors import ServiceError
 from koi_lang.service.hook_settings import webhooks_of
-from koi_lang.service.hosted import FILES, HostedSession, Opening, session_folder
+from koi_lang.service.hosted import FILES, BeginCall, HostedSession, Opening, session_folder
 from koi_lang.service.idempotency import IdempotencyTable
 from koi_lang.service.limits import HostLimits
 from koi_lang.service.programs import Programs
@@ -38,10 +38,10 @@ from koi_lang.service.store import Database, SessionRow, SessionTable
 from koi_lang.service.unfinished import find_unfinished, has_call
 from koi_lang.service.users import User
 from koi_lang.service.watchdog import Watchdog
-from koi_lang.sessions.client_host import Message
 from koi_lang.sessions.config import OpenRun
 from koi_lang.sessions.earlier_session import BranchPoint
 from koi_lang.sessions.factory import SessionFactory
+from koi_lang.sessions.held_call import HeldCall
 from koi_lang.settings.service import ServiceSettings
 
 Note = Callable[[str], None]
@@ -98,16 +98,16 @@ class SessionHost:
         self,
         user: User,
         program: str = "",
-        begun_by: Mapping[str, Any] | None = None,
+        begin: BeginCall | None = None,
         title: str = "",
         *,
         run: str = "",
-    ) -> tuple[HostedSession, Message]:
-        """Begin a session, and give the response to the command that it is begun by.
+    ) -> tuple[HostedSession, HeldCall | None]:
+        """Begin a session, and a call in it.
 
         Args:
             program: its name; empty where there is only one.
-            begun_by: a command of `koi rpc`, such as `run_playbook`; None where the session waits for one.
+            begin: begins the call; None where the session waits for one.
             run: its id, which no other has; empty for a new one.
 
         Raises:
@@ -116,12 +116,15 @@ class SessionHost:
         served = self.programs.find(program)
         served.require_ready()
         row = SessionRow(run or new_run(), user.name, served.name, title[:LONGEST_TITLE], time.time())
-        return await self._begin(row, lambda factory: None, begun_by)
+        return await self._begin(row, lambda factory: None, begin)
 
     async def branch(
-        self, session: HostedSession, user: User, back: BranchPoint | None, *, run: str = ""
-    ) -> HostedSession:
+        self, session: HostedSession, user: User, back: BranchPoint | None, begin: BeginCall | None, *, run: str = ""
+    ) -> tuple[HostedSession, HeldCall | None]:
         """Begin a session that goes on from an entry of another one, by default the last, with a copy of its files.
+
+        Args:
+            begin: as of `start`.
 
         Raises:
             KoiError: there is no such entry, or no answer that could be another one.
@@ -138,24 +141,18 @@ class SessionHost:
         def go_on(factory: SessionFactory) -> OpenRun:
             return factory.open_recorded(session.id, point.at, False, answer=point.answer)
 
-        return (await self._begin(row, go_on, None))[0]
+        return await self._begin(row, go_on, begin)
 
     async def _begin(
-        self, row: SessionRow, opening: Opening, begun_by: Mapping[str, Any] | None
-    ) -> tuple[HostedSession, Message]:
+        self, row: SessionRow, opening: Opening, begin: BeginCall | None
+    ) -> tuple[HostedSession, HeldCall | None]:
         self._table.add(row)
         session = self._hosted[row.run] = self._make_session(row)
-        response: Message = {"success": True}
         try:
-            await session.begin(opening)
-            if begun_by is not None:
-                response = await session.handle(begun_by)
+            return session, await session.begin(opening, begin)
         except BaseException:
             await self.discard(session)
             raise
-        if not response["success"]:
-            await self.discard(session)
-        return session, response
 
     async def discard(self, session: HostedSession) -> None:
         """End a session and remove all that is kept of it."""

@@ -24,13 +24,13 @@ from koi_lang.service.feed import EVENT, Feed
 from koi_lang.service.limits import HostLimits
 from koi_lang.service.programs import ServedProgram
 from koi_lang.service.store import SessionRow
+from koi_lang.sessions.calls import agent_named
 from koi_lang.sessions.client_host import Message
 from koi_lang.sessions.config import OpenRun
 from koi_lang.sessions.errors import SessionError
 from koi_lang.sessions.factory import SessionFactory
 from koi_lang.sessions.held_call import HeldCall
 from koi_lang.sessions.session import GRACE_S, Session
-from koi_lang.sessions.targets import agent_named
 
 HostedState: TypeAlias = Literal["working", "waiting", "paused", "idle", "asleep", "failed"]
 # Commands that put another run in the place of that of the session.
@@ -50,6 +50,8 @@ FILES = "files"
 
 # What the run of a session goes on with; None for a new one.
 Opening: TypeAlias = Callable[[SessionFactory], OpenRun | None]
+# Begins a call in the run of a session. Raises SessionError.
+BeginCall: TypeAlias = Callable[[Session], HeldCall]
 
 
 def session_folder(folder: Path, run: str) -> Path:
@@ -177,7 +179,7 @@ class HostedSession:
         self._note_state(response)
         return response
 
-    async def begin_call(self, begin: Callable[[Session], HeldCall]) -> HeldCall:
+    async def begin_call(self, begin: BeginCall) -> HeldCall:
         """Begin a call in its run; one that sleeps wakes first. Raises KoiError."""
         self.used = asyncio.get_running_loop().time()
         self._handling += 1
@@ -216,8 +218,8 @@ class HostedSession:
 
     # ------------------------------------------------------------ waking and sleeping
 
-    async def begin(self, opening: Opening = lambda factory: None) -> None:
-        """Open the run of a new session. Raises KoiError.
+    async def begin(self, opening: Opening, begin: BeginCall | None = None) -> HeldCall | None:
+        """Open the run of a new session, and begin a call in it. Raises KoiError.
 
         Args:
             opening: for a branch, what it goes on with.
@@ -225,8 +227,11 @@ class HostedSession:
         self._handling += 1
         try:
             await self._open(opening)
+            assert self._dispatcher is not None, "it has been opened"
+            return None if begin is None else begin(self._dispatcher.session)
         finally:
             self._handling -= 1
+            self._note_state({})
 
     async def wake(self) -> Dispatcher:
         """Have it be where it was when it went to sleep. Raises KoiError."""

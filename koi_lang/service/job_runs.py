@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from koi_lang.errors import JournalError, KoiError
+from koi_lang.errors import JournalError
 from koi_lang.events import CallEnded, CallStarted
 from koi_lang.runtime.journal.reader import lines
 from koi_lang.service.errors import ServiceError, ServiceErrorCode
 from koi_lang.service.host import SessionHost
 from koi_lang.service.hosted import HostedSession
 from koi_lang.service.users import EVERYBODY
+from koi_lang.sessions.calls import begin_named
 
 # Why no session can be begun now, but later.
 NO_ROOM: ServiceErrorCode = "limit_reached"
@@ -35,15 +37,13 @@ class JobRuns:
                 return True
             # A kill came between the run and its call.
             await self._host.delete(run, EVERYBODY)
-        command = {"type": "run_playbook", "name": handler, "args": payload}
         try:
-            _, response = await self._host.start(EVERYBODY, program, command, handler, run=run)
+            begin = partial(begin_named, name=handler, payload=payload)
+            await self._host.start(EVERYBODY, program, begin, handler, run=run)
         except ServiceError as error:
             if error.code == NO_ROOM:
                 return False
             raise
-        if not response["success"]:
-            raise KoiError(response["error"], help=response.get("help"))
         return True
 
     async def wait_for_end(self, run: str) -> str:

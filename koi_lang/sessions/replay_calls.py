@@ -21,11 +21,10 @@ from koi_lang.runtime.journal.calls import MAIN
 from koi_lang.runtime.journal.entries import JournalEntry
 from koi_lang.runtime.journal.history import History, is_cut
 from koi_lang.runtime.plan_mode import BEGUN
-from koi_lang.sessions.calls import PROMPT, begin_main, begin_prompt, compact_memory
+from koi_lang.sessions.calls import PROMPT, agent_named, begin_main, begin_prompt, compact_memory, handler_named
 from koi_lang.sessions.errors import SessionError
 from koi_lang.sessions.held_call import HeldCall
 from koi_lang.sessions.session import Session
-from koi_lang.sessions.targets import agent_named, handler_named
 
 
 async def go_over(session: Session, history: History) -> None:

@@ -27,11 +27,10 @@ from koi_lang.service.host import SessionHost
 from koi_lang.service.hosted import HostedSession
 from koi_lang.service.programs import ServedProgram
 from koi_lang.service.users import User
-from koi_lang.sessions.calls import begin_prompt
+from koi_lang.sessions.calls import agent_named, begin_prompt
 from koi_lang.sessions.client_host import APPROVAL, CLOSED, QUESTION, Message
 from koi_lang.sessions.held_call import HeldCall
 from koi_lang.sessions.session import Session
-from koi_lang.sessions.targets import agent_named
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette

@@ -9,7 +9,7 @@ from koi_lang.service.attached import AttachedRun
 from koi_lang.service.host import SessionHost
 from koi_lang.service.hosted import HostedSession
 from koi_lang.service.users import User
-from koi_lang.sessions.client_host import Message
+from koi_lang.sessions.held_call import HeldCall
 
 
 def host_of(request: HTTPConnection) -> SessionHost:
@@ -34,7 +34,6 @@ def run_of(request: HTTPConnection) -> HostedSession | AttachedRun:
     return host_of(request).find_run(request.path_params["id"], user_of(request))
 
 
-def started_answer(host: SessionHost, session: HostedSession, response: Message) -> Response:
-    """The answer to a request that has begun a session, given the response to the command that it was begun by."""
-    call = (response.get("data") or {}).get("call")
-    return JSONResponse({**host.describe(session), "call": call}, 202)
+def started_answer(host: SessionHost, session: HostedSession, call: HeldCall | None = None) -> Response:
+    """The answer to a request that has begun a session, and a call in it."""
+    return JSONResponse({**host.describe(session), "call": None if call is None else call.id}, 202)

@@ -13,6 +13,7 @@ from koi_lang.sessions.earlier_session import BranchPoint
 from koi_lang.web.answers import HttpError, body_of, refused_answer
 from koi_lang.web.idempotency import answer_once
 from koi_lang.web.request_context import host_of, run_of, session_of, started_answer, user_of
+from koi_lang.web.runs import call_by_message
 
 MESSAGE, BRANCHED = ("message", "agent", "images"), ("at", "answer", "message")
 
@@ -57,17 +58,10 @@ async def answer_run(request: Request) -> Response:
 async def branch_run(request: Request) -> Response:
     """Begin a run that goes on from an entry of another one; with an answer, that stands in place of the one there."""
     session, host, body = session_of(request), host_of(request), await _body_with(request, *BRANCHED)
-    back = _branch_point(body)
+    back, say = _branch_point(body), call_by_message(body) if "message" in body else None
 
     async def begin(run: str) -> Response:
-        branch = await host.branch(session, user_of(request), back, run=run)
-        response: Mapping[str, Any] = {}
-        if "message" in body:
-            response = await branch.handle({"type": "prompt", "message": body["message"]})
-            if not response["success"]:
-                await host.discard(branch)
-                return refused_answer(response)
-        return started_answer(host, branch, response)
+        return started_answer(host, *await host.branch(session, user_of(request), back, say, run=run))
 
     return await answer_once(request, {"branch": session.id, **body}, begin)
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from itertools import islice
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from koi_lang.service.hosted import HostedSession
+from koi_lang.service.hosted import BeginCall, HostedSession
+from koi_lang.sessions.calls import begin_message, begin_named, message_with_images
 from koi_lang.sessions.errors import SessionError
-from koi_lang.web.answers import HttpError, body_of, refused_answer
+from koi_lang.web.answers import HttpError, body_of
 from koi_lang.web.idempotency import answer_once
 from koi_lang.web.query import limit_of
 from koi_lang.web.request_context import host_of, run_of, started_answer, user_of
@@ -35,30 +37,34 @@ async def begin_run(request: Request) -> Response:
         raise HttpError(400, "invalid_request", f"`{wrong}` is no text", help="Send a name.")
     host, user = host_of(request), user_of(request)
 
+    handler, call = body.get("handler", ""), None
+    if "message" in body:
+        call = call_by_message(body)
+    elif handler:
+        call = partial(begin_named, name=handler, payload=body.get("payload"))
+    title = _title(body, has_call=call is not None)
+
     async def begin(run: str) -> Response:
-        session, response = await host.start(user, body.get("program", ""), _command(body), _title(body), run=run)
-        return started_answer(host, session, response) if response["success"] else refused_answer(response)
+        return started_answer(host, *await host.start(user, body.get("program", ""), call, title, run=run))
 
     return await answer_once(request, body, begin)
 
 
-def _command(body: dict[str, Any]) -> dict[str, Any] | None:
-    """The command that a run is begun by; None where it waits for one. Raises HttpError."""
-    handler = body.get("handler", "")
-    if "message" in body:
-        images = {"images": body["images"]} if "images" in body else {}
-        return {"type": "prompt", "message": body["message"], "name": handler, **images}
-    if handler:
-        return {"type": "run_playbook", "name": handler, "args": body.get("payload")}
-    return None
+def call_by_message(body: Mapping[str, Any]) -> BeginCall:
+    """What begins the call that a message is, with images and for a handler that may be named. Raises KoiError."""
+    text, images = body["message"], body.get("images")
+    if not isinstance(text, str) or not isinstance(images, list | None):
+        help = 'Send `message` as a text, and `images` as a list of {"media_type", "data"}.'
+        raise HttpError(400, "invalid_request", "the message is no text, or the images are no list", help=help)
+    return partial(begin_message, said=message_with_images(text, images), name=body.get("handler", ""))
 
 
-def _title(body: dict[str, Any]) -> str:
+def _title(body: dict[str, Any], *, has_call: bool) -> str:
     """What a run is listed as: what it begins with, or what is said of one that waits for that. Raises HttpError."""
     title = body.get("title")
     if title is None:
         return str(body.get("message") or body.get("handler", ""))
-    if not isinstance(title, str) or _command(body) is not None:
+    if not isinstance(title, str) or has_call:
         help = "Leave it out: a run is listed as what it begins with."
         raise HttpError(400, "invalid_request", "`title` is a text, of a run that waits for a command", help=help)
     return title

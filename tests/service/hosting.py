@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from koi_lang.service.host import SessionHost, hosting
 from koi_lang.service.hosted import HostedSession
 from koi_lang.service.programs import Programs
 from koi_lang.service.users import User
+from koi_lang.sessions.calls import begin_named
 from koi_lang.sessions.options import RunOptions
 from koi_lang.settings import read_settings
 from koi_lang.settings.service import ServiceLimits, ServiceSettings
@@ -39,9 +41,8 @@ def play(folder: Path, scenario: Scenario, *files: str, **options: Any) -> Any:
 
 async def begin(host: SessionHost, handler: str = "", **payload: Any) -> HostedSession:
     """A session, with a call of a handler under way."""
-    command = {"type": "run_playbook", "name": handler, "args": payload} if handler else None
-    session, response = await host.start(ADMIN, "", command)
-    assert response["success"], response
+    call = partial(begin_named, name=handler, payload=payload) if handler else None
+    session, _ = await host.start(ADMIN, "", call)
     return session
 
 

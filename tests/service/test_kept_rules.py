@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from koi_lang.service.host import SessionHost
 from koi_lang.service.hosted import HostedSession
 from koi_lang.service.users import EVERYBODY, User
+from koi_lang.sessions.calls import begin_named
 from koi_lang.settings.lasting_rules import LastingRules
 from tests.projects import Project
 from tests.service.hosting import data, play, until, until_told
@@ -32,8 +34,7 @@ def own_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def answer(host: SessionHost, user: User, decision: str, keep: str = "") -> list[str]:
     """What a user is asked in a new session, who gives an answer and says whether a rule is to last."""
-    command = {"type": "run_playbook", "name": "Main.go", "args": {}}
-    session, _ = await host.start(user, "", command)
+    session, _ = await host.start(user, "", partial(begin_named, name="Main.go"))
     asked: list[str] = []
     while await next_state(session) == "waiting":
         asked.append(await answer_one(session, decision, keep))

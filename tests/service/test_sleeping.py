@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from koi_lang.outcome import capture
 from koi_lang.runtime.journal.reader import read
 from koi_lang.service.host import SessionHost
 from koi_lang.service.hosted import HostedSession
+from koi_lang.sessions.calls import begin_named
 from koi_lang.settings.service import ServiceLimits
 from tests.service.hosting import ADMIN, begin, called, data, play, until, until_told
 
@@ -192,12 +195,13 @@ def test_messages_at_once_wake_a_session_once(folder: Path) -> None:
 
 def test_a_session_that_gets_a_command_is_not_put_to_sleep(folder: Path) -> None:
     """Where there is one place, and a command comes while another session takes it, one of the two is refused."""
-    wait = {"type": "run_playbook", "name": "Main.wait", "args": {"ms": 60_000}}
+    wait: dict[str, Any] = {"type": "run_playbook", "name": "Main.wait", "args": {"ms": 60_000}}
 
     async def scenario(host: SessionHost) -> None:
         session = await begin(host)
-        (_, begun), called = await asyncio.gather(host.start(ADMIN, "", wait), session.handle(wait))
-        assert {True, False} == {begun["success"], called["success"]}
+        call = partial(begin_named, name=wait["name"], payload=wait["args"])
+        begun, called = await asyncio.gather(capture(host.start(ADMIN, "", call)), session.handle(wait))
+        assert {True, False} == {begun.error is None, called["success"]}
         assert ["working"] == [each.state for each in host.all_here() if each.is_awake]
 
     restart(folder, scenario, limits=ServiceLimits(sessions=1))
