@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
 from koi_lang.errors import JournalError, KoiError
 from koi_lang.rpc.dispatcher import refusal
-from koi_lang.runtime.concurrency.cancellation import detached_context
 from koi_lang.runtime.journal.entries import NOTHING
 from koi_lang.runtime.journal.reader import lines, read_header
 from koi_lang.runtime.journal.store import is_running, journal_paths, path_of
-from koi_lang.runtime.journal.summary import summarise
 from koi_lang.service.feed import Feed, Reader, Subscription
+from koi_lang.service.hosted import start_task
 from koi_lang.service.live.addresses import is_there, socket_path
 from koi_lang.service.live.client import LiveClient, open_client
+from koi_lang.service.run_listing import RunListing
 from koi_lang.sessions.client_host import Message
 from koi_lang.sessions.errors import SessionError
 
@@ -47,6 +47,9 @@ class FollowableRun(Protocol):
 
     def greeting(self) -> dict[str, Any]:
         """The first message to who follows it."""
+
+    def listing(self) -> RunListing:
+        """The run as it is listed. Raises JournalError."""
 
     def describe_call(self) -> dict[str, Any]:
         """The call that is under way, and what was called last."""
@@ -119,10 +122,7 @@ class AttachedRun:
     @property
     def state(self) -> str:
         """What goes on, or how it has ended. Raises JournalError."""
-        if self._client is not None and self._told_state:
-            return self._told_state
-        state = summarise(self.journal).state
-        return "working" if state == "running" else state
+        return self.listing().state
 
     def greeting(self) -> dict[str, Any]:
         """The first message to who follows it. Raises JournalError."""
@@ -130,14 +130,9 @@ class AttachedRun:
         known = {"id": self.id, "program": program, "title": "", "attached": True}
         return {"type": "rpc_ready", **known, "state": self.state}
 
-    def describe(self) -> dict[str, Any]:
-        """It as it is listed. Raises JournalError."""
-        summary = summarise(self.journal)
-        header, totals = summary.header, summary.totals
-        known = {"id": self.id, "program": Path(header.program).stem, "owner": "", "state": self.state, "title": ""}
-        times = {"started": header.started, "updated": header.started + summary.seconds}
-        usage = {"requests": totals.requests, "tokens": totals.tokens, "usd": totals.usd, "entries": summary.entries}
-        return {**known, **times, **usage, "parent": header.parent[0] if header.parent else None, "hosted": False}
+    def listing(self) -> RunListing:
+        """The run as it is listed. Raises JournalError."""
+        return RunListing.of_journal(self.journal, self._told_state if self._client is not None else "")
 
     def describe_call(self) -> dict[str, Any]:
         """Nothing is known of its calls but what its journal tells."""
@@ -160,7 +155,7 @@ class AttachedRun:
 
     def _attach(self) -> None:
         if self._task is None or self._task.done():
-            self._task = _start_task(self._group, self._follow())
+            self._task = start_task(self._group, self._follow())
 
     def _detach(self) -> None:
         if self._task is not None:
@@ -224,8 +219,3 @@ def _last_number(journal: Path) -> int:
         return max((line.entry.n for line in lines(journal) if line.entry is not None), default=0)
     except JournalError:
         return 0
-
-
-def _start_task(group: asyncio.TaskGroup, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-    """Have something done that knows nothing of the request that needs it first."""
-    return group.create_task(work, context=detached_context())

@@ -11,7 +11,6 @@ from contextlib import ExitStack, asynccontextmanager, closing, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 from weakref import WeakValueDictionary
 
 from koi_lang.errors import JournalError, KoiError
@@ -20,14 +19,12 @@ from koi_lang.runtime.concurrency.tasks import together
 from koi_lang.runtime.journal import store as journals
 from koi_lang.runtime.journal.history import RESUMED
 from koi_lang.runtime.journal.reader import read
-from koi_lang.runtime.journal.summary import summarise
 from koi_lang.service.accounts import Accounts
 from koi_lang.service.attached import AttachedRun, AttachedRuns
 from koi_lang.service.errors import ServiceError
 from koi_lang.service.hook_settings import webhooks_of
-from koi_lang.service.hosted import FILES, BeginCall, HostedSession, Opening, session_folder
+from koi_lang.service.hosted import FILES, BeginCall, HostedSession, HostLimits, Opening, session_folder
 from koi_lang.service.idempotency import IdempotencyTable
-from koi_lang.service.limits import HostLimits
 from koi_lang.service.programs import Programs
 from koi_lang.service.run_hooks import RunHooks
 from koi_lang.service.session_files import FileSpace, SpaceLimits, measure_files, without_parts
@@ -230,25 +227,6 @@ class SessionHost:
             return []
         own = self.owners(user)
         return [run for run in self.attached.working() if run.id not in own]
-
-    def describe(self, session: HostedSession | AttachedRun) -> dict[str, Any]:
-        """A session as it is listed."""
-        if isinstance(session, AttachedRun):
-            return session.describe()
-        row = session.row
-        told = {"id": row.run, "program": row.program, "owner": row.owner, "state": session.state, "title": row.title}
-        usage: dict[str, Any] = {"updated": row.created, "requests": 0, "tokens": 0, "usd": None, "entries": 0}
-        with suppress(JournalError):
-            summary = summarise(session.feed.journal)
-            totals = summary.totals
-            usage = {
-                "updated": summary.header.started + summary.seconds,
-                "requests": totals.requests,
-                "tokens": totals.tokens,
-                "usd": totals.usd,
-                "entries": summary.entries,
-            }
-        return {**told, "started": row.created, **usage, "parent": row.parent or None, "hosted": True}
 
     # ------------------------------------------------------------ sleeping and waking
 

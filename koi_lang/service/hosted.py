@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -16,13 +16,17 @@ from koi_lang.program.error_report import message as message_of
 from koi_lang.rpc.dispatcher import Dispatcher, refusal
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.concurrency.cancellation import detached_context
-from koi_lang.runtime.journal.entries import Header
+from koi_lang.runtime.journal.entries import Header, JournalEntry
 from koi_lang.runtime.journal.reader import read_header
 from koi_lang.runtime.journal.store import path_of
+from koi_lang.runtime.journal.summary import summarise
+from koi_lang.service.accounts import Accounts
 from koi_lang.service.errors import ServiceError
 from koi_lang.service.feed import EVENT, Feed
-from koi_lang.service.limits import HostLimits
 from koi_lang.service.programs import ServedProgram
+from koi_lang.service.run_hooks import RunHooks
+from koi_lang.service.run_listing import RunListing, RunUsage
+from koi_lang.service.slots import SessionSlots
 from koi_lang.service.store import SessionRow
 from koi_lang.sessions.calls import agent_named
 from koi_lang.sessions.client_host import Message
@@ -63,9 +67,24 @@ def _has(requests: Iterable[Message], id: Any) -> bool:
     return any(request["id"] == id for request in requests)
 
 
-def _start_task(group: asyncio.TaskGroup, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+def start_task(group: asyncio.TaskGroup, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
     """Have something done that knows nothing of the request that needs it first."""
     return group.create_task(work, context=detached_context())
+
+
+@dataclass(frozen=True, slots=True)
+class HostLimits:
+    """The limits of a service.
+
+    Attributes:
+        accounts: who pays for what.
+        slots: how many sessions are awake.
+        hooks: hears what is told of sessions.
+    """
+
+    accounts: Accounts
+    slots: SessionSlots
+    hooks: RunHooks
 
 
 class HostedSession:
@@ -91,6 +110,7 @@ class HostedSession:
         redact = program.options.key_lookup().redactor()
         self.feed = Feed(row.run, path_of(self._folder, row.run), redact, self._hear)
         self._dispatcher: Dispatcher | None = None
+        self._usage: RunUsage | None = None
         self._over = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._waking = asyncio.Lock()
@@ -226,6 +246,8 @@ class HostedSession:
         """
         self._handling += 1
         try:
+            # Of a branch the journal tells what was done before.
+            self._usage = None if self.row.parent else RunUsage(self.row.created)
             await self._open(opening)
             assert self._dispatcher is not None, "it has been opened"
             return None if begin is None else begin(self._dispatcher.session)
@@ -249,13 +271,13 @@ class HostedSession:
         self.files.mkdir(parents=True, exist_ok=True)
         self._over, self._is_suspended = asyncio.Event(), False
         ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._task = _start_task(self._group, self._hold(ready, opening))
+        self._task = start_task(self._group, self._hold(ready, opening))
         await ready
 
     async def _hold(self, ready: asyncio.Future[None], opening: Opening) -> None:
         """Keep its run until it is to sleep; what breaks it breaks nothing else."""
         error = (await capture(self._live(ready, opening))).error
-        self._dispatcher = None
+        self._dispatcher = self._usage = None
         self._limits.slots.free(self)
         self._limits.hooks.end(self.row)
         self._limits.accounts.forget(self.id)
@@ -266,7 +288,7 @@ class HostedSession:
     async def _live(self, ready: asyncio.Future[None], opening: Opening) -> None:
         payer = self._limits.accounts.of_session(self.id, self.owner)
         header = self._header()
-        factory = self.program.factory(self.note, self.id, self.files, self.feed.follow, payer, header, self.owner)
+        factory = self.program.factory(self.note, self.id, self.files, self._follow, payer, header, self.owner)
         served = replace(factory.served_config(), clean_up_s=CLEAN_UP_S)
         dispatcher = Dispatcher(served, self._tell, answer_s=ANSWER_S)
         async with dispatcher.session.open(opening(factory)) as session:
@@ -276,6 +298,11 @@ class HostedSession:
             # What is under way is not over: it goes on when the session wakes.
             self._is_suspended = session.call is not None
             await (session.suspend() if self._is_suspended else session.close(GRACE_S))
+
+    def _follow(self, entry: JournalEntry) -> None:
+        if self._usage is not None:
+            self._usage.add(entry)
+        self.feed.follow(entry)
 
     def _header(self) -> Header | None:
         """That of its journal; None for one that has not begun, or cannot be read, of which others tell."""
@@ -324,6 +351,18 @@ class HostedSession:
     def is_awake(self) -> bool:
         """Whether it has a run in this process."""
         return self._dispatcher is not None
+
+    def listing(self) -> RunListing:
+        """The session as it is listed; while it is awake, its journal is read no more than once for that."""
+        row, usage = self.row, self._usage
+        if usage is None:
+            try:
+                usage = RunUsage.of_summary(summarise(self.feed.journal))
+            except JournalError:
+                usage = RunUsage(row.created)
+            self._usage = usage if self.is_awake else None
+        about = (row.run, row.program, row.owner, self.state, row.title, row.created)
+        return RunListing(*about, usage, row.parent or None, hosted=True)
 
     def describe_call(self) -> dict[str, Any]:
         """The call that is under way, and what was called last with which payload; nothing is known while it sleeps."""

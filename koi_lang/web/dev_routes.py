@@ -14,7 +14,6 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from koi_lang.redaction.redactor import Redactor
-from koi_lang.service.users import User
 from koi_lang.settings import read_settings
 from koi_lang.setup.keys.lookup import Keys
 from koi_lang.web.answers import HttpError
@@ -22,6 +21,7 @@ from koi_lang.web.branching import branch_recorded
 from koi_lang.web.entry_pages import read_page
 from koi_lang.web.page_file import run_page
 from koi_lang.web.program_data import graph_data, source_data
+from koi_lang.web.request_context import user_of
 from koi_lang.web.run_data import (
     comparison_data,
     header_data,
@@ -45,14 +45,9 @@ def library_of(request: Request) -> RunLibrary:
     return library
 
 
-def _user_of(request: Request) -> User:
-    user: User = request.state.user
-    return user
-
-
 def _journal_of(request: Request, name: str = "id") -> Path:
     """The journal of the run that is asked for. Raises ServiceError."""
-    return library_of(request).find(request.path_params[name], _user_of(request))
+    return library_of(request).find(request.path_params[name], user_of(request))
 
 
 async def _tell(function: Callable[..., Given], *given: Any) -> Response:
@@ -87,14 +82,14 @@ async def list_recorded(request: Request) -> Response:
         return all(not wanted or Path(wanted).stem == has for wanted, has in sides)
 
     limit = min(_number(request, "limit", PAGE), MOST)
-    runs = await library_of(request).all(_user_of(request))
+    runs = await library_of(request).all(user_of(request))
     return JSONResponse(page_of(runs, is_wanted, limit, given.get("before", "")))
 
 
 async def show_recorded(request: Request) -> Response:
     """One run, with the header of its journal."""
     library, path = library_of(request), _journal_of(request)
-    facts = await library.facts(path.stem, _user_of(request))
+    facts = await library.facts(path.stem, user_of(request))
     return JSONResponse({**facts, "header": header_data(path)})
 
 
@@ -106,7 +101,7 @@ async def list_entries(request: Request) -> Response:
 
 async def show_tree(request: Request) -> Response:
     """The runs that it is connected with; of those that the user may see."""
-    library, user = library_of(request), _user_of(request)
+    library, user = library_of(request), user_of(request)
     tree = await asyncio.to_thread(tree_data, _journal_of(request))
     seen = {facts["id"] for facts in await library.all(user)}
     return JSONResponse({**tree, "runs": [run for run in tree["runs"] if run["run"] in seen]})
@@ -114,7 +109,7 @@ async def show_tree(request: Request) -> Response:
 
 async def show_difference(request: Request) -> Response:
     """What the run and another one did differently."""
-    other = library_of(request).find(request.query_params.get("with", ""), _user_of(request))
+    other = library_of(request).find(request.query_params.get("with", ""), user_of(request))
     return await _tell(comparison_data, _journal_of(request), other)
 
 
@@ -137,7 +132,7 @@ async def save_page(request: Request) -> Response:
 
 def _require_admin(request: Request) -> None:
     """Raise HttpError for somebody who may use programs and not look into them."""
-    if not _user_of(request).is_admin:
+    if not user_of(request).is_admin:
         help = "The page at `/` is for those who use programs."
         raise HttpError(403, "admins_only", "the source of a program is for admins only", help=help)
 

@@ -48,7 +48,7 @@ async def _answer_keyed(host: SessionHost, user: User, key: str, digest: str, be
     # The process has ended before it had answered; what has begun by then is not begun again.
     begun = await host.find_begun(known.run, user)
     if begun is not None:
-        return started_answer(host, begun)
+        return started_answer(begun)
     return await _carry_out(host, user, key, known.run, begin)
 
 

@@ -34,6 +34,6 @@ def run_of(request: HTTPConnection) -> HostedSession | AttachedRun:
     return host_of(request).find_run(request.path_params["id"], user_of(request))
 
 
-def started_answer(host: SessionHost, session: HostedSession, call: HeldCall | None = None) -> Response:
+def started_answer(session: HostedSession, call: HeldCall | None = None) -> Response:
     """The answer to a request that has begun a session, and a call in it."""
-    return JSONResponse({**host.describe(session), "call": None if call is None else call.id}, 202)
+    return JSONResponse({**session.listing().as_data(), "call": None if call is None else call.id}, 202)

@@ -61,7 +61,7 @@ async def branch_run(request: Request) -> Response:
     back, say = _branch_point(body), call_by_message(body) if "message" in body else None
 
     async def begin(run: str) -> Response:
-        return started_answer(host, *await host.branch(session, user_of(request), back, say, run=run))
+        return started_answer(*await host.branch(session, user_of(request), back, say, run=run))
 
     return await answer_once(request, {"branch": session.id, **body}, begin)
 

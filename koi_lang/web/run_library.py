@@ -14,10 +14,10 @@ from koi_lang.errors import JournalError
 from koi_lang.events import CallStarted, HandlerStarted
 from koi_lang.runtime.journal.checksums import is_changed
 from koi_lang.runtime.journal.entries import entry_in, header_of
-from koi_lang.runtime.journal.reader import LONGEST_HEADER, open_journal
+from koi_lang.runtime.journal.reader import LONGEST_HEADER, open_journal, read_header
 from koi_lang.runtime.journal.store import PART, journal_paths, path_of
-from koi_lang.runtime.journal.summary import summarise
 from koi_lang.service.errors import ServiceError
+from koi_lang.service.run_listing import RunListing
 from koi_lang.service.users import User
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,79}")
 # How many lines of a journal may stand before what its run was begun with, and how long a title is.
 FIRST_LINES, LONGEST_TITLE = 6, 80
-RUNNING = {"running": "working"}
 Facts = dict[str, Any]
 
 
@@ -56,7 +55,7 @@ class RunLibrary:
         path = self.find(run, user)
         if self.host is not None and self.host.may_see(run, user):
             with suppress(ServiceError):  # its program is not served any more
-                return _with_parent(self.host.describe(self.host.find(run, user)), path)
+                return _with_parent(self.host.find(run, user).listing().as_data(), path)
         return await asyncio.to_thread(self._describe_recorded, path)
 
     async def all(self, user: User) -> list[Facts]:
@@ -64,7 +63,7 @@ class RunLibrary:
         hosted: list[Facts] = []
         if self.host is not None:
             sessions = self.host.all(user)
-            hosted = [_with_parent(self.host.describe(session), session.feed.journal) for session in sessions]
+            hosted = [_with_parent(session.listing().as_data(), session.feed.journal) for session in sessions]
         known = {facts["id"] for facts in hosted}
         recorded = await asyncio.to_thread(self._others, known) if user.is_admin else []
         return sorted([*hosted, *recorded], key=lambda facts: (facts["started"], facts["id"]), reverse=True)
@@ -89,29 +88,14 @@ class RunLibrary:
         if before is not None and before[0] == mark:
             return before[1]
         facts = self._describe_recorded(path)
-        if facts["state"] not in RUNNING.values():  # whether a process writes it can change without a trace in it
+        if facts["state"] != "working":  # whether a process writes it can change without a trace in it
             self._known[path.stem] = (mark, facts)
         return facts
 
     def _describe_recorded(self, path: Path) -> Facts:
-        summary = summarise(path)
-        header, totals = summary.header, summary.totals
-        parent, entry = header.parent or (None, None)
-        return {
-            "id": path.stem,
-            "program": Path(header.program).name,
-            "owner": "",
-            "state": RUNNING.get(summary.state, summary.state),
-            "title": _title_of(path),
-            "started": header.started,
-            "updated": header.started + summary.seconds,
-            "requests": totals.requests,
-            "tokens": totals.tokens,
-            "usd": None if totals.unpriced else totals.usd,
-            "parent": parent,
-            "entry": entry,
-            "hosted": False,
-        }
+        header = read_header(path)
+        about = {"program": Path(header.program).name, "title": _title_of(path)}
+        return {**RunListing.of_journal(path).as_data(), **about, "entry": header.parent and header.parent[1]}
 
 
 def _with_parent(facts: Facts, journal: Path) -> Facts:

@@ -21,8 +21,8 @@ from koi_lang.web.request_context import host_of, run_of, started_answer, user_o
 # Runs on a page, and milliseconds since the epoch that no run is later than.
 USUAL, MOST = 50, 1000
 LATEST = 10**15 - 1
-# Fields of a query, and those of a run that they are about.
-FILTERS = {"program": "program", "user": "owner", "state": "state"}
+# Fields of a query that say which runs are wanted.
+FILTERS = ("program", "user", "state")
 BEGUN = ("program", "handler", "payload", "message", "images", "title")
 
 
@@ -45,7 +45,7 @@ async def begin_run(request: Request) -> Response:
     title = _title(body, has_call=call is not None)
 
     async def begin(run: str) -> Response:
-        return started_answer(host, *await host.start(user, body.get("program", ""), call, title, run=run))
+        return started_answer(*await host.start(user, body.get("program", ""), call, title, run=run))
 
     return await answer_once(request, body, begin)
 
@@ -74,18 +74,22 @@ async def list_runs(request: Request) -> Response:
     """A page of the runs that the user may see, newest first; runs of other processes begin the first one."""
     host, limit, asked = host_of(request), limit_of(request, USUAL, MOST), request.query_params
     before = asked.get("before")
-    wanted = (session for session in host.all(user_of(request)) if _is_wanted(session, asked))
+    wanted = (
+        session
+        for session in host.all(user_of(request))
+        if _is_wanted((session.row.program, session.owner, session.state), asked)
+    )
     behind = (session for session in wanted if before is None or _place(session) > before)
     page = list(islice(behind, limit + 1))
     further = _place(page[limit - 1]) if len(page) > limit else None
-    elsewhere = [] if before is not None else [each.describe() for each in host.attached_to(user_of(request))]
-    found = [told for told in elsewhere if all(asked.get(name, told[of]) == told[of] for name, of in FILTERS.items())]
-    return JSONResponse({"runs": [*found, *(host.describe(each) for each in page[:limit])], "next": further})
+    elsewhere = [] if before is not None else [each.listing() for each in host.attached_to(user_of(request))]
+    found = [each for each in elsewhere if _is_wanted((each.program, each.owner, each.state), asked)]
+    listed = [*found, *(each.listing() for each in page[:limit])]
+    return JSONResponse({"runs": [each.as_data() for each in listed], "next": further})
 
 
-def _is_wanted(session: HostedSession, asked: Mapping[str, str]) -> bool:
-    known = {"program": session.row.program, "user": session.owner, "state": session.state}
-    return all(asked.get(name, value) == value for name, value in known.items())
+def _is_wanted(about: tuple[str, str, str], asked: Mapping[str, str]) -> bool:
+    return all(asked.get(name, value) == value for name, value in zip(FILTERS, about, strict=True))
 
 
 def _place(session: HostedSession) -> str:
@@ -96,9 +100,7 @@ def _place(session: HostedSession) -> str:
 async def show_run(request: Request) -> Response:
     """One run."""
     session = run_of(request)
-    return JSONResponse(
-        {**host_of(request).describe(session), "open": session.feed.requests, **session.describe_call()}
-    )
+    return JSONResponse({**session.listing().as_data(), "open": session.feed.requests, **session.describe_call()})
 
 
 async def delete_run(request: Request) -> Response:

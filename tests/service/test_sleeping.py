@@ -11,8 +11,10 @@ import pytest
 
 from koi_lang.outcome import capture
 from koi_lang.runtime.journal.reader import read
+from koi_lang.runtime.journal.summary import summarise
 from koi_lang.service.host import SessionHost
 from koi_lang.service.hosted import HostedSession
+from koi_lang.service.run_listing import RunUsage
 from koi_lang.sessions.calls import begin_named
 from koi_lang.settings.service import ServiceLimits
 from tests.service.hosting import ADMIN, begin, called, data, play, until, until_told
@@ -189,6 +191,24 @@ def test_messages_at_once_wake_a_session_once(folder: Path) -> None:
         answers = await asyncio.gather(*states, host.put_to_sleep(0), *states[:0])
         assert [] == [answer for answer in answers[:40] if not answer["success"]]
         assert 2 == sum(entry.kind in ("run_started", "resumed") for entry in read(session.feed.journal).entries)
+
+    restart(folder, scenario)
+
+
+def test_a_listing_is_what_the_journal_tells(folder: Path) -> None:
+    """What is counted while a session is awake is what its journal holds, in a branch of it, too."""
+
+    async def scenario(host: SessionHost) -> None:
+        session = await begin(host)
+        await called(session, "Main.talk", message="hi")
+        branch, _ = await host.branch(session, ADMIN, None, None)
+        await called(branch, "Main.add", n=1)
+
+        assert 0 < session.listing().usage.totals.requests
+        for each in (session, branch):
+            told, counted = RunUsage.of_summary(summarise(each.feed.journal)), each.listing().usage
+            assert (told.entries, told.totals) == (counted.entries, counted.totals)
+            assert told.updated == pytest.approx(counted.updated, abs=0.001)
 
     restart(folder, scenario)
 

@@ -11,6 +11,8 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 from referencing import Registry, Resource
 from referencing.jsonschema import DRAFT202012
 
+from koi_lang.service.run_listing import RunListing, RunUsage
+from koi_lang.web.api_schemas import SCHEMAS
 from koi_lang.web.openapi import document_of
 from koi_lang.web.operations import OPERATIONS, START, routes_of
 
@@ -104,3 +106,10 @@ def test_an_operation_is_a_route_and_a_path() -> None:
     }
 
     assert (paths, len(OPERATIONS)) == (found, len({each.name for each in OPERATIONS}))
+
+
+def test_a_run_is_described_as_it_is_listed() -> None:
+    """The schema of a run has the fields that each listing has."""
+    listing = RunListing("a", "desk", "ada", "idle", "tea", 1.0, RunUsage(2.0), None, hosted=True).as_data()
+
+    assert sorted(SCHEMAS["Run"]["properties"]) == sorted(listing)
