@@ -16,10 +16,11 @@ def extend_koi(koi: Koi) -> None:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from koi_lang.extensions.finding import find_installed, of_program
+from koi_lang.extensions.finding import Extension, find_installed, of_program
 from koi_lang.lazy import lazy_module, lazy_names
 from koi_lang.runtime.hooks.additions import NOTHING_ADDED, Additions
 
@@ -49,15 +50,18 @@ else:
     )
 
 
-def additions(module: ModuleType | None, *, use_installed: bool = True) -> Additions:
-    """What a new run of a program has from extensions; without a program, from installed ones.
-
-    The installed ones come first, so that their hooks are asked first.
+def additions(extensions: Sequence[Extension]) -> Additions:
+    """What a new run has from extensions.
 
     Raises:
         ExtensionError: one cannot be loaded. It may have been there to deny something, so the run must not start.
     """
-    found = [*(find_installed() if use_installed else ()), *(() if module is None else of_program(module))]
-    if not found:
-        return NOTHING_ADDED
-    return collecting.collect_extensions(found).added
+    return collecting.collect_extensions(extensions).added if extensions else NOTHING_ADDED
+
+
+def find_extensions(module: ModuleType | None, *, use_installed: bool = True) -> list[Extension]:
+    """The extensions of the runs of a program; without a program, installed ones. Raises ExtensionError.
+
+    The installed ones come first, so that their hooks are asked first. All folders that Python searches are read.
+    """
+    return [*(find_installed() if use_installed else ()), *(() if module is None else of_program(module))]

@@ -9,6 +9,7 @@ from contextlib import redirect_stdout
 from functools import partial
 from pathlib import Path
 
+from koi_lang.extensions import additions
 from koi_lang.http_server.address import Address
 from koi_lang.mcp_server.documents import documents, made_prompts
 from koi_lang.mcp_server.http import serve_http
@@ -71,7 +72,7 @@ def service_of(
     agents = exposed_agents(declarations.agents_of(ready.module), path.name)
     redact = ready.redactor()
     # What is wrong with an extension is told before the first client comes.
-    actions = [*all_actions(), *ready.additions().actions.values()]
+    actions = [*all_actions(), *additions(ready.extensions).actions.values()]
     told = [f"{agent.about.name}: {agent.about.affordance}" for agent in agents if agent.about.affordance]
     return McpService(
         name=agents[0].about.name if len(agents) == 1 else path.stem,

@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from koi_lang.errors import KoiError
-from koi_lang.extensions import additions
+from koi_lang.extensions import additions, find_extensions
 from koi_lang.program import build, declarations, loader
 from koi_lang.program.runs import run_of
 from koi_lang.runtime.a2a.member import EVENT, AgentAtHost
@@ -51,7 +51,7 @@ def audit(file: str, options: RunOptions) -> list[dict[str, Any]]:
         limits=options.limits_here,
         allow=allow,
         restrictions=restrictions,
-        added=additions(module, use_installed=not options.no_extensions),
+        added=additions(find_extensions(module, use_installed=not options.no_extensions)),
     )
     rules = {"rules": found} if (found := _rules(allow, restrictions)) else {}
     return [{**audited, **rules} for audited in audit_run(run, module, narrowed_calls(build.check(file).files))]

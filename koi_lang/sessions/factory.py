@@ -12,7 +12,6 @@ from typing import Any
 from koi_lang.efforts import EFFORTS
 from koi_lang.errors import KoiError
 from koi_lang.extensions.collecting import collect_extensions
-from koi_lang.extensions.finding import find_installed, of_program
 from koi_lang.llm.connect import connect
 from koi_lang.program import declarations
 from koi_lang.program.error_report import explain
@@ -100,7 +99,7 @@ class SessionFactory:
             self._choice.change_effort(going.effort)
         ready = replace(self._ready, latest=lambda: self._choice.wanted)
         options = ready.options
-        found = collect_extensions([*(() if options.no_extensions else find_installed()), *of_program(ready.module)])
+        found = collect_extensions(ready.extensions)
         self._choice.providers = found.added.providers
         own: dict[str, Any] = {
             "limits": options.session_limits,

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from koi_lang import settings
 from koi_lang.errors import SettingsError
-from koi_lang.extensions import additions
+from koi_lang.extensions import additions, find_extensions
+from koi_lang.extensions.finding import Extension
 from koi_lang.lazy import lazy_module
 from koi_lang.otel.tracing import trace_run
 from koi_lang.outcome import error_of
@@ -19,7 +20,6 @@ from koi_lang.program.files import absolute
 from koi_lang.program.runs import run_of
 from koi_lang.runtime.events import Consumer
 from koi_lang.runtime.guards.permissions import explain_rules
-from koi_lang.runtime.hooks.additions import Additions
 from koi_lang.runtime.host import Host
 from koi_lang.runtime.journal.store import streams_folder
 from koi_lang.runtime.run import Run
@@ -65,6 +65,7 @@ class Prepared:
         refused: what models were found not to take of requests, by any run of the program.
         asks_models: whether its runs may ask models, so that what asks them is imported meanwhile.
         make_live: makes what lets other processes follow a run of a session; None where none may.
+        extensions: of all its runs.
     """
 
     module: ModuleType
@@ -76,6 +77,7 @@ class Prepared:
     refused: Refused = field(default_factory=dict, repr=False)
     asks_models: bool = True
     make_live: MakeLive | None = None
+    extensions: Sequence[Extension] = ()
 
     @property
     def path(self) -> str:
@@ -90,10 +92,6 @@ class Prepared:
     def redactor(self) -> Callable[[str], str]:
         """Takes the secrets of its runs out of a text."""
         return self.wanted.keys.redactor(self.options.payload)
-
-    def additions(self) -> Additions:
-        """What extensions add to a run. Raises ExtensionError."""
-        return additions(self.module, use_installed=not self.options.no_extensions)
 
     def run(self, host: Host, consumers: Sequence[Consumer], note: Note, **own: Any) -> Run:
         """A run of the program that has not started yet.
@@ -119,7 +117,7 @@ class Prepared:
             "sign_in": sign_in_with(self.wanted.keys),
             "connect_embedder": None if self.has_stand_in else lambda llm: self._connect_embedder(llm, run),
         }
-        given = {**usual, **own, "added": own.get("added") or self.additions()}
+        given = {**usual, **own, "added": own.get("added") or additions(self.extensions)}
         consumers = [*consumers, *trace_run(self.path, self.redactor(), given["note_once"])]
         for line in declarations.explain_unused_rules(self.module, self.options.allow):
             note(line)
@@ -225,4 +223,6 @@ def prepare_program(
         KoiError: it cannot be loaded, or a model is named that does not exist.
     """
     wanted = preferences(options.model, options.key_lookup(), options.effort or "")
-    return Prepared(loader.module_of(absolute(file), None, entry), entry, options, wanted, adapter=adapter)
+    module = loader.module_of(absolute(file), None, entry)
+    extensions = find_extensions(module, use_installed=not options.no_extensions)
+    return Prepared(module, entry, options, wanted, adapter=adapter, extensions=extensions)

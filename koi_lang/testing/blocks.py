@@ -12,7 +12,7 @@ from pathlib import Path
 
 from koi_lang.diagnostics import CompileError, render
 from koi_lang.errors import KoiError
-from koi_lang.extensions import additions
+from koi_lang.extensions import additions, find_extensions
 from koi_lang.js.clock import use_clock
 from koi_lang.js.environment import Machine, in_environment
 from koi_lang.program import loader
@@ -105,7 +105,7 @@ async def _run(block: TestBlock, audience: Audience, loop: JumpingLoop) -> None:
         limits=project.limits(project_settings),
         clock=loop.time,
         seed=block.name,
-        added=additions(module),
+        added=additions(find_extensions(module)),
     )
     async with run:
         await module.koi_tests()[block.name]()

@@ -23,7 +23,7 @@ from koi_lang.events import (
     ScoreGiven,
     StateChanged,
 )
-from koi_lang.extensions import additions
+from koi_lang.extensions import additions, find_extensions
 from koi_lang.llm.messages import Delta, Request
 from koi_lang.program import declarations, loader
 from koi_lang.program.error_report import message
@@ -204,7 +204,7 @@ def run_again(module: ModuleType, journal: Journal, history: History, **own: Any
         detailed=True,
         redact=redact,
         history=history,
-        added=additions(module, use_installed="--no-extensions" not in journal.header.words),
+        added=additions(find_extensions(module, use_installed="--no-extensions" not in journal.header.words)),
         id=journal.header.run,
         seed=journal.header.seed,
         today=journal.header.today,

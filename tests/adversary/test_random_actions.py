@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from koi_lang.extensions import additions
+from koi_lang.extensions import additions, find_extensions
 from koi_lang.program import loader
 from koi_lang.runtime.budget.limits import LimitReachedError
 from koi_lang.runtime.guards.access_rules import parse_rule
@@ -64,7 +64,8 @@ def test_nothing_is_known_or_changed_beyond_the_rules(base: Path, number: int) -
     tried = [actions.action() for _ in range(ACTIONS)]
 
     played = play(
-        source, [*tried, done()], host=person, allow=allow, added=additions(module, use_installed=False),
+        source, [*tried, done()], host=person, allow=allow,
+        added=additions(find_extensions(module, use_installed=False)),
         restrictions=Restrictions(tuple(map(parse_rule, deny))),
     )  # fmt: skip
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from koi_lang.extensions import additions
+from koi_lang.extensions import additions, find_extensions
 from koi_lang.program import loader
 from koi_lang.runtime.guards.access_rules import parse_rule
 from koi_lang.runtime.guards.permissions import Restrictions
@@ -139,7 +139,7 @@ class Hostile:
         }  # fmt: skip
         rules = Restrictions((parse_rule("*:migrations/**"), parse_rule("run:rm *")))
         tried = [{key: _fill(value, places) for key, value in action.items()} for action in actions]
-        added = additions(module, use_installed=False)
+        added = additions(find_extensions(module, use_installed=False))
         return play(source, [*tried, done()], allow=["shell", "write:**"], added=added, restrictions=rules)
 
 

@@ -9,7 +9,7 @@ import click
 import pytest
 
 from koi_lang.errors import ExtensionError
-from koi_lang.extensions import Koi, additions
+from koi_lang.extensions import Koi, additions, find_extensions
 from koi_lang.extensions.collecting import collect_extensions
 from koi_lang.extensions.finding import Extension
 from koi_lang.runtime.actions.registered import find_builtin
@@ -190,4 +190,4 @@ def test_a_program_brings_its_own(project: Project) -> None:
         "main.koi", 'import "./parts.koi"\nimport plain from "./plain.py"\nimport math from "python:math"\n'
     )
 
-    assert [hook.name for hook in additions(module, use_installed=False).hooks] == ["guard.<lambda>"]
+    assert [hook.name for hook in additions(find_extensions(module, use_installed=False)).hooks] == ["guard.<lambda>"]

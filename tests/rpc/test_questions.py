@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from koi_lang.extensions import additions
+from koi_lang.extensions import additions, find_extensions
 from koi_lang.sessions.client_host import Client as ClientHost
 from tests.playbook.playing import act, done
 from tests.rpc.talking import Talk, Talker
@@ -113,7 +113,7 @@ def test_a_change_is_shown_to_the_client(talk: Talker) -> None:
         assert "the person did not allow to create `src/a.txt`: not here" in client.model.requests[1].messages[-1].text
 
     source = 'import "std/code"\n' + program(1)
-    talk(source, test, added=additions(talk.player.load(source), use_installed=False))
+    talk(source, test, added=additions(find_extensions(talk.player.load(source), use_installed=False)))
 
 
 def test_a_request_has_the_same_id_in_another_process() -> None:

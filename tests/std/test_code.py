@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from koi_lang.compiler.rules.actions import TOOLS
-from koi_lang.extensions import additions
+from koi_lang.extensions import additions, find_extensions
 from koi_lang.program import build
 from koi_lang.runtime.guards.access_rules import parse_rule
 from koi_lang.runtime.guards.permissions import Restrictions
@@ -40,7 +40,7 @@ class Person(RecordingHost):
 
 def work(play: Player, folder: Path, *actions: dict[str, Any], program: str = PROGRAM, **services: Any) -> Played:
     """What comes of some actions in a folder."""
-    added = additions(play.load(program), use_installed=False)
+    added = additions(find_extensions(play.load(program), use_installed=False))
     return play(program, [*actions, done()], folder=folder, added=added, **services)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from koi_lang.extensions import additions
+from koi_lang.extensions import additions, find_extensions
 from koi_lang.runtime.guards.access_rules import parse_rule
 from koi_lang.runtime.guards.permissions import Restrictions
 from tests.playbook.conftest import play as play
@@ -31,7 +31,7 @@ def test_a_project_is_worked_on_in_all_ways(play: Player, tmp_path: Path, way: t
     (tmp_path / "m.py").write_text("def parse(x):\n    return x\n")
     (tmp_path / ".env").write_text("KEY=canary")
     services = {
-        "added": additions(play.load(PROGRAM), use_installed=False),
+        "added": additions(find_extensions(play.load(PROGRAM), use_installed=False)),
         "folder": tmp_path,
         "allow": ["write:**", "run:cat *"],
         "restrictions": Restrictions((parse_rule("*:migrations/**"),)),

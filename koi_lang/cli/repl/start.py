@@ -18,6 +18,7 @@ from koi_lang.cli.ui.reporters import DenialNotice
 from koi_lang.cli.ui.terminal import Terminal
 from koi_lang.cli.ui.text import RED, WEAK, Theme, look_of
 from koi_lang.errors import EXIT_FAILED, EXIT_OK
+from koi_lang.extensions import find_extensions
 from koi_lang.lazy import lazy_module
 from koi_lang.program import cache
 from koi_lang.program.error_report import explain
@@ -67,7 +68,8 @@ async def _run(file: str | None, options: RunOptions, host: Terminal, failed: li
     program = InteractiveProgram(options.folder)
     wanted = preferences(options.model, options.key_lookup(), options.effort or "")
     nothing = cache.CachedModule(compile("", str(program.module.__file__), "exec"), {})
-    ready = Prepared(program.module, nothing, options, wanted)
+    extensions = find_extensions(program.module, use_installed=not options.no_extensions)
+    ready = Prepared(program.module, nothing, options, wanted, extensions=extensions)
     redact, folder = ready.redactor(), options.folder.as_posix()
 
     @contextmanager
