@@ -25,7 +25,7 @@ from koi_lang.runtime.actions.lookup import all_actions
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.registry import KeptRegistry
 from tests.package_imports import Imported, imports, targets
-from tests.package_trees import PACKAGE, nodes_of, trees
+from tests.package_trees import PACKAGE, nodes_of, sources, trees
 
 # Layers, each of which may import those before it; parts of one layer do not know each other. Files at the top level
 # are ground: they import nothing but each other.
@@ -340,3 +340,10 @@ def rule_names(kind: type[nodes.Node]) -> set[str]:
     """What the rule of a class of nodes may be called."""
     word = re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__).lower()
     return {OTHER_RULE.get(word, word), f"{word}_statement", f"{word}_expression", f"{word}_"}
+
+
+def test_links_are_left_unfollowed_in_one_module() -> None:
+    """What opens files of a project without following links takes its flags from there."""
+    naming = [module for module, text in sources().items() if "O_NOFOLLOW" in text]
+
+    assert ["koi_lang.system.open_folders"] == naming

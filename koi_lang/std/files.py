@@ -20,6 +20,7 @@ from koi_lang.runtime.guards.write_quota import count_written
 from koi_lang.runtime.replay.calls import Effect
 from koi_lang.std.effects import agent, folder, perform_effect
 from koi_lang.std.rules import may_read, require_file
+from koi_lang.system.open_folders import FILE
 
 MOST_READ = 1_000_000
 MOST_WRITTEN = 1_000_000
@@ -131,8 +132,7 @@ def _run_guarded(path: str, work: Callable[[], Any]) -> Any:
 
 def _text(file: Path, path: str) -> str:
     # Without waiting, in case it is a pipe; links have been resolved, so one that is there now came in between.
-    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
-    with open(os.open(file, flags), "rb") as opened:
+    with open(os.open(file, FILE), "rb") as opened:
         about = os.fstat(opened.fileno())
         if not stat.S_ISREG(about.st_mode):
             raise AgentError(f"`{path}` is no file with a text")

@@ -17,7 +17,7 @@ from koi_lang.errors import AgentError, KoiError, reason
 from koi_lang.front_matter import read_front_matter
 from koi_lang.runtime.replay.calls import Effect
 from koi_lang.std.effects import perform_effect, project_settings
-from koi_lang.system.open_folders import resolve_links
+from koi_lang.system import open_folders
 
 FILE = "SKILL.md"
 KIND = "evaluator"
@@ -137,13 +137,12 @@ def _tell_path(path: Path) -> str:
 def _read_text(place: RubricFile) -> str:
     """The text of a file, which is looked at without waiting, in case it is a pipe. Raises AgentError or OSError."""
     try:
-        file = resolve_links(place.file)
+        file = open_folders.resolve_links(place.file)
     except RuntimeError as error:
         raise AgentError("is a link that leads to itself", help="Write a file in its place.") from error
     if place.root is not None and not file.is_relative_to(place.root.resolve()):
         raise AgentError("leads out of the project", help="Copy it into the project instead of a link.")
-    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
-    with open(os.open(file, flags), "rb") as opened:
+    with open(os.open(file, open_folders.FILE), "rb") as opened:
         if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
             raise AgentError("is no file with a text")
         data = opened.read(MOST_BYTES + 1)

@@ -10,11 +10,17 @@ from pathlib import Path
 from typing import Any
 
 from koi_lang.errors import KoiError
+from koi_lang.system.open_folders import UNFOLLOWED
 
 # Where the byte stands that is locked on Windows, where a locked byte cannot be read: the last that it can lock there.
 FAR = 0x7FFF_FFFE
 # What stands for a folder where folders cannot be opened.
 FOLDER_LOCK = ".lock"
+
+
+def open_lock(path: Path) -> int:
+    """The descriptor of a file that is there to be locked, by this user alone. Raises OSError, also for a link."""
+    return os.open(path, os.O_RDWR | os.O_CREAT | UNFOLLOWED, 0o600)
 
 
 def try_lock(descriptor: int, *, shared: bool = False) -> bool:

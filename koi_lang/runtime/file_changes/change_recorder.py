@@ -29,7 +29,7 @@ from koi_lang.runtime.snapshots.store import snapshots_folder
 from koi_lang.runtime.tree.taking import StoreFullError
 from koi_lang.runtime.tree.walking import ManyFilesError
 from koi_lang.settings.project import most_of_snapshots
-from koi_lang.system.file_locks import try_lock
+from koi_lang.system.file_locks import open_lock, try_lock
 from koi_lang.system.open_folders import OpenFolders
 
 if TYPE_CHECKING:
@@ -100,8 +100,7 @@ class ChangeRecorder:
         with self._telling_why(agent):
             folder = snapshots_folder(self._run.folder)
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
-            held = os.open(folder / LOCK, flags, 0o600)
+            held = open_lock(folder / LOCK)
         try:
             until = time.monotonic() + LONGEST_WAIT_S
             while held >= 0 and not try_lock(held) and time.monotonic() < until:  # noqa: ASYNC110 - no event of ours

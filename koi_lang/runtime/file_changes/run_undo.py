@@ -22,7 +22,7 @@ from koi_lang.runtime.snapshots.store import SnapshotStore, snapshots_folder
 from koi_lang.runtime.tree.taking import StoreFullError
 from koi_lang.settings import ProjectSettings
 from koi_lang.settings.project import most_of_snapshots
-from koi_lang.system.file_locks import try_lock
+from koi_lang.system.file_locks import open_lock, try_lock
 from koi_lang.system.open_folders import OpenFolders
 
 LONGEST_WAIT_S = 30.0
@@ -99,8 +99,7 @@ class RunUndo:
     @contextmanager
     def _alone(self) -> Iterator[None]:
         """A context in which no action changes files of the project. Raises AgentError."""
-        flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
-        held = os.open(snapshots_folder(self.project) / LOCK, flags, 0o600)
+        held = open_lock(snapshots_folder(self.project) / LOCK)
         try:
             until = time.monotonic() + LONGEST_WAIT_S
             while not try_lock(held):

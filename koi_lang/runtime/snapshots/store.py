@@ -26,7 +26,7 @@ from pathlib import Path
 
 from koi_lang.errors import AgentError, reason
 from koi_lang.runtime.snapshots.manifest import DIGEST, Manifest, digests_in, tree_digest
-from koi_lang.system.file_locks import try_lock
+from koi_lang.system.file_locks import open_lock, try_lock
 
 # An id: the run, and what its list is made of.
 SNAPSHOT = re.compile(r"([A-Za-z0-9_][A-Za-z0-9_.-]{0,99})-([0-9a-f]{16})")
@@ -99,7 +99,7 @@ class SnapshotStore:
     @contextmanager
     def _open_lock(self, name: str) -> Iterator[int]:
         try:
-            held = os.open(self.folder / name, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
+            held = open_lock(self.folder / name)
         except OSError as error:
             raise unkept(error) from error
         try:

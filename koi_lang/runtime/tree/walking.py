@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
-from dataclasses import dataclass, field
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from koi_lang.errors import AgentError, reason
@@ -57,25 +58,100 @@ class Tree:
         return {path: why for path, why in self.left_out.items() if why not in FOLLOWING_RULES}
 
 
+class ManyFilesError(AgentError):
+    """There are more files and folders in a project than are looked at."""
+
+
 @dataclass(frozen=True, slots=True)
-class _Here:
+class OpenFolder:
     """A folder that is being looked at.
 
     Attributes:
+        held: its descriptor.
         prefix: of the paths in it, empty or with a `/` at its end.
+        levels: the `.gitignore` files that count in it, the innermost first.
     """
 
     held: int
     prefix: str
     levels: tuple[IgnoreLevel, ...]
-    depth: int
+    depth: int = 0
+
+    def is_ignored(self, path: str, *, is_folder: bool) -> bool:
+        """Whether `.gitignore` files name something in it."""
+        return bool(self.levels) and is_ignored(self.levels, as_bytes_text(path), is_folder=is_folder)
 
 
-class ManyFilesError(AgentError):
-    """There are more files and folders in a project than are looked at."""
+class FolderWalk(ABC):
+    """Looks through the folders below an open one, each before those in it, and follows no link.
+
+    Args:
+        stop: is called for each folder; raises where nobody wants to know any more.
+    """
+
+    def __init__(self, stop: Stop) -> None:
+        self._stop = stop
+
+    @abstractmethod
+    def sees_folder(self, here: OpenFolder, entry: os.DirEntry[str]) -> bool:
+        """Take note of what is in a folder; says whether it is a folder to look into."""
+
+    @abstractmethod
+    def require_few(self) -> None:
+        """Raise AgentError where too much has been found."""
+
+    def add_rules(self, before: str, folder: str, text: str) -> IgnoreLevel:
+        """The rules of a `.gitignore` that was met, as `level_of` takes them."""
+        return level_of(before, folder, text)
+
+    @abstractmethod
+    def enter(self, path: str, held: int) -> None:
+        """Take note of a folder that is looked into."""
+
+    @abstractmethod
+    def leave_out(self, path: str, why: str) -> None:
+        """Take note of a folder that cannot be looked into."""
+
+    def rules_above(self, project: Path) -> tuple[IgnoreLevel, ...]:
+        """The rules of the folders around a project up to that of its repository, the innermost first."""
+        levels: tuple[IgnoreLevel, ...] = ()
+        for folder in reversed(folders_above(project)):
+            if text := rules_in(os.fspath(folder / NAME), os.fspath(folder / NAME)):
+                before = project.relative_to(folder).as_posix() + "/"
+                levels = (self.add_rules(before, "", text), *levels)
+        return levels
+
+    def look(self, here: OpenFolder) -> None:
+        """Look through an open folder. Raises AgentError, OSError."""
+        self._stop()
+        if text := rules_in(NAME, here.prefix + NAME, here.held):
+            here = replace(here, levels=(self.add_rules("", here.prefix, text), *here.levels))
+        with os.scandir(here.held) as entries:
+            inner = sorted(entry.name for entry in entries if self.sees_folder(here, entry))
+        self.require_few()
+        for name in inner:
+            self._enter(here, name)
+
+    def _enter(self, here: OpenFolder, name: str) -> None:
+        path = here.prefix + name
+        if here.depth == DEEPEST:
+            self.leave_out(path, DEEP)
+            return
+        try:
+            held = open_inner(here.held, name)
+        except PermissionError:
+            self.leave_out(path, UNREADABLE)
+            return
+        if held is None:
+            return
+        try:
+            self.enter(path, held)
+            self.look(OpenFolder(held, path + "/", here.levels, here.depth + 1))
+        finally:
+            os.close(held)
 
 
-class Walker:
+class Walker(FolderWalk):
     """Looks at a project.
 
     Args:
@@ -90,7 +166,8 @@ class Walker:
     def __init__(
         self, project: Path, running: frozenset[str], stop: Stop, *, is_whole: bool = False, most: int | None = None
     ) -> None:
-        self._project, self._running, self._stop = project, running, stop
+        super().__init__(stop)
+        self._project, self._running = project, running
         self._is_whole, self._most = is_whole, MOST if most is None else most
         self._closed: dict[str, bool] = {}
         self._tree = Tree()
@@ -98,38 +175,36 @@ class Walker:
     def walk(self, root: int) -> Tree:
         """The tree below an open folder. Raises AgentError, OSError."""
         self._tree = Tree()
-        levels: tuple[IgnoreLevel, ...] = ()
-        for folder in reversed(folders_above(self._project)):
-            before = self._project.relative_to(folder).as_posix() + "/"
-            if text := rules_in(os.fspath(folder / NAME), os.fspath(folder / NAME)):
-                levels = (self._level(before, "", text), *levels)
-        self._look(_Here(root, "", levels, 0))
+        self.look(OpenFolder(root, "", self.rules_above(self._project)))
         return self._tree
 
-    def _level(self, before: str, folder: str, text: str) -> IgnoreLevel:
+    def add_rules(self, before: str, folder: str, text: str) -> IgnoreLevel:
+        """Keep them in the tree."""
         self._tree.ignores.append((before, folder, text))
         return level_of(before, folder, text)
 
-    def _look(self, here: _Here) -> None:
-        self._stop()
-        if text := rules_in(NAME, here.prefix + NAME, here.held):
-            here = _Here(here.held, here.prefix, (self._level("", here.prefix, text), *here.levels), here.depth)
-        with os.scandir(here.held) as entries:
-            inner = sorted(entry.name for entry in entries if self._sees_folder(here, entry))
+    def enter(self, path: str, held: int) -> None:
+        """Keep its mode."""
+        self._tree.folders[path] = os.fstat(held).st_mode & MODE
+
+    def leave_out(self, path: str, why: str) -> None:
+        """Keep the reason."""
+        self._tree.left_out[path + "/"] = why
+
+    def require_few(self) -> None:
+        """Raise ManyFilesError."""
         if self._tree.size() > self._most:
             help = "Have `.gitignore` name the folders that need not be kept."
             raise ManyFilesError(f"there are more than {self._most:,} files and folders in the project", help=help)
-        for name in inner:
-            self._enter(here, name)
 
-    def _sees_folder(self, here: _Here, entry: os.DirEntry[str]) -> bool:
+    def sees_folder(self, here: OpenFolder, entry: os.DirEntry[str]) -> bool:
         """Note a file or link, or why something is left out; says whether it is a folder to look into."""
         name = entry.name
         path = here.prefix + name
         is_folder = entry.is_dir(follow_symlinks=False)
         if self._is_hidden(name):
             why = HIDDEN
-        elif here.levels and is_ignored(here.levels, as_bytes_text(path), is_folder=is_folder):
+        elif here.is_ignored(path, is_folder=is_folder):
             why = IGNORED
         elif not path.isascii() and not _is_text(path):
             path, why = path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace"), BAD_NAME
@@ -141,7 +216,7 @@ class Walker:
             self._tree.left_out[path + "/" * is_folder] = why
         return False
 
-    def _note(self, here: _Here, entry: os.DirEntry[str], path: str) -> str:
+    def _note(self, here: OpenFolder, entry: os.DirEntry[str], path: str) -> str:
         """Note a file or link; gives why it is left out, if it is."""
         if why := self.protection(path):
             return why
@@ -183,24 +258,6 @@ class Walker:
         if ("koi" in folded or not folded.isascii()) and as_systems_see(name_of(path)) in SETTINGS:
             return CONFIGURATION
         return ""
-
-    def _enter(self, here: _Here, name: str) -> None:
-        path = here.prefix + name
-        if here.depth == DEEPEST:
-            self._tree.left_out[path + "/"] = DEEP
-            return
-        try:
-            held = open_inner(here.held, name)
-        except PermissionError:
-            self._tree.left_out[path + "/"] = UNREADABLE
-            return
-        if held is None:
-            return
-        try:
-            self._tree.folders[path] = os.fstat(held).st_mode & MODE
-            self._look(_Here(held, path + "/", here.levels, here.depth + 1))
-        finally:
-            os.close(held)
 
 
 def status_of(found: os.stat_result) -> FileStatus:

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 
+from koi_lang.system.open_folders import FILE
+
 # How many files and folders of a project are looked at.
 MOST_ENTRIES = 100_000
 MOST_OF_A_SETTING = 1_000_000
@@ -15,9 +17,14 @@ MOST_OF_A_SETTING = 1_000_000
 FOREIGN = frozenset(("node_modules", "venv", "env", "site-packages", "__pycache__", "build", "dist", "target"))
 
 
-def read_regular_file(path: str | Path, most_bytes: int, flags: int = 0) -> bytes:
-    """The beginning of a file: one byte more than asked for says that it goes on. Raises OSError for what is none."""
-    with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | flags), "rb") as opened:
+def read_regular_file(path: str | Path, most_bytes: int, *, follows: bool = True) -> bytes:
+    """The beginning of a file: one byte more than asked for says that it goes on. Raises OSError for what is none.
+
+    Args:
+        follows: whether it may be a link.
+    """
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) if follows else FILE
+    with open(os.open(path, flags), "rb") as opened:
         if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
             raise OSError("it is no file")
         return opened.read(most_bytes + 1)

@@ -201,7 +201,7 @@ def _read_report(tool: CheckTool, ended: _Ended, file: str) -> bytes:
         if tool.is_report_printed:
             data = ended.outputs[0].beginning_bytes()
         else:
-            data = read_regular_file(file, MOST_OF_A_REPORT, getattr(os, "O_NOFOLLOW", 0))
+            data = read_regular_file(file, MOST_OF_A_REPORT, follows=False)
     except FileNotFoundError as error:
         raise UnreadableReportError("it wrote none") from error
     except OSError as error:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,10 +11,9 @@ from koi_lang.errors import AgentError, PermissionDeniedError
 from koi_lang.runtime.concurrency.stoppable_threads import Stop
 from koi_lang.runtime.guards.paths import running_programs
 from koi_lang.runtime.guards.working_files import is_closed
-from koi_lang.runtime.tree.gitignore import NAME, IgnoreLevel, is_ignored
-from koi_lang.runtime.tree.walking import DEEPEST, MOST, folders_above, level_of, rules_in
-from koi_lang.system.open_folders import OpenFolders, open_inner
-from koi_lang.system.wildmatch import as_bytes_text
+from koi_lang.runtime.tree.gitignore import NAME, IgnoreLevel
+from koi_lang.runtime.tree.walking import MOST, FolderWalk, OpenFolder, level_of, rules_in
+from koi_lang.system.open_folders import OpenFolders
 
 # Whether the rules of the person let a file be read, by its path from the project.
 MayRead = Callable[[str], bool]
@@ -75,76 +73,39 @@ def files_below(view: View, start: str = "") -> list[str]:
         return sorted(_FileWalk(view).walk(folders, start))
 
 
-@dataclass(frozen=True, slots=True)
-class _OpenFolder:
-    """A folder that is being looked at.
-
-    Attributes:
-        prefix: of the paths in it, empty or with a `/` at its end.
-    """
-
-    held: int
-    prefix: str
-    levels: tuple[IgnoreLevel, ...]
-    depth: int = 0
-
-
-class _FileWalk:
+class _FileWalk(FolderWalk):
     def __init__(self, view: View) -> None:
+        super().__init__(view.stop)
         self._view = view
         self._found: list[str] = []
 
     def walk(self, folders: OpenFolders, start: str) -> list[str]:
-        levels = tuple(reversed([*_levels_above(self._view.root), *_levels_on_the_way(folders, start)]))
-        self._look(_OpenFolder(folders.open(start), f"{start}/" if start else "", levels))
+        levels = (*reversed([*_levels_on_the_way(folders, start)]), *self.rules_above(self._view.root))
+        self.look(OpenFolder(folders.open(start), f"{start}/" if start else "", levels))
         return self._found
 
-    def _look(self, here: _OpenFolder) -> None:
-        self._view.stop()
-        if text := rules_in(NAME, here.prefix + NAME, here.held):
-            here = _OpenFolder(here.held, here.prefix, (level_of("", here.prefix, text), *here.levels), here.depth)
-        with os.scandir(here.held) as entries:
-            inner = [entry.name for entry in entries if self._sees_folder(here, entry)]
+    def enter(self, path: str, held: int) -> None:
+        """Folders are not listed."""
+
+    def leave_out(self, path: str, why: str) -> None:
+        """Nor what cannot be looked into."""
+
+    def require_few(self) -> None:
         if len(self._found) > MOST:
             help = "Name a folder of it, or have `.gitignore` name what need not be looked at."
             raise AgentError(f"there are more than {MOST:,} files to look at", help=help)
-        for name in inner:
-            self._enter(here, name)
 
-    def _sees_folder(self, here: _OpenFolder, entry: os.DirEntry[str]) -> bool:
+    def sees_folder(self, here: OpenFolder, entry: os.DirEntry[str]) -> bool:
         """Note a file; says whether something is a folder to look into. Links and pipes are neither."""
         path = here.prefix + entry.name
         is_folder = entry.is_dir(follow_symlinks=False)
         if not is_folder and not entry.is_file(follow_symlinks=False):
             return False
-        if not self._view.shows(path, is_folder=is_folder):
-            return False
-        if here.levels and is_ignored(here.levels, as_bytes_text(path), is_folder=is_folder):
+        if not self._view.shows(path, is_folder=is_folder) or here.is_ignored(path, is_folder=is_folder):
             return False
         if not is_folder:
             self._found.append(path)
         return is_folder
-
-    def _enter(self, here: _OpenFolder, name: str) -> None:
-        if here.depth == DEEPEST:
-            return
-        held = None
-        with suppress(PermissionError):
-            held = open_inner(here.held, name)
-        if held is None:
-            return
-        try:
-            self._look(_OpenFolder(held, f"{here.prefix}{name}/", here.levels, here.depth + 1))
-        finally:
-            os.close(held)
-
-
-def _levels_above(root: Path) -> Iterator[IgnoreLevel]:
-    """The rules of the folders around the project, the outermost first."""
-    for folder in reversed(folders_above(root)):
-        place = os.fspath(folder / NAME)
-        if text := rules_in(place, place):
-            yield level_of(root.relative_to(folder).as_posix() + "/", "", text)
 
 
 def _levels_on_the_way(folders: OpenFolders, start: str) -> Iterator[IgnoreLevel]:
