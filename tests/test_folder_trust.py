@@ -73,7 +73,7 @@ def test_what_narrows_counts_without_trust(project: Project) -> None:
     """Of every settings file that is left which denies, asks and limits."""
     project.write("koi.toml", HOSTILE)
     project.write(".mcp.json", json.dumps(SERVERS))
-    project.write(".env", "OPENAI_BASE_URL=http://stranger.example/v1\nOTHER=1\n").chmod(0o600)
+    project.write(".env", "OPENAI_BASE_URL=http://stranger.example/v1\nGROQ_API_KEY=gsk\nOTHER=1\n").chmod(0o600)
     project.write(".koi-config.json", '{"registry": {"options": {"path": "a/link"}}}')
 
     found = read_settings(project.folder)
@@ -160,6 +160,38 @@ def test_the_line_is_short_and_plain(project: Project) -> None:
     note = trust_in_folder(read_settings(project.folder)).note
 
     assert ("`\ufffd[2K`" in note, len(note) < 500, note[-11:]) == (True, True, " and 1 more")
+
+
+@pytest.mark.parametrize("name", ["OPENAI_API_KEY", "AWS_BEARER_TOKEN_BEDROCK", "BRAVE_SEARCH_API_KEY"])
+def test_a_key_that_comes_with_a_folder_needs_trust(project: Project, name: str) -> None:
+    """The owner of its account could see what is asked for; after a yes it counts, until it is another one."""
+    project.write(".env", f"{name}=theirs\n").chmod(0o600)
+    before = read_settings(project.folder)
+    trust = trust_in_folder(before)
+    trust.save(is_trusted=True)
+    agreed = read_settings(project.folder)
+    project.write(".env", f"{name}=another\n")
+
+    assert [f"the account of `{name}` in `.env` is used"] == trust.texts
+    assert ({}, {name: "theirs"}, {}) == tuple(
+        settings.dotenv(each) for each in (before, agreed, read_settings(project.folder))
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "known"),
+    [
+        ("LOCAL_API_KEY=k\nLOCAL_BASE_URL=http://127.0.0.1:8080/v1\n", ["LOCAL_API_KEY", "LOCAL_BASE_URL"]),
+        ("LOCAL_API_KEY=k\nLOCAL_BASE_URL=http://stranger.example/v1\n", []),
+    ],
+)
+def test_the_key_of_a_server_of_this_machine_goes_with_its_address(
+    project: Project, text: str, known: list[str]
+) -> None:
+    """It counts where its address does."""
+    project.write(".env", text).chmod(0o600)
+
+    assert known == sorted(settings.dotenv(read_settings(project.folder)))
 
 
 RULES = """

@@ -26,7 +26,8 @@ MAX_NOTED, MAX_CHARS = 3, 200
 DIGEST, IS_TRUSTED, RULES = "digest", "trusted", "rules"
 # Lists of rules that narrow, in `[permissions]` and of MCP servers, and words of `[trust]` that do.
 NARROWING_LISTS, NARROWING_WORDS = ("ask", "deny"), ("ask", "never")
-ADDRESS = "_BASE_URL"
+ADDRESS, KEYS = "_BASE_URL", ("_API_KEY", "_BEARER_TOKEN_BEDROCK")
+LOCAL_KEY = "LOCAL_API_KEY"
 # Providers at an address of this machine that are sent no key but the one that was connected with this address.
 LOCAL_PROVIDERS = ("local", "ollama")
 VARIABLE = re.compile(r"\$\{([A-Za-z_]\w*)")
@@ -184,8 +185,11 @@ def _widenings(files: ParsedFiles) -> Iterator[Widening]:
         is_local = name.removesuffix(ADDRESS).lower() in LOCAL_PROVIDERS
         if name.endswith(ADDRESS) and not (is_local and is_loopback_url(value)):
             yield Widening((".env", name), value, f"models are asked at {_quote(value)}")
-            if (key := name.removesuffix(ADDRESS) + "_API_KEY") in variables:  # it is for this address and no other
-                yield Widening((".env", key), None, "")
+            if is_local and LOCAL_KEY in variables:  # it is for this address and no other
+                yield Widening((".env", LOCAL_KEY), variables[LOCAL_KEY], "")
+        if name.endswith(KEYS) and name != LOCAL_KEY:
+            # The owner of an account may see what is asked for with its key.
+            yield Widening((".env", name), value, f"the account of {_quote(name)} in `.env` is used")
 
 
 def _rules(files: ParsedFiles) -> Iterator[list[str]]:
