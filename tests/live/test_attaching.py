@@ -56,6 +56,18 @@ def test_an_answer_at_the_first_terminal_ends_the_prompt(project: Project) -> No
             assert "Name?" not in second.before
 
 
+def test_without_a_terminal_it_is_told_what_the_run_waits_for(project: Project) -> None:
+    """Nobody can be asked there; the run goes on when it is answered elsewhere, and both see the answer."""
+    project.write("a.koi", ASKS)
+    with at_terminal(project, "run", "a.koi") as first:
+        first.expect_exact("Name?")
+        with started(project, "runs", "attach") as second:
+            assert second.stderr is not None
+            assert "» waits for an answer that only a terminal can give: Name?\n" in iter(second.stderr.readline, "")
+            first.sendline("Zoe")
+            assert (0, "one\nhello Zoe\n") == (second.wait(), second.stdout and second.stdout.read())
+
+
 def test_approval_is_given_from_another_terminal(project: Project) -> None:
     """With all that the first terminal would show, and a no with its reason."""
     shell = 'await callAction("shell", { command: "echo done > done.txt", description: "to test" })'

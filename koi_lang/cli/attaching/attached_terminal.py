@@ -142,7 +142,10 @@ class AttachedTerminal:
                 case "event":
                     self._show(Event.of_data(message["event"]))
                 case str(type) if type in (QUESTION, APPROVAL):
-                    if self._is_person and message["id"] not in self._open:
+                    if not self._is_person:
+                        asked = "for leave to " + approval_in(message).what if type == APPROVAL else message["question"]
+                        self._tell(f"waits for an answer that only a terminal can give: {asked}")
+                    elif message["id"] not in self._open:
                         self._open[message["id"]] = self._group.create_task(self._ask(message))
                 case str(type) if type == CLOSED:
                     await self._close(message)
