@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
@@ -17,6 +20,7 @@ from hypothesis import strategies as some
 from koi_lang.cli.dashboard.folder_source import FolderSource
 from koi_lang.cli.dashboard.screen import DashboardPlace, Sheet, list_lines, places, request_lines, run_lines
 from koi_lang.cli.dashboard.snapshot import CostLine, DashboardSnapshot, OpenRequest, RunLine
+from koi_lang.cli.ui.messages import exit_code_of
 from koi_lang.cli.ui.text import COLOUR, Theme, width
 from koi_lang.events import Event, ModelAnswered, RunEnded, RunStarted
 from koi_lang.runtime.journal.store import path_of
@@ -332,3 +336,23 @@ def test_a_place_is_kept_while_others_come(tmp_path: Path) -> None:
     snapshot = DashboardSnapshot("here", (ended, line), (OpenRequest("r1", QUESTION),))
 
     assert [DashboardPlace("r1", "q1"), DashboardPlace("r1"), DashboardPlace("r0")] == places(snapshot)
+
+
+def test_a_reader_that_has_left_needs_no_message(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`koi dashboard --once | head` ends without a word, as every command does; another broken pipe is told."""
+    reading, writing = os.pipe()
+    os.close(reading)
+
+    def fail() -> None:
+        raise BrokenPipeError("of a server")
+
+    with open(writing, "w") as left:
+        monkeypatch.setattr(sys, "stdout", left)
+        with pytest.raises(BrokenPipeError):
+            exit_code_of(lambda: click.echo("a line"), debug=False)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), writing)
+        code = exit_code_of(fail, debug=False)
+
+    assert (1, True) == (code, "of a server" in capsys.readouterr().err)

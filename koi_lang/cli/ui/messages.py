@@ -14,6 +14,7 @@ from koi_lang.cli.ui.interrupts import SignalError
 from koi_lang.cli.ui.text import colour_report, has_colours
 from koi_lang.diagnostics import CompileError, Diagnostic, render
 from koi_lang.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, PlanShownError, exit_code
+from koi_lang.outcome import error_of
 from koi_lang.program.error_report import explain
 from koi_lang.text_width import clean
 
@@ -53,6 +54,8 @@ def exit_code_of(
     except Exception as error:  # told to the person; the process ends with its code
         if type(error).__name__ == "BdbQuit":
             return EXIT_FAILED
+        if isinstance(error, BrokenPipeError) and isinstance(error_of(sys.stdout.flush), BrokenPipeError):
+            raise  # whoever read the output has left, and needs no message
         if debug:
             click.echo(clean(redact("".join(traceback.format_exception(error)))), err=True, nl=False)
         else:
