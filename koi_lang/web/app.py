@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
-from starlette.routing import Route, WebSocketRoute
+from starlette.routing import Match, Route, WebSocketRoute
 
 from koi_lang.errors import KoiError
 from koi_lang.http_server.address import Address
@@ -104,6 +104,17 @@ async def _tell_missing(request: Request, error: Exception) -> Response:
     return error_answer(HttpError(404, "not_found", f"there is nothing at `{request.url.path}`"))
 
 
+async def _tell_wrong_method(request: Request, error: Exception) -> Response:
+    """What is sent where a path takes other methods; several routes may lead to it, each with its own."""
+    routes = (route for route in request.app.routes if isinstance(route, Route))
+    known = [route.methods or () for route in routes if route.matches(request.scope)[0] is not Match.NONE]
+    allowed = ", ".join(sorted({method for methods in known for method in methods}))
+    told = f"`{request.url.path}` does not take {request.method}"
+    answer = error_answer(HttpError(405, "wrong_method", told, help=f"It takes {allowed}."))
+    answer.headers["Allow"] = allowed
+    return answer
+
+
 async def _tell_gone(request: Request, error: Exception) -> Response:
     """What is sent to a client that has gone before its request was whole."""
     return Response(status_code=400)
@@ -117,5 +128,6 @@ ERROR_HANDLERS: Mapping[Any, ExceptionHandler] = {
     KoiError: _tell_error,
     ClientDisconnect: _tell_gone,
     404: _tell_missing,
+    405: _tell_wrong_method,
     Exception: _tell_fault,
 }

@@ -55,7 +55,7 @@ class Gate:
             scope.setdefault("state", {})["user"] = self._user_of(headers)
 
     def _user_of(self, headers: Headers) -> User:
-        shown = bearers(headers.getlist("authorization"))
+        shown = list(bearers(headers.getlist("authorization")))
         user = next(filter(None, map(self._users.of_token, shown)), None)
         if user is not None and not self._users.is_open:
             return user
@@ -64,11 +64,12 @@ class Gate:
             raise HttpError(403, "wrong_origin", "the page is of another port", help=PORT_HELP)
         if self._users.is_open:
             return EVERYBODY
-        for token in _cookie_tokens(headers):
-            user = self._users.of_token(token)
-            if user is not None:
-                return user
-        raise HttpError(401, "no_token", "a bearer token is needed", help=HELP)
+        in_cookie = _cookie_tokens(headers)
+        user = next(filter(None, map(self._users.of_token, in_cookie)), None)
+        if user is not None:
+            return user
+        told = "nobody is known by this token" if any((*shown, *in_cookie)) else "a bearer token is needed"
+        raise HttpError(401, "no_token", told, help=HELP)
 
 
 def _cookie_tokens(headers: Headers) -> list[str]:

@@ -24,6 +24,8 @@ def test_without_the_token_nothing_is_told(service: ServiceProcess, token: str) 
 
     assert {401} == {answer.status_code for answer in refused}
     assert {"no_token"} == {answer.json()["code"] for answer in refused}
+    told = "nobody is known by this token" if token else "a bearer token is needed"
+    assert {told} == {answer.json()["message"] for answer in refused}
     assert stranger.get("api/health")["ok"] is True
 
 

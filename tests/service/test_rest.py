@@ -214,3 +214,22 @@ def test_the_service_describes_itself(service: ServiceProcess) -> None:
     assert 400 == service.request("GET", "api/cost?by=moon").status_code
     assert "desk" == service.get("api/audit")["programs"][0]["name"]
     assert isinstance(service.get("api/models")["models"], list)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("PUT", "api/runs", "GET, HEAD, POST"),
+        ("POST", "api/status", "GET, HEAD"),
+        ("GET", "api/login", "POST"),
+        ("PATCH", "api/runs/x", "DELETE, GET, HEAD"),
+    ],
+)
+def test_a_method_that_a_path_does_not_take_is_refused_like_all_else(
+    service: ServiceProcess, method: str, path: str, allowed: str
+) -> None:
+    """The answer is JSON, and names the methods of all operations at that path."""
+    answer = service.request(method, path)
+
+    assert (405, "wrong_method", allowed) == (answer.status_code, answer.json()["code"], answer.headers["allow"])
+    assert f"`/{path}` does not take {method}" == answer.json()["message"]
