@@ -14,7 +14,7 @@ from pathlib import Path
 
 import click
 
-from benchmarks.security.results import read_results, table
+from benchmarks.security.results import dojo_table, read_dojo_results, read_results, table
 from koi_lang import resources
 from koi_lang.cli import koi, std
 from koi_lang.cli.command_table import COMMANDS
@@ -44,8 +44,8 @@ SERVICE = {"serve": ServiceSettings, "serve.users.NAME": UserSettings, "serve.li
 # A heading of the grammar: a comment of dashes that ends with its words.
 SECTION = re.compile(r"^// -{20,} (.+)$", re.MULTILINE)
 
-# Where the table of attacks stands in its page.
-ATTACKS = re.compile(r"(<!-- attacks: .+ -->)\n.*?(<!-- attacks end -->)", re.DOTALL)
+# Where a table stands in a page that is not generated as a whole, between comments with its name.
+TABLE = re.compile(r"(<!-- table (\w+): .+? -->\n).*?(<!-- table end -->)", re.DOTALL)
 
 
 def pages() -> Mapping[str, str]:
@@ -154,7 +154,8 @@ def permissions_page() -> str:
 
 def security_page(text: str) -> str:
     """The page about security, with the results of attacks as they were saved last."""
-    return ATTACKS.sub(lambda found: f"{found[1]}\n\n{table(read_results().values())}\n\n{found[2]}", text)
+    tables = {"attacks": table(read_results().values()), "agentdojo": dojo_table(read_dojo_results())}
+    return TABLE.sub(lambda found: f"{found[1]}\n{tables[found[2]]}\n\n{found[3]}", text)
 
 
 def _type_words(type: str) -> str:

@@ -137,7 +137,8 @@ def test_links_lead_to_the_repository_that_is_given() -> None:
 
 
 # What single commands need, which say so where it is missing.
-EXTRAS = [lines for name, lines in PROJECT["optional-dependencies"].items() if name not in ("dev", "grammars")]
+FOR_TESTS = ("dev", "grammars", "agentdojo")
+EXTRAS = [lines for name, lines in PROJECT["optional-dependencies"].items() if name not in FOR_TESTS]
 
 
 # What loads plugins that the package brings, and is there where it does.
@@ -156,8 +157,8 @@ def test_what_is_imported_is_declared() -> None:
 
 
 def test_what_tests_import_is_declared() -> None:
-    """Who installs the project with its extra `dev` has every package that tests and benchmarks import."""
-    extra = packages_in(PROJECT["optional-dependencies"]["dev"])
+    """Who installs the project with the extras `dev` and `agentdojo` has what tests and benchmarks import."""
+    extra = packages_in([line for name in ("dev", "agentdojo") for line in PROJECT["optional-dependencies"][name]])
     imported = imports_of(CHECKOUT / "tests") | imports_of(CHECKOUT / "benchmarks")
     known = packages_in(PROJECT["dependencies"]) | {"tests", "benchmarks", "docs", "editors", "hatch_build"}
 
