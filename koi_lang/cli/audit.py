@@ -11,6 +11,7 @@ import click
 from koi_lang.cli.completing.values import complete_program
 from koi_lang.cli.options import allow_option, allow_rules, inspecting_command, settings_here
 from koi_lang.cli.ui.cost_text import show_costs
+from koi_lang.cli.ui.text import period_text
 from koi_lang.errors import UsageError
 from koi_lang.grants import EVERYTHING
 from koi_lang.program import declarations, loader
@@ -142,4 +143,4 @@ def _limits(limits: Mapping[str, float]) -> str:
     counts = {name: limits[name] for name in COUNTS if name in limits}
     told = [f"{most:,} {name if most != 1 else name.removesuffix('s')}" for name, most in counts.items()]
     told += [f"${limits['usd']:g}"] if "usd" in limits else []
-    return ", ".join([*told, *([f"{limits['time_s']:g} s"] if "time_s" in limits else [])])
+    return ", ".join([*told, *([period_text(limits["time_s"])] if "time_s" in limits else [])])

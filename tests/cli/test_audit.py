@@ -190,7 +190,7 @@ def test_an_agent_is_one_short_block(folder: Project) -> None:
         "             mcp://files/read_text_file (stdio ./no-such-program --root .); asks first for write_*",
         "  commands   git status, ls *; asks first for all others",
         "  hosts      public ones, 127.0.0.1:8080",
-        "  budgets    go: 1 turn, 1,000 tokens, 90 s; other: 50 turns, 1,000 tokens; code: 1,000 tokens; "
+        "  budgets    go: 1 turn, 1,000 tokens, 90 seconds; other: 50 turns, 1,000 tokens; code: 1,000 tokens; "
         "the whole run: 5,000 requests, $1.5",
     ] == main.splitlines()[5:]
     assert "  mcp        none\n  commands   none\n  hosts      none\n" in other

@@ -10,7 +10,7 @@ import pytest
 
 from koi_lang.cli.ui.keyboard import LineEditor
 from koi_lang.cli.ui.live_view import PlainView
-from koi_lang.cli.ui.text import brief, count_text, duration, ending, fit_text, harmless, heard_when, width
+from koi_lang.cli.ui.text import brief, count_text, duration, ending, fit_text, harmless, heard_when, period_text, width
 
 
 @pytest.mark.parametrize("columns", range(8))
@@ -66,6 +66,13 @@ def test_printed_text_is_harmless(text: str, expected: str) -> None:
 def test_a_time_is_told_in_two_parts() -> None:
     """Seconds, minutes, hours."""
     assert ["0s", "59s", "1m00s", "59m59s", "1h00m", "27h46m"] == [*map(duration, (0.9, 59, 60, 3599.9, 3600, 99999))]
+
+
+def test_limits_have_words() -> None:
+    """In the largest unit that they are a whole number of."""
+    limits = {2_592_000: "30 days", 86_400: "1 day", 7200.0: "2 hours", 90: "90 seconds", 0.5: "0.5 seconds"}
+
+    assert [*limits.values()] == [*map(period_text, limits)]
 
 
 def test_a_number_of_things_is_told() -> None:

@@ -107,6 +107,7 @@ def test_without_anybody_to_ask(service: StandIn, project: Project) -> None:
 
     assert [] == service.commands
     assert "nobody can be asked for permission to run `ls` here; it can be answered in the pages of" in done.stderr
+    assert "within 5 minutes" in done.stderr
 
 
 def test_questions_at_a_terminal(service: StandIn, shown: Any) -> None:

@@ -15,6 +15,7 @@ from koi_lang.cli.ui.interrupts import SignalError
 from koi_lang.cli.ui.loop_signals import add_signal_handler, remove_signal_handler
 from koi_lang.cli.ui.reporters import CostMeter, as_lines
 from koi_lang.cli.ui.terminal import Terminal
+from koi_lang.cli.ui.text import period_text
 from koi_lang.client import AsyncRemoteRun, RefusedError, RemoteError, RunMessage
 from koi_lang.client.following import APPROVAL, CLOSED, QUESTION
 from koi_lang.events import LinePrinted
@@ -162,7 +163,7 @@ class TerminalCall:
 
     def _leave_to_others(self, text: str, message: RunMessage) -> None:
         open_s = message.data.get("timeout_s")
-        until = f" within {open_s:g} s" if isinstance(open_s, int | float) else ""
+        until = f" within {period_text(open_s)}" if isinstance(open_s, int | float) else ""
         self._host.note(f"{text} here; it can be answered in the pages of the service{until}")
 
     async def _send(self, sending: Coroutine[Any, Any, None]) -> None:

@@ -36,6 +36,8 @@ BLANKS = re.compile(r"\s+")
 HEAD = re.compile(r"\A(error|warning)(: )")
 MARKS = re.compile(r"^( *\| +)(\^.*)", re.MULTILINE)
 FRAME = re.compile(r"^ *(?:-->|\d* \||= (?:cause|help):)", re.MULTILINE)
+# Units of limits in seconds, the largest first.
+PERIODS = ((86_400, "day"), (3600, "hour"), (60, "minute"), (1, "second"))
 # Of a value that is told in a line.
 LONGEST = 400
 # Of what is asked about, in characters: about what a small window shows.
@@ -218,6 +220,14 @@ def duration(seconds: float) -> str:
     if whole < 60:
         return f"{whole}s"
     return f"{whole // 60}m{whole % 60:02}s" if whole < 3600 else f"{whole // 3600}h{whole // 60 % 60:02}m"
+
+
+def period_text(seconds: float) -> str:
+    """A limit in the largest unit that it is a whole number of, as `30 days`, `5 minutes` or `1.5 seconds`."""
+    for unit_s, unit in PERIODS:
+        if seconds >= unit_s and seconds % unit_s == 0:
+            return count_text(int(seconds // unit_s), unit)
+    return f"{seconds:,g} seconds"
 
 
 def heard_when(*, at_end: bool, at_work: bool) -> str:
