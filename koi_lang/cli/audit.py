@@ -67,9 +67,10 @@ def _describe_agent(audited: Mapping[str, Any]) -> str:
     if audited["texts"]:
         rows["texts"] = [f"{kind}: {', '.join(names) or 'none here'}" for kind, names in audited["texts"].items()]
     rows["mcp"] = [_server_line(server) for server in audited["mcp"]]
-    rows["commands"] = [_commands_line(**audited["commands"])]
-    if "rules" in audited:
-        rows["rules"] = [f"{name}: {', '.join(rules)}" for name, rules in audited["rules"].items()]
+    rules = audited.get("rules", {})
+    rows["commands"] = [_commands_line(**audited["commands"], is_restricted=bool(rules.keys() - {"allow"}))]
+    if rules:
+        rows["rules"] = [f"{name}: {', '.join(texts)}" for name, texts in rules.items()]
     rows["hosts"] = [_hosts_line(**audited["hosts"])]
     rows["budgets"] = [_budgets_line(**audited["budgets"])]
     if audited["narrowed"]:
@@ -118,11 +119,11 @@ def _patterns(patterns: Sequence[str]) -> str:
     return "everything" if tuple(patterns) == EVERYTHING else ", ".join(patterns) or "nothing"
 
 
-def _commands_line(allowed: Sequence[str], others: str) -> str:
+def _commands_line(allowed: Sequence[str], others: str, *, is_restricted: bool) -> str:
     if others == DENY:
         return ""
     if others == ALLOW:
-        return "all, without asking"
+        return f"all, without asking{', but for what other rules deny or ask about' if is_restricted else ''}"
     return f"{', '.join(allowed)}; asks first for all others" if allowed else "asks first for each"
 
 

@@ -15,7 +15,7 @@ from koi_lang.runtime.a2a.member import EVENT, AgentAtHost
 from koi_lang.runtime.actions.lookup import actions_of
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.agents.declarations import Mcp
-from koi_lang.runtime.guards.access_rules import rules_in
+from koi_lang.runtime.guards.access_rules import EVERYTHING, rules_in
 from koi_lang.runtime.guards.commands import ALL_COMMANDS, command_patterns
 from koi_lang.runtime.guards.permissions import Restrictions
 from koi_lang.runtime.guidance.instructions import read_instructions
@@ -178,8 +178,10 @@ def _with_rules(server: Mapping[str, Any], agent: Agent) -> dict[str, Any]:
 
 def _commands(agent: Agent) -> dict[str, Any]:
     rules = agent.run.permissions.rules
-    others = ALLOW if ALL_COMMANDS in rules else ASK
-    return {"allowed": command_patterns(rules), "others": others}
+    patterns = [rule.pattern for rule in rules_in(sorted(rules)) if rule.kind == "run"]
+    others = ALLOW if ALL_COMMANDS in rules or EVERYTHING in patterns else ASK
+    patterns = [pattern for pattern in patterns if pattern != EVERYTHING]
+    return {"allowed": [*command_patterns(rules), *patterns], "others": others}
 
 
 def _budgets(agent: Agent) -> dict[str, Any]:

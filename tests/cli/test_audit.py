@@ -132,6 +132,26 @@ def test_commands_and_hosts_of_the_folder(folder: Project) -> None:
     assert {"public": True, "allowed": ["127.0.0.1:8080"]} == main["hosts"]
 
 
+@pytest.mark.parametrize(
+    ("rules", "line"),
+    [
+        ('allow = ["run:**"]', "all, without asking"),
+        (
+            'allow = ["run:**"]\ndeny = ["run:git push*"]',
+            "all, without asking, but for what other rules deny or ask about",
+        ),
+        ('allow = ["run:pytest *", "write:src/**"]\ndeny = ["run:rm *"]', "pytest *; asks first for all others"),
+        ('deny = ["run:rm *"]', "asks first for each"),
+    ],
+)
+def test_rules_of_commands_are_heeded(project: Project, rules: str, line: str) -> None:
+    """What `[permissions]` allows of commands needs no question, and is not said to need one."""
+    project.write("a.koi", 'role R { can execute }\nagent A : R { on go() { playbook "Go." } }\n')
+    project.write("koi.toml", f"[permissions]\n{rules}\n")
+
+    assert f"  commands   {line}\n  rules      " in project.koi("audit", "a.koi").stdout
+
+
 def test_rules_of_the_command_line_reach_servers(folder: Project) -> None:
     """`--allow` agrees to tools, to all of a server, or to its requests for a model."""
     files = audit(folder, "--allow", "mcp:files:write_a", "--allow", "mcp:files:model")["Main"]["mcp"][0]
