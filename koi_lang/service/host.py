@@ -25,6 +25,7 @@ from koi_lang.service.errors import ServiceError
 from koi_lang.service.hook_settings import webhooks_of
 from koi_lang.service.hosted import FILES, BeginCall, HostedSession, HostLimits, Opening, session_folder
 from koi_lang.service.idempotency import IdempotencyTable
+from koi_lang.service.live.addresses import has_sockets, sweep
 from koi_lang.service.programs import Programs
 from koi_lang.service.run_hooks import RunHooks
 from koi_lang.service.session_files import FileSpace, SpaceLimits, measure_files, without_parts
@@ -315,6 +316,8 @@ async def hosting(
         accounts = Accounts(table, about, tell=hooks.hear_budget, note=note)
         limits = HostLimits(accounts, SessionSlots(about.limits, about.users), hooks)
         hooks.catch_up()
+        if has_sockets():
+            await asyncio.to_thread(sweep, folder, None)
         async with hooks.webhooks.sending(), together() as group:
             host = SessionHost(programs, folder, database, group, about, limits)
             watch = group.create_task(_look_after(host, about.limits.idle or IDLE_S))

@@ -21,7 +21,7 @@ from koi_lang.runtime.budget.limits import BudgetAccount
 from koi_lang.runtime.journal.entries import Header
 from koi_lang.runtime.journal.writer import Follow
 from koi_lang.service.errors import ServiceError
-from koi_lang.service.live.live_run import live_session
+from koi_lang.service.live.live_run import HostedLiveRun
 from koi_lang.sessions.factory import ModelSelection, SessionFactory
 from koi_lang.sessions.message_targets import MessageTarget, targets
 from koi_lang.sessions.options import RunOptions
@@ -74,7 +74,7 @@ class ServedProgram:
         if self.ready is not None and hash_of(self.ready.entry) == version:
             return
         loader.unload_changed(entry)
-        ready = replace(prepare_program(path, entry, self.options), make_live=live_session)
+        ready = replace(prepare_program(path, entry, self.options), make_live=HostedLiveRun)
         declarations.require_servers(ready.module, self.options.settings)
         self.ready, self.error = ready, None
         self.versions[version] = ready

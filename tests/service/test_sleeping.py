@@ -14,6 +14,8 @@ from koi_lang.runtime.journal.reader import read
 from koi_lang.runtime.journal.summary import summarise
 from koi_lang.service.host import SessionHost
 from koi_lang.service.hosted import HostedSession
+from koi_lang.service.live import server
+from koi_lang.service.live.addresses import listen, socket_path
 from koi_lang.service.run_listing import RunUsage
 from koi_lang.sessions.calls import begin_named
 from koi_lang.settings.service import ServiceLimits
@@ -225,3 +227,20 @@ def test_a_session_that_gets_a_command_is_not_put_to_sleep(folder: Path) -> None
         assert ["working"] == [each.state for each in host.all_here() if each.is_awake]
 
     restart(folder, scenario, limits=ServiceLimits(sessions=1))
+
+
+def test_sessions_do_not_wake_the_sockets_of_others(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What serves followers is loaded for none of them; a socket that was left is removed when the host begins."""
+    served: list[object] = []
+    monkeypatch.setattr(server.LiveServer, "serve", served.append)
+    left = socket_path(folder, "left")
+    listen(left).close()
+
+    async def scenario(host: SessionHost) -> None:
+        for _ in range(3):
+            await begin(host)
+        assert not left.exists()
+        assert 3 == len(list(left.parent.iterdir()))
+
+    restart(folder, scenario)
+    assert [] == served

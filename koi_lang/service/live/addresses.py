@@ -9,6 +9,7 @@ import stat
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from itertools import islice
 from pathlib import Path
 
 FOLDER, SUFFIX = "live", ".sock"
@@ -49,12 +50,13 @@ def is_there(path: Path) -> bool:
 
 
 def listen(path: Path) -> socket.socket:
-    """A socket that only this user can connect to; what a process that was killed has left is removed. Raises OSError.
+    """A socket that only this user can connect to; what a killed process has left at the path is removed.
 
-    Raises FileExistsError where somebody listens there, or the path is something else.
+    Raises:
+        FileExistsError: somebody listens there, or the path is something else.
+        OSError: there can be no socket.
     """
     _make_folder(path.parent)
-    _sweep(path.parent)
     if os.path.lexists(path) and not remove_if_stale(path):
         raise FileExistsError(errno.EEXIST, "somebody listens there", str(path))
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -82,10 +84,14 @@ def _make_folder(folder: Path) -> None:
         os.chmod(folder, 0o700)
 
 
-def _sweep(folder: Path) -> None:
-    """Remove some of the sockets at which nobody listens any more."""
-    with os.scandir(folder) as entries:
-        for _, entry in zip(range(MOST_SWEPT), entries, strict=False):
+def sweep(folder: Path, most: int | None = MOST_SWEPT) -> None:
+    """Remove sockets of a folder's runs at which nobody listens any more; at all others a connection comes and goes.
+
+    Args:
+        most: how many are looked at; None for all.
+    """
+    with suppress(OSError), os.scandir(socket_path(folder, "").parent) as entries:
+        for entry in islice(entries, most):
             if entry.name.endswith(SUFFIX):
                 remove_if_stale(Path(entry.path))
 

@@ -16,7 +16,7 @@ from koi_lang.lazy import lazy_module
 from koi_lang.outcome import error_of
 from koi_lang.runtime.journal.entries import JournalEntry
 from koi_lang.runtime.run import Run
-from koi_lang.service.live.addresses import has_sockets, listen, socket_path
+from koi_lang.service.live.addresses import has_sockets, listen, socket_path, sweep
 from koi_lang.service.live.followed_run import FollowedRun
 from koi_lang.sessions.client_host import Client
 from koi_lang.sessions.prepared import Prepared
@@ -31,7 +31,13 @@ END_S = 2.0
 
 
 class LiveRun(FollowedRun):
-    """A `LivePort`: a run with a socket."""
+    """A `LivePort`: a run with a socket.
+
+    Attributes:
+        sweeps: whether it looks for sockets that killed processes have left.
+    """
+
+    sweeps = True
 
     def follow(self, entry: JournalEntry) -> None:
         """Be told an entry that was written to the journal."""
@@ -42,6 +48,8 @@ class LiveRun(FollowedRun):
     def serve(self, run: Run, journal: Path) -> Iterator[None]:
         """A context in which the run can be followed, where the system has sockets and the folder takes one."""
         path = socket_path(self.ready.folder, run.id)
+        if self.sweeps and has_sockets():
+            sweep(self.ready.folder)
         listening = _listening(path)
         if listening is None:
             yield
@@ -84,6 +92,12 @@ def _listening(path: Path) -> socket.socket | None:
         return listen(path)
     except OSError:
         return None
+
+
+class HostedLiveRun(LiveRun):
+    """The run of a hosted session: its service has looked for sockets that were left, once for all sessions."""
+
+    sweeps = False
 
 
 def live_session(ready: Prepared, board: Client) -> LiveRun:
