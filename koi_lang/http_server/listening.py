@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -151,8 +152,18 @@ async def _serve(server: uvicorn.Server, listener: socket.socket) -> None:
             await asyncio.shield(serving)
         except asyncio.CancelledError:
             server.should_exit = True
-            await serving
+            # Streams that are open last until they are cancelled, of which the library logs a traceback each.
+            log = logging.getLogger("uvicorn.error")
+            log.addFilter(_drop)
+            try:
+                await serving
+            finally:
+                log.removeFilter(_drop)
             raise
+
+
+def _drop(record: logging.LogRecord) -> bool:
+    return False
 
 
 def _listening(address: Address) -> socket.socket:

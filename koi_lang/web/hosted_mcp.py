@@ -170,6 +170,8 @@ def apps_of(
 ) -> dict[str, Starlette]:
     """The apps that serve a program at a path, by the names of users; each needs its lifespan. Raises KoiError."""
     service = service_of(program.require_ready(), LOG.warning)
+    if not program.options.debug:
+        logging.getLogger("mcp").addHandler(logging.NullHandler())
     apps = {}
     for user in users:
         # As on the pages, sources are for admins.

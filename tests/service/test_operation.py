@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -127,3 +128,16 @@ def test_the_steps_of_the_image(tmp_path: Path) -> None:
     done = subprocess.run([*command[:3], "--help"], capture_output=True, text=True, check=True)
 
     assert "Serve each FILE" in done.stdout
+
+
+def test_open_streams_leave_no_traceback(start_service: Callable[..., ServiceProcess]) -> None:
+    """A service that is ended while pages follow runs says that it was, and nothing of its insides."""
+    service = start_service()
+    followed = service.follow(service.begin(**START))
+    assert "rpc_ready" == next(followed)[1]["type"]
+    assert service.process is not None
+    service.process.send_signal(signal.SIGTERM)
+    _, told = service.process.communicate(timeout=LIMIT_S)
+
+    assert "ended by SIGTERM" in told
+    assert "Traceback" not in told
