@@ -80,7 +80,7 @@ def test_an_audit_tells_which_texts_are_used(here: Project) -> None:
     """Of agents that use some; `read_skill` is an action of those that have skills to read."""
     here.write("a.koi", PROGRAM)
     here.write("AGENTS.md", "Be brief.")
-    plain, main, bare = here.koi("audit", "a.koi").stdout.split("\n\n")
+    plain, main, bare, _ = here.koi("audit", "a.koi").stdout.split("\n\n")
 
     assert "texts" not in plain
     assert "read_skill" not in plain + bare

@@ -283,7 +283,7 @@ def test_sources_are_for_admins(desk: ServiceProcess) -> None:
 
 def test_what_computes_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A handler that never waits is ended by the watchdog; its client is told, and others are answered."""
-    monkeypatch.setattr(hosts, "Watchdog", partial(Watchdog, most_s=0.1))
+    monkeypatch.setattr(hosts, "Watchdog", partial(Watchdog, max_s=0.1))
 
     async def scenario(url: str) -> tuple[types.CallToolResult, Any]:
         async with connected(url, "ada") as ada, connected(url, "bob") as bob:

@@ -51,8 +51,8 @@ class Place:
     def environment(self) -> dict[str, str]:
         """The variables of a server, and of the servers that it starts."""
         kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
-        root = str(Path(__file__).parents[2])
-        return {**kept, "KOI_CACHE_DIR": str(self.cache), "PYTHONPATH": root, "KOI_SERVE_TOKEN": TOKEN}
+        own = {"KOI_CACHE_DIR": str(self.cache), "KOI_CONFIG_DIR": f"{self.folder}-config"}
+        return {**kept, **own, "PYTHONPATH": str(Path(__file__).parents[2]), "KOI_SERVE_TOKEN": TOKEN}
 
     def koi(self, *words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
         """The outcome of a server that gets some lines."""
