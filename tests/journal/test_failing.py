@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -152,6 +153,38 @@ def test_all_branches_that_failed_are_tried_again_at_once(play: Player, name: st
 
     assert ("the key is wrong" in failed.played.told, "") == (True, resumed.played.told)
     assert (["1,1,1"], 3) == (resumed.printed, len(models.voices[1].requests))
+
+
+ASKING = """
+role R { can execute, can delegate }
+agent Counter : R { on count(args: { n: int }) { playbook "Return one." } }
+team Pair { a: Counter  b: Counter }
+agent Main : R { uses team Pair  on go(x: Json) { playbook "Ask both." } }
+"""
+
+
+def test_members_that_a_model_asked_at_once_are_tried_again(play: Player) -> None:
+    """Their failures are no results that the model had acted on, since it could not be asked either."""
+    voices: list[Voice] = []
+    group = [{"actionType": "delegate", "intent": f"{name}::count", "id": name, "data": {"n": 1}} for name in "ab"]
+
+    async def answer(request: Request) -> AsyncIterator[str]:
+        if len(voices) > 1:
+            yield '{"intent":"return","data":1}'
+        elif len(voices[0].requests) > 1:
+            raise RequestError("the key is wrong")
+        else:
+            yield json.dumps({"batch": [{"parallel": group}]})
+
+    def make_voice() -> Voice:
+        voices.append(Voice(answer))
+        return voices[-1]
+
+    recorder = Recorder(play, ASKING, make_voice)
+    resumed = recorder.again(recorder.run({}).entries, {})
+
+    assert (1, 3) == (resumed.played.result, len(voices[1].requests))
+    assert "[a] a::count -> 1" in str(voices[1].requests[-1].messages[-1])
 
 
 @pytest.mark.parametrize("name", SPEAKING)
