@@ -47,3 +47,11 @@ def test_no_other_code_asks_for_a_mode() -> None:
     ]
 
     assert [] == compared
+
+
+def test_what_is_only_inspected_is_kept_from_the_world_in_one_place() -> None:
+    """Whatever goes out of a program is an effect, or a call of Python; nobody else asks whether it is executed."""
+    word = re.compile(r"(?<![.\w])require_execution\b")
+    asking = {path for path, _ in outside(["require_execution"]) if word.search((PACKAGE / path).read_text("utf-8"))}
+
+    assert {"js/environment.py"} == asking

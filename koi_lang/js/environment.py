@@ -175,7 +175,8 @@ class Machine:
     async def perform(
         self, name: str, given: Mapping[str, Any], work: Callable[[], Awaitable[T]], *, safe: bool, unseen: Any = None
     ) -> T:
-        """Do it. Raises as the work does."""
+        """Do it. Raises as the work does, and KoiError where programs are only inspected."""
+        require_execution(f"`{name}`")
         return await work()
 
     def call_python(self, call: ForeignCall) -> Any:

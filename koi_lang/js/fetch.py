@@ -11,7 +11,7 @@ from koi_lang.errors import root_reason
 from koi_lang.js import json_text
 from koi_lang.js.calling import apply
 from koi_lang.js.conversions import text
-from koi_lang.js.environment import current_environment, require_execution
+from koi_lang.js.environment import current_environment
 from koi_lang.js.errors import ErrorValue, TypeErrorValue, thrown
 from koi_lang.js.iteration import IteratorValue, iterate
 from koi_lang.js.own_properties import is_record, own_entries
@@ -137,7 +137,6 @@ async def fetch(url: Value, options: Value = undefined) -> Response:
         HEADER_VALUES: shown_headers(request["headers"]),
     }
     is_safe = request["method"] in ("GET", "HEAD", "OPTIONS")
-    require_execution("`fetch`")
     answer = await current_environment().perform(
         "fetch", shown, lambda: _send_unless(signal, request, mode), safe=is_safe, unseen=request["headers"]
     )

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from koi_lang.js.environment import require_execution
 from koi_lang.lazy import lazy_module
 from koi_lang.redaction.redactor import is_secret
 from koi_lang.runtime.actions.command_output import READ_SIZE, Output
@@ -189,11 +188,9 @@ async def start_command(
         is_held: whether it begins only when `read_and_end` reads it.
 
     Raises:
-        KoiError: the program is only inspected.
         OSError: there is no such program or folder.
         ValueError: the command or a variable holds a character that none may hold, or a sandbox hides what it needs.
     """
-    require_execution(f"the command `{command.text}`")
     loop, sandbox = asyncio.get_running_loop(), command.sandbox
     variables = {name: value for name, value in environment().items() if not is_secret(name, value)}
     confined = None if sandbox is None else await _confine(command, sandbox)

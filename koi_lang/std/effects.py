@@ -35,4 +35,7 @@ def agent() -> AgentPort | None:
 async def perform_effect(effect: Effect, work: Callable[[], Awaitable[Any]]) -> Any:
     """Do something once: a run that goes on gets what came of it, as it was. Raises as the work does."""
     run = current.get()
-    return await work() if run is None else await run.recorder.perform_as_step(effect, work)
+    if run is not None:
+        return await run.recorder.perform_as_step(effect, work)
+    effect.require_execution()
+    return await work()

@@ -41,8 +41,9 @@ class CheckedRequest:
     @property
     def effect(self) -> Effect:
         """What is told of it."""
-        shown = {"method": self.method, "url": self.address, "headers": sorted(self.headers), "body": self.body}
-        return Effect("http.request", {**shown, HEADER_VALUES: shown_headers(self.headers)}, safe=self.method in SAFE)
+        shown: dict[str, Any] = {"method": self.method, "url": self.address, "headers": sorted(self.headers)}
+        shown |= {"body": self.body, HEADER_VALUES: shown_headers(self.headers)}
+        return Effect("http.request", shown, safe=self.method in SAFE, goes_out=True)
 
 
 def check_request(address: str, options: Mapping[str, Any]) -> CheckedRequest:

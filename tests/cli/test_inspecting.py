@@ -181,11 +181,12 @@ COMPUTED = {
     "touch()": "`system` of `os`",
     'callAction("shell", { command: "touch mark-a", description: "x" })': "`shell`",
     'callAction("registry_set", { key: "k", value: 1 })': "`registry.set`",
-    'callAction("mcp_read_resource", { mcp: "evil", uri: "x" })': "a call of the MCP server `evil`",
+    'callAction("mcp_read_resource", { mcp: "evil", uri: "x" })': "`mcp_read_resource`",
     'writeFile("mark-a", "x")': "`files.write`",
     'runCommand("touch mark-a")': "`checks.command`",
+    "runLint()": "`checks.lint`",
     'fetch("http://127.0.0.1:1/")': "`fetch`",
-    'fetchText("http://127.0.0.1:1/")': "a request to `127.0.0.1`",
+    'fetchText("http://127.0.0.1:1/")': "`http.request`",
 }
 
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from koi_lang.diagnostics import nearest
 from koi_lang.errors import AgentError
 from koi_lang.events import ReadOnlyFound
-from koi_lang.js.environment import require_execution
 from koi_lang.js.json_text import stringify_exactly
 from koi_lang.runtime.actions.registered import ActionContext, ActionError, action
 from koi_lang.runtime.agents.declarations import by_name
@@ -125,7 +124,6 @@ async def _connect(context: ActionContext, name: str) -> tuple[ServerAccess, Mcp
     if name not in used:
         agent = context.agent.name
         raise AgentError(f"`{agent}` uses no MCP server `{name}`", help=_suggest_name(name, list(used), "It uses"))
-    require_execution(f"a call of the MCP server `{name}`")
     connection = await context.run.servers.connect(used[name])
     return context.run.servers.access(used[name]), connection
 

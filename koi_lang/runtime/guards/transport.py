@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import httpx2
 
-from koi_lang.js.environment import require_execution
 from koi_lang.runtime.guards.hosts import Allowed, reachable
 
 if TYPE_CHECKING:
@@ -28,7 +27,6 @@ class Guarded(httpx2.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Ask the host at a number that was found to be public or allowed. Raises KoiError."""
-        require_execution(f"a request to `{request.url.host}`")
         host = request.url.host
         port = request.url.port or PORTS[request.url.scheme]
         numbers = await reachable(host, port, self._allowed)

@@ -9,7 +9,6 @@ from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from koi_lang.errors import RegistryError
-from koi_lang.js.environment import require_execution
 from koi_lang.js.undefined import undefined
 from koi_lang.runtime.guards.write_quota import count_written
 from koi_lang.runtime.registry.registry import Registry
@@ -113,14 +112,13 @@ class KeptRegistry:
 
     async def _change(self, name: str, *args: Any) -> Any:
         # Carried out again, a change gives what came of it the first time: the registry knows its place in the run.
-        effect = Effect(f"registry.{name}", {"args": list(args)}, safe=True)
+        effect = Effect(f"registry.{name}", {"args": list(args)}, safe=True, goes_out=True)
         keys: list[IdempotencyKey] = []
 
         async def work() -> Any:
             keys.append(IdempotencyKey(self._run, "/".join(leaf_path(f"registry.{name}"))))
             return await getattr(self._registry, name)(*args, once=keys[0] if self._recorder.is_kept else None)
 
-        require_execution(f"`registry.{name}`")
         count_written(args)
         outcome = await self._recorder.perform_as_step(effect, work)
         if not keys:

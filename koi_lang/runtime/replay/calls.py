@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from koi_lang.js.environment import require_execution
 from koi_lang.runtime.replay.location import Location
 
 
@@ -19,6 +20,7 @@ class Effect:
         given: what it is given, JSON values.
         agent: on whose behalf.
         safe: whether doing it twice does no harm.
+        goes_out: whether it leaves the program nevertheless, so that it is not done where that is only inspected.
         slow: whether its beginning is told in any case, to whoever watches the run.
         lasting: whether the disk is waited for before it begins.
         unseen: what else it is given, which is not written down.
@@ -30,11 +32,17 @@ class Effect:
     given: Mapping[str, Any] = field(default_factory=dict)
     agent: str = ""
     safe: bool = False
+    goes_out: bool = False
     slow: bool = False
     lasting: bool = True
     unseen: Any = None
     told: Callable[[Any], Any] | None = None
     call: PythonCall | None = None
+
+    def require_execution(self) -> None:
+        """Raise KoiError where the program is only inspected, and this would be done outside of it."""
+        if self.goes_out or not self.safe:
+            require_execution(f"`{self.name}`")
 
     def as_told(self, outcome: Any) -> Any:
         """What is told of an outcome."""

@@ -43,7 +43,8 @@ class RunEnvironment:
         self, name: str, given: Mapping[str, Any], work: Callable[[], Awaitable[T]], *, safe: bool, unseen: Any = None
     ) -> T:
         """Do something to the world once. Raises as the work does, or did."""
-        result: T = await self._recorder.perform_as_step(Effect(name, given, safe=safe, unseen=unseen), work)
+        effect = Effect(name, given, safe=safe, goes_out=True, unseen=unseen)
+        result: T = await self._recorder.perform_as_step(effect, work)
         return result
 
     def call_python(self, call: ForeignCall) -> Any:

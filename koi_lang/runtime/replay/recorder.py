@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar
 
 from koi_lang.errors import AgentError, JournalError, KoiError
 from koi_lang.events import DoubtSettled, EffectEnded, EffectFailed, EffectStarted, EventData, TimedOut, ValueObserved
-from koi_lang.js.environment import require_execution
 from koi_lang.js.tagged_json import as_fields, from_fields
 from koi_lang.outcome import Outcome, capture, error_of
 from koi_lang.runtime.concurrency.tasks import together
@@ -104,7 +103,7 @@ class RunRecorder:
 
     async def perform_as_step(self, effect: Effect, work: Callable[[], Awaitable[Any]]) -> Any:
         """Do something for code: once, with a path and events of its own. Raises as the work does."""
-        _require_execution(effect)
+        effect.require_execution()
         if not self._is_looked_after():
             return await work()
         with enter(effect.name):
@@ -122,7 +121,7 @@ class RunRecorder:
 
     def perform_as_step_nowait(self, effect: Effect, work: Callable[[], Any]) -> Any:
         """The same for what does not wait."""
-        _require_execution(effect)
+        effect.require_execution()
         if not self._is_looked_after():
             return work()
         with enter(effect.name) as place:
@@ -369,11 +368,6 @@ class RunRecorder:
             return os.urandom(count)
         text = f"{'/'.join(place.path)}#{place.occurrence('random')}"
         return blake2b(text.encode(), key=self._seed.encode()[:64], digest_size=count).digest()
-
-
-def _require_execution(effect: Effect) -> None:
-    if not effect.safe:
-        require_execution(f"`{effect.name}`")
 
 
 def _changes(effect: Effect) -> dict[str, Any]:

@@ -148,7 +148,7 @@ async def _perform(
             await work(ToolRequest(here, kind.why, name, kind.severity, kind.advice, options.timeout_s, options.files))
         )
 
-    effect = Effect(kind.name, given | options.as_data(), agent=name, safe=safe, slow=True)
+    effect = Effect(kind.name, given | options.as_data(), agent=name, safe=safe, goes_out=True, slow=True)
     return dict(await perform_effect(effect, check))
 
 

@@ -64,7 +64,7 @@ async def web_fetch(url: str, max_chars: int = USUAL_CHARS) -> dict[str, Any]:
 
 async def _open_page(url: str, max_chars: int) -> dict[str, Any]:
     """A page, or `location` where it leads on. Raises PermissionDeniedError."""
-    effect = Effect("web.fetch", {"url": url, "maxChars": max_chars}, safe=True)
+    effect = Effect("web.fetch", {"url": url, "maxChars": max_chars}, safe=True, goes_out=True)
     return dict(await perform_effect(effect, lambda: _fetch(url, max_chars)))
 
 

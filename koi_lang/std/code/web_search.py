@@ -83,7 +83,7 @@ def find_engine(settings: ProjectSettings) -> SearchEngine | None:
 async def search_with(engine: SearchEngine, query: str, count: int) -> dict[str, Any]:
     """What a service finds. Raises PermissionDeniedError."""
     await Workplace.current().require_page(urlsplit(engine.address).hostname or "", engine.address)
-    effect = Effect("web.search", {"source": engine.name, "query": query, "count": count}, safe=True)
+    effect = Effect("web.search", {"source": engine.name, "query": query, "count": count}, safe=True, goes_out=True)
 
     async def ask() -> dict[str, Any]:
         try:
