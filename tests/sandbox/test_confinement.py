@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import os
 import shutil
 import socket
@@ -142,6 +143,20 @@ def test_settings_that_the_person_makes_meanwhile_stay(confined: Machine) -> Non
         return during.has_project_file, [name for name in NAMES if (confined.project / name).exists()]
 
     assert (False, ["koi.toml"]) == asyncio.run(main())
+
+
+def test_a_project_that_nobody_can_write_needs_nothing_in_their_place(
+    confined: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where a file system can only be read, no command makes settings either."""
+
+    def refuse(path: str, mode: int = 0o777) -> None:
+        raise OSError(errno.EROFS, "Read-only file system", path)
+
+    (confined.project / ".koi").mkdir()
+    monkeypatch.setattr(os, "mkdir", refuse)
+
+    assert (0, "done\n") == start(confined, "echo done")
 
 
 def test_an_environment_of_python_may_be_called_like_settings(confined: Machine) -> None:

@@ -341,12 +341,15 @@ class RepositoryWatch:
 
 def _make_stand_in(path: str, text: str | None) -> None:
     """Make a file or an empty folder, unless somebody else has, or nobody of this user could."""
-    with suppress(FileExistsError, PermissionError):
+    try:
         if text is None:
             os.mkdir(path)
         else:
             with open(path, "x") as file:
                 file.write(text)
+    except OSError as error:
+        if error.errno not in (errno.EEXIST, errno.EACCES, errno.EPERM, errno.EROFS):
+            raise
 
 
 def _read(path: str, parent: int | None = None) -> str:
