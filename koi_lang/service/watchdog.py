@@ -100,7 +100,7 @@ class Watchdog:
                 step = None if task is None else LoopStep(task, self._cpu_time(), monotonic())
 
     def _measure(self, step: LoopStep) -> None:
-        """Add a sample to a step, and warn of its call, or end it, where it has taken so much."""
+        """Add a sample to a step. Warns of its call, or ends it, once it has taken too long."""
         now = monotonic()
         step.held_s += min(now - step.sampled, 2 * self._max_s * SAMPLE_SHARE)
         step.sampled = now
@@ -116,13 +116,13 @@ class Watchdog:
             if is_over and call.end_error is None:
                 did = f"computed for {computed_s:.1f}" if computed_s > self._max_s else f"blocked for {step.held_s:.1f}"
                 error = KoiError(f"`{call.name}` was ended: it {did} s without an `await`", help=HELP)
-                self._tell(session, error.message)
+                self._report(session, error.message)
                 call.interrupt(0, error)
             elif call is not self._warned:
                 self._warned = call
-                self._tell(session, f"`{call.name}` computes for {computed_s:.1f} s without an `await`")
+                self._report(session, f"`{call.name}` computes for {computed_s:.1f} s without an `await`")
 
-    def _tell(self, session: HostedSession, told: str) -> None:
-        """Tell the operator at once, and who follows the session when the loop is free."""
-        self._note(f"session `{session.id}`: {told}")
-        self._loop.call_soon_threadsafe(session.note, told)
+    def _report(self, session: HostedSession, line: str) -> None:
+        """Log a line for the operator at once, and in the session when the loop is free."""
+        self._note(f"session `{session.id}`: {line}")
+        self._loop.call_soon_threadsafe(session.note, line)

@@ -105,12 +105,12 @@ async def _tell_missing(request: Request, error: Exception) -> Response:
 
 
 async def _tell_wrong_method(request: Request, error: Exception) -> Response:
-    """What is sent where a path takes other methods; several routes may lead to it, each with its own."""
+    """Answer a request whose path takes other methods: those of all routes that lead to it."""
     routes = (route for route in request.app.routes if isinstance(route, Route))
-    known = [route.methods or () for route in routes if route.matches(request.scope)[0] is not Match.NONE]
-    allowed = ", ".join(sorted({method for methods in known for method in methods}))
-    told = f"`{request.url.path}` does not take {request.method}"
-    answer = error_answer(HttpError(405, "wrong_method", told, help=f"It takes {allowed}."))
+    matching = [route for route in routes if route.matches(request.scope)[0] is not Match.NONE]
+    allowed = ", ".join(sorted({method for route in matching for method in route.methods or ()}))
+    message = f"`{request.url.path}` does not take {request.method}"
+    answer = error_answer(HttpError(405, "wrong_method", message, help=f"It takes {allowed}."))
     answer.headers["Allow"] = allowed
     return answer
 

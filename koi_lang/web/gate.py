@@ -68,8 +68,8 @@ class Gate:
         user = next(filter(None, map(self._users.of_token, in_cookie)), None)
         if user is not None:
             return user
-        told = "nobody is known by this token" if any((*shown, *in_cookie)) else "a bearer token is needed"
-        raise HttpError(401, "no_token", told, help=HELP)
+        message = "nobody is known by this token" if any((*shown, *in_cookie)) else "a bearer token is needed"
+        raise HttpError(401, "no_token", message, help=HELP)
 
 
 def _cookie_tokens(headers: Headers) -> list[str]:

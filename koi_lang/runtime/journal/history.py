@@ -398,8 +398,8 @@ def _unanswered_errors(entries: Sequence[JournalEntry], end: tuple[str, ...]) ->
     for n, entry in enumerate(entries):
         origin = _origin_of(entry)
         if origin not in (None, end) and entry.path:
-            known = outermost.get(origin, n)
-            outermost[origin] = n if len(entry.path) <= len(entries[known].path) else known
+            outer_n = outermost.get(origin, n)
+            outermost[origin] = n if len(entry.path) <= len(entries[outer_n].path) else outer_n
             if entry.kind == ModelFailed.type or class_name(entry.data) in OUTAGES:
                 outages.add(origin)
     working = [entry.kind not in IDLE and (entry.kind != "begun" or entry.path in unsafe) for entry in entries]
@@ -430,16 +430,16 @@ def _last_begun(
     """
     counting = (entry for entry, does_count in zip(entries, counts, strict=True) if does_count or among_all)
     with_work = {path for entry in counting for path in _beginnings(entry.path)}
-    own, direct, known = Counter[Path](), Counter[Path](), set[Path]()
+    own, direct, visited = Counter[Path](), Counter[Path](), set[Path]()
     for n, entry in enumerate(entries):
         if counts[n]:
             own[entry.path] = direct[entry.path] = n
         for path in _beginnings(entry.path):
-            if path not in known and path in with_work:
+            if path not in visited and path in with_work:
                 own[path] = direct[path] = own[path[:-1]] = n
                 if not path[-1].startswith(BRANCH):
                     direct[path[:-1]] = n
-            known.add(path)
+            visited.add(path)
     return own, direct
 
 
