@@ -121,3 +121,21 @@ def test_what_computes_holds_up_nobody_for_ever(start_service: Callable[..., Ser
     assert "idle" == service.wait_for_state(spinning, "idle")["state"]
     service.command(calm, "prompt", message="hello")
     assert "hello" == service.follow_until(calm, is_event("call_ended"))[-1][1]["event"]["result"]
+
+
+LOOKING = """
+import garbage from "./garbage.py"
+role Guide { can advise }
+agent Host : Guide { on chat(args: { message: string }) { return garbage.is_searched() } }
+"""
+
+
+def test_collections_leave_out_what_was_loaded(start_service: Callable[..., ServiceProcess], tmp_path: Path) -> None:
+    """Python looks for garbage among the objects of sessions alone; among all of them it would hold the loop."""
+    text = "import gc\nLOADED = [[]]\ndef is_searched(): return any(each is LOADED for each in gc.get_objects())\n"
+    (tmp_path / "garbage.py").write_text(text)
+    service = start_service(host=LOOKING)
+    run = service.begin()
+    service.command(run, "prompt", message="hello")
+
+    assert service.follow_until(run, is_event("call_ended"))[-1][1]["event"]["result"] is False
