@@ -51,7 +51,9 @@ def check_connected(keys: Keys, *, offline: bool) -> Iterator[Finding]:
         if each not in connections:
             yield Finding("providers", "ok", f"{each.provider.name} at {each.base_url}, of `koi.toml`, is not asked")
     if not (mine or described):
-        text = "no provider is connected; programs run as a rehearsal"
+        text = (
+            "no provider is connected; `koi run` rehearses at a terminal, and what needs a model is refused elsewhere"
+        )
         yield Finding("keys", "warning", text, "koi connect")
     asked = [] if offline else [each for each in connections if each.provider.name != "ollama"]
     for reached in asyncio.run(all_reached(asked, refresh=True)):

@@ -33,11 +33,12 @@ def findings(done: Outcome, about: str) -> list[dict[str, Any]]:
 
 
 def test_a_new_machine_has_only_a_warning(machine: Machine) -> None:
-    """Without a key programs still run as rehearsals: exit code 0, and the command that stores a key."""
+    """Without a key `koi run` still rehearses at a terminal: exit code 0, and the command that stores a key."""
     done = machine.now("doctor", "--json")
     (keys,) = findings(done, "keys")
 
     assert (done.code, done.err, keys["level"], keys["fix"]) == (0, "", "warning", "koi connect")
+    assert "rehearses at a terminal, and what needs a model is refused elsewhere" in keys["text"]
     assert [found for found in json.loads(done.out) if found["level"] == "error"] == []
 
 
