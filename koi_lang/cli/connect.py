@@ -6,17 +6,25 @@ import asyncio
 import json
 import re
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from koi_lang.cli.completing.values import complete_provider
-from koi_lang.diagnostics import suggestion
+from koi_lang.diagnostics import nearest
 from koi_lang.errors import REFUSED, AgentError, KoiError, ProviderError, RequestError, UsageError
 from koi_lang.lazy import lazy_module
 from koi_lang.llm.connect import connection_to
 from koi_lang.llm.connection import Provider
-from koi_lang.llm.local_servers import ADDRESS_VARIABLE, LOCAL, is_address, read_address, server_title
+from koi_lang.llm.local_servers import (
+    ADDRESS_VARIABLE,
+    LOCAL,
+    is_address,
+    read_address,
+    require_scheme,
+    server_title,
+)
 from koi_lang.llm.model_choice import ModelChoice
 from koi_lang.llm.ollama import models_at, origin_of
 from koi_lang.llm.providers import PROVIDERS, STAND_INS, provider_named
@@ -35,8 +43,6 @@ else:
 
 
 MAX_NAMES = 5
-# What is written in place of an address.
-HOST_AND_PORT = re.compile(r"[\w.-]+:\d+(?:/\S*)?")
 # How addresses of servers of models end, and those of MCP servers; others are asked what they are.
 VERSION = re.compile(r"v\d+")
 MCP_PATHS = ("mcp", "sse")
@@ -150,8 +156,7 @@ def _keep_address(name: str, keys: Keys) -> bool:
         example = next((address for address, _ in nearby_servers()), "http://127.0.0.1:8080/v1")
         help = f"Write for example `koi connect {example}`."
         raise UsageError("a server of your own is connected by its address", help=help)
-    if HOST_AND_PORT.fullmatch(name):
-        raise UsageError("the address of a server begins with `http://`", help=f"Write `koi connect http://{name}`.")
+    require_scheme(name, "connect")
     path = name.partition("#")[0].partition("://")[2].partition("/")[2].rstrip("/")
     end = path.rpartition("/")[2].lower()
     if not is_address(name) or end in MCP_PATHS:
@@ -178,15 +183,20 @@ def _keep_address(name: str, keys: Keys) -> bool:
     answering = [each.name for each in status.known.models if each.answers]
     names = [each for each in answering if model in ("", each)]
     if model and not names:
-        raise UsageError(f"`{title}` has no model `{model}`", help=suggestion(model, answering, "model"))
+        near = nearest(model, answering)
+        help = f"Did you mean `{near}`?" if near else f"It has {_names_text(answering) or 'none that answers'}."
+        raise UsageError(f"`{title}` has no model `{model}`", help=help)
     keys.store.keep(ADDRESS_VARIABLE, f"{base_url}#{model}" if model else base_url, is_secret=False)
     server = status.known.models[0].server or "the server"
     uses = "`koi run -m local`" if len(names) == 1 else f"`koi run -m local/{names[0]}`" if names else "nothing"
-    told = ", ".join(f"`{each}`" for each in names[:MAX_NAMES]) + (", …" if len(names) > MAX_NAMES else "")
-    click.echo(f"{server} at {title} is connected as `local`: {told}; {uses} asks it")
+    click.echo(f"{server} at {title} is connected as `local`: {_names_text(names)}; {uses} asks it")
     if value:
         _keep_key("its key is taken", "LOCAL_API_KEY", value, keys)
     return True
+
+
+def _names_text(names: Sequence[str]) -> str:
+    return ", ".join(f"`{each}`" for each in names[:MAX_NAMES]) + (", …" if len(names) > MAX_NAMES else "")
 
 
 def _meet_ollama() -> None:

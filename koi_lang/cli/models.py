@@ -15,7 +15,10 @@ from koi_lang.cli.completing.values import complete_provider
 from koi_lang.cli.ui.selection import pick_one
 from koi_lang.errors import EXIT_FAILED, MissingKeyError, ProviderError
 from koi_lang.llm.cards import PRICES_AS_OF
+from koi_lang.llm.connect import connection_to
 from koi_lang.llm.connection import ProviderConnection
+from koi_lang.llm.local_servers import LOCAL, is_address, read_address, require_scheme
+from koi_lang.llm.model_choice import ModelChoice
 from koi_lang.llm.model_list_cache import CachedModelList
 from koi_lang.llm.model_listing import ModelInfo
 from koi_lang.llm.models import card_of
@@ -39,6 +42,8 @@ LONGER = "+ long requests cost more"
 def command(provider: str | None, refresh: bool, as_json: bool) -> None:
     """List the models of PROVIDER, or of all connected ones: tokens read and written, price per million, abilities.
 
+    PROVIDER may be the address of a server of models, such as http://127.0.0.1:8080/v1.
+
     Without PROVIDER also those that `koi.toml` names, by role.
     """
     found = asyncio.run(all_reached(_connections(provider, Keys(read_settings())), refresh=refresh))
@@ -57,7 +62,10 @@ def command(provider: str | None, refresh: bool, as_json: bool) -> None:
 
 def _connections(provider: str | None, keys: Keys) -> list[ProviderConnection]:
     usual = project.models(read_settings())
+    if provider and is_address(provider):
+        return [connection_to(ModelChoice(LOCAL, "", read_address(provider)[0]), {}, keys)]
     if provider:
+        require_scheme(provider, "models")
         name = provider_named(provider).name
         found = [each for each in list_connections(keys, usual, looks=False) if each.provider.name == name]
         return found or [connection_of(name, keys)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from urllib.parse import urlsplit, urlunsplit
 
@@ -10,12 +11,24 @@ from koi_lang.errors import ProviderError, UsageError
 LOCAL = "local"
 ADDRESS_VARIABLE = "LOCAL_BASE_URL"
 MAX_NAMES = 5
+# What people write in place of an address: a host with a port, or one of this machine, or a number, without.
+BARE_HOST = re.compile(r"(?:localhost|\d+(?:\.\d+){3}|(?P<named>[\w.-]+:\d+))(?:/\S*)?", re.IGNORECASE)
 ADDRESS_HELP = "Write it as `http://127.0.0.1:8080/v1`, with `#NAME` at its end where there are several models."
 
 
 def is_address(name: str) -> bool:
     """Whether the name of a model is the address of a server."""
     return name.lower().startswith(("http://", "https://"))
+
+
+def require_scheme(name: str, command: str) -> None:
+    """Raise UsageError where somebody has written a host in place of the address of a server, for a `koi` command."""
+    if (found := BARE_HOST.fullmatch(name)) is None:
+        return
+    if found["named"]:
+        raise UsageError("the address of a server begins with `http://`", help=f"Write `koi {command} http://{name}`.")
+    help = f"Write it with its port, such as `koi {command} http://{name.partition('/')[0]}:8080/v1`."
+    raise UsageError("the address of a server begins with `http://` and has a port", help=help)
 
 
 def read_address(address: str) -> tuple[str, str]:

@@ -168,6 +168,34 @@ def test_an_address_that_leads_to_no_model_is_not_kept(machine: Machine) -> None
     assert "LOCAL_BASE_URL" not in status.out
 
 
+def test_a_server_has_other_models(machine: Machine) -> None:
+    """They are those of the server, and not of a program."""
+    (unknown,), _ = beside(machine, "connect URL#zebra")
+
+    assert "help: It has `qwen`." in unknown.err
+
+
+@pytest.mark.parametrize("command", ["connect", "models"])
+def test_a_host_is_no_address(machine: Machine, command: str) -> None:
+    """The message has an address that can be written instead."""
+    bare, port = machine.now(command, "localhost"), machine.now(command, "localhost:8080")
+
+    assert f"with its port, such as `koi {command} http://localhost:8080/v1`." in bare.err
+    assert f"Write `koi {command} http://localhost:8080`." in port.err
+    assert [2, 2] == [bare.code, port.code]
+
+
+def test_models_of_an_address(machine: Machine) -> None:
+    """They are listed without connecting the server, which gets no key of another one."""
+    machine.set(OPENAI_API_KEY=KEY)
+    (listed, nobody), server = beside(machine, "models URL", f"models http://{NOBODY}")
+
+    assert listed.out.splitlines()[0] == f"local at {server.url}  (asked just now)"
+    assert "qwen" in listed.out
+    assert KEY not in str([asked.headers for asked in server.looks])
+    assert (1, True) == (nobody.code, "nothing listens there" in nobody.err)
+
+
 @pytest.mark.parametrize("path", ["v2", "proxy/openai"])
 def test_an_address_keeps_its_path(machine: Machine, path: str) -> None:
     """A server of models may have any path: it is asked what it is, and messages show where it was looked for."""
