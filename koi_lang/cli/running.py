@@ -48,6 +48,8 @@ else:
 
 # What can be put right outside of the program, beside limits.
 MENDABLE = (ProviderError, OverLimitError, ModelNeededError, NobodyToAskError)
+# How limits are written that are no whole numbers.
+AMOUNTS = {"usd": "USD", "time": "TIME"}
 
 
 def run_program(
@@ -104,7 +106,11 @@ def run_program(
     if journals and not options.quiet and (code > BY_SIGNAL or mendable):
         command, when = (going or Continuation()).command, ", once that is put right" if mendable else ""
         other = ", or with `-m MODEL`" if any(isinstance(each, ProviderError) for each in mendable) else ""
-        click.echo(f"`{command} {journals[0].stem}` goes on{when}{other}", err=True)
+        raised = {each.limit: AMOUNTS.get(each.limit, "N") for each in limits if not each.is_beyond_run}
+        if raised and len(raised) == len(mendable):
+            when, other = " with a higher limit", ""
+        more = "".join(f" --max-{limit} {amount}" for limit, amount in raised.items())
+        click.echo(f"`{command} {journals[0].stem}{more}` goes on{when}{other}", err=True)
     return code
 
 

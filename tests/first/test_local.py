@@ -146,7 +146,8 @@ def test_a_failed_run_tells_how_it_goes_on(machine: Machine) -> None:
 
     told = r"`koi resume [0-9a-f]{12}` goes on, once that is put right"
     assert re.fullmatch(f"{told}, or with `-m MODEL`", failed.err.splitlines()[-1])
-    assert re.fullmatch(told, limited.err.splitlines()[-1])
+    higher = "`koi resume [0-9a-f]{12} --max-requests N` goes on with a higher limit"
+    assert re.fullmatch(higher, limited.err.splitlines()[-1])
     assert [(each.code, each.out) for each in (resumed, more)] == [(0, "Hello Ada\n")] * 2
     assert [(each.code, "goes on" in each.err) for each in silent] == [(1, False)] * 3
 
