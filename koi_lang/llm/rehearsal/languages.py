@@ -1,4 +1,4 @@
-"""The words of natural languages that the rehearsal reads and says, from `languages.toml`."""
+"""The words of natural languages in playbooks, and those that the rehearsal says, from `languages.toml`."""
 
 from __future__ import annotations
 
@@ -30,6 +30,13 @@ def merge(name: str) -> dict[str, Any]:
 def compile_words(text: str) -> re.Pattern[str]:
     """A compiled pattern, which letters fit in either case; `{name}` in it is one of the words of any language."""
     return re.compile(fill_words(text), re.IGNORECASE)
+
+
+@cache
+def compile_needs(name: str) -> re.Pattern[str]:
+    """The words of all languages by which a playbook needs something: `groups` of actions, or an action."""
+    words = "|".join(read_languages()["needs"][name].values())
+    return re.compile(rf"\b(?:{words})\b", re.IGNORECASE)
 
 
 def fill_words(text: str) -> str:
