@@ -252,6 +252,17 @@ def test_questions_of_a_pipe(project: Project) -> None:
 
     assert ("Hi Ada\nend\n", False) == (outcome.stdout, (project.folder / "ran").exists())
     assert "nobody can be asked; see `--allow`" in outcome.stderr
+    assert (1, True) == (outcome.returncode, "error: nobody answers `Name?`: standard input has" in outcome.stderr)
+
+
+def test_an_empty_pipe(project: Project) -> None:
+    """A conversation in which nobody says anything has failed, and says so."""
+    prepare(project)
+
+    outcome = project.koi("chat", "a.koi", "--rehearse")
+
+    assert (1, "") == (outcome.returncode, outcome.stdout)
+    assert outcome.stderr.startswith("error: nobody has said anything, since standard input is empty\n  = help: Pipe")
 
 
 def test_a_failure_in_a_pipe(project: Project) -> None:

@@ -24,6 +24,8 @@ HELP = (
     "A line is a message; while the agent works it is heard before its next answer.",
     "A backslash at the end of a line goes on with the next one.",
 )
+EMPTY_HELP = "Pipe a line for each message, as in `echo hello | koi chat …`, or talk at a terminal."
+OPEN_HELP = "Pipe a line for each question behind the message that it is asked for, or talk at a terminal."
 
 
 class Piped:
@@ -42,7 +44,7 @@ class Piped:
     def __init__(self, look: Theme, *, person: bool) -> None:
         self.chat: ChatConversation
         self.look, self.person = look, person
-        self._begun = ""
+        self._begun, self._has_read = "", False
         self._marks: list[str] = []
         self._group: asyncio.TaskGroup | None = None
 
@@ -109,14 +111,26 @@ class Piped:
         async with together() as self._group:
             await self._read()
         self._group = None
+        if not (self.person or self._has_read):
+            self._fail_conversation("nobody has said anything, since standard input is empty", EMPTY_HELP)
+        open_questions, failed = [], self.chat.telling.failed
         while self.chat.is_busy and not self.chat.over:
             for request in list(self.chat.requests):
+                if request["type"] != APPROVAL:
+                    open_questions.append(harmless(str(request.get("question", ""))))
                 self.chat.leave_open(request)
             await self.chat.wait()
+        if open_questions and not self.person and failed == self.chat.telling.failed:
+            self._fail_conversation(f"nobody answers `{open_questions[0]}`: standard input has ended", OPEN_HELP)
         self.chat.tell_end()
+
+    def _fail_conversation(self, text: str, help: str) -> None:
+        self.fail(f"error: {text}\n  = help: {help}")
+        self.chat.telling.failed += 1
 
     async def _read(self) -> None:
         async for line in lines_from(0):
+            self._has_read = True
             if line is None:
                 self.fail(f"error: the line is longer than {LONGEST:,} bytes and was not read")
                 continue
