@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import click
 
+from koi_lang.cli.ui.text import one_line
+from koi_lang.diagnostics import nearest
 from koi_lang.errors import KoiError, UsageError, reason
 from koi_lang.settings.lasting_rules import LastingRules
 
@@ -31,7 +34,7 @@ def list_rules(is_all: bool = False) -> None:
         project = f"  in {rules.project}" if is_all else ""
         user = f"  for `{rules.user}`" if rules.user else ""
         for rule in rules.rules():
-            click.echo(f"{rule}{user}{project}")
+            click.echo(f"{_rule_text(rule)}{user}{project}")
     if not kept:
         click.echo("no rules are kept" if is_all else "no rules are kept for this folder", err=True)
 
@@ -42,13 +45,27 @@ def list_rules(is_all: bool = False) -> None:
 def remove(rules: tuple[str, ...], user: str) -> None:
     """Remove rules, as `koi permissions list` shows them. Runs that are under way keep theirs."""
     kept = LastingRules.of(Path.cwd(), user)
-    missing = [rule for rule in rules if rule not in kept.rules()]
+    texts = {rule: _rule_text(rule) for rule in kept.rules()}
+    missing = [rule for rule in rules if rule not in texts and rule not in texts.values()]
     if missing:
         whose = f" for `{user}`" if user else ""
-        raise UsageError(f"no rule `{missing[0]}` is kept here{whose}", help="`koi permissions list` shows the rules.")
-    for rule in rules:
-        try:
-            kept.remove(rule)
-        except OSError as error:
-            raise KoiError(f"the rules cannot be written: {reason(error)}", help="Mend that.") from error
-        click.echo(f"removed {rule}")
+        near = nearest(missing[0], list(texts.values()))
+        help = f'Did you mean "{near}"?' if near else "`koi permissions list` shows the rules."
+        raise UsageError(f"no rule `{missing[0]}` is kept here{whose}", help=help)
+    for rule, text in texts.items():
+        if rule in rules or text in rules:
+            try:
+                kept.remove(rule)
+            except OSError as error:
+                raise KoiError(f"the rules cannot be written: {reason(error)}", help="Mend that.") from error
+            click.echo(f"removed {text}")
+
+
+def _rule_text(rule: str) -> str:
+    """A rule as a person reads and writes it; one for a command in a folder is kept as JSON."""
+    kind, _, value = rule.partition("=")
+    try:
+        place, command = json.loads(value) if kind == "shell" else ("", "")
+    except (ValueError, TypeError):  # somebody has written it by hand
+        command = ""
+    return one_line(f"run {command}{f' in {place}' if place else ''}" if command else rule)
