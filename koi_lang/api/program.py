@@ -82,7 +82,7 @@ class Program:
             raise UsageError("a program is entered once", help="Call `koi_lang.open` again for another run of it.")
         held = self._held = HeldRun(self._open_run, self.explain)
         self._group = together()
-        await held.begin(await self._group.__aenter__())
+        await held.open_in(await self._group.__aenter__())
         open_programs.set((*open_programs.get(), self))
         return self
 

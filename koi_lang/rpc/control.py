@@ -69,7 +69,7 @@ async def pause(session: Session) -> Any:
 @command()
 async def abort(session: Session) -> Any:
     """End the call that is under way, with everything it started; gives the messages it will not hear any more."""
-    was_busy = session.call is not None or session.take_interrupted()
+    was_busy = session.current_call is not None or session.take_interrupted()
     taken = await session.abort()
     return {"aborted": was_busy, "queued": [note.as_data() for note in taken]}
 
@@ -84,7 +84,7 @@ async def new_session(session: Session) -> Any:
 @command(holds=False)
 async def quit(session: Session) -> Any:
     """End the session: what is under way has five seconds, then it is cancelled."""
-    return {"cancelled": not await session.close(GRACE_S)}
+    return {"cancelled": not await session.finish(GRACE_S)}
 
 
 # ---------------------------------------------------------------- answering

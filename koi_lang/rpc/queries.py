@@ -86,7 +86,7 @@ def _handler_fields(handler: Any) -> dict[str, Any]:
 @command()
 async def get_state(session: Session) -> Any:
     """What goes on: the call that is under way, who is at work, what is queued, which requests are open."""
-    run, call = session.run, session.call
+    run, call = session.run, session.current_call
     steering = run.steering
     works = [{"agent": work.agent, "event": work.event, "delegated": work.delegated} for work in steering.at_work]
     return {

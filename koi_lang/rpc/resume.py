@@ -36,7 +36,7 @@ async def _reopen_session(session: Session, id: str, at: int | None, *, trusted:
     except KoiError as error:
         raise SessionError("session_not_found", error.message, help=error.help) from error
     await session.renew(open_run)
-    call = None if session.call is None else session.call.id
+    call = None if session.current_call is None else session.current_call.id
     return {
         "session_id": session.run.id,
         "name": session.named,

@@ -25,7 +25,7 @@ async def prompt(
     `{"media_type", "data"}` with the bytes in base64, are shown to its model, and are `args.images`.
     """
     said = message_with_images(message, images)
-    if session.call is not None and streaming_behavior:
+    if session.current_call is not None and streaming_behavior:
         return say(session, said, streaming_behavior)
     return _begun(begin_message(session, said, name))
 

@@ -83,7 +83,7 @@ async def _answer_lines(
             response = await dispatcher.handle(message, reply)
             if message.get("type") == "quit" and response["success"]:
                 return
-        await session.close(GRACE_S)
+        await session.finish(GRACE_S)
 
 
 # ---------------------------------------------------------------- writing

@@ -136,7 +136,7 @@ class HostedSession:
     @property
     def call(self) -> HeldCall | None:
         """What is under way; None where nothing is."""
-        return None if self._dispatcher is None else self._dispatcher.session.call
+        return None if self._dispatcher is None else self._dispatcher.session.current_call
 
     def find_agent(self, name: str) -> Agent | None:
         """An agent of its run; None while it sleeps. Raises SessionError where the program has no such agent."""
@@ -153,7 +153,7 @@ class HostedSession:
             return "failed"
         if self.feed.requests:
             return "waiting"
-        if session.call is None:
+        if session.current_call is None:
             return "idle"
         return "paused" if session.run.steering.is_paused else "working"
 
@@ -296,8 +296,8 @@ class HostedSession:
             ready.set_result(None)
             await self._over.wait()
             # What is under way is not over: it goes on when the session wakes.
-            self._is_suspended = session.call is not None
-            await (session.suspend() if self._is_suspended else session.close(GRACE_S))
+            self._is_suspended = session.current_call is not None
+            await (session.suspend() if self._is_suspended else session.finish(GRACE_S))
 
     def _follow(self, entry: JournalEntry) -> None:
         if self._usage is not None:
@@ -367,7 +367,7 @@ class HostedSession:
     def describe_call(self) -> dict[str, Any]:
         """The call that is under way, and what was called last with which payload; nothing is known while it sleeps."""
         session = None if self._dispatcher is None else self._dispatcher.session
-        call = None if session is None else session.call
+        call = None if session is None else session.current_call
         agent, event, payload = (session.last if session is not None else None) or (None, "", None)
         return {
             "call": None if call is None else {"call": call.id, "name": call.name},

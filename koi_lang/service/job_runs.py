@@ -65,7 +65,7 @@ class JobRuns:
             await asyncio.sleep(LOOK_S)
             return False
         try:
-            call = (await session.wake()).session.call
+            call = (await session.wake()).session.current_call
         except ServiceError as error:
             if error.code != NO_ROOM:
                 raise

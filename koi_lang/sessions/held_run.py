@@ -50,6 +50,11 @@ class HeldRun:
     """
 
     context: Context
+    journal: Path | None
+    _failure: Exception | None
+    _group: asyncio.TaskGroup
+    _over: asyncio.Event
+    _ended: asyncio.Event
 
     def __init__(
         self,
@@ -60,18 +65,18 @@ class HeldRun:
     ) -> None:
         self.opened: PreparedRun | None = None
         self.error: Exception | None = None
-        self._failure: Exception | None = None
-        self.journal: Path | None = None
         self.calls: set[HeldCall] = set()
         self._open_run, self._explain, self._prepare, self._on_failure = open_run, explain, prepare, on_failure
+        self._holder: asyncio.Task[None] | None = None
+
+    async def open_in(self, group: asyncio.TaskGroup) -> None:
+        """Open the run in a task of a group; one that has ended makes room for it. Raises KoiError."""
+        self.error = self._failure = self.journal = None
         self._over, self._ended = asyncio.Event(), asyncio.Event()
         # Calls by the ids that their callers gave them, with what they ask for.
         self._known: dict[str, tuple[HeldCall, Any]] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
-        self._holder: asyncio.Task[None] | None = None
-
-    async def begin(self, group: asyncio.TaskGroup) -> None:
-        """Open the run in a task of a group. Raises KoiError when it cannot be opened."""
+        self.calls = set()
         self._loop = asyncio.get_running_loop()
         ready: asyncio.Future[None] = self._loop.create_future()
         self._holder = group.create_task(self._hold(ready), context=detached_context())
@@ -273,7 +278,7 @@ class HeldRun:
         if tasks:
             await asyncio.wait(tasks)
         if error is not None and not isinstance(error, Exception):
-            self.interrupt()
+            self.interrupt_run()
         self._failure = error if isinstance(error, Exception) else None
         await self.end(0 if tasks or error is not None else grace_s)
 
@@ -298,7 +303,7 @@ class HeldRun:
         if self._holder is not None:
             await asyncio.wait([self._holder])
 
-    def interrupt(self) -> None:
+    def interrupt_run(self) -> None:
         """Have the run end at once, with all that is under way in it."""
         if self._holder is not None:
             self._holder.cancel()

@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
-from functools import partial
-from pathlib import Path
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.errors import KoiError
@@ -38,8 +36,8 @@ Work = Callable[[Run], Awaitable[Any]]
 GoOver = Callable[["Session", "History"], Awaitable[None]]
 
 
-class Session:
-    """The state of one client.
+class Session(HeldRun):
+    """The run of one client, and another one in its place when the client says so.
 
     Args:
         send: takes what the client is told beside responses.
@@ -54,13 +52,13 @@ class Session:
     def __init__(
         self, served: SessionConfig, send: Callable[[Message], None], go_over: GoOver, *, answer_s: float = ANSWER_S
     ) -> None:
+        super().__init__(self._opening(served.open_run), served.explain, self._go_over_past, self._tell_failure)
         self.served, self._send, self._go_over = served, send, go_over
         self.client = Client(send, answer_s)
         self.statistics = Statistics()
         self.last: tuple[type[Agent], str, Any] | None = None
         self.named = ""
-        self._held: HeldRun | None = None
-        self._group: asyncio.TaskGroup | None = None
+        self._outer: asyncio.TaskGroup | None = None
         # How often events of a type were told of the session itself.
         self._counts: Counter[str] = Counter()
         self._interrupted: HeldCall | None = None
@@ -70,7 +68,14 @@ class Session:
     @property
     def is_open(self) -> bool:
         """Whether it has a run."""
-        return self._held is not None and self._held.opened is not None
+        return self.opened is not None
+
+    def _require_opened(self) -> PreparedRun:
+        if self.opened is None:
+            raise SessionError(
+                "session_over", "the run of this session has ended", help="Begin another with `new_session`."
+            )
+        return self.opened
 
     @property
     def run(self) -> Run:
@@ -78,26 +83,9 @@ class Session:
         return self._require_opened().run
 
     @property
-    def journal(self) -> Path | None:
-        """Where the run is recorded."""
-        return self._require_opened().journal
-
-    @property
     def commands(self) -> Mapping[str, ExtensionCommand]:
-        """What extensions add to the protocol."""
+        """What extensions add to the protocol. Raises SessionError when it is over."""
         return self._require_opened().commands
-
-    def _require_opened(self) -> PreparedRun:
-        opened = self._require().opened
-        assert opened is not None, "a run that is held"
-        return opened
-
-    def _require(self) -> HeldRun:
-        if self._held is None or self._held.opened is None:
-            raise SessionError(
-                "session_over", "the run of this session has ended", help="Begin another with `new_session`."
-            )
-        return self._held
 
     async def renew(self, open_run: OpenRun | None = None) -> None:
         """End the run, if there is one, and begin another.
@@ -108,22 +96,24 @@ class Session:
         Raises:
             SessionError: the run cannot be opened, or what was done cannot be gone over.
         """
-        assert self._group is not None, "a session that is not open"
-        await self.close(GRACE_S)
+        assert self._outer is not None, "a session that is not open"
+        await self.finish(GRACE_S)
         self.statistics, self.last, self.named = Statistics(), None, ""
         self._counts.clear()
-        opening = partial(self._open, open_run or self.served.open_run)
-        self._held = HeldRun(opening, self.served.explain, self._go_over_past, self._tell_failure)
+        self._open_run = self._opening(open_run or self.served.open_run)
         with raised_as(_as_session_over):
-            await self._held.begin(self._group)
+            await self.open_in(self._outer)
 
-    @contextmanager
-    def _open(self, open_run: OpenRun, consumers: Sequence[Consumer]) -> Iterator[PreparedRun]:
-        with open_run(self.client, [self.statistics, self._tell, *consumers]) as opened:
-            opened.run.events.subscribe(self._tell, transient=True)
-            if opened.live is not None:
-                opened.live.session = self
-            yield opened
+    def _opening(self, open_run: OpenRun) -> Callable[[Sequence[Consumer]], AbstractContextManager[PreparedRun]]:
+        @contextmanager
+        def opening(consumers: Sequence[Consumer]) -> Iterator[PreparedRun]:
+            with open_run(self.client, [self.statistics, self._tell, *consumers]) as opened:
+                opened.run.events.subscribe(self._tell, transient=True)
+                if opened.live is not None:
+                    opened.live.session = self
+                yield opened
+
+        return opening
 
     async def _go_over_past(self, run: Run) -> None:
         """Bring a run that goes on to where the session was."""
@@ -134,29 +124,27 @@ class Session:
     def _tell_failure(self, error: Exception) -> None:
         self._send({"type": "session_failed", "error": message(error), "report": self.served.explain(error)})
 
-    async def close(self, grace_s: float) -> bool:
+    async def finish(self, grace_s: float) -> bool:
         """End the run; gives whether everything in it had ended by itself in time."""
-        held = self._held
-        if held is None or held.opened is None:
+        if self.opened is None:
             return True
-        if self.call is not None:
-            await asyncio.wait([self.call.task], timeout=grace_s)
-        in_time = self.call is None
+        if self.current_call is not None:
+            await asyncio.wait([self.current_call.task], timeout=grace_s)
+        in_time = self.current_call is None
         await self.abort()
-        return await held.end(grace_s if in_time else 0) and in_time
+        return await self.end(grace_s if in_time else 0) and in_time
 
     async def suspend(self) -> None:
         """End the run at once, with what is under way in it, which goes on where the session does.
 
         Its journal ends here, as if the process had been killed: nobody has ended the calls.
         """
-        held = self._held
-        if held is not None and held.opened is not None:
-            held.opened.stop_recording()
-            for call in tuple(held.calls):
+        if self.opened is not None:
+            self.opened.stop_recording()
+            for call in tuple(self.calls):
                 call.cancel(self.served.clean_up_s)
-            held.interrupt()
-            await held.wait_for_end()
+            self.interrupt_run()
+            await self.wait_for_end()
 
     def _tell(self, event: Event) -> None:
         self._send({"type": "event", "event": event.as_data(self.served.detail)})
@@ -164,15 +152,15 @@ class Session:
     # ------------------------------------------------------------ calls
 
     @property
-    def call(self) -> HeldCall | None:
+    def current_call(self) -> HeldCall | None:
         """What is under way; None where nothing is."""
-        return None if self._held is None else next(iter(tuple(self._held.calls)), None)
+        return next(iter(tuple(self.calls)), None)
 
     def require_idle(self) -> None:
         """Raise SessionError while a call is under way."""
-        if self.call is not None:
+        if self.current_call is not None:
             help = "Use `steer` or `follow_up`, or `abort` it first."
-            raise SessionError("agent_busy", f"`{self.call.name}` is being carried out", help=help)
+            raise SessionError("agent_busy", f"`{self.current_call.name}` is being carried out", help=help)
 
     def emit(self, data: EventData, agent: str = "") -> None:
         """Tell something that the client has changed, under a path of its own."""
@@ -186,14 +174,10 @@ class Session:
         self._counts[type] += 1
         self.run.planning.set(on, (f"{type}#{self._counts[type]}",))
 
-    def number_from(self, number: int) -> None:
-        """Have the next call be the n-th."""
-        self._require().number_from(number)
-
     def begin(self, name: str, work: Work, **given: Any) -> HeldCall:
         """Start a call; what it is `given` is told. Raises SessionError while another one is under way."""
         self.require_idle()
-        return self._require().start(name, work, self.served.limit, is_alone=True, **given)
+        return self.start(name, work, self.served.limit, is_alone=True, **given)
 
     def begin_handler(self, agent: type[Agent], event: str, payload: Any) -> HeldCall:
         """Start the call of a handler. Raises SessionError while another one is under way."""
@@ -202,23 +186,18 @@ class Session:
         self.last = (agent, event, payload)
         return call
 
-    async def result_of(self, call: HeldCall) -> Any:
-        """The result of a call; cancelling this ends the call. Raises as `HeldRun.result_of` does."""
-        return await self._require().result_of(call)
-
     async def within(self, work: Work) -> Any:
         """What comes of something that is done in the run beside its calls. Raises as that does, and SessionError."""
-        held = self._require()
         try:
-            return await held.perform(work)
+            return await self.perform(work)
         except KoiError as error:
-            if held.opened is None:
+            if self.opened is None:
                 raise _as_session_over(error) from error
             raise
 
     async def abort(self) -> list[QueuedMessage]:
         """End the call that is under way and wait for that; gives the notes that it will not hear any more."""
-        call = self.call
+        call = self.current_call
         if call is None:
             return []
         taken = self.run.steering.take_back()
@@ -232,7 +211,7 @@ class Session:
 
         Any thread may call this.
         """
-        call = self.call
+        call = self.current_call
         if call is not None:
             self._interrupted = call
             call.interrupt(delay_s)
@@ -240,11 +219,11 @@ class Session:
     def take_interrupted(self) -> bool:
         """Whether a call was ended that way since this was asked last."""
         call, self._interrupted = self._interrupted, None
-        return call is not None and call is not self.call
+        return call is not None and call is not self.current_call
 
     async def follow_to_its_cut(self, call: HeldCall) -> None:
         """Have a call get as far as it had got when it was ended from outside, and end it there again."""
-        root = self._require().context.run(current_place)
+        root = self.context.run(current_place)
         assert root is not None, "a run that has been entered"
         with root.time_out():
             async with together() as group:
@@ -261,13 +240,12 @@ class Session:
         Leaving it ends what is under way. Raises KoiError.
         """
         async with together() as group:
-            self._group = group
+            self._outer = group
             try:
                 await self.renew(open_run)
                 yield self
             finally:
-                if self._held is not None:
-                    self._held.interrupt()
+                self.interrupt_run()
 
 
 def _as_session_over(error: Exception) -> SessionError:

@@ -139,7 +139,7 @@ class Typed:
                 self.chat.over = True
                 self.editor.order("/quit")
             await running
-            await self.chat.session.close(0)
+            await self.chat.session.finish(0)
 
 
 def typed(project: Project, test: Test, *answers: Any) -> Typed:

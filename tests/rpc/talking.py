@@ -200,7 +200,7 @@ class Talker:
         talk.dispatcher = Dispatcher(served, talk.take, answer_s=answer_s)
         async with asyncio.timeout(LIMIT_S), talk.dispatcher.session.open():
             await test(talk)
-            await talk.dispatcher.session.close(0)
+            await talk.dispatcher.session.finish(0)
         return talk
 
     def _going(self, run: str, at: int | None) -> Going:

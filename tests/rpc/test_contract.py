@@ -196,7 +196,7 @@ def test_quit_ends_what_is_under_way(talk: Talker, grace_s: float) -> None:
         await busy(client)
         if grace_s:
             client.answer(done(n=1))
-        assert bool(grace_s) == await client.dispatcher.session.close(grace_s)
+        assert bool(grace_s) == await client.dispatcher.session.finish(grace_s)
 
         ended = client.events("call_ended")[0]
         assert (bool(grace_s), "run_ended") == (ended["ok"], client.events()[-1]["type"])
@@ -212,7 +212,7 @@ def test_background_work_does_not_hold_up_the_end(talk: Talker) -> None:
         await client.data("run_playbook", name="Main.go")
         await client.until("call_ended")
 
-        assert not await client.dispatcher.session.close(0.05)
+        assert not await client.dispatcher.session.finish(0.05)
 
     talk(source, test)
 

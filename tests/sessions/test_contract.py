@@ -130,7 +130,7 @@ async def in_run(desk: Desk, module: ModuleType, folder: Path) -> AsyncIterator[
 
     held = HeldRun(open_run, str)
     async with together() as group:
-        await held.begin(group)
+        await held.open_in(group)
         try:
             yield Office(held, desk, declarations.agents_of(module)[0])
         finally:

@@ -83,7 +83,7 @@ class ChatConversation:
     @property
     def is_busy(self) -> bool:
         """Whether a call is under way."""
-        return self.session.call is not None
+        return self.session.current_call is not None
 
     # ------------------------------------------------------------ what the person says
 

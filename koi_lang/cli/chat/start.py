@@ -107,4 +107,4 @@ async def _run(chat: ChatConversation, earlier: OpenRun | None) -> None:
             chat.screen.note(f"going on with {session.run.id}")
         chat.screen.note(f"{chat.target.name} of {session.served.name}; {HINT}")
         await chat.screen.run()
-        await session.close(0 if chat.is_busy else GRACE_S)
+        await session.finish(0 if chat.is_busy else GRACE_S)

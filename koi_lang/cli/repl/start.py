@@ -79,7 +79,7 @@ async def _run(file: str | None, options: RunOptions, host: Terminal, failed: li
 
     held = HeldRun(open_run, lambda error: redact(explain(error, folder)))
     async with together() as group:
-        await held.begin(group)
+        await held.open_in(group)
         output = StreamOutput(look_of(sys.stderr), redact)
         interpreter = Interpreter(
             program,

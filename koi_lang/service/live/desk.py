@@ -232,7 +232,7 @@ def state_of(live: FollowedRun) -> str:
     """What goes on in a run."""
     if live.board.requests:
         return "waiting"
-    if live.session is not None and live.session.call is None:
+    if live.session is not None and live.session.current_call is None:
         return "idle"
     return "paused" if live.run.steering.is_paused else "working"
 

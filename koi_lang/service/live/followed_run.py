@@ -46,7 +46,7 @@ class FollowedRun:
     def abort(self) -> bool:
         """Have what is under way end, as soon as it waits; gives whether anything is."""
         if self.session is not None:
-            call = self.session.call
+            call = self.session.current_call
             if call is not None:
                 call.cancel()
             return call is not None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.runtime.journal.summary import summarise
@@ -23,7 +22,7 @@ class RunSession(Session):
 
     def __init__(self, live: FollowedRun) -> None:
         super().__init__(SessionFactory(live.ready, lambda line: None).served_config(), _ignore, _go_over)
-        self._live = live
+        self._followed, self.journal = live, live.journal
         self.client = live.board
         self._call = HeldCall(RUN, RUN, Location(label=RUN))
         self.statistics.usage = summarise(live.journal).totals
@@ -36,15 +35,10 @@ class RunSession(Session):
     @property
     def run(self) -> Run:
         """The run."""
-        return self._live.run
+        return self._followed.run
 
     @property
-    def journal(self) -> Path | None:
-        """Where the run is recorded."""
-        return self._live.journal
-
-    @property
-    def call(self) -> HeldCall | None:
+    def current_call(self) -> HeldCall | None:
         """What is under way."""
         return self._call
 
