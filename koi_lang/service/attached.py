@@ -26,7 +26,7 @@ from koi_lang.sessions.errors import SessionError
 RUN = re.compile(r"[0-9a-zA-Z]+(?:-[0-9a-zA-Z]+)*")
 
 
-class FollowableRun(Protocol):
+class RunHandle(Protocol):
     """A run as a service shows it: one of its own sessions, or one of another process."""
 
     @property
@@ -90,7 +90,7 @@ class AttachedFeed(Feed):
 
 
 class AttachedRun:
-    """A run that this process does not work on; a `FollowableRun`.
+    """A run that this process does not work on; a `RunHandle`.
 
     Attributes:
         feed: what is told of it.

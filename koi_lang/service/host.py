@@ -20,7 +20,7 @@ from koi_lang.runtime.journal import store as journals
 from koi_lang.runtime.journal.history import RESUMED
 from koi_lang.runtime.journal.reader import read
 from koi_lang.service.accounts import Accounts
-from koi_lang.service.attached import AttachedRun, AttachedRuns
+from koi_lang.service.attached import AttachedRun, AttachedRuns, RunHandle
 from koi_lang.service.errors import ServiceError
 from koi_lang.service.hook_settings import webhooks_of
 from koi_lang.service.hosted import FILES, BeginCall, HostedSession, HostLimits, Opening, session_folder
@@ -205,7 +205,7 @@ class SessionHost:
         await self.discard(session)
         return None
 
-    def find_run(self, run: str, user: User) -> HostedSession | AttachedRun:
+    def find_run(self, run: str, user: User) -> RunHandle:
         """The session of a run, or a run that another process works on, which admins may see. Raises ServiceError."""
         attached = self.attached.find(run) if user.is_admin and self._table.find(run) is None else None
         return attached or self.find(run, user)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response, StreamingResponse
 
-from koi_lang.service.attached import FollowableRun
+from koi_lang.service.attached import RunHandle
 from koi_lang.service.feed import UNREAD
 from koi_lang.web.answers import HttpError
 from koi_lang.web.request_context import run_of
@@ -40,7 +40,7 @@ def position_of(request: HTTPConnection) -> int:
     return int(found[1])
 
 
-async def _events(session: FollowableRun, since: int) -> AsyncIterator[bytes]:
+async def _events(session: RunHandle, since: int) -> AsyncIterator[bytes]:
     yield _event(f"{since}.0", encode(session.greeting()))
     reader = session.feed.subscribe(since)
     last, behind = since, 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from starlette.requests import HTTPConnection
 from starlette.responses import JSONResponse, Response
 
-from koi_lang.service.attached import AttachedRun
+from koi_lang.service.attached import RunHandle
 from koi_lang.service.host import SessionHost
 from koi_lang.service.hosted import HostedSession
 from koi_lang.service.users import User
@@ -29,7 +29,7 @@ def session_of(request: HTTPConnection) -> HostedSession:
     return host_of(request).find(request.path_params["id"], user_of(request))
 
 
-def run_of(request: HTTPConnection) -> HostedSession | AttachedRun:
+def run_of(request: HTTPConnection) -> RunHandle:
     """The run that the path names, also one of another process. Raises ServiceError."""
     return host_of(request).find_run(request.path_params["id"], user_of(request))
 

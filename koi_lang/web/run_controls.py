@@ -8,7 +8,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from koi_lang.service.attached import FollowableRun
+from koi_lang.service.attached import RunHandle
 from koi_lang.sessions.earlier_session import BranchPoint
 from koi_lang.web.answers import HttpError, body_of, refused_answer
 from koi_lang.web.idempotency import answer_once
@@ -88,7 +88,7 @@ async def _body_with(request: Request, *fields: str) -> dict[str, Any]:
     return body
 
 
-async def _answer_command(session: FollowableRun, type: str, fields: Mapping[str, Any] | None = None) -> Response:
+async def _answer_command(session: RunHandle, type: str, fields: Mapping[str, Any] | None = None) -> Response:
     """The answer to a request that is a command of `koi rpc`."""
     response = await session.handle({**(fields or {}), "type": type})
     return JSONResponse(response.get("data") or {}) if response["success"] else refused_answer(response)

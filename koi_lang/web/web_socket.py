@@ -11,7 +11,7 @@ from koi_lang.errors import KoiError
 from koi_lang.rpc.dispatcher import refusal
 from koi_lang.rpc.framing import message_in
 from koi_lang.runtime.concurrency.tasks import together
-from koi_lang.service.attached import FollowableRun
+from koi_lang.service.attached import RunHandle
 from koi_lang.service.feed import UNREAD, Subscription
 from koi_lang.sessions.errors import SessionError
 from koi_lang.web.live import PING_S, encode, position_of
@@ -51,7 +51,7 @@ async def _tell(socket: WebSocket, reader: Subscription) -> None:
     await socket.close(TRY_LATER if reader.is_cut_off else GOING_AWAY)
 
 
-async def _answer(socket: WebSocket, session: FollowableRun, text: str) -> None:
+async def _answer(socket: WebSocket, session: RunHandle, text: str) -> None:
     try:
         message = message_in(text.encode())
     except SessionError as error:
