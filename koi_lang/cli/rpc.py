@@ -17,7 +17,7 @@ from koi_lang.cli.ui.messages import exit_code_of, show_warnings
 from koi_lang.cli.ui.terminal import Terminal
 from koi_lang.program import cache, declarations, loader
 from koi_lang.rpc.stdio import serve_stdio
-from koi_lang.service.live.live_run import live_session
+from koi_lang.service.live.live_run import LiveRun
 from koi_lang.sessions.config import OpenRun
 from koi_lang.sessions.factory import SessionFactory
 from koi_lang.sessions.options import RunOptions
@@ -71,7 +71,7 @@ def _serve(
     def work() -> None:
         # What modules of Python print when they are imported, or later, is no part of the protocol.
         with redirect_stdout(sys.stderr):
-            ready = replace(prepare_program(file, entry, options), make_live=live_session)
+            ready = replace(prepare_program(file, entry, options), make_live=LiveRun)
             declarations.require_servers(ready.module, ready.options.settings)
             opener = SessionFactory(ready, Terminal(quiet=options.quiet, silent=True).note)
             serving = serve_stdio(opener.served_config(), redact, reopen(opener), answer_s=answer_s)

@@ -27,7 +27,6 @@ from koi_lang.runtime.run import Run
 
 # How long a client may take to hear something that it did not ask for.
 TELL_S = 10.0
-OpenRun = Callable[[Host, Consumer], Run]
 AsResult = Callable[[Any], Any]
 
 
@@ -97,7 +96,13 @@ class ClientSession:
         limit: the time that a call may take.
     """
 
-    def __init__(self, open_run: OpenRun, log: Callable[[str], None], limit: Budget, group: asyncio.TaskGroup) -> None:
+    def __init__(
+        self,
+        open_run: Callable[[Host, Consumer], Run],
+        log: Callable[[str], None],
+        limit: Budget,
+        group: asyncio.TaskGroup,
+    ) -> None:
         self.waiting: dict[str, ExposedCall] = {}
         self.watch, self.given = Watch(self._start), GivenArguments()
         self._run, self._log, self._limit = open_run(ClientHost(log), self._follow), log, limit

@@ -21,7 +21,7 @@ from koi_lang.cli.ui.trust import confirm_trust
 from koi_lang.errors import EXIT_FAILED, EXIT_OK
 from koi_lang.lazy import lazy_module
 from koi_lang.program import cache, declarations
-from koi_lang.service.live.live_run import live_session
+from koi_lang.service.live.live_run import LiveRun
 from koi_lang.sessions.factory import SessionFactory
 from koi_lang.sessions.message_targets import MessageTarget, SeveralTargetsError, find_target, name_of_target
 from koi_lang.sessions.options import RunOptions
@@ -64,7 +64,7 @@ def _conversation(
     file: str, entry: cache.CachedModule, options: RunOptions, wishes: ChatOptions
 ) -> tuple[ChatConversation, OpenRun | None]:
     """A conversation that has not begun, and what it goes on from. Raises KoiError."""
-    ready = replace(prepare_program(file, entry, options), make_live=live_session)
+    ready = replace(prepare_program(file, entry, options), make_live=LiveRun)
     declarations.require_servers(ready.module, ready.options.settings)
     target = _target(declarations.agents_of(ready.module), wishes)
     screen = _screen(options)

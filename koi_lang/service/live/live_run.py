@@ -18,8 +18,6 @@ from koi_lang.runtime.journal.entries import JournalEntry
 from koi_lang.runtime.run import Run
 from koi_lang.service.live.addresses import has_sockets, listen, socket_path, sweep
 from koi_lang.service.live.followed_run import FollowedRun
-from koi_lang.sessions.client_host import Client
-from koi_lang.sessions.prepared import Prepared
 
 if TYPE_CHECKING:
     from koi_lang.service.live import server
@@ -98,8 +96,3 @@ class HostedLiveRun(LiveRun):
     """The run of a hosted session: its service has looked for sockets that were left, once for all sessions."""
 
     sweeps = False
-
-
-def live_session(ready: Prepared, board: Client) -> LiveRun:
-    """What lets others follow a run of a session."""
-    return LiveRun(ready, board)
