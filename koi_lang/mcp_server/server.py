@@ -63,9 +63,13 @@ class McpService:
     log: Callable[[str], None]
 
 
-def server_of(service: McpService) -> Server[Sessions]:
-    """The server; how it is reached is decided by whoever runs it."""
-    answers = _Answers(service)
+def server_of(service: McpService, latest: Callable[[], McpService] | None = None) -> Server[Sessions]:
+    """The server; how it is reached is decided by whoever runs it.
+
+    Args:
+        latest: what is served by now, where that may change.
+    """
+    answers = _Answers(latest or (lambda: service))
     server: Server[Sessions] = Server(
         service.name,
         version=__version__,
@@ -92,8 +96,12 @@ def server_of(service: McpService) -> Server[Sessions]:
 class _Answers:
     """The answers to requests, one method each."""
 
-    def __init__(self, service: McpService) -> None:
-        self._service = service
+    def __init__(self, latest: Callable[[], McpService]) -> None:
+        self._latest = latest
+
+    @property
+    def _service(self) -> McpService:
+        return self._latest()
 
     # ------------------------------------------------------------ tools
 

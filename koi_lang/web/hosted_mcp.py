@@ -6,19 +6,21 @@ import asyncio
 import json
 import logging
 from collections.abc import Coroutine, Iterable, Mapping
+from contextlib import suppress
 from contextvars import Context
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from koi_lang.errors import KoiError
 from koi_lang.events import Event, LinePrinted
 from koi_lang.http_server.address import Address
 from koi_lang.mcp_server.call import ExposedCall, LineWritten, StepBegun, step_of
 from koi_lang.mcp_server.completions import GivenArguments
 from koi_lang.mcp_server.http import app_of
-from koi_lang.mcp_server.server import server_of
+from koi_lang.mcp_server.server import McpService, server_of
 from koi_lang.mcp_server.service import service_of
-from koi_lang.mcp_server.sessions import PromptCall, Work, start_task, try_to_tell
+from koi_lang.mcp_server.sessions import OpenSession, PromptCall, Work, start_task, try_to_tell
 from koi_lang.mcp_server.watching import FindAgent, Watch
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.host import NobodyToAskError
@@ -27,9 +29,10 @@ from koi_lang.service.host import SessionHost
 from koi_lang.service.hosted import HostedSession
 from koi_lang.service.programs import ServedProgram
 from koi_lang.service.users import User
-from koi_lang.sessions.calls import agent_named, begin_prompt
+from koi_lang.sessions.calls import begin_prompt, handler_named
 from koi_lang.sessions.client_host import APPROVAL, CLOSED, QUESTION, Message
 from koi_lang.sessions.held_call import HeldCall
+from koi_lang.sessions.prepared import Prepared
 from koi_lang.sessions.session import Session
 
 if TYPE_CHECKING:
@@ -70,10 +73,11 @@ class HostedClient:
 
     async def _carry_out(self, call: ExposedCall, work: Work) -> Any:
         def begin(session: Session) -> HeldCall:
-            # By the names of what is called: the program may have been loaded anew.
+            # By the names of what is called: the session stays with the program that it was begun with.
             if isinstance(work, PromptCall):
                 return begin_prompt(session, work.prompt.name, work.arguments)
-            return session.begin_handler(agent_named(session, work.agent.about.name), work.event, work.payload)
+            agent, event = handler_named(session, f"{work.agent.about.name}.{work.event}", is_private=True)
+            return session.begin_handler(agent, event, work.payload)
 
         async with self._turn:
             name = work.prompt.name if isinstance(work, PromptCall) else work.name
@@ -154,6 +158,29 @@ class HostedClient:
         return start_task(self._group, work, Context())
 
 
+class LatestService:
+    """What a program serves to a user, as it was loaded last; where that exposes nothing, as before."""
+
+    def __init__(self, program: ServedProgram, user: User, open_session: OpenSession) -> None:
+        self._program, self._user, self._open_session = program, user, open_session
+        self._ready = program.require_ready()
+        self._service = self._make(self._ready)
+
+    def __call__(self) -> McpService:
+        """What is served by now."""
+        ready = self._program.require_ready()
+        if ready is not self._ready:
+            self._ready = ready
+            with suppress(KoiError):
+                self._service = self._make(ready)
+        return self._service
+
+    def _make(self, ready: Prepared) -> McpService:
+        service = service_of(ready, LOG.warning, open_session=self._open_session)
+        # As on the pages, sources are for admins.
+        return service if self._user.is_admin else replace(service, sources=replace(service.sources, files={}))
+
+
 class UserApps:
     """An ASGI app that hands a request to the app of its user: nobody can use or take all sessions of another."""
 
@@ -169,13 +196,10 @@ def apps_of(
     host: SessionHost, program: ServedProgram, users: Iterable[User], address: Address, path: str
 ) -> dict[str, Starlette]:
     """The apps that serve a program at a path, by the names of users; each needs its lifespan. Raises KoiError."""
-    service = service_of(program.require_ready(), LOG.warning)
     if not program.options.debug:
         logging.getLogger("mcp").addHandler(logging.NullHandler())
     apps = {}
     for user in users:
-        # As on the pages, sources are for admins.
-        sources = service.sources if user.is_admin else replace(service.sources, files={})
-        own = replace(service, sources=sources, open_session=partial(HostedClient, host, user, program.name))
-        apps[user.name] = app_of(server_of(own), address, path)
+        latest = LatestService(program, user, partial(HostedClient, host, user, program.name))
+        apps[user.name] = app_of(server_of(latest(), latest), address, path)
     return apps

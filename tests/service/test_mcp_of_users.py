@@ -271,6 +271,24 @@ def test_a_session_wakes_where_it_was(start_service: Callable[..., ServiceProces
     assert ended[-1][1]["event"]["type"] in ("handler_ended", "call_ended")
 
 
+def test_a_program_that_is_loaded_anew(start_service: Callable[..., ServiceProcess], tmp_path: Path) -> None:
+    """Clients see its tools at once; a session that there was stays with the program that it was begun with."""
+    (tmp_path / "koi.toml").write_text(SETTINGS)
+    service = start_service(desk=DESK)
+
+    async def scenario(client: Client) -> Any:
+        await client.call_tool("add", {"n": 7})
+        (tmp_path / "desk.koi").write_text(DESK.replace("on look(", "on browse("))
+        assert 200 == (await asyncio.to_thread(service.request, "POST", "api/reload")).status_code
+        tools = [tool.name for tool in (await client.list_tools()).tools]
+        return tools, await client.call_tool("browse", {}), (await client.call_tool("add", {"n": 1})).structured_content
+
+    tools, browsed, added = play(service, "ada", scenario)
+    assert ("browse" in tools, "look" in tools, browsed.is_error, added) == (True, False, True, {"count": 8})
+    assert "has no handler for `browse`" in text(browsed)
+    assert "[]" == text(call(service, "ada", "browse"))
+
+
 def test_sources_are_for_admins(desk: ServiceProcess) -> None:
     """Other users do not see the text of the program, as on the pages."""
 
