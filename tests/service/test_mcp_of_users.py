@@ -43,6 +43,7 @@ agent Desk : Worker {
     const asked = await callAction("prompt_user", { question: "Which?", options: ["a", "b"] })
     return "it is " + asked.answer
   }
+  on print(args: Json) { return (await callAction("shell", { command: "echo a", description: "to see" })).stdout }
   on fail(args: Json) { throw new Error("torn") }
   on wait(args: Json) { await new Promise(resolve => setTimeout(resolve, 3600000)) }
   on spin(args: Json) { let i = 0; while (true) { i = i + 1 } }
@@ -208,6 +209,23 @@ def test_questions_of_others_wait_for_their_user(desk: ServiceProcess) -> None:
 
     result = play(desk, "ada", lambda client: client.call_tool("choose", {}), logging_callback=answer)
     assert "it is a" == text(result)
+
+
+def test_what_needs_approval_waits_for_the_user(desk: ServiceProcess) -> None:
+    """The client is told so, also one that can ask its person; the user allows it on the page or by the API."""
+    ada = as_user(desk, "ada")
+
+    async def answer(context: Any, asked: types.ElicitRequestFormParams) -> types.ElicitResult:
+        raise AssertionError("a client has no say about what is done on this machine")
+
+    async def approve(params: types.LoggingMessageNotificationParams) -> None:
+        if "This waits until you answer it" in str(params.data):
+            (run,) = (await asyncio.to_thread(ada.get, "api/runs?state=waiting"))["runs"]
+            (request,) = (await asyncio.to_thread(ada.get, f"api/runs/{run['id']}"))["open"]
+            await asyncio.to_thread(ada.command, run["id"], "approve", request=request["id"], decision="yes")
+
+    about = {"logging_callback": approve, "elicitation_callback": answer}
+    assert "a" == text(play(desk, "ada", lambda client: client.call_tool("print", {}), **about)).strip()
 
 
 def test_a_request_that_is_cancelled_ends_its_call(desk: ServiceProcess) -> None:
