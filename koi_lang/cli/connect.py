@@ -17,14 +17,7 @@ from koi_lang.errors import REFUSED, AgentError, KoiError, ProviderError, Reques
 from koi_lang.lazy import lazy_module
 from koi_lang.llm.connect import connection_to
 from koi_lang.llm.connection import Provider
-from koi_lang.llm.local_servers import (
-    ADDRESS_VARIABLE,
-    LOCAL,
-    is_address,
-    read_address,
-    require_scheme,
-    server_title,
-)
+from koi_lang.llm.local_servers import ADDRESS_VARIABLE, LOCAL, is_address, read_address, require_scheme, server_title
 from koi_lang.llm.model_choice import ModelChoice
 from koi_lang.llm.ollama import models_at, origin_of
 from koi_lang.llm.providers import PROVIDERS, STAND_INS, provider_named

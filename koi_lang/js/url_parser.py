@@ -6,16 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
-from koi_lang.js.url_encoding import (
-    FRAGMENT,
-    OPAQUE,
-    PATH,
-    QUERY,
-    SPECIAL_QUERY,
-    USERINFO,
-    percent_encode,
-    scalar_text,
-)
+from koi_lang.js.url_encoding import FRAGMENT, OPAQUE, PATH, QUERY, SPECIAL_QUERY, USERINFO, percent_encode, scalar_text
 from koi_lang.js.url_hosts import HostError, parse_host
 from koi_lang.js.url_records import PORTS, UrlRecord
 

@@ -22,15 +22,7 @@ from koi_lang.mcp_server.completions import completion
 from koi_lang.mcp_server.documents import Documents, ExposedDocument, Payload, contents_of, made_prompt, messages_of
 from koi_lang.mcp_server.prompts_and_resources import Sources, message_of, prompt_of
 from koi_lang.mcp_server.results import failure_of
-from koi_lang.mcp_server.sessions import (
-    HandlerCall,
-    McpSession,
-    OpenSession,
-    PromptCall,
-    Sessions,
-    Work,
-    sessions_of,
-)
+from koi_lang.mcp_server.sessions import HandlerCall, McpSession, OpenSession, PromptCall, Sessions, Work, sessions_of
 from koi_lang.mcp_server.tools import ExposedTool
 from koi_lang.runtime.prompts import Prompt
 from koi_lang.version import __version__

@@ -11,15 +11,7 @@ from zoneinfo import ZoneInfo
 
 from koi_lang.diagnostics import SLIP_IN_FOUR, nearest
 from koi_lang.errors import SettingsError
-from koi_lang.settings.checks import (
-    AMOUNT,
-    COUNT,
-    Problem,
-    check_switch,
-    check_texts,
-    read_table,
-    suggest_key,
-)
+from koi_lang.settings.checks import AMOUNT, COUNT, Problem, check_switch, check_texts, read_table, suggest_key
 
 # Whoever has the token of the start; nobody else is called so.
 ADMIN = "admin"

@@ -13,14 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from koi_lang.errors import AgentError
-from koi_lang.events import (
-    OMITTED,
-    EventData,
-    MessageDelivered,
-    QueueChanged,
-    RunContinued,
-    RunPaused,
-)
+from koi_lang.events import OMITTED, EventData, MessageDelivered, QueueChanged, RunContinued, RunPaused
 from koi_lang.lazy import lazy_module
 from koi_lang.runtime.events import Events
 from koi_lang.runtime.model_calls.images import images_in, value_of
