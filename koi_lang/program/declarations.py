@@ -80,11 +80,10 @@ def require_servers(module: ModuleType, settings: ProjectSettings) -> None:
 
 def explain_unused_rules(module: ModuleType, rules: Sequence[str]) -> Iterator[str]:
     """What to say of rules such as `mcp:files:write_*` that name no MCP server of a program, a line each."""
-    used = sorted({server.name for _, server in _used_servers(module)})
-    for rule in rules:
-        kind, _, rest = rule.partition(":")
-        name = rest.partition(":")[0]
-        if kind == "mcp" and name not in used:
+    named = {rule: rule.split(":")[1] for rule in rules if rule.startswith("mcp:")}
+    used = sorted({server.name for _, server in _used_servers(module)}) if named else []
+    for rule, name in named.items():
+        if name not in used:
             near, listed = nearest(name, used), ", ".join(f"`{other}`" for other in used)
             help = f"did you mean `{near}`?" if near else f"it uses {listed}" if used else "it uses none"
             yield f"the rule `{rule}` allows nothing, since the program uses no MCP server `{name}`; {help}"

@@ -260,23 +260,23 @@ class HostedSession:
         async with self._waking:
             if self._dispatcher is None or not self._dispatcher.session.is_open:
                 await self.sleep()
-                await self._open(lambda factory: factory.open_recorded(self.id, None, False))
+                await self._open(lambda factory: factory.open_recorded(self.id, None, False), self._header())
                 self._note_awake(self.id)
         assert self._dispatcher is not None, "it has been opened"
         return self._dispatcher
 
-    async def _open(self, opening: Opening) -> None:
+    async def _open(self, opening: Opening, header: Header | None = None) -> None:
         await self._limits.slots.take(self)
         self._limits.hooks.begin(self.row)
         self.files.mkdir(parents=True, exist_ok=True)
         self._over, self._is_suspended = asyncio.Event(), False
         ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._task = start_task(self._group, self._hold(ready, opening))
+        self._task = start_task(self._group, self._hold(ready, opening, header))
         await ready
 
-    async def _hold(self, ready: asyncio.Future[None], opening: Opening) -> None:
+    async def _hold(self, ready: asyncio.Future[None], opening: Opening, header: Header | None) -> None:
         """Keep its run until it is to sleep; what breaks it breaks nothing else."""
-        error = (await capture(self._live(ready, opening))).error
+        error = (await capture(self._live(ready, opening, header))).error
         self._dispatcher = self._usage = None
         self._limits.slots.free(self)
         self._limits.hooks.end(self.row)
@@ -285,9 +285,8 @@ class HostedSession:
             ready.set_exception(error if isinstance(error, KoiError) else KoiError(message_of(error)))
         self._note_state({})
 
-    async def _live(self, ready: asyncio.Future[None], opening: Opening) -> None:
+    async def _live(self, ready: asyncio.Future[None], opening: Opening, header: Header | None) -> None:
         payer = self._limits.accounts.of_session(self.id, self.owner)
-        header = self._header()
         factory = self.program.factory(self.note, self.id, self.files, self._follow, payer, header, self.owner)
         served = replace(factory.served_config(), clean_up_s=CLEAN_UP_S)
         dispatcher = Dispatcher(served, self._tell, answer_s=ANSWER_S)
@@ -305,7 +304,7 @@ class HostedSession:
         self.feed.follow(entry)
 
     def _header(self) -> Header | None:
-        """That of its journal; None for one that has not begun, or cannot be read, of which others tell."""
+        """That of its journal; None for one that cannot be read, which opening it tells."""
         try:
             return read_header(self.feed.journal)
         except JournalError:
