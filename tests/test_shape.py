@@ -17,12 +17,12 @@ from tests.package_trees import PACKAGE, nodes_of, sources, trees
 # `pytest --accept tests/test_shape.py` lowers them to what there is. One goes up by hand alone, with the reason in the
 # message of the commit. Shares are whole numbers, rounded up: that is all the room they have.
 CEILINGS = {
-    "modules": 1054,
+    "modules": 1053,
     "top_level_files": 18,
-    "modules_with_one_importer": 319,
-    "private_functions_used_once": 2401,
-    "short_helpers_used_once": 939,
-    "lazy_names": 137,
+    "modules_with_one_importer": 318,
+    "private_functions_used_once": 2396,
+    "short_helpers_used_once": 932,
+    "lazy_names": 136,
     "modules_with_lazy_names": 74,
     "homonyms": 54,
     "import_lines_per_1000": 86,

@@ -14,8 +14,7 @@ from koi_lang.rpc.queries import family_of
 from koi_lang.runtime.journal.reader import lines
 from koi_lang.runtime.journal.summary import summarise
 from koi_lang.web.live import position_of
-from koi_lang.web.query import limit_of
-from koi_lang.web.request_context import host_of, run_of, session_of, user_of
+from koi_lang.web.request_context import host_of, limit_of, run_of, session_of, user_of
 
 USUAL, MOST = 500, 1000
 

@@ -15,8 +15,7 @@ from koi_lang.sessions.calls import begin_message, begin_named, message_with_ima
 from koi_lang.sessions.errors import SessionError
 from koi_lang.web.answers import HttpError, body_of
 from koi_lang.web.idempotency import answer_once
-from koi_lang.web.query import limit_of
-from koi_lang.web.request_context import host_of, run_of, started_answer, user_of
+from koi_lang.web.request_context import host_of, limit_of, run_of, started_answer, user_of
 
 # Runs on a page, and milliseconds since the epoch that no run is later than.
 USUAL, MOST = 50, 1000
