@@ -14,11 +14,9 @@ import click
 from koi_lang.cli.completing.values import complete_provider
 from koi_lang.cli.ui.selection import pick_one
 from koi_lang.errors import EXIT_FAILED, MissingKeyError, ProviderError
+from koi_lang.llm import local_servers
 from koi_lang.llm.cards import PRICES_AS_OF
-from koi_lang.llm.connect import connection_to
 from koi_lang.llm.connection import ProviderConnection
-from koi_lang.llm.local_servers import LOCAL, is_address, read_address, require_scheme
-from koi_lang.llm.model_choice import ModelChoice
 from koi_lang.llm.model_list_cache import CachedModelList
 from koi_lang.llm.model_listing import ModelInfo
 from koi_lang.llm.models import card_of
@@ -62,10 +60,10 @@ def command(provider: str | None, refresh: bool, as_json: bool) -> None:
 
 def _connections(provider: str | None, keys: Keys) -> list[ProviderConnection]:
     usual = project.models(read_settings())
-    if provider and is_address(provider):
-        return [connection_to(ModelChoice(LOCAL, "", read_address(provider)[0]), {}, keys)]
+    if provider and local_servers.is_address(provider):
+        return [connection_of(provider, keys)]
     if provider:
-        require_scheme(provider, "models")
+        local_servers.require_scheme(provider, "models")
         name = provider_named(provider).name
         found = [each for each in list_connections(keys, usual, looks=False) if each.provider.name == name]
         return found or [connection_of(name, keys)]

@@ -13,7 +13,7 @@ from koi_lang.errors import KoiError, ProviderError, SettingsError, UsageError
 from koi_lang.lazy import lazy_module
 from koi_lang.llm.connect import ModelEnvironment, Note, connect, connection_to
 from koi_lang.llm.connection import ProviderConnection
-from koi_lang.llm.local_servers import LOCAL, is_address, origin, server_title
+from koi_lang.llm.local_servers import LOCAL, is_address, origin, read_address, server_title
 from koi_lang.llm.messages import Adapter, Message, Request
 from koi_lang.llm.model_choice import ModelChoice, choose, written_choice
 from koi_lang.llm.model_list_cache import CachedModelList, ModelListCache
@@ -176,7 +176,15 @@ async def require_model(options: Options, keys: KeyLookup, **own: Any) -> None:
 
 
 def connection_of(name: str, keys: KeyLookup) -> ProviderConnection:
-    """How a provider is reached with what is set up. Raises MissingKeyError, or ProviderError for an unknown name."""
+    """How a provider, or the server at an address, is reached with what is set up.
+
+    Raises:
+        MissingKeyError: the provider has no key.
+        ProviderError: there is no such provider.
+        UsageError: this is no address.
+    """
+    if is_address(name):
+        return connection_to(ModelChoice(LOCAL, "", read_address(name)[0]), {}, keys)
     provider = provider_named(name)
     base_url = f"{origin_of(ollama_address())}/v1" if provider.name == "ollama" else ""
     return connection_to(ModelChoice(provider.name, "", base_url), {}, keys)
