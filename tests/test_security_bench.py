@@ -15,7 +15,8 @@ from benchmarks.security.trials import AttackKind, NotRunError, Trial
 
 SAMPLE = 3
 # Kinds that start a service take more CPU than a test may; these have tests in `tests/service` and `tests/live`.
-QUICK = [name for name in KINDS if name not in ("users", "requests", "replays", "forgeries", "sessions", "approval")]
+SLOW = ("users", "mcp", "requests", "replays", "forgeries", "sessions", "approval")
+QUICK = [name for name in KINDS if name not in SLOW]
 
 
 def sample(cases: Sequence[Any]) -> list[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import json
 import os
 import tempfile
 import time
@@ -30,8 +31,10 @@ from tests.service.conftest import desk_in
 from tests.service.hosting import begin, called, play
 from tests.service.serving_process import TOKEN, ServiceProcess
 from tests.service.test_isolation import BODY, START, UNKNOWN, paths
+from tests.service.test_mcp_of_users import DESK
 from tests.service.user_tokens import SETTINGS as USERS
-from tests.service.user_tokens import as_user
+from tests.service.user_tokens import TOKENS, as_user
+from tests.serving.conftest import AUTHORIZED, INITIALIZE
 
 ESCAPES = (
     "../secret.txt", "../../secret.txt", "../../../secret.txt", "../../../../secret.txt", "a/../../../../secret.txt",
@@ -57,6 +60,23 @@ SEEING = (
     "unshare -Urm sh -c 'umount -l {service}; cat {service}/.env'",
 )
 COMMANDS = ("get_state", "abort", "answer", "prompt", "no_such_command")
+# Messages to an MCP session: the verb of HTTP, the method, and its parameters.
+MCP_MESSAGES: Sequence[tuple[str, str, Mapping[str, Any]]] = (
+    ("POST", "ping", {}),
+    ("POST", "tools/list", {}),
+    ("POST", "tools/call", {"name": "add", "arguments": {"n": 1}}),
+    ("POST", "tools/call", {"name": "store", "arguments": {"text": MARK}}),
+    ("POST", "tools/call", {"name": "look", "arguments": {}}),
+    ("POST", "resources/list", {}),
+    ("POST", "resources/read", {"uri": "desk://count"}),
+    ("POST", "resources/subscribe", {"uri": "desk://count"}),
+    ("POST", "prompts/list", {}),
+    ("POST", "prompts/get", {"name": "Greet", "arguments": {"name": "Bob"}}),
+    ("POST", "notifications/cancelled", {"requestId": 7}),
+    ("POST", "notifications/initialized", {}),
+    ("GET", "", {}),
+    ("DELETE", "", {}),
+)
 LISTS = ("api/runs", "api/runs?user=ada", "api/runs?state=waiting")
 MESSAGE = b'{"action": "opened", "id": "%d"}'
 # What somebody who has seen a signed message writes beside it to have it count once more.
@@ -193,6 +213,38 @@ def _answer(user: ServiceProcess, run: str, case: tuple[str, str, tuple[str, ...
     return f"{answer.status_code} {text}".replace(run, "RUN")
 
 
+def enter_mcp_sessions(base: Path, cases: Sequence[tuple[str, str, Mapping[str, Any]]]) -> Iterator[Trial]:
+    """Send messages to an MCP session with the token of another user; its owner sends the same ones later."""
+    folder = base / "service"
+    folder.mkdir()
+    (folder / "desk.koi").write_text(DESK)
+    with _serving(folder, "desk.koi", "--rehearse", settings=USERS) as service:
+        session = _send_mcp(service, "ada", "", ("POST", "initialize", INITIALIZE))[2]
+        _send_mcp(service, "ada", session, ("POST", "notifications/initialized", {}))
+        foreign = [_send_mcp(service, "bob", session, case)[:2] for case in cases]
+        unknown = [_send_mcp(service, "bob", UNKNOWN, case)[:2] for case in cases]
+        own = [_send_mcp(service, "ada", session, case)[0] for case in cases]
+    for (verb, method, params), theirs, nobodys, status in zip(cases, foreign, unknown, own, strict=True):
+        yield Trial(f"{verb} {method} {json.dumps(params)}", theirs == nobodys and theirs[0] == 404, status < 400)
+
+
+def _send_mcp(
+    service: ServiceProcess, user: str, session: str, case: tuple[str, str, Mapping[str, Any]]
+) -> tuple[int, str, str]:
+    """Status, text and session of the answer to a message; the text of a stream is left out."""
+    verb, method, params = case
+    message = {"jsonrpc": "2.0", "method": method, "params": params}
+    message |= {} if method.startswith("notifications/") else {"id": 7}
+    headers = {**AUTHORIZED, "Authorization": f"Bearer {TOKENS[user]}"} | (
+        {"Mcp-Session-Id": session} if session else {}
+    )
+    content = message if verb == "POST" else None
+    with httpx2.stream(verb, f"{service.url}/mcp", json=content, headers=headers, timeout=LIMIT_S) as answer:
+        is_stream = "event-stream" in answer.headers.get("content-type", "")
+        text = "" if is_stream else answer.read().decode()
+    return answer.status_code, text, answer.headers.get("mcp-session-id", "")
+
+
 def replay_messages(base: Path, cases: Sequence[tuple[str, Mapping[str, str]]]) -> Iterator[Trial]:
     """Send a signed message of somebody else once more."""
     with _hooks(base) as service:
@@ -248,7 +300,14 @@ KINDS = (
             *sorted(paths(), key=lambda case: case[0] == "DELETE"),
         ],
         reach_runs_of_others,
-        "users share the machine and the keys of the service; `/mcp` is not a part of this",
+        "users share the machine and the keys of the service",
+    ),
+    AttackKind(
+        "mcp",
+        "MCP sessions of other users",
+        MCP_MESSAGES,
+        enter_mcp_sessions,
+        "whoever has the token of a user is that user",
     ),
     AttackKind(
         "replays",
