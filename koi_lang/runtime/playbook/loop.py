@@ -205,7 +205,7 @@ async def next_request(call: PlaybookCall, messages: Transcript, parts: Parts) -
     schema = direct_results.schema_of(call.result_type) if call.is_direct else None
     return Request(
         system,
-        messages.snapshot(),
+        direct_results.messages_for(call, messages.snapshot()),
         json=not call.is_direct or call.result_type is not None,
         schema=schema,
         task=task(call),

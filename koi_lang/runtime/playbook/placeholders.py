@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 from collections import Counter
@@ -31,6 +32,9 @@ CHANGED = "changed state"
 # Begins the names of its fields among the values that were told.
 FIELD = f"{STATE}\0"
 VALUES = "What stands in the playbook for:"
+# Of a value that stands within a sentence, in characters.
+MAX_INLINE_CHARS = 2_000
+NAME = re.compile("⟨([^⟩]*)⟩")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +92,23 @@ def name_values(playbook: Rendered, args: Any, state: Mapping[str, Any]) -> Name
         shown[name] = part
         texts.append(f"⟨{name}⟩")
     return NamedPlaybook("".join(texts), shown, frozenset(found))
+
+
+def fill_in(playbook: NamedPlaybook, args: Any, today: str = "") -> str | None:
+    """A playbook with its values in their places, each as JSON, so that none can begin a line; None where one is long.
+
+    What else a payload has stands before it.
+
+    Args:
+        today: date and place; empty tells none.
+    """
+    texts = {name: escape_breaks(_as_json(value)) for name, value in playbook.shown.items()}
+    if any(len(text) > MAX_INLINE_CHARS or images_in(playbook.shown[name].value) for name, text in texts.items()):
+        return None
+    others = {name: args[name] for name in args if f"{ARGS}.{name}" not in texts} if isinstance(args, dict) else args
+    context = {**({ARGS: others} if others else {}), **({TODAY: today} if today else {})}
+    text = NAME.sub(lambda found: texts.get(found[1], found[0]), inspect.cleandoc(playbook.text))
+    return f"Context: {escape_breaks(prompt_text(context))}\n\n{text}" if context else text
 
 
 def _number_name(name: str, used: Counter[str]) -> str:
