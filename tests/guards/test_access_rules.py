@@ -169,6 +169,16 @@ def test_everything_can_be_denied(tmp_path: Path) -> None:
         assert known.denial(wanted) == "**"
 
 
+@pytest.mark.parametrize("rule", ["**", "*", "*:**"])
+def test_everything_can_be_allowed(tmp_path: Path, rule: str) -> None:
+    """The same rules allow all kinds, but for what another rule denies."""
+    known = permissions(rule, "write:keys/**")
+
+    for wanted in (FilePermission("write", "a/b"), PagePermission("x"), command("ls; rm x", tmp_path)):
+        assert known.is_allowed(wanted)
+    assert known.denial(FilePermission("write", "keys/a"))
+
+
 def test_always_is_for_the_folder(tmp_path: Path) -> None:
     """For what is below it, too; for files at the top of the project only for these; nothing in a name is a pattern."""
     assert FilePermission("write", "src/a.py").lasting_rule == "write=src/"

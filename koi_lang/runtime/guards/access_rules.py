@@ -157,7 +157,8 @@ def is_access_rule(text: str) -> bool:
 
 def rules_in(texts: Iterable[str]) -> list[AccessRule]:
     """Those of some rules that are of this form, in order; `shell` and `mcp:` have forms of their own."""
-    return [parse_rule(text) for text in texts if text.partition(":")[0] in (*KINDS, ANY) and is_access_rule(text)]
+    own = (*KINDS, ANY, EVERYTHING)
+    return [parse_rule(text) for text in texts if text.partition(":")[0] in own and is_access_rule(text)]
 
 
 # ---------------------------------------------------------------- how patterns are read
