@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from koi_lang.events import ModelAnswered
+from koi_lang.runtime.journal.reader import read
 from koi_lang.service.attached import RunHandle
 from koi_lang.sessions.earlier_session import BranchPoint
 from koi_lang.web.answers import HttpError, body_of, refused_answer
@@ -59,6 +62,12 @@ async def branch_run(request: Request) -> Response:
     """Begin a run that goes on from an entry of another one; with an answer, that stands in place of the one there."""
     session, host, body = session_of(request), host_of(request), await _body_with(request, *BRANCHED)
     back, say = _branch_point(body), call_by_message(body) if "message" in body else None
+    if back is not None and back.answer is not None and not user_of(request).is_admin:
+        recorded = await asyncio.to_thread(read, session.feed.journal)
+        # Whoever replaces the answer of a model decides what the agents do, and no question is asked.
+        if any(entry.n == back.at and entry.kind == ModelAnswered.type for entry in recorded.entries):
+            help = "Branch with another answer to a question, or with a `message`."
+            raise HttpError(403, "admins_only", "only admins replace the answer of a model", help=help)
 
     async def begin(run: str) -> Response:
         return started_answer(*await host.branch(session, user_of(request), back, say, run=run))

@@ -59,6 +59,24 @@ def test_nobody_sees_the_runs_of_others(shared: ServiceProcess) -> None:
     assert run in [each["id"] for each in shared.get("api/runs")["runs"]]
 
 
+def test_only_an_admin_replaces_what_a_model_answered(shared: ServiceProcess) -> None:
+    """A user may branch with another answer to a question, never with words of the model."""
+    ada, root = (as_user(shared, name) for name in ("ada", "root"))
+    run = ada.begin(**START)
+    (question,) = ada.wait_for_state(run, "waiting")["open"]
+    ada.command(run, "answer", request=question["id"], answer="yes")
+    ada.wait_for_state(run, "idle")
+    entries = root.get(f"api/runs/{run}/entries")["entries"]
+    of_model = next(each["n"] for each in entries if each["kind"] == "model_answered")
+    of_person = next(each["n"] for each in entries if each["kind"] == "done" and each["intent"] == "prompt_user")
+    forged = {"at": of_model, "answer": '[{"intent": "return", "data": "forged"}]'}
+    refused = ada.request("POST", f"api/runs/{run}/branch", forged)
+
+    assert (403, "only admins replace the answer of a model") == (refused.status_code, refused.json()["message"])
+    assert 202 == ada.request("POST", f"api/runs/{run}/branch", {"at": of_person, "answer": "no"}).status_code
+    assert 202 == root.request("POST", f"api/runs/{run}/branch", forged).status_code
+
+
 def test_a_user_has_so_many_sessions_at_work(shared: ServiceProcess) -> None:
     """One too many is refused with the number; others are not concerned, and one that rests makes room."""
     bob = as_user(shared, "bob")
