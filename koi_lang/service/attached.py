@@ -14,7 +14,7 @@ from koi_lang.rpc.dispatcher import refusal
 from koi_lang.runtime.journal.entries import NOTHING
 from koi_lang.runtime.journal.reader import lines, read_header
 from koi_lang.runtime.journal.store import is_running, journal_paths, path_of
-from koi_lang.service.feed import Feed, Reader, Subscription
+from koi_lang.service.feed import Feed, MessageView, Reader, Subscription, view_all
 from koi_lang.service.hosted import start_task
 from koi_lang.service.live.addresses import is_there, socket_path
 from koi_lang.service.live.client import LiveClient, open_client
@@ -70,9 +70,9 @@ class AttachedFeed(Feed):
         super().__init__(journal.stem, journal, NOTHING, lambda message: None)
         self._begin, self._end = begin, end
 
-    def subscribe(self, since: int) -> Subscription:
+    def subscribe(self, since: int, view: MessageView = view_all) -> Subscription:
         """All that was told behind an entry, then what is told from now on."""
-        reader = super().subscribe(since)
+        reader = super().subscribe(since, view)
         self._begin()
         return reader
 

@@ -26,10 +26,21 @@ EVENT = "event"
 # What a client is told, without its line break, and the number of the entry that it is; None for what has none.
 Numbered = tuple[int | None, bytes]
 TextKey = tuple[tuple[str, ...], int, str]
+# A message as a reader gets it; None where the reader gets none.
+MessageView = Callable[[Message], Message | None]
+
+
+def view_all(message: Message) -> Message | None:
+    """Every message as it is."""
+    return message
 
 
 class Reader(Protocol):
     """Whoever is told what happens."""
+
+    @property
+    def view(self) -> MessageView:
+        """What it sees of a message."""
 
     def add(self, told: Numbered) -> None:
         """Be told something."""
@@ -102,14 +113,17 @@ class Feed:
         known["text"] += event["text"]
 
     def _hand_out(self, number: int | None, message: Message) -> None:
-        if self._readers:
-            told = (number, self._encode(message))
-            for reader in list(self._readers):
-                reader.add(told)
+        lines = {view: self._encode(view, message) for view in {reader.view for reader in self._readers}}
+        for reader in list(self._readers):
+            line = lines[reader.view]
+            if line is not None:
+                reader.add((number, line))
         self._is_told(message)
 
-    def _encode(self, message: Message) -> bytes:
-        return line_of(message, self._redact).rstrip(b"\n")
+    def _encode(self, view: MessageView, message: Message) -> bytes | None:
+        """A message as a view shows it, as a line without its break."""
+        seen = view(message)
+        return None if seen is None else line_of(seen, self._redact).rstrip(b"\n")
 
     def settle(self, request: str) -> None:
         """Forget a request that somebody has answered, and tell the others."""
@@ -127,9 +141,9 @@ class Feed:
 
     # ------------------------------------------------------------ reading
 
-    def subscribe(self, since: int) -> Subscription:
+    def subscribe(self, since: int, view: MessageView = view_all) -> Subscription:
         """All that was told behind an entry, then what is told from now on."""
-        reader = Subscription(self, since)
+        reader = Subscription(self, since, view)
         self.join(reader)
         return reader
 
@@ -141,19 +155,19 @@ class Feed:
         """Tell a reader nothing any more."""
         self._readers.discard(reader)
 
-    def current(self) -> Iterator[bytes]:
+    def current(self, view: MessageView) -> Iterator[bytes]:
         """What a reader who comes now has to know: the texts that are being written, and what is open."""
-        for event in self._texts.values():
-            yield self._encode({"type": EVENT, "event": event})
-        for request in self._open.values():
-            yield self._encode(request)
+        texts = ({"type": EVENT, "event": event} for event in self._texts.values())
+        yield from filter(None, (self._encode(view, message) for message in (*texts, *self._open.values())))
 
-    def entries_since(self, since: int) -> Iterator[tuple[int, bytes]]:
+    def entries_since(self, since: int, view: MessageView = view_all) -> Iterator[tuple[int, bytes]]:
         """The entries behind one that the journal holds by now."""
         try:
             for line in lines(self.journal, since):
                 if line.entry is not None and line.entry.n > since:
-                    yield line.entry.n, self._encode(entry_message(line.entry, self.run))
+                    told = self._encode(view, entry_message(line.entry, self.run))
+                    if told is not None:
+                        yield line.entry.n, told
         except JournalError:
             return
 
@@ -167,13 +181,14 @@ class Subscription:
     """The messages for one reader, who takes them one after the other.
 
     Attributes:
+        view: what the reader sees of each.
         is_cut_off: whether the reader was too slow, and is told nothing any more.
     """
 
-    def __init__(self, feed: Feed, since: int) -> None:
-        self._feed, self._last = feed, since
+    def __init__(self, feed: Feed, since: int, view: MessageView) -> None:
+        self._feed, self._last, self.view = feed, since, view
         # Entries up to now are read from the journal while others wait here; what both hold is told once.
-        self._waiting: deque[Numbered] = deque((None, message) for message in feed.current())
+        self._waiting: deque[Numbered] = deque((None, message) for message in feed.current(view))
         self._size = sum(len(message) for _, message in self._waiting)
         self._news = asyncio.Event()
         self.is_cut_off = self._is_closed = False
@@ -220,7 +235,7 @@ class Subscription:
 
     async def _past(self) -> AsyncIterator[tuple[int, bytes]]:
         """The entries that were written before the reader came, a page at a time: others go on meanwhile."""
-        source = self._feed.entries_since(self._last)
+        source = self._feed.entries_since(self._last, self.view)
         while page := await asyncio.to_thread(lambda: [told for _, told in zip(range(PAGE), source, strict=False)]):
             for told in page:
                 if self._is_closed:

@@ -7,6 +7,7 @@ from typing import Literal
 from koi_lang.errors import EXIT_INTERRUPTED, KoiError
 
 Code = Literal[
+    "admins_only",
     "agent_busy",
     "bad_image",
     "compaction_failed",

@@ -18,6 +18,7 @@ TOO_LARGE = 413
 STATUSES: Mapping[str, int] = {
     **dict.fromkeys(("unknown_run", "unknown_program", "unknown_handler", "unknown_agent", "session_not_found"), 404),
     **dict.fromkeys(("agent_busy", "not_allowed_here", "nothing_to_continue", "unknown_request", "session_over"), 409),
+    "admins_only": 403,
     "limit_reached": 429,
     **dict.fromkeys(("program_broken", "program_changed", "model_unavailable"), 409),
 }

@@ -14,6 +14,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from koi_lang.redaction.redactor import Redactor
+from koi_lang.service.user_view import entries_as_user
 from koi_lang.settings import read_settings
 from koi_lang.setup.keys.lookup import Keys
 from koi_lang.web.answers import HttpError
@@ -35,6 +36,8 @@ from koi_lang.web.run_library import Facts, RunLibrary, page_of
 
 Given = TypeVar("Given")
 PAGE, MOST = 100, 500
+# Fields of the header of a journal that every user is shown.
+HEADER = ("journal", "run", "started", "version", "today", "parent")
 # How long a command may take that is asked to look at a program, in seconds.
 LONGEST_S = 60.0
 
@@ -90,13 +93,20 @@ async def show_recorded(request: Request) -> Response:
     """One run, with the header of its journal."""
     library, path = library_of(request), _journal_of(request)
     facts = await library.facts(path.stem, user_of(request))
-    return JSONResponse({**facts, "header": header_data(path)})
+    header = header_data(path)
+    if not user_of(request).is_admin:
+        header = {name: value for name, value in header.items() if name in HEADER}
+    return JSONResponse({**facts, "header": header})
 
 
 async def list_entries(request: Request) -> Response:
     """Entries of a run behind one."""
     path, since, limit = _journal_of(request), _number(request, "since", 0), _number(request, "limit", MOST)
-    return await _tell(lambda: read_page(path, since, limit).as_data())
+    page = await asyncio.to_thread(read_page, path, since, limit)
+    if user_of(request).is_admin:
+        return JSONResponse(page.as_data())
+    entries = list(entries_as_user(page.entries))
+    return JSONResponse({"entries": entries, "last": page.last, "more": page.more})
 
 
 async def show_tree(request: Request) -> Response:
@@ -108,9 +118,11 @@ async def show_tree(request: Request) -> Response:
 
 
 async def show_difference(request: Request) -> Response:
-    """What the run and another one did differently."""
+    """What the run and another one did differently, with what their models were told."""
+    own = _journal_of(request)
     other = library_of(request).find(request.query_params.get("with", ""), user_of(request))
-    return await _tell(comparison_data, _journal_of(request), other)
+    _require_admin(request)
+    return await _tell(comparison_data, own, other)
 
 
 async def show_preview(request: Request) -> Response:
@@ -134,7 +146,7 @@ def _require_admin(request: Request) -> None:
     """Raise HttpError for somebody who may use programs and not look into them."""
     if not user_of(request).is_admin:
         help = "The page at `/` is for those who use programs."
-        raise HttpError(403, "admins_only", "the source of a program is for admins only", help=help)
+        raise HttpError(403, "admins_only", "what a program consists of is for admins only", help=help)
 
 
 async def show_source(request: Request) -> Response:

@@ -24,7 +24,7 @@ from koi_lang.mcp_server.sessions import OpenSession, PromptCall, Work, start_ta
 from koi_lang.mcp_server.watching import FindAgent, Watch
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.host import NobodyToAskError
-from koi_lang.service.feed import EVENT, Numbered
+from koi_lang.service.feed import EVENT, Numbered, view_all
 from koi_lang.service.host import SessionHost
 from koi_lang.service.hosted import HostedSession
 from koi_lang.service.programs import ServedProgram
@@ -57,6 +57,8 @@ class HostedClient:
         self.watch, self.given = Watch(lambda work: self._start(try_to_tell(work))), GivenArguments()
         self._host, self._user, self._program, self._group = host, user, program, group
         self._session: HostedSession | None = None
+        # Lines that are printed and names of steps are all that is passed on.
+        self.view = view_all
         self._opening, self._turn = asyncio.Lock(), asyncio.Lock()
         self._calls: set[ExposedCall] = set()
         # The call that is carried out, and the tasks that put its questions to the client, by their ids.
@@ -131,7 +133,7 @@ class HostedClient:
                 call.news.put_nowait(StepBegun(step))
         elif kind == CLOSED:
             self._stop_asking(message["id"])
-        elif call is not None and kind == "log":
+        elif call is not None and kind == "log" and self._user.is_admin:
             call.news.put_nowait(LineWritten("notice", message["text"]))
         elif call is not None and kind == QUESTION and call.asks and not message.get("secret"):
             self._asking[message["id"]] = self._start(self._ask(call, message))

@@ -11,9 +11,10 @@ from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response, StreamingResponse
 
 from koi_lang.service.attached import RunHandle
-from koi_lang.service.feed import UNREAD
+from koi_lang.service.feed import UNREAD, MessageView
+from koi_lang.service.user_view import view_of
 from koi_lang.web.answers import HttpError
-from koi_lang.web.request_context import run_of
+from koi_lang.web.request_context import run_of, user_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,8 +27,8 @@ HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
 async def follow_run(request: Request) -> Response:
     """The messages of a run as server-sent events."""
-    session, since = run_of(request), position_of(request)
-    return StreamingResponse(_events(session, since), media_type="text/event-stream", headers=HEADERS)
+    session, since, view = run_of(request), position_of(request), view_of(user_of(request))
+    return StreamingResponse(_events(session, since, view), media_type="text/event-stream", headers=HEADERS)
 
 
 def position_of(request: HTTPConnection) -> int:
@@ -40,9 +41,9 @@ def position_of(request: HTTPConnection) -> int:
     return int(found[1])
 
 
-async def _events(session: RunHandle, since: int) -> AsyncIterator[bytes]:
+async def _events(session: RunHandle, since: int, view: MessageView) -> AsyncIterator[bytes]:
     yield _event(f"{since}.0", encode(session.greeting()))
-    reader = session.feed.subscribe(since)
+    reader = session.feed.subscribe(since, view)
     last, behind = since, 0
     try:
         async for told in reader.listen(PING_S):

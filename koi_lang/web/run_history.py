@@ -13,6 +13,7 @@ from starlette.responses import JSONResponse, Response
 from koi_lang.rpc.queries import family_of
 from koi_lang.runtime.journal.reader import lines
 from koi_lang.runtime.journal.summary import summarise
+from koi_lang.service.user_view import entries_as_user
 from koi_lang.web.live import position_of
 from koi_lang.web.request_context import host_of, limit_of, run_of, session_of, user_of
 
@@ -22,22 +23,26 @@ USUAL, MOST = 500, 1000
 async def list_entries(request: Request) -> Response:
     """Entries of the journal behind one."""
     session, since, limit = run_of(request), position_of(request), limit_of(request, USUAL, MOST)
-    entries = await asyncio.to_thread(_entries_behind, session.feed.journal, since, limit + 1)
+    is_admin = user_of(request).is_admin
+    entries = await asyncio.to_thread(_entries_behind, session.feed.journal, since, limit + 1, is_admin=is_admin)
     shown = entries[:limit]
     last = shown[-1]["n"] if shown else since
     return JSONResponse({"entries": shown, "last": last, "more": len(entries) > limit})
 
 
-def _entries_behind(journal: Path, since: int, count: int) -> list[dict[str, Any]]:
+def _entries_behind(journal: Path, since: int, count: int, *, is_admin: bool) -> list[dict[str, Any]]:
     found = (line.entry for line in lines(journal, since) if line.entry is not None and line.entry.n > since)
-    return [entry.as_data() for entry in islice(found, count)]
+    return list(islice((entry.as_data() for entry in found) if is_admin else entries_as_user(found), count))
 
 
 async def show_tree(request: Request) -> Response:
     """The runs that a run goes on from or that go on from it, as far as the user may see them."""
     session, host, user = session_of(request), host_of(request), user_of(request)
     family = await asyncio.to_thread(family_of, session.feed.journal, session.id)
-    return JSONResponse({"current": session.id, "runs": [each for each in family if host.may_see(each["run"], user)]})
+    runs = [each for each in family if host.may_see(each["run"], user)]
+    if not user.is_admin:  # where programs are is a matter of the operator
+        runs = [{**each, "program": Path(each["program"]).stem} for each in runs]
+    return JSONResponse({"current": session.id, "runs": runs})
 
 
 async def show_cost(request: Request) -> Response:

@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from koi_lang.service.hosted import BeginCall, HostedSession
+from koi_lang.service.user_view import handle_as
 from koi_lang.sessions.calls import begin_message, begin_named, message_with_images
 from koi_lang.sessions.errors import SessionError
 from koi_lang.web.answers import HttpError, body_of
@@ -114,4 +115,5 @@ async def send_command(request: Request) -> Response:
     run = body.pop("run", None)
     if not isinstance(run, str):
         raise SessionError("invalid_request", "`run`: the message names no run", help="Send the id of one as `run`.")
-    return JSONResponse(await host_of(request).find_run(run, user_of(request)).handle(body))
+    user = user_of(request)
+    return JSONResponse(await handle_as(user, host_of(request).find_run(run, user), body))

@@ -18,6 +18,9 @@ from koi_lang.web.request_context import host_of, user_of
 # States of sessions that are counted also where there are none.
 COUNTED = ("working", "idle", "asleep")
 
+# What users are told of a program with an error.
+NOT_SERVED = "the program is not served now"
+
 # Bytes of a request of somebody who is not known yet.
 MAX_LOGIN_BYTES = 1 << 20
 
@@ -37,8 +40,12 @@ async def tell_status(request: Request) -> Response:
 
 
 async def tell_programs(request: Request) -> Response:
-    """The programs, with their agents and what these take."""
-    return JSONResponse({"programs": [program_fields(program) for program in host_of(request).programs]})
+    """The programs, with their agents and what these take; where they are, and why one is broken, for admins alone."""
+    programs = [program_fields(program) for program in host_of(request).programs]
+    if not user_of(request).is_admin:
+        own = ({"path": each["name"], **({} if each["ok"] else {"error": NOT_SERVED})} for each in programs)
+        programs = [{**each, **hidden} for each, hidden in zip(programs, own, strict=True)]
+    return JSONResponse({"programs": programs})
 
 
 def program_fields(program: ServedProgram) -> dict[str, Any]:

@@ -13,9 +13,11 @@ from koi_lang.rpc.framing import message_in
 from koi_lang.runtime.concurrency.tasks import together
 from koi_lang.service.attached import RunHandle
 from koi_lang.service.feed import UNREAD, Subscription
+from koi_lang.service.user_view import handle_as, view_of
+from koi_lang.service.users import User
 from koi_lang.sessions.errors import SessionError
 from koi_lang.web.live import PING_S, encode, position_of
-from koi_lang.web.request_context import run_of
+from koi_lang.web.request_context import run_of, user_of
 
 # Codes with which a connection is closed: https://www.rfc-editor.org/rfc/rfc6455#section-7.4
 GOING_AWAY, TRY_LATER, REFUSED = 1001, 1013, 4004
@@ -24,19 +26,20 @@ GOING_AWAY, TRY_LATER, REFUSED = 1001, 1013, 4004
 async def talk_with_run(socket: WebSocket) -> None:
     """Follow a run and carry out what comes, until the client leaves."""
     await socket.accept()
+    user = user_of(socket)
     try:
         session, since = run_of(socket), position_of(socket)
     except KoiError as error:
         await socket.close(REFUSED, error.message[:120])
         return
     await _send(socket, session.greeting())
-    reader = session.feed.subscribe(since)
+    reader = session.feed.subscribe(since, view_of(user))
     try:
         async with together() as group:
             telling = group.create_task(_tell(socket, reader))
             with suppress(WebSocketDisconnect):
                 while True:
-                    group.create_task(_answer(socket, session, await socket.receive_text()))
+                    group.create_task(_answer(socket, session, user, await socket.receive_text()))
             telling.cancel()
     finally:
         reader.close()
@@ -51,13 +54,13 @@ async def _tell(socket: WebSocket, reader: Subscription) -> None:
     await socket.close(TRY_LATER if reader.is_cut_off else GOING_AWAY)
 
 
-async def _answer(socket: WebSocket, session: RunHandle, text: str) -> None:
+async def _answer(socket: WebSocket, session: RunHandle, user: User, text: str) -> None:
     try:
         message = message_in(text.encode())
     except SessionError as error:
         response = refusal(error)
     else:
-        response = dict(await session.handle(message))
+        response = dict(await handle_as(user, session, message))
     await _send(socket, response)
 
 

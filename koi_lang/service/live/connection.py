@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 from koi_lang.rpc.framing import LineSplitter
-from koi_lang.service.feed import MOST_UNREAD, Numbered
+from koi_lang.service.feed import MOST_UNREAD, Numbered, view_all
 
 READ_SIZE = 1 << 16
 # Bytes that are made ready to be written.
@@ -25,6 +25,7 @@ class LiveConnection:
         wake: has the thread look at it.
 
     Attributes:
+        view: all that is told, since the person's own processes connect here.
         may_answer: whether it may answer questions; one that only looks keeps none open.
         follows: whether it is told what happens.
         commands: how many of it are being carried out.
@@ -36,7 +37,7 @@ class LiveConnection:
     def __init__(self, connection: socket.socket, wake: Callable[[], None]) -> None:
         connection.setblocking(False)
         self.socket, self._wake = connection, wake
-        self.lines = LineSplitter()
+        self.lines, self.view = LineSplitter(), view_all
         self.may_answer = self.follows = self.is_cut_off = False
         self.is_leaving = self.is_over = False
         self.commands = 0

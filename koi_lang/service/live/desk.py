@@ -18,7 +18,7 @@ from koi_lang.rpc.dispatcher import SCHEMA_VERSION, response_to
 from koi_lang.rpc.framing import line_of
 from koi_lang.runtime.journal.entries import NOTHING, JournalEntry
 from koi_lang.runtime.journal.reader import lines
-from koi_lang.service.feed import EVENT, Feed, Reader, entry_message
+from koi_lang.service.feed import EVENT, Feed, MessageView, Reader, entry_message, view_all
 from koi_lang.service.live.connection import LiveConnection
 from koi_lang.service.live.run_session import RunSession
 from koi_lang.sessions.client_host import Message
@@ -91,9 +91,11 @@ class LiveFeed(Feed):
         """
         messages = [{"type": EVENT, "event": event} for event in self._texts.values()]
         for message in (*messages, *self.requests, {"type": "state", "state": state_of(self._live)}):
-            reader.add((None, self._encode(message)))
+            line = self._encode(reader.view, message)
+            if line is not None:
+                reader.add((None, line))
 
-    def entries_since(self, since: int) -> Iterator[tuple[int, bytes]]:
+    def entries_since(self, since: int, view: MessageView = view_all) -> Iterator[tuple[int, bytes]]:
         """The entries behind one that the journal holds by now, in which there are no secrets."""
         with suppress(JournalError):
             for line in lines(self.journal):

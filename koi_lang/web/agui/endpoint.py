@@ -20,6 +20,7 @@ from koi_lang.service.host import SessionHost
 from koi_lang.service.hosted import HostedSession
 from koi_lang.service.known_state import read_state
 from koi_lang.service.threads import ThreadRow, ThreadTable
+from koi_lang.service.user_view import view_of
 from koi_lang.service.users import User
 from koi_lang.web.agui.projection import Projection
 from koi_lang.web.answers import HttpError, body_of, refused_answer
@@ -175,7 +176,7 @@ class AguiStream:
 
     async def _events(self) -> AsyncIterator[BaseEvent | None]:
         """The events, and None where there was none for a while."""
-        reader, silent = self._session.feed.subscribe(self._told), 0
+        reader, silent = self._session.feed.subscribe(self._told, view_of(user_of(self._request))), 0
         try:
             for event in self._projection.begin():
                 yield event

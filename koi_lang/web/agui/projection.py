@@ -156,7 +156,8 @@ class Projection:
         self._calls.append(AssistantMessage(id=f"{id}-call", tool_calls=[call]))
 
     def _end_call(self, event: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[BaseEvent]:
-        id, error = "/".join(path), event.get("error")
+        # Users who are no admins are told that an action has failed, and not why.
+        id, error = "/".join(path), event.get("error", "it failed" if event["type"] == ActionFailed.type else None)
         content = str(error) if error is not None else json.dumps(event.get("result"), ensure_ascii=False)
         self._calls.append(ToolMessage(id=f"{id}-result", tool_call_id=id, content=content, error=error))
         yield ToolCallResultEvent(message_id=f"{id}-result", tool_call_id=id, content=content, role="tool")

@@ -1,0 +1,160 @@
+"""What users who are no admins see of a run: one list of events, fields and commands, for every route of a service.
+
+A user sees what was said, done, asked and paid. Prompts, answers of models as they are, results of tools, source lines
+and the rules of the operator are for admins. What is not on the list is not sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from koi_lang import events
+from koi_lang.events import ENVELOPE, EventData
+from koi_lang.rpc.commands import all_commands
+from koi_lang.rpc.dispatcher import refusal
+from koi_lang.runtime.journal.entries import JournalEntry
+from koi_lang.runtime.journal.entry_events import event_data
+from koi_lang.runtime.journal.history import RESUMED
+from koi_lang.service.attached import RunHandle
+from koi_lang.service.feed import EVENT, MessageView, view_all
+from koi_lang.service.users import User
+from koi_lang.sessions.client_host import APPROVAL, CLOSED, QUESTION, Message
+from koi_lang.sessions.errors import SessionError
+
+PAYMENT = ("model", "tokens", "usd", "stop", "estimated", "replayed")
+# The fields of each type of event, by their names on the wire.
+EVENT_FIELDS: Mapping[type[EventData], tuple[str, ...]] = {
+    # what was said
+    events.CallStarted: ("call", "name", "args"),
+    events.CallEnded: ("call", "name", "ok", "result", "aborted", "timed_out", "error", "help"),
+    events.LinePrinted: ("message",),
+    events.OutputDelta: ("action", "field", "number", "text"),
+    events.MessageDelivered: ("id", "text", "mode", "to", "from", "images"),
+    events.QueueChanged: ("steering", "follow_up"),
+    # what was asked
+    events.PersonAsked: ("question", "options"),
+    events.PersonAnswered: ("question", "answer"),
+    events.ApprovalRequested: ("what", "detail", "id", "chain"),
+    events.ApprovalGiven: ("what", "answer", "id", "reason"),
+    events.RuleAllowed: ("rule",),
+    events.PlanDecided: ("answer", "steps", "tasks", "words"),
+    # what was done
+    events.HandlerStarted: ("event",),
+    events.HandlerEnded: ("event",),
+    events.HandlerFailed: ("event",),
+    events.ActionStarted: ("intent", "id", "fields"),
+    events.ActionEnded: ("intent", "result"),
+    events.ActionFailed: ("intent",),
+    events.EffectStarted: ("intent", "fields"),
+    events.EffectEnded: ("intent", "fields", "result"),
+    events.EffectFailed: ("intent", "fields"),
+    events.McpProgress: ("mcp", "tool", "progress", "total", "message"),
+    events.FileChanged: ("file",),
+    events.FileRestored: ("file", "entry"),
+    events.StateChanged: ("updates",),
+    events.PlanStepFinished: ("step", "steps", "text"),
+    events.RoundStarted: ("round", "rounds"),
+    events.RoundEnded: ("round", "rounds"),
+    events.TimedOut: (),
+    events.RetryStarted: ("attempt", "tries", "delay_s"),
+    events.RetryEnded: ("ok", "attempt"),
+    events.RunStarted: (),
+    events.RunEnded: ("ok", "interrupted"),
+    events.RunPaused: (),
+    events.RunContinued: (),
+    events.SessionNamed: ("name",),
+    events.ModelChanged: ("model",),
+    events.EffortChanged: ("effort",),
+    events.PlanModeChanged: ("on",),
+    events.CompactionAsked: (),
+    events.ConversationCompacted: ("lasting", "reason", "tokens_before", "tokens_after"),
+    # what it cost
+    events.ModelAsked: ("model",),
+    events.ModelAnswered: PAYMENT,
+    events.AnswerDiscarded: PAYMENT,
+    events.TextsEmbedded: PAYMENT,
+    events.ModelFailed: (),
+}
+FIELDS: Mapping[str, tuple[str, ...]] = {RESUMED: (), **{kind.type: names for kind, names in EVENT_FIELDS.items()}}
+# Of what an action or effect is given, that which says what it does; a file's contents are seen in the approval.
+INPUTS = frozenset(
+    {
+        *("command", "path", "url", "pattern", "query", "mcp", "tool", "input", "skill", "function", "key"),
+        *("question", "options", "form", "event", "role", "step", "steps", "why"),
+    }
+)
+# The field of such inputs that is an object, of which the same names count.
+NESTED = "data"
+# Results that come from the person.
+ANSWERS = ("prompt_user", "prompt_form")
+# Messages beside events, with their fields; None for all.
+MESSAGES: Mapping[str, tuple[str, ...] | None] = {
+    **dict.fromkeys(("rpc_ready", "state", "cut_off", QUESTION, APPROVAL, CLOSED), None),
+    "session_failed": ("error", "help"),
+}
+COMMANDS = frozenset(
+    {
+        *("prompt", "run_playbook", "run", "continue", "steer", "follow_up", "send_to", "take_back", "pause", "abort"),
+        *("answer", "approve", "set_steering_mode", "set_follow_up_mode", "set_model", "set_thinking_level"),
+        *("set_plan_mode", "set_session_name", "compact", "extension_command", "get_state", "get_session_stats"),
+        *("list_agents", "get_commands", "get_available_models"),
+    }
+)
+# Fields of every entry.
+ENTRY = ("n", "ts", "kind", "path", "agent", "recalled")
+
+
+def view_of(user: User) -> MessageView:
+    """The view of the runs that a user may see."""
+    return view_all if user.is_admin else view_as_user
+
+
+def view_as_user(message: Message) -> Message | None:
+    """What a user who is no admin gets of a message; None for nothing."""
+    if message["type"] == EVENT:
+        event = message["event"]
+        names = FIELDS.get(event["type"])
+        return None if names is None else {**message, "event": _visible(event, names, ENVELOPE | {"so_far"})}
+    names = MESSAGES.get(message["type"], ())
+    if names is None:
+        return message
+    return _pick(message, ("type", *names)) if names else None
+
+
+def entries_as_user(entries: Iterable[JournalEntry]) -> Iterator[dict[str, Any]]:
+    """The JSON forms of those entries that a user who is no admin is shown."""
+    for entry in entries:
+        names = FIELDS.get(event_data(entry, "")["type"])
+        if names is not None:
+            yield _visible(entry.as_data(), names, ENTRY)
+
+
+def _visible(data: Mapping[str, Any], names: Iterable[str], envelope: Iterable[str]) -> dict[str, Any]:
+    visible = _pick(data, (*envelope, *names))
+    if isinstance(visible.get("fields"), dict):
+        inputs = visible["fields"] = _pick(visible["fields"], INPUTS)
+        if isinstance(nested := data["fields"].get(NESTED), dict):
+            inputs[NESTED] = _pick(nested, INPUTS)
+    if "intent" in visible and visible["intent"] not in ANSWERS:
+        visible.pop("result", None)
+    return visible
+
+
+def _pick(data: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    return {name: data[name] for name in names if name in data}
+
+
+async def handle_as(user: User, run: RunHandle, message: Mapping[str, Any]) -> Message:
+    """Carry out a command of a user in a run that they may see, and give its response."""
+    if user.is_admin:
+        return await run.handle(message)
+    type = message.get("type")
+    if type not in COMMANDS and any(type == each.name for each in all_commands()):
+        help = "`GET /api/runs/ID/entries` and the stream of events have what you are shown of a run."
+        return refusal(SessionError("admins_only", f"`{type}` is for admins alone", help=help), message)
+    response = await run.handle(message)
+    data = response.get("data")
+    if type == "compact" and isinstance(data, dict):
+        return {**response, "data": {name: value for name, value in data.items() if name != "summary"}}
+    return response
