@@ -254,7 +254,7 @@ def _put_files_back(journal: Journal, wishes: ResumeOptions, options: RunOptions
     for line in plan_lines(undo, plan, redact) if refused or not options.quiet else ():
         click.echo(line, err=True)
     if not refused:
-        done = undo_in_journal(undo, journal, plan, redact, lambda text: click.echo(clean(text), err=True))
+        done = undo_in_journal(undo, journal, plan, redact)
         refused = sum(bool(each.refusal) for each in done)
     if refused:
         help = "Put them right, or go on without `--files`."

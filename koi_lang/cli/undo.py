@@ -55,7 +55,7 @@ def command(run: str, to: int | None, dry_run: bool, yes: bool, trust: bool) -> 
         leave(EXIT_FAILED if plan.refusals else 0)
     if plan.to_change and not yes:
         click.confirm(f"Put back {len(plan.to_change):,} of {len(plan.paths):,} paths?", abort=True, err=True)
-    done = undo_in_journal(undo, journal, plan, redact, _note)
+    done = undo_in_journal(undo, journal, plan, redact)
     for line in outcome_lines(journal.header.run, plan, done, redact):
         click.echo(line, err=True)
     leave(EXIT_FAILED if plan.refusals or any(each.refusal for each in done) else 0)

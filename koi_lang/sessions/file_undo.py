@@ -12,23 +12,19 @@ from koi_lang.runtime.file_changes.undoing import UndoneFile
 from koi_lang.runtime.journal.reader import Journal
 from koi_lang.runtime.journal.store import path_of
 from koi_lang.runtime.journal.writer import Writer
-from koi_lang.sessions.trust import signer_or_none
 
 
-def undo_in_journal(
-    undo: RunUndo, journal: Journal, plan: UndoPlan, redact: Callable[[str], str], note: Callable[[str], None]
-) -> list[UndoneFile]:
+def undo_in_journal(undo: RunUndo, journal: Journal, plan: UndoPlan, redact: Callable[[str], str]) -> list[UndoneFile]:
     """Put back what a plan says, and write that to the journal of its run; gives what came of it.
 
     Args:
         journal: of the run, read with its signatures, and written by nobody.
-        note: is told what may be wrong, a line each.
 
     Raises:
         KoiError: nothing can be put back, or the journal cannot be written.
     """
     run = journal.header.run
-    writer = Writer(path_of(undo.project, run), journal.end, redact, _refuse, signer_or_none(undo.project, note))
+    writer = Writer(path_of(undo.project, run), journal.end, redact, _refuse, journal.end.signer)
     try:
         told = lambda event: writer.note(FileRestored.type, **event.as_data())  # noqa: E731 - one line of glue
         return undo.carry_out(plan, told)

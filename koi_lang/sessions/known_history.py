@@ -11,10 +11,10 @@ from koi_lang.program import cache
 from koi_lang.runtime.journal import store
 from koi_lang.runtime.journal.entries import Header
 from koi_lang.runtime.journal.history import RESUMED, History
-from koi_lang.runtime.journal.reader import Journal, read
+from koi_lang.runtime.journal.reader import Journal
 from koi_lang.sessions.continuation import Continuation
 from koi_lang.sessions.recording import hash_of
-from koi_lang.sessions.trust import signer_or_none
+from koi_lang.sessions.trust import read_signed
 
 
 def readable(path: Path, folder: Path, note: Callable[[str], None]) -> Journal:
@@ -32,7 +32,7 @@ def readable(path: Path, folder: Path, note: Callable[[str], None]) -> Journal:
 
 def own_journal(path: Path, folder: Path, note: Callable[[str], None]) -> Journal:
     """A journal of a folder, with what is known of its signatures. Raises JournalError."""
-    journal = read(path, signer_or_none(folder, note))
+    journal = read_signed(path, folder, note)
     run = journal.header.run
     if path.stem != run:
         help = f"Give it its name back: `{run}{store.SUFFIX}`."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 
@@ -54,13 +54,13 @@ def record_run(run: Run, ready: Prepared, going: Continuation) -> Iterator[Write
 
 def _writer(run: Run, ready: Prepared, going: Continuation) -> Writer:
     options = ready.options
-    runs = FolderRuns(ready.folder, ready.redactor(), run.stop, _signer(run, ready), _follower(going))
+    words = tuple(going.words) or tuple(options.words)
+    runs = FolderRuns(ready.folder, ready.redactor(), run.stop, _signer(run, ready, words), _follower(going))
     if going.end is not None:
         writer = runs.open(going.end)
         changed = {"words": list(going.more), "limits": options.limits_here} if going.more else {}
         writer.note(RESUMED, **changed)
         return writer
-    words = tuple(going.words) or tuple(options.words)
     identity = (run.id, time.time(), ready.path, hash_of(ready.entry), __version__)
     header = Header(*identity, words, options.payload, options.limits_here, run.seed, going.parent, run.today)
     return runs.create(replace(header, case=going.case))
@@ -79,10 +79,10 @@ def _follower(going: Continuation) -> Follow | None:
     return tell
 
 
-def _signer(run: Run, ready: Prepared) -> Signer | None:
+def _signer(run: Run, ready: Prepared, words: Sequence[str]) -> Signer | None:
     """What signs the journal; where there can be no key that is told, and resuming it needs somebody who agrees."""
     try:
-        return signer(ready.folder)
+        return signer(ready.folder, words)
     except SettingsError as error:
         if not ready.options.quiet:
             run.host.log(f"warning: the journal is not signed: {error.message}")

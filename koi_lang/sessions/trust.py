@@ -2,31 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from koi_lang import settings
 from koi_lang.errors import SettingsError, UntrustedJournalError
-from koi_lang.runtime.journal.reader import Journal
+from koi_lang.runtime.journal.calls import SERVE
+from koi_lang.runtime.journal.reader import Journal, read, read_header
 from koi_lang.runtime.journal.signatures import Signer
-from koi_lang.setup.keys.signing import signing_key
+from koi_lang.setup.keys.signing import service_key, signing_key
 
 # Asks the person about a journal; the text says why it is not known to be of this machine. None where nobody is there.
 Confirm = Callable[[Journal, str], bool | None]
 
 
-def signer(folder: Path) -> Signer:
-    """What the journals of a folder are signed with. Raises SettingsError where there can be no key."""
+def signer(folder: Path, words: Sequence[str] = ()) -> Signer:
+    """What a journal of a folder is signed with. Raises SettingsError where there can be no key.
+
+    Those of a service are signed with the key in its folder: they go on where the folder is moved or restored.
+
+    Args:
+        words: of the command line that began the journal.
+    """
+    if tuple(words[:1]) == (SERVE,):
+        return Signer(service_key(folder), "")
     return Signer(signing_key(settings.config_folder()), str(folder))
 
 
-def signer_or_none(folder: Path, note: Callable[[str], None]) -> Signer | None:
+def signer_or_none(folder: Path, note: Callable[[str], None], words: Sequence[str] = ()) -> Signer | None:
     """The same; where there can be no key that is told, and no journal counts as signed."""
     try:
-        return signer(folder)
+        return signer(folder, words)
     except SettingsError as error:
         note(f"warning: {error.message}\n  = help: {error.help}")
         return None
+
+
+def read_signed(path: Path, folder: Path, note: Callable[[str], None]) -> Journal:
+    """A journal of a folder, with what is known of its signatures. Raises JournalError.
+
+    Services signed with the key of the machine before they had one of their own.
+
+    Args:
+        note: is told why there can be no key.
+    """
+    words = read_header(path).words
+    journal = read(path, signer_or_none(folder, note, words))
+    if words[:1] != (SERVE,) or (journal.authenticity is not None and journal.authenticity.is_whole):
+        return journal
+    earlier = read(path, signer_or_none(folder, lambda line: None))
+    return earlier if earlier.authenticity is not None and earlier.authenticity.is_whole else journal
 
 
 def nobody_confirms(journal: Journal, wrong: str) -> None:

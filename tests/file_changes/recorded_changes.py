@@ -65,4 +65,4 @@ def undo(folder: Path, entry: int = 0, run: str = "run") -> tuple[list[UndoneFil
     undo = RunUndo(folder, run, journal.entries, read_settings(folder))
     plan = undo.plan(entry)
     refused = [f"{each.file}: {each.refusal}" for each in plan.refusals]
-    return undo_in_journal(undo, journal, plan, str, lambda text: None), refused
+    return undo_in_journal(undo, journal, plan, str), refused

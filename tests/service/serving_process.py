@@ -32,6 +32,7 @@ class ServiceProcess:
         words: of its command line, files first.
         token: what requests show.
         is_forked: whether it is forked, so that `process` is another one that ends with it.
+        variables: of its environment, beside those that all services of tests have.
     """
 
     folder: Path
@@ -41,6 +42,7 @@ class ServiceProcess:
     told: list[str] = field(default_factory=list)
     process: subprocess.Popen[str] | None = None
     is_forked: bool = True
+    variables: dict[str, str] = field(default_factory=dict)
 
     def start(self) -> None:
         """Start it and wait until it listens."""
@@ -63,7 +65,7 @@ class ServiceProcess:
             stderr=subprocess.PIPE,
             text=True,
             cwd=self.folder,
-            env={**kept, "PYTHONPATH": str(ROOT), "KOI_SERVE_TOKEN": TOKEN},
+            env={**kept, "PYTHONPATH": str(ROOT), "KOI_SERVE_TOKEN": TOKEN, **self.variables},
         )
         assert self.process.stderr is not None
         while not (found := re.search(r"serving at (http://[^/\s]+)/", "".join(self.told))):

@@ -19,6 +19,7 @@ from websockets.sync.client import connect
 
 from tests.needs import find_program
 from tests.pages import FENCE, ROOT
+from tests.service.conftest import desk_in
 from tests.service.serving_process import LIMIT_S, ServiceProcess, is_event
 from tests.service.test_sessions import START, is_question
 
@@ -109,6 +110,49 @@ def test_the_unit_serves(start_service: Callable[..., ServiceProcess]) -> None:
 
         assert 200 == service.request("GET", "api/status", Host="koi.example.org").status_code
         service.end()
+
+
+def unit_variables(folder: Path) -> dict[str, str]:
+    """The environment of the unit with its state in a folder; under it there is no folder of the person."""
+    (words,) = re.findall(r"^Environment=(.*)$", block("koi-desk.service"), re.MULTILINE)
+    placed = words.replace("/var/lib/koi-desk", str(folder))
+    return {"HOME": "/dev/null", **dict(word.split("=", 1) for word in placed.split())}
+
+
+@pytest.mark.parametrize("has_config", [True, False])
+def test_sessions_go_on_under_the_unit(tmp_path: Path, has_config: bool) -> None:
+    """A service that is started again in the environment of the unit goes on, also where no key of a person can be."""
+    variables = unit_variables(tmp_path)
+    if not has_config:
+        variables |= {"KOI_CONFIG_DIR": "/dev/null/koi"}
+    service = ServiceProcess(tmp_path, desk_in(tmp_path), variables=variables)
+    service.start()
+    run = service.begin(**START)
+    question = service.follow_until(run, is_question)[-1][1]
+    service.end()
+    service.start()
+    service.wait_for_state(run, "waiting")
+    answered = service.request("POST", f"api/runs/{run}/answer", {"request": question["id"], "answer": "yes"})
+    ended = service.follow_until(run, is_event("call_ended"))[-1][1]
+    service.end()
+
+    assert (200, True) == (answered.status_code, ended["event"]["ok"]), answered.text
+    assert 0o600 == (tmp_path / ".koi" / "signing.key").stat().st_mode & 0o777
+
+
+def test_a_key_that_others_can_read_does_not_count(tmp_path: Path) -> None:
+    """It may have come with somebody's files: nothing that it signs is gone on with, and a line says what to do."""
+    service = ServiceProcess(tmp_path, desk_in(tmp_path))
+    service.start()
+    run = service.begin(**START)
+    service.follow_until(run, is_question)
+    service.end()
+    (tmp_path / ".koi" / "signing.key").chmod(0o644)
+    service.start()
+    refused = service.command(run, "get_state")
+    service.end()
+
+    assert (False, True) == (refused["success"], "without a key for signatures" in refused["error"]), refused
 
 
 @pytest.mark.thorough

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO, Literal
 
@@ -51,6 +51,7 @@ class End:
         totals: what models have taken.
         size: bytes of the file; None where it may have grown.
         state: of its signatures, empty where they are not known.
+        signer: what it is signed with; None where that is not known.
     """
 
     run: str
@@ -58,6 +59,7 @@ class End:
     totals: UsageTotals = field(default_factory=UsageTotals)
     size: int | None = None
     state: bytes = b""
+    signer: Signer | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +85,9 @@ class Journal:
     def end(self) -> End:
         """Where it goes on."""
         count = self.entries[-1].n if self.entries else 0
-        state = b"" if self.authenticity is None else self.authenticity.state
-        return End(self.header.run, count, UsageTotals.of(self.entries), self.size, state)
+        end = End(self.header.run, count, UsageTotals.of(self.entries), self.size)
+        signed = self.authenticity
+        return end if signed is None else replace(end, state=signed.state, signer=signed.signer)
 
 
 def read(path: Path, signer: Signer | None = None) -> Journal:

@@ -21,7 +21,7 @@ class FolderRuns:
     Attributes:
         redact: takes secrets out of a text before it is kept.
         on_failure: is told once when a journal cannot be written any more, so that its run is ended.
-        signer: what lines are signed with, if they are.
+        signer: what lines are signed with, if they are; a journal that goes on stays with what it was signed with.
         follow: is told every entry that was written.
     """
 
@@ -37,7 +37,8 @@ class FolderRuns:
 
     def open(self, end: End) -> Writer:
         """Go on with a journal from where it was read. Raises JournalError."""
-        return Writer(path_of(self.folder, end.run), end, self.redact, self.on_failure, self.signer, self.follow)
+        signer = end.signer or self.signer
+        return Writer(path_of(self.folder, end.run), end, self.redact, self.on_failure, signer, self.follow)
 
     def read(self, run: str) -> Journal:
         """What was kept of a run. Raises JournalError."""

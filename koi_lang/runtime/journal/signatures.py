@@ -1,7 +1,8 @@
 """Signatures of a journal's lines, each of a line and all lines before it.
 
-They are made with a key of the machine, for the folder that the run works in. Nobody else can write a line, change one,
-or add one behind others, so that the last signature is right; only the last lines can be cut off unnoticed.
+They are made with a key of the machine, for the folder that the run works in, or with the key of a service. Nobody else
+can write a line, change one, or add one behind others, so that the last signature is right; only the last lines can be
+cut off unnoticed.
 """
 
 from __future__ import annotations
@@ -68,13 +69,14 @@ class Authenticity:
     """Up to where a journal was signed by somebody, of the whole lines that were added.
 
     Attributes:
+        signer: whose signatures are looked for.
         lines: how many there are.
         signed: how many of them the last right signature is for.
         has_signatures: whether any line has one, right or not.
     """
 
     def __init__(self, signer: Signer) -> None:
-        self._chain = Chain(signer)
+        self.signer, self._chain = signer, Chain(signer)
         self.lines = self.signed = 0
         self.has_signatures = False
 

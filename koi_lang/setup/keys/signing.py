@@ -1,7 +1,7 @@
-"""The key with which this machine signs what it has written, such as journals.
+"""The keys with which a machine and the services on it sign what they have written, such as journals.
 
-It is a file beside the keys of providers and never in the keyring, which may be locked or missing, or ask the person:
-every run needs it.
+That of the machine is a file beside the keys of providers and never in the keyring, which may be locked or missing, or
+ask the person: every run needs it. That of a service lies in its folder, and goes where the folder goes.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from koi_lang.system.file_locks import locked_folder
 
 FILE = "signing.key"
 BYTES = 32
+OTHERS = 0o077
 
 
 def signing_key(folder: Path) -> bytes:
@@ -32,6 +33,20 @@ def signing_key(folder: Path) -> bytes:
     if len(key) != BYTES:
         help = f"Remove it with `rm {path}`; journals from before then count as unsigned."
         raise SettingsError(f"the key `{path}` is damaged", help=help)
+    return key
+
+
+def service_key(folder: Path) -> bytes:
+    """The key of the service of a folder, which nobody else can read. Raises SettingsError.
+
+    Args:
+        folder: of the project.
+    """
+    place = folder / ".koi"
+    key, path = signing_key(place), place / FILE
+    if os.name == "posix" and path.stat().st_mode & OTHERS:
+        help = f"If it is yours, `chmod 600 {path}`; remove it if it came with files of somebody else."
+        raise SettingsError(f"the key `{path}` can be read by others, so it does not count", help=help)
     return key
 
 
