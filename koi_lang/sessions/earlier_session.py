@@ -14,10 +14,10 @@ import click
 from koi_lang.errors import JournalError
 from koi_lang.events import EffortChanged, EventData, ModelChanged
 from koi_lang.runtime.journal import store
-from koi_lang.runtime.journal.calls import doubts, is_session, is_session_of
+from koi_lang.runtime.journal.calls import SERVE, doubts, is_session, is_session_of
 from koi_lang.runtime.journal.entries import Header, JournalEntry
 from koi_lang.runtime.journal.history import History, lasting_entries
-from koi_lang.runtime.journal.reader import Journal, read_header
+from koi_lang.runtime.journal.reader import Journal, program_of
 from koi_lang.runtime.replay.doubts import RETRY, SKIP, Decision, Doubt
 from koi_lang.runtime.replay.policies import Mode
 from koi_lang.sessions.changed_answers import back_to
@@ -58,7 +58,7 @@ def continuation(
     path = _last(ready) if run == store.LAST else store.find(ready.folder, run)
     journal = readable(path, ready.folder, note) if back is None else own_journal(path, ready.folder, note)
     header = journal.header
-    _require_session(header, ready)
+    _require_session(path, header, ready)
     trust(journal)
     at = None if back is None else back.at
     if at is not None:
@@ -101,15 +101,22 @@ def _last(ready: Prepared) -> Path:
     """The journal of the latest session of a program. Raises JournalError."""
     for path in reversed(store.journals(ready.folder)):
         with suppress(JournalError):  # one that cannot be read is none
-            if is_session_of(read_header(path), ready.path):
+            if is_session_of(path, ready.path):
                 return path
     raise JournalError(f"there is no earlier session of `{Path(ready.path).name}` in this folder")
 
 
-def _require_session(header: Header, ready: Prepared) -> None:
+def _require_session(path: Path, header: Header, ready: Prepared) -> None:
     if not is_session(header):
         help = f"`koi resume {header.run}` goes on with a run."
         raise JournalError(f"`{header.run}` is a run of `koi {' '.join(header.words[:1])}`, no session", help=help)
-    if header.program != ready.path:
-        help = f"Go on with it: `koi {header.words[0]} {header.program} --resume {header.run}`."
-        raise JournalError(f"`{header.run}` is a session of another program, `{Path(header.program).name}`", help=help)
+    program = program_of(path, header)
+    # A service has one program of a name, wherever the folder, or a release of the program, is by now.
+    is_same = program.name == Path(ready.path).name if ready.is_service else str(program) == ready.path
+    if not is_same:
+        by_browser = f"Go on with it in a browser: `koi serve http {program}`."
+        help = f"Go on with it: `koi {header.words[0]} {program} --resume {header.run}`."
+        raise JournalError(
+            f"`{header.run}` is a session of another program, `{program.name}`",
+            help=by_browser if header.words[0] == SERVE else help,
+        )

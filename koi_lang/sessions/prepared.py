@@ -21,6 +21,7 @@ from koi_lang.program.runs import run_of
 from koi_lang.runtime.events import Consumer
 from koi_lang.runtime.guards.permissions import explain_rules
 from koi_lang.runtime.host import Host
+from koi_lang.runtime.journal.calls import SERVE
 from koi_lang.runtime.journal.store import streams_folder
 from koi_lang.runtime.run import Run
 from koi_lang.sessions.browser import sign_in_with
@@ -83,6 +84,11 @@ class Prepared:
     def path(self) -> str:
         """Of its file, absolute."""
         return str(self.module.__file__)
+
+    @property
+    def is_service(self) -> bool:
+        """Whether its runs are the sessions of a service."""
+        return tuple(self.options.words[:1]) == (SERVE,)
 
     @property
     def folder(self) -> Path:

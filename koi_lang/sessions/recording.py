@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
+from pathlib import Path
 
 from koi_lang.errors import JournalError, SettingsError
 from koi_lang.program import cache
@@ -61,9 +62,15 @@ def _writer(run: Run, ready: Prepared, going: Continuation) -> Writer:
         changed = {"words": list(going.more), "limits": options.limits_here} if going.more else {}
         writer.note(RESUMED, **changed)
         return writer
-    identity = (run.id, time.time(), ready.path, hash_of(ready.entry), __version__)
+    identity = (run.id, time.time(), _program_name(ready), hash_of(ready.entry), __version__)
     header = Header(*identity, words, options.payload, options.limits_here, run.seed, going.parent, run.today)
     return runs.create(replace(header, case=going.case))
+
+
+def _program_name(ready: Prepared) -> str:
+    """What a journal calls the program: a service names it from its folder, which may be elsewhere tomorrow."""
+    path, folder = Path(ready.path), ready.folder.absolute()
+    return path.relative_to(folder).as_posix() if ready.is_service and path.is_relative_to(folder) else ready.path
 
 
 def _follower(going: Continuation) -> Follow | None:

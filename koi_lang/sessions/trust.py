@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from koi_lang import settings
@@ -41,17 +42,23 @@ def signer_or_none(folder: Path, note: Callable[[str], None], words: Sequence[st
 def read_signed(path: Path, folder: Path, note: Callable[[str], None]) -> Journal:
     """A journal of a folder, with what is known of its signatures. Raises JournalError.
 
-    Services signed with the key of the machine before they had one of their own.
+    Services signed with the key of the machine before they had one of their own, for a folder above the program.
 
     Args:
         note: is told why there can be no key.
     """
-    words = read_header(path).words
-    journal = read(path, signer_or_none(folder, note, words))
-    if words[:1] != (SERVE,) or (journal.authenticity is not None and journal.authenticity.is_whole):
+    header = read_header(path)
+    journal = read(path, signer_or_none(folder, note, header.words))
+    if header.words[:1] != (SERVE,) or not doubt_about(journal):
         return journal
-    earlier = read(path, signer_or_none(folder, lambda line: None))
-    return earlier if earlier.authenticity is not None and earlier.authenticity.is_whole else journal
+    machine = signer_or_none(folder, lambda line: None)
+    if machine is None:
+        return journal
+    for place in (folder, *Path(header.program).parents):
+        earlier = read(path, replace(machine, folder=str(place)))
+        if not doubt_about(earlier):
+            return earlier
+    return journal
 
 
 def nobody_confirms(journal: Journal, wrong: str) -> None:

@@ -24,7 +24,7 @@ from koi_lang.llm.images import Image
 from koi_lang.runtime.file_changes.run_undo import RunUndo
 from koi_lang.runtime.journal import store
 from koi_lang.runtime.journal.calls import call_at, is_session_of
-from koi_lang.runtime.journal.reader import lines, read, read_header
+from koi_lang.runtime.journal.reader import lines, read
 from koi_lang.runtime.journal.summary import summarise
 from koi_lang.sessions.client_host import APPROVAL
 from koi_lang.sessions.errors import SessionError
@@ -310,7 +310,7 @@ def _sessions(chat: ChatConversation) -> list[str]:
 
 def _is_of(path: Path, program: str) -> bool:
     try:
-        return is_session_of(read_header(path), program)
+        return is_session_of(path, program)
     except JournalError:
         return False
 

@@ -13,6 +13,7 @@ from koi_lang.errors import JournalError
 from koi_lang.events import CallEnded, CallStarted, HandlerStarted
 from koi_lang.runtime.journal.entries import Header, JournalEntry
 from koi_lang.runtime.journal.history import in_doubt, is_cut
+from koi_lang.runtime.journal.reader import program_of, read_header
 
 # Commands whose runs are sessions.
 SERVE = "serve"
@@ -40,9 +41,10 @@ def is_evaluation(header: Header) -> bool:
     return header.words[:1] == EVAL and not header.case
 
 
-def is_session_of(header: Header, program: str) -> bool:
-    """Whether a journal is of a session of a program, by the absolute path of its file."""
-    return is_session(header) and header.program == program
+def is_session_of(path: Path, program: str) -> bool:
+    """Whether a journal is of a session of a program, by the absolute path of its file. Raises JournalError."""
+    header = read_header(path)
+    return is_session(header) and str(program_of(path, header)) == program
 
 
 def require_run(header: Header) -> None:

@@ -71,7 +71,7 @@ class Header:
     Attributes:
         run: id of the run.
         started: seconds since the epoch.
-        program: absolute path of its file.
+        program: path of its file, absolute; for a service relative to the project, where it is below that.
         hash: of the content of all its files.
         version: of Koi.
         words: of the command line.

@@ -157,8 +157,12 @@ def _name_entries(first: int, last: int) -> str:
 
 
 def program_of(path: Path, header: Header) -> Path:
-    """The file of the program that a journal is of; a relative one is looked for from the journal."""
-    return path.absolute().parent / header.program
+    """The file of the program that a journal is of.
+
+    A relative one is looked for from the project, where the journal is among those of its runs, else from the journal.
+    """
+    place = path.absolute().parent
+    return (place.parents[1] if place.parts[-2:] == (".koi", "runs") else place) / header.program
 
 
 def read_header(path: Path) -> Header:

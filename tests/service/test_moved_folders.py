@@ -1,0 +1,82 @@
+"""Folders of services that are copied or moved: their sessions go on where they are now."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from koi_lang import settings
+from koi_lang.runtime.journal.checksums import seal_line, unseal_line
+from koi_lang.runtime.journal.reader import read, read_header
+from koi_lang.runtime.journal.signatures import Chain, Signer
+from koi_lang.runtime.journal.store import path_of
+from koi_lang.service.host import SessionHost
+from koi_lang.setup.keys.signing import signing_key
+from tests.service.hosting import ADMIN, begin, called, data, until, until_told
+from tests.service.test_sleeping import ANSWERS, PROGRAM, printed, restart
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """The folder of a service."""
+    folder = tmp_path / "releases" / "1"
+    folder.mkdir(parents=True)
+    (folder / "main.koi").write_text(PROGRAM)
+    (folder / "answers.json").write_text(ANSWERS)
+    return folder
+
+
+async def three_sessions(host: SessionHost) -> tuple[str, str, str]:
+    """One that sleeps, one that waits for an answer, and one at work."""
+    asleep, waiting, working = await begin(host), await begin(host, "Main.ask"), await begin(host)
+    await called(asleep, "Main.add", n=2)
+    await until(waiting, "waiting")
+    await data(working, "run_playbook", name="Main.wait", args={"ms": 300})
+    await until_told(working, lambda message: b'"begun' in message)
+    return asleep.id, waiting.id, working.id
+
+
+def require_they_go_on(folder: Path, asleep: str, waiting: str, working: str) -> None:
+    """In a folder the sessions are where they were, and come to their ends."""
+
+    async def scenario(host: SessionHost) -> None:
+        sessions = [host.find(run, ADMIN) for run in (asleep, waiting, working)]
+        await called(sessions[0], "Main.add", n=3)
+        await until(sessions[1], "waiting")
+        await data(sessions[1], "answer", request=sessions[1].feed.requests[0]["id"], answer="blue")
+        for session in sessions:
+            await until(session, "idle")
+        assert [["2", "5"], ["blue"], ["begun", "ended"]] == [printed(session) for session in sessions]
+
+    restart(folder, scenario)
+
+
+@pytest.mark.parametrize("is_moved", [True, False])
+def test_sessions_go_on_in_another_folder(folder: Path, is_moved: bool) -> None:
+    """Asleep, waiting for an answer or at work; whether or not the folder that they were begun in is there still."""
+    runs = restart(folder, three_sessions)
+    target = folder.parent / "2"
+    (shutil.move if is_moved else shutil.copytree)(folder, target)
+
+    assert "main.koi" == read_header(path_of(target, runs[0])).program
+    require_they_go_on(target, *runs)
+
+
+def test_journals_of_earlier_versions_go_on(folder: Path) -> None:
+    """They name their program by an absolute path, and the machine has signed them for the folder as it was called."""
+    runs = restart(folder, three_sessions)
+    for run in runs:
+        path = path_of(folder, run)
+        program = str(folder / "main.koi").encode()
+        chain = Chain(Signer(signing_key(settings.config_folder()), str(folder)))
+        lines = [
+            unseal_line(line).replace(b'"main.koi"', b'"%b"' % program) for line in path.read_bytes().splitlines(True)
+        ]
+        path.write_bytes(b"".join(chain.sign(seal_line(line, run)) for line in lines))
+        assert ("", str(folder / "main.koi")) == ("".join(read(path).faults), read_header(path).program)
+    (folder / ".koi" / "signing.key").unlink()
+    shutil.move(folder, folder.parent / "2")
+
+    require_they_go_on(folder.parent / "2", *runs)
