@@ -79,7 +79,12 @@ def test_items_are_listed(folder: Project) -> None:
     [
         (("-k", "nothing"), "1 passed, 3 deselected"),
         (("-x", "adder.test.koi"), "1 failed, 1 passed"),
-        (("-p", "xdist.plugin", "-n", "1", "-k", "not wrongly"), "3 passed"),
+        pytest.param(
+            ("-p", "xdist.plugin", "-n", "1", "-k", "not wrongly"),
+            "3 passed",
+            marks=pytest.mark.thorough,
+            id="in processes",
+        ),
     ],
 )
 def test_items_are_selected_and_shared_out(folder: Project, words: tuple[str, ...], counts: str) -> None:
