@@ -95,20 +95,25 @@ def name_values(playbook: Rendered, args: Any, state: Mapping[str, Any]) -> Name
 
 
 def fill_in(playbook: NamedPlaybook, args: Any, today: str = "") -> str | None:
-    """A playbook with its values in their places, each as JSON, so that none can begin a line; None where one is long.
+    """A playbook with its values in their places, each as JSON; None where one is long or of several lines.
 
     What else a payload has stands before it.
 
     Args:
         today: date and place; empty tells none.
     """
-    texts = {name: escape_breaks(_as_json(value)) for name, value in playbook.shown.items()}
-    if any(len(text) > MAX_INLINE_CHARS or images_in(playbook.shown[name].value) for name, text in texts.items()):
+    texts = {name: _as_json(value) for name, value in playbook.shown.items()}
+    if any(map(images_in, (each.value for each in playbook.shown.values()))) or not all(map(_is_short, texts.values())):
         return None
     others = {name: args[name] for name in args if f"{ARGS}.{name}" not in texts} if isinstance(args, dict) else args
     context = {**({ARGS: others} if others else {}), **({TODAY: today} if today else {})}
     text = NAME.sub(lambda found: texts.get(found[1], found[0]), inspect.cleandoc(playbook.text))
     return f"Context: {escape_breaks(prompt_text(context))}\n\n{text}" if context else text
+
+
+def _is_short(text: str) -> bool:
+    """Whether the JSON of a value may stand within a sentence."""
+    return len(text) <= MAX_INLINE_CHARS and "\\n" not in text and escape_breaks(text) == text
 
 
 def _number_name(name: str, used: Counter[str]) -> str:
