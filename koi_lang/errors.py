@@ -122,6 +122,18 @@ class UntrustedJournalError(JournalError):
     """A journal that this machine has not signed is to be gone on with, and nobody has agreed to that."""
 
 
+class ProgramChangedError(JournalError):
+    """A recorded session does not fit its program, which has changed since.
+
+    Attributes:
+        entry: the last entry up to which it fits; 0 where nothing of it does.
+    """
+
+    def __init__(self, message: str, *, entry: int, help: str | None = None) -> None:
+        super().__init__(message, help=help)
+        self.entry = entry
+
+
 class ExtensionError(KoiError):
     """An extension cannot be loaded, or adds what it may not."""
 

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from weakref import WeakValueDictionary
 
-from koi_lang.errors import JournalError, KoiError
+from koi_lang.errors import JournalError, KoiError, ProgramChangedError
 from koi_lang.events import RunEnded
 from koi_lang.runtime.concurrency.tasks import together
 from koi_lang.runtime.journal import store as journals
@@ -23,7 +23,7 @@ from koi_lang.service.accounts import Accounts
 from koi_lang.service.attached import AttachedRun, AttachedRuns, RunHandle
 from koi_lang.service.errors import ServiceError
 from koi_lang.service.hook_settings import webhooks_of
-from koi_lang.service.hosted import FILES, BeginCall, HostedSession, HostLimits, Opening, session_folder
+from koi_lang.service.hosted import FILES, BeginCall, HostedSession, HostLimits, Opening, misfit_error, session_folder
 from koi_lang.service.idempotency import IdempotencyTable
 from koi_lang.service.live.addresses import has_sockets, sweep
 from koi_lang.service.programs import Programs
@@ -119,21 +119,33 @@ class SessionHost:
     async def branch(
         self, session: HostedSession, user: User, back: BranchPoint | None, begin: BeginCall | None, *, run: str = ""
     ) -> tuple[HostedSession, HeldCall | None]:
-        """Begin a session that goes on from an entry of another one, by default the last, with a copy of its files.
+        """Begin a session that goes on from an entry of another one, with a copy of its files.
 
         Args:
+            back: None for the last entry, or the last one that fits the program as it is now.
             begin: as of `start`.
 
         Raises:
             KoiError: there is no such entry, or no answer that could be another one.
         """
         row = replace(session.row, run=run or new_run(), owner=user.name, created=time.time(), parent=session.id)
-        point = back or BranchPoint(await asyncio.to_thread(last_entry, session.feed.journal))
+        last = BranchPoint(await asyncio.to_thread(last_entry, session.feed.journal))
+        fitting = None if session.misfit is None else BranchPoint(session.misfit.entry)
+        try:
+            return await self._branch(session, row, back or fitting or last, begin)
+        except ProgramChangedError as error:
+            if back is not None:
+                raise misfit_error(session.id, error) from error
+            return await self._branch(session, row, BranchPoint(error.entry), begin)
+
+    async def _branch(
+        self, session: HostedSession, row: SessionRow, point: BranchPoint, begin: BeginCall | None
+    ) -> tuple[HostedSession, HeldCall | None]:
         target = session_folder(self.folder, row.run) / FILES
         copied = partial(shutil.copytree, session.files, target, symlinks=True, ignore=without_parts)
         if session.files.is_dir():
             size = await asyncio.to_thread(measure_files, session.files)
-            async with self.space.reserve(row.run, size, user.name):
+            async with self.space.reserve(row.run, size, row.owner):
                 await asyncio.to_thread(copied)
 
         def go_on(factory: SessionFactory) -> OpenRun:

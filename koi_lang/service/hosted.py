@@ -9,14 +9,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from koi_lang.errors import JournalError, KoiError
+from koi_lang.errors import JournalError, KoiError, ProgramChangedError
 from koi_lang.events import CallEnded
 from koi_lang.outcome import capture
 from koi_lang.program.error_report import message as message_of
 from koi_lang.rpc.dispatcher import Dispatcher, refusal
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.concurrency.cancellation import detached_context
-from koi_lang.runtime.journal.entries import Header, JournalEntry
+from koi_lang.runtime.journal.entries import JournalEntry
 from koi_lang.runtime.journal.reader import read_header
 from koi_lang.runtime.journal.store import path_of
 from koi_lang.runtime.journal.summary import summarise
@@ -34,6 +34,7 @@ from koi_lang.sessions.config import OpenRun
 from koi_lang.sessions.errors import SessionError
 from koi_lang.sessions.factory import SessionFactory
 from koi_lang.sessions.held_call import HeldCall
+from koi_lang.sessions.recording import hash_of
 from koi_lang.sessions.session import GRACE_S, Session
 
 HostedState: TypeAlias = Literal["working", "waiting", "paused", "idle", "asleep", "failed"]
@@ -61,6 +62,12 @@ BeginCall: TypeAlias = Callable[[Session], HeldCall]
 def session_folder(folder: Path, run: str) -> Path:
     """Where a session has what belongs to it alone."""
     return folder / ".koi" / SESSIONS / run
+
+
+def misfit_error(run: str, error: ProgramChangedError) -> ServiceError:
+    """What a session answers that does not fit its program any more."""
+    help = f"Go on in a branch from before that: `POST api/runs/{run}/branch`."
+    return ServiceError("program_changed", error.message, help=help)
 
 
 def _has(requests: Iterable[Message], id: Any) -> bool:
@@ -94,6 +101,7 @@ class HostedSession:
         row: what is kept of it.
         feed: what is told of it.
         used: when it was used last, in seconds of the loop's clock.
+        misfit: where it does not fit its program as that is now; None where it does, or nobody has tried.
     """
 
     def __init__(
@@ -116,6 +124,9 @@ class HostedSession:
         self._waking = asyncio.Lock()
         self._told_state: HostedState = "asleep"
         self._handling, self._is_suspended, self._news = 0, False, asyncio.Event()
+        # The version of the program that it was with last in this process, and one that it does not fit.
+        self._version = self._misfit_version = ""
+        self.misfit: ProgramChangedError | None = None
         self.used = asyncio.get_running_loop().time()
 
     @property
@@ -171,6 +182,8 @@ class HostedSession:
     def greeting(self) -> dict[str, Any]:
         """The first message to who follows it."""
         known = {"program": self.row.program, "title": self.row.title}
+        if self.misfit is not None:
+            known["changed"] = self.misfit.message
         told = {} if self._dispatcher is None else self._dispatcher.ready()
         return {**told, "type": "rpc_ready", "id": self.id, **known, "state": self.state}
 
@@ -188,6 +201,9 @@ class HostedSession:
             dispatcher = await self.wake()
             if message.get("type") in ANSWERING:
                 await self._wait_until_asked(dispatcher, message.get("request"))
+            failure = dispatcher.session.error
+            if isinstance(failure, ProgramChangedError):
+                raise misfit_error(self.id, failure)
             response = await dispatcher.handle(message, lambda response: None)
         except KoiError as error:
             known = {"error_code": error.code} if isinstance(error, ServiceError) else {}
@@ -221,6 +237,8 @@ class HostedSession:
         with suppress(TimeoutError):
             async with asyncio.timeout(ASK_AGAIN_S):
                 while _has(self.feed.requests, request) and not _has(client.requests, request):
+                    if not dispatcher.session.is_open:
+                        return
                     self._news.clear()
                     await self._news.wait()
 
@@ -260,23 +278,43 @@ class HostedSession:
         async with self._waking:
             if self._dispatcher is None or not self._dispatcher.session.is_open:
                 await self.sleep()
-                await self._open(lambda factory: factory.open_recorded(self.id, None, False), self._header())
+                self._require_fit()
+                self._version = self._version or self._recorded_version()
+                try:
+                    await self._open(lambda factory: factory.open_recorded(self.id, None, False))
+                except ProgramChangedError as error:
+                    self._note_misfit(error)
+                    raise misfit_error(self.id, error) from error
                 self._note_awake(self.id)
         assert self._dispatcher is not None, "it has been opened"
         return self._dispatcher
 
-    async def _open(self, opening: Opening, header: Header | None = None) -> None:
+    def _note_misfit(self, error: ProgramChangedError) -> None:
+        self.misfit, self._misfit_version = error, hash_of(self.program.require_ready().entry)
+
+    def _require_fit(self) -> None:
+        """Raise ServiceError where it is known not to fit its program as that is now."""
+        if self.misfit is None:
+            return
+        if self._misfit_version == hash_of(self.program.require_ready().entry):
+            raise misfit_error(self.id, self.misfit)
+        self.misfit = None
+
+    async def _open(self, opening: Opening) -> None:
         await self._limits.slots.take(self)
         self._limits.hooks.begin(self.row)
         self.files.mkdir(parents=True, exist_ok=True)
         self._over, self._is_suspended = asyncio.Event(), False
         ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._task = start_task(self._group, self._hold(ready, opening, header))
+        self._task = start_task(self._group, self._hold(ready, opening))
         await ready
 
-    async def _hold(self, ready: asyncio.Future[None], opening: Opening, header: Header | None) -> None:
+    async def _hold(self, ready: asyncio.Future[None], opening: Opening) -> None:
         """Keep its run until it is to sleep; what breaks it breaks nothing else."""
-        error = (await capture(self._live(ready, opening, header))).error
+        error = (await capture(self._live(ready, opening))).error
+        failure = None if self._dispatcher is None else self._dispatcher.session.error
+        if isinstance(failure, ProgramChangedError):
+            self._note_misfit(failure)
         self._dispatcher = self._usage = None
         self._limits.slots.free(self)
         self._limits.hooks.end(self.row)
@@ -285,13 +323,15 @@ class HostedSession:
             ready.set_exception(error if isinstance(error, KoiError) else KoiError(message_of(error)))
         self._note_state({})
 
-    async def _live(self, ready: asyncio.Future[None], opening: Opening, header: Header | None) -> None:
+    async def _live(self, ready: asyncio.Future[None], opening: Opening) -> None:
         payer = self._limits.accounts.of_session(self.id, self.owner)
-        factory = self.program.factory(self.note, self.id, self.files, self._follow, payer, header, self.owner)
+        version = self._version
+        factory = self.program.factory(self.note, self.id, self.files, self._follow, payer, version, self.owner)
+        version = hash_of(self.program.version_of(version).entry)
         served = replace(factory.served_config(), clean_up_s=CLEAN_UP_S)
         dispatcher = Dispatcher(served, self._tell, answer_s=ANSWER_S)
         async with dispatcher.session.open(opening(factory)) as session:
-            self._dispatcher = dispatcher
+            self._dispatcher, self._version = dispatcher, version
             ready.set_result(None)
             await self._over.wait()
             # What is under way is not over: it goes on when the session wakes.
@@ -303,12 +343,12 @@ class HostedSession:
             self._usage.add(entry)
         self.feed.follow(entry)
 
-    def _header(self) -> Header | None:
-        """That of its journal; None for one that cannot be read, which opening it tells."""
+    def _recorded_version(self) -> str:
+        """The version that its journal began with; empty where it has not begun, or cannot be read, as others tell."""
         try:
-            return read_header(self.feed.journal)
+            return read_header(self.feed.journal).hash
         except JournalError:
-            return None
+            return ""
 
     def note(self, text: str) -> None:
         """Tell a line that is no output."""

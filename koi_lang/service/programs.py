@@ -18,7 +18,6 @@ from koi_lang.program import cache, declarations, loader
 from koi_lang.program.files import DiskFiles, absolute
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.budget.limits import BudgetAccount
-from koi_lang.runtime.journal.entries import Header
 from koi_lang.runtime.journal.writer import Follow
 from koi_lang.service.errors import ServiceError
 from koi_lang.service.live.live_run import HostedLiveRun
@@ -87,17 +86,9 @@ class ServedProgram:
         self.error = error
         return self.ready is not before
 
-    def version_of(self, header: Header | None) -> Prepared:
-        """The version that a run was begun with; for one that begins the latest. Raises ServiceError."""
-        if header is None:
-            return self.require_ready()
-        found = self.versions.get(header.hash)
-        if found is None:
-            help = "Go on in a branch of it: `POST api/runs/ID/branch`."
-            raise ServiceError(
-                "program_changed", f"`{self.name}` has changed since `{header.run}` was begun", help=help
-            )
-        return found
+    def version_of(self, version: str) -> Prepared:
+        """The version of a hash, while this process has it, else the latest. Raises ServiceError."""
+        return self.versions.get(version) or self.require_ready()
 
     def require_ready(self) -> Prepared:
         """The loaded program. Raises ServiceError."""
@@ -130,15 +121,16 @@ class ServedProgram:
         files: Path,
         follow: Follow,
         payer: BudgetAccount,
-        header: Header | None = None,
+        version: str = "",
         owner: str = ADMIN,
     ) -> SessionFactory:
-        """What makes a session of it, one that goes on by the header of its journal. Raises ServiceError.
+        """What makes a session of it. Raises ServiceError.
 
         Args:
+            version: hash of the files that a session was with before; empty for a new one.
             owner: the user who answers in it; what they allow for later runs counts for them alone.
         """
-        own, ready = None if self.is_shared else files, self.version_of(header)
+        own, ready = None if self.is_shared else files, self.version_of(version)
         ready = replace(ready, options=replace(ready.options, user="" if owner == ADMIN else owner))
         return SessionFactory(ready, note, run=run, files=own, follow=follow, payer=payer)
 

@@ -22,7 +22,14 @@ from koi_lang.runtime.replay.doubts import RETRY, SKIP, Decision, Doubt
 from koi_lang.runtime.replay.policies import Mode
 from koi_lang.sessions.changed_answers import back_to
 from koi_lang.sessions.continuation import Continuation
-from koi_lang.sessions.known_history import going_on, is_changed, own_journal, readable, require_entry
+from koi_lang.sessions.known_history import (
+    going_on,
+    has_other_versions,
+    is_changed,
+    own_journal,
+    readable,
+    require_entry,
+)
 from koi_lang.sessions.prepared import Prepared
 
 
@@ -31,7 +38,7 @@ class BranchPoint:
     """Where a session goes back to.
 
     Attributes:
-        at: the number of an entry.
+        at: the number of an entry; 0 for the beginning.
         answer: what the model, or the person, is to have answered there; None for what it was.
     """
 
@@ -44,7 +51,8 @@ def continuation(
 ) -> Continuation:
     """What a session goes on from: the end of a recorded one, or an entry of it, then in a journal of its own.
 
-    An action that had begun and may not be done twice is not done again; the model is told so.
+    An action that had begun and may not be done twice is not done again; the model is told so. A session of a service
+    goes on with its program as that is by now: what was done stays as it was, and the journal notes the version.
 
     Args:
         back: None where all of it counts.
@@ -61,7 +69,7 @@ def continuation(
     _require_session(path, header, ready)
     trust(journal)
     at = None if back is None else back.at
-    if at is not None:
+    if at:
         require_entry(at, journal)
     kept = lasting_entries(journal.entries)
     entries = kept if back is None else back_to(back.at, back.answer, kept)
@@ -69,6 +77,8 @@ def continuation(
         note(f"`{doubt.data.get('intent')}` had begun and its end is not known; it is not done again")
     is_other = is_changed(header, ready.entry)
     mode: Mode = "resume" if at is None and not is_other else "branch"
+    if ready.is_service and (is_other or has_other_versions(journal)) and (back is None or back.answer is None):
+        mode = "upgrade" if at is None else "upgrade_branch"
     decide = partial(_decide, note)
     history = History(entries, mode, ready.redactor(), decide, kept, is_of_changed_program=is_other)
     model = "" if ready.options.model else _find_option(header, entries, "model", ModelChanged)

@@ -13,7 +13,7 @@ from koi_lang.runtime.journal.entries import Header
 from koi_lang.runtime.journal.history import RESUMED, History
 from koi_lang.runtime.journal.reader import Journal
 from koi_lang.sessions.continuation import Continuation
-from koi_lang.sessions.recording import hash_of
+from koi_lang.sessions.recording import VERSION, hash_of
 from koi_lang.sessions.trust import read_signed
 
 
@@ -47,6 +47,11 @@ def is_changed(header: Header, entry: cache.CachedModule) -> bool:
     where it happens.
     """
     return header.hash != hash_of(entry)
+
+
+def has_other_versions(journal: Journal) -> bool:
+    """Whether a session has gone on with another version of its program than that of the header."""
+    return any(entry.kind == RESUMED and VERSION in entry.data for entry in journal.entries)
 
 
 def words_since(journal: Journal) -> list[str]:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from koi_lang.errors import JournalError, SettingsError
+from koi_lang.events import CallEnded, EffectFailed, Event, HandlerFailed
 from koi_lang.program import cache
 from koi_lang.runtime.journal.entries import Header, JournalEntry
-from koi_lang.runtime.journal.history import RESUMED
+from koi_lang.runtime.journal.history import RESUMED, ProgramFit
 from koi_lang.runtime.journal.runs import FolderRuns
 from koi_lang.runtime.journal.signatures import Signer
 from koi_lang.runtime.journal.writer import Follow, Writer
@@ -20,6 +22,9 @@ from koi_lang.sessions.continuation import Continuation
 from koi_lang.sessions.prepared import Prepared
 from koi_lang.sessions.trust import signer
 from koi_lang.version import __version__
+
+# What a note that a session goes on has of the program, where that is another one than before.
+VERSION = "version_hash"
 
 
 def recording(run: Run, ready: Prepared, going: Continuation) -> AbstractContextManager[Writer | None]:
@@ -45,7 +50,10 @@ def record_run(run: Run, ready: Prepared, going: Continuation) -> Iterator[Write
         return
     if options.verbose or options.debug:
         run.host.log(f"journal: {writer.path}")
-    run.events.subscribe(writer)
+    fit = None if going.history is None else going.history.fit
+    run.events.subscribe(
+        writer if fit is None else FittedRecording(writer, run, fit, partial(_note_version, writer, ready, going))
+    )
     try:
         with nullcontext() if going.live is None else going.live.serve(run, writer.path):
             yield writer
@@ -60,11 +68,60 @@ def _writer(run: Run, ready: Prepared, going: Continuation) -> Writer:
     if going.end is not None:
         writer = runs.open(going.end)
         changed = {"words": list(going.more), "limits": options.limits_here} if going.more else {}
-        writer.note(RESUMED, **changed)
+        if going.history is None or going.history.fit is None:
+            writer.note(RESUMED, **changed)
         return writer
     identity = (run.id, time.time(), _program_name(ready), hash_of(ready.entry), __version__)
     header = Header(*identity, words, options.payload, options.limits_here, run.seed, going.parent, run.today)
     return runs.create(replace(header, case=going.case))
+
+
+def _note_version(writer: Writer, ready: Prepared, going: Continuation) -> None:
+    """Have the journal say with which version of the program it goes on."""
+    if going.end is not None:
+        writer.note(RESUMED, **{VERSION: hash_of(ready.entry)})
+
+
+class FittedRecording:
+    """The recording of a session whose program has changed: nothing is written before it is known to fit.
+
+    Args:
+        begin: is called before the first entry.
+    """
+
+    def __init__(self, writer: Writer, run: Run, fit: ProgramFit, begin: Callable[[], None]) -> None:
+        self._writer, self._run, self._fit, self._begin = writer, run, fit, begin
+        self._has_begun = False
+        self._failures: list[Event] = []
+
+    def __repr__(self) -> str:
+        return "journal"
+
+    def __call__(self, event: Event) -> None:
+        """Write an event, unless it is one of calls that had ended, or of a program that does not fit."""
+        if self._fit.error is not None:
+            return
+        if not event.recalled and not self._has_begun:
+            if not self._is_new(event):
+                return
+            self._has_begun = True
+            self._begin()
+            for failure in self._failures:
+                self._writer(failure)
+        self._writer(event)
+
+    def _is_new(self, event: Event) -> bool:
+        """Whether an event shows that a session goes on; a call that only fails now has never come to where it was."""
+        if not self._fit.is_whole and (self._fit.call is None or self._fit.has_ended):
+            return False
+        if isinstance(event.data, HandlerFailed | EffectFailed):
+            self._failures.append(event)
+            return False
+        data = event.data
+        if self._fit.call is None or not isinstance(data, CallEnded) or data.ok or data.as_data().get("aborted"):
+            return True
+        self._run.stop(self._fit.fail(f"`{data.name}` fails before it is where it was"))
+        return False
 
 
 def _program_name(ready: Prepared) -> str:

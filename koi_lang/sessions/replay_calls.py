@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 
 from koi_lang.efforts import EFFORTS
 from koi_lang.errors import KoiError
@@ -19,21 +20,36 @@ from koi_lang.events import (
 from koi_lang.js.undefined import undefined
 from koi_lang.runtime.journal.calls import MAIN
 from koi_lang.runtime.journal.entries import JournalEntry
-from koi_lang.runtime.journal.history import History, is_cut
+from koi_lang.runtime.journal.history import History, ProgramFit, is_cut
 from koi_lang.runtime.plan_mode import BEGUN
-from koi_lang.sessions.calls import PROMPT, agent_named, begin_main, begin_prompt, compact_memory, handler_named
+from koi_lang.sessions.calls import (
+    PROMPT,
+    agent_named,
+    begin_checked,
+    begin_main,
+    begin_prompt,
+    compact_memory,
+    handler_named,
+)
 from koi_lang.sessions.errors import SessionError
 from koi_lang.sessions.held_call import HeldCall
 from koi_lang.sessions.session import Session
 
 
 async def go_over(session: Session, history: History) -> None:
-    """Bring a session to where it was. A call that had not ended is begun, and goes on. Raises KoiError."""
+    """Bring a session to where it was. A call that had not ended is begun, and goes on.
+
+    Raises:
+        KoiError: the program cannot make the calls again.
+        ProgramChangedError: they do not fit the program any more.
+    """
     await _use_model(session, history)
     _use_effort(session, history)
     for entry in history.entries:
         if entry.kind in AGAIN:
             await AGAIN[entry.kind](session, entry)
+    if history.fit is not None and history.fit.call is None:
+        history.fit.is_whole = True
 
 
 async def _use_model(session: Session, history: History) -> None:
@@ -61,12 +77,27 @@ def _use_effort(session: Session, history: History) -> None:
 async def _call(session: Session, entry: JournalEntry) -> None:
     history = session.run.recorded.history
     assert history is not None, "a session that goes on"
-    ended = history.find(CallEnded.type, entry.path)
+    ended, fit = history.find(CallEnded.type, entry.path), history.fit
+    if fit is not None:
+        fit.begin_call(entry, ended)
     call = _begun(session, entry)
     if ended is not None and is_cut(ended):
         await session.follow_to_its_cut(call)
     elif ended is not None or _is_followed(history, entry):
         await asyncio.wait([call.task])
+        if fit is not None and ended is not None:
+            _require_same_end(call.describe_end(str), ended, fit)
+    else:
+        return
+    if fit is not None:
+        fit.end_call()
+
+
+def _require_same_end(now: CallEnded, before: JournalEntry, fit: ProgramFit) -> None:
+    """Raise ProgramChangedError where a call fails that had not failed, or the other way round."""
+    if now.ok == before.data.get("ok"):
+        return
+    raise fit.fail(f"`{now.name}` had failed" if now.ok else f"`{now.name}` fails now: {now.as_data()['error']}")
 
 
 def _is_followed(history: History, call: JournalEntry) -> bool:
@@ -77,14 +108,21 @@ def _is_followed(history: History, call: JournalEntry) -> bool:
 def _begun(session: Session, entry: JournalEntry) -> HeldCall:
     number = entry.path[-1].rpartition("#")[2] if entry.path else ""
     session.number_from(int(number) if number.isdecimal() else 1)
-    name = str(entry.data.get("name", ""))
-    if name == MAIN:
-        return begin_main(session)
-    first, _, prompt = name.partition(" ")
-    if first == PROMPT:
-        return begin_prompt(session, prompt, entry.data.get("args") or ())
-    agent, event = handler_named(session, name, is_private=True)
-    return session.begin_handler(agent, event, entry.data.get("args", undefined))
+    name, history = str(entry.data.get("name", "")), session.run.recorded.history
+    fit = None if history is None else history.fit
+    try:
+        if name == MAIN:
+            return begin_main(session)
+        first, _, prompt = name.partition(" ")
+        if first == PROMPT:
+            return begin_prompt(session, prompt, entry.data.get("args") or ())
+        agent, event = handler_named(session, name, is_private=True)
+        begin = session.begin_handler if fit is None or fit.has_ended else partial(begin_checked, session)
+        return begin(agent, event, entry.data.get("args", undefined))
+    except SessionError as error:
+        if fit is None:
+            raise
+        raise fit.fail(f"`{name}` cannot be called as it was: {error.message}") from error
 
 
 async def _compaction(session: Session, entry: JournalEntry) -> None:

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mappin
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any
 
-from koi_lang.errors import KoiError
+from koi_lang.errors import KoiError, ProgramChangedError
 from koi_lang.events import Event, EventData, PlanModeChanged
 from koi_lang.js.undefined import undefined
 from koi_lang.outcome import raised_as
@@ -95,6 +95,7 @@ class Session(HeldRun):
 
         Raises:
             SessionError: the run cannot be opened, or what was done cannot be gone over.
+            ProgramChangedError: what was done does not fit the program any more.
         """
         assert self._outer is not None, "a session that is not open"
         await self.finish(GRACE_S)
@@ -248,7 +249,9 @@ class Session(HeldRun):
                 self.interrupt_run()
 
 
-def _as_session_over(error: Exception) -> SessionError:
+def _as_session_over(error: Exception) -> KoiError:
     """Why a run could not be opened, for the client."""
+    if isinstance(error, ProgramChangedError):
+        return error
     help = error.help if isinstance(error, KoiError) else None
     return SessionError("session_over", message(error), help=help)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from koi_lang.errors import ProgramChangedError
 from koi_lang.events import (
     PAID,
     AnswerDiscarded,
@@ -78,6 +79,36 @@ class RecordedAnswer:
         return self.end is not None and self.end.data.get("stop") != CUT
 
 
+class ProgramFit:
+    """How far a changed program fits the calls of a session that were recorded before.
+
+    Attributes:
+        call: that is made again; None before the first one, and behind the last one.
+        has_ended: whether that call had ended by itself, so that it does nothing new.
+        is_whole: whether all of them fit, so that the session goes on from there.
+        error: why they do not; None as long as they do.
+    """
+
+    def __init__(self) -> None:
+        self.call: JournalEntry | None = None
+        self.has_ended = self.is_whole = False
+        self.error: ProgramChangedError | None = None
+
+    def begin_call(self, call: JournalEntry, end: JournalEntry | None) -> None:
+        """Note which call is made next, and how it had ended."""
+        self.call, self.has_ended = call, end is not None and not is_cut(end)
+
+    def end_call(self) -> None:
+        """Note that the call has been made again as far as it was recorded."""
+        self.call, self.has_ended = None, False
+
+    def fail(self, how: str) -> ProgramChangedError:
+        """Note where they do not fit; gives the error that says so."""
+        entry = 0 if self.call is None else self.call.n - 1
+        self.error = self.error or ProgramChangedError(f"the program has changed since: {how}", entry=entry)
+        return self.error
+
+
 class History:
     """What an earlier run of a program came to.
 
@@ -85,7 +116,8 @@ class History:
         entries: what counts of its journal.
         mode: what its outcomes are for. To `resume` the run they must be what the program asks for; a `branch` leaves
             them where the program, or an answer, has changed; a `rerun` is a branch that its person sees from the
-            beginning; a `replay` takes them and nothing else.
+            beginning; a `replay` takes them and nothing else. An `upgrade`, in
+            the same journal or in a branch, has another version of the program go on from where the session is.
         redact: takes secrets out of a text, as it did when the journal was written.
         decide: says what becomes of an effect in doubt, when it is met.
         parent: for a branch, all entries of the run that it goes on from, also those that do not count for it.
@@ -94,6 +126,7 @@ class History:
 
     Attributes:
         policy: what its outcomes are for.
+        fit: how far a program that has changed fits; None where it may not have changed, or leaves what does not fit.
         order: what happened at a moment that the clock decided, each as its kind of turn and its path.
     """
 
@@ -110,6 +143,7 @@ class History:
     ) -> None:
         self.is_of_changed_program = is_of_changed_program
         self.policy, self._redact, self.decide = POLICIES[mode], redact, decide
+        self.fit = ProgramFit() if self.policy.is_of_past else None
         self.entries = tuple(entries)
         self._found = {(entry.kind, entry.path): entry for entry in self.entries}
         self._left = unsafe_effects(parent) if self.policy.is_branch else []
@@ -130,6 +164,11 @@ class History:
         """Whether an event had happened, where what was recorded still counts for the current code."""
         place = current_place()
         return self.has(kind_of(type), path) and (place is None or not place.state.has_diverged)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing new may happen at the moment, since what goes on is a call that had ended."""
+        return self.fit is not None and self.fit.has_ended
 
     def find(self, kind: str, path: Path) -> JournalEntry | None:
         """An entry; of several the latest."""

@@ -93,6 +93,8 @@ def recall_answer(
             history.forget(path)
             return None
     if answer is None and failed is None:
+        if history.is_settled:
+            stop("a model is asked something that it was not asked", path)
         return _missing(history.policy, place)
     failure = None if failed is None else from_data(failed.data)
     is_refused = failed is not None and class_name(failed.data) == LimitReachedError.__name__
@@ -112,7 +114,7 @@ def _is_different(history: History, now: RequestIdentity) -> bool:
     What an earlier version of Koi told models in other words is the same as long as the program is.
     """
     asked = history.find(ModelAsked.type, now.path)
-    if asked is None or history.policy.on_different == "take_recorded":
+    if asked is None or history.policy.on_different == "take_recorded" or history.policy.is_of_past:
         return False
     if history.policy.tells_models_apart and now.model and asked.data.get("model") != now.model:
         return True

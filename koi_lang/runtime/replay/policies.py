@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-Mode = Literal["resume", "branch", "rerun", "replay"]
+Mode = Literal["resume", "branch", "rerun", "replay", "upgrade", "upgrade_branch"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +25,8 @@ class ReplayPolicy:
         is_branch: whether the run has a journal of its own, and leaves behind what it does not do of the other one.
         shows_again: whether the person is shown again what the other run has shown, since this is a whole run for them.
         tells_models_apart: whether another model, which is to answer now, is something different.
+        is_of_past: whether what was recorded is over and done with, though the program is another one by now: models
+            are asked nothing again because they are told something else, and calls that had ended do nothing new.
     """
 
     on_missing: Literal["do", "diverge", "refuse"]
@@ -35,6 +37,7 @@ class ReplayPolicy:
     is_branch: bool = False
     shows_again: bool = False
     tells_models_apart: bool = False
+    is_of_past: bool = False
 
 
 LIVE = ReplayPolicy("do", "take_recorded", has_outside=True, is_same_run=False, reopens_limits="none")
@@ -44,4 +47,13 @@ RERUN = replace(BRANCH, shows_again=True, tells_models_apart=True)
 REPLAY = ReplayPolicy(
     "refuse", "take_recorded", has_outside=False, is_same_run=False, reopens_limits="none", shows_again=True
 )
-POLICIES: Mapping[Mode, ReplayPolicy] = {"resume": RESUME, "branch": BRANCH, "rerun": RERUN, "replay": REPLAY}
+UPGRADE = replace(RESUME, is_of_past=True)
+UPGRADE_BRANCH = replace(UPGRADE, is_same_run=False, is_branch=True)
+POLICIES: Mapping[Mode, ReplayPolicy] = {
+    "resume": RESUME,
+    "branch": BRANCH,
+    "rerun": RERUN,
+    "replay": REPLAY,
+    "upgrade": UPGRADE,
+    "upgrade_branch": UPGRADE_BRANCH,
+}

@@ -55,6 +55,11 @@ class RecordedRun:
         """Whether nothing was recorded before."""
         return self.history is None
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether what goes on is a call that had ended, so that nothing new may happen in it."""
+        return self.history is not None and self.history.is_settled
+
     def recall(self, kind: str, path: Path | None = None) -> Recall:
         """What is known of something that has entries of a kind, at the current location or on a path from there."""
         history, place = self._counting()

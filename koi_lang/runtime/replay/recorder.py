@@ -193,6 +193,8 @@ class RunRecorder:
             if past.policy.on_different == "diverge":
                 return self._again(effect, path)
         if before is None:
+            if begun is None and past.is_settled:
+                self.diverge(f"`{effect.name}` is done, which was not done", path)
             return self._doubt_unfinished(place, effect, has_begun=begun is not None)
         why = self._lack(before)
         if why is None:
@@ -295,6 +297,8 @@ class RunRecorder:
 
     def diverge(self, how: str, path: Path) -> NoReturn:
         """End a resumed run that takes another way than before."""
+        if self._past is not None and self._past.fit is not None:
+            self._halt(self._past.fit.fail(how))
         told = f"the program does something else than when it was recorded: {how}, at {' / '.join(path)}"
         help = "Go on as a branch with `koi resume --branch`; the recorded run stays as it is."
         self._halt(JournalError(told, help=help))
@@ -322,6 +326,8 @@ class RunRecorder:
             return
         path = leaf_path(shown.type)
         before = self._find_entry(shown.type, place, path)
+        if before is None and self._past is not None and self._past.is_settled:
+            return  # what the person did not see then is of no use now
         if before is None or self._recorded.policy.shows_again or not self._has_shown(before, shown):
             work()
         self._events.emit(shown, path=path)
