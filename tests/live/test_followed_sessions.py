@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+
+from tests.dap.client import wait_until
 from tests.live.following import ROLE, Follower, at_terminal, following, question, socket_of, sockets
 from tests.message_cases import CASES
 from tests.projects import Project
@@ -116,3 +119,29 @@ def test_a_session_of_a_service_is_answered_at_its_socket(project: Project) -> N
 
     assert "answered" in [message.get("reason") for message in rest]
     assert [] == sockets(project)
+
+
+def test_a_session_without_followers_takes_two_files(project: Project) -> None:
+    """Its journal and its socket; what followers took is free again when they have gone."""
+    project.write("a.koi", f"{ROLE}agent A : W {{ on chat(text: string) {{ console.log(text) }} }}")
+    service = ServiceProcess(project.folder, ("a.koi",), is_forked=False)
+    service.start()
+    try:
+        service.wait_for_state(service.begin(message="hello"), "idle")
+        before = count_files(service)
+        for _ in range(2):
+            with following(project) as follower:
+                assert follower.ask("get_state")["success"]
+                assert count_files(service) > before
+            wait_until(lambda: count_files(service) <= before)
+        for _ in range(10):
+            service.wait_for_state(service.begin(message="hello"), "idle")
+        wait_until(lambda: count_files(service) <= before + 20)
+    finally:
+        service.end()
+
+
+def count_files(service: ServiceProcess) -> int:
+    """How many files a service has open."""
+    assert service.process is not None
+    return len(os.listdir(f"/proc/{service.process.pid}/fd"))

@@ -7,7 +7,7 @@ import os
 import selectors
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,16 +26,19 @@ else:
 
 # How long the thread has at the end of a run.
 END_S = 2.0
+# After how long the event loop waits again for followers that have gone, or could not be taken.
+PAUSE_S = 0.1
 
 
 class LiveRun(FollowedRun):
     """A `LivePort`: a run with a socket.
 
     Attributes:
-        sweeps: whether it looks for sockets that killed processes have left.
+        is_hosted: whether a service has looked for sockets that killed processes have left, once for all its runs.
     """
 
-    sweeps = True
+    is_hosted = False
+    _thread: FollowerThread | None = None
 
     def follow(self, entry: JournalEntry) -> None:
         """Be told an entry that was written to the journal."""
@@ -46,40 +49,69 @@ class LiveRun(FollowedRun):
     def serve(self, run: Run, journal: Path) -> Iterator[None]:
         """A context in which the run can be followed, where the system has sockets and the folder takes one."""
         path = socket_path(self.ready.folder, run.id)
-        if self.sweeps and has_sockets():
+        if not self.is_hosted and has_sockets():
             sweep(self.ready.folder)
         listening = _listening(path)
         if listening is None:
             yield
             return
         self.run, self.journal, self.loop = run, journal, asyncio.get_running_loop()
-        stopped, stop = os.pipe()
-        thread = threading.Thread(target=self._wait, args=(listening, stopped), daemon=True, name="followers")
-        thread.start()
+        self.begin(listening)
         try:
             yield
         finally:
             path.unlink(missing_ok=True)
-            os.close(stop)  # which the thread notices
-            thread.join(END_S)
-            if not thread.is_alive():
-                listening.close()
-                os.close(stopped)
+            self.end(listening)
+
+    def begin(self, listening: socket.socket) -> None:
+        """Wait for followers in a thread of the run: its code may compute for long."""
+        self._thread = FollowerThread(listening, self._wait)
+
+    def end(self, listening: socket.socket) -> None:
+        """Send followers away."""
+        if self._thread is None or self._thread.end():
+            listening.close()
+        self._thread = None
 
     def _wait(self, listening: socket.socket, stopped: int) -> None:
-        """Wait in a thread until somebody comes, and load only then what serves them."""
+        """Wait until somebody comes, and load only then what serves them."""
         with selectors.DefaultSelector() as selector:
             selector.register(listening, selectors.EVENT_READ)
             selector.register(stopped, selectors.EVENT_READ)
             ready = {key.fileobj for key, _ in selector.select()}
-        if stopped in ready:
-            return
-        error = error_of(lambda: server.LiveServer(self, listening, stopped).serve())
+        if stopped not in ready:
+            self.serve_followers(listening, stopped)
+
+    def serve_followers(self, listening: socket.socket, stopped: int) -> None:
+        """Serve those who come, in a thread."""
+        error = error_of(lambda: server.LiveServer(self, listening, stopped).serve(until_nobody=self.is_hosted))
         if error is not None:  # a fault of ours is no reason for the run to end
             with suppress(RuntimeError):
                 self.loop.call_soon_threadsafe(
                     self.run.host.log, f"warning: nobody can follow the run any more: {error!r}"
                 )
+
+
+class FollowerThread:
+    """A thread at the socket of a run.
+
+    Args:
+        work: is done in it, until the descriptor that it is given can be read.
+    """
+
+    def __init__(self, listening: socket.socket, work: Callable[[socket.socket, int], None]) -> None:
+        self._stopped, self._stop = os.pipe()
+        self._thread = threading.Thread(target=work, args=(listening, self._stopped), daemon=True, name="followers")
+        self._thread.start()
+
+    def end(self) -> bool:
+        """Have it end; gives whether it has within two seconds."""
+        os.close(self._stop)  # which the thread notices
+        self._thread.join(END_S)
+        if self._thread.is_alive():
+            return False
+        os.close(self._stopped)
+        return True
 
 
 def _listening(path: Path) -> socket.socket | None:
@@ -93,6 +125,40 @@ def _listening(path: Path) -> socket.socket | None:
 
 
 class HostedLiveRun(LiveRun):
-    """The run of a hosted session: its service has looked for sockets that were left, once for all sessions."""
+    """The run of a hosted session: the event loop of the service waits for followers, so that idle ones cost a socket.
 
-    sweeps = False
+    A thread serves those who come until the last one has gone.
+    """
+
+    is_hosted = True
+    _is_over = False
+
+    def begin(self, listening: socket.socket) -> None:
+        """Have the event loop wait for followers."""
+
+        def take_over() -> None:
+            self.loop.remove_reader(listening)
+            try:
+                self._thread = FollowerThread(listening, self.serve_followers)
+            except OSError:  # no more files can be opened now
+                self.loop.call_later(PAUSE_S, self._give_back, listening)
+
+        self.loop.add_reader(listening, take_over)
+
+    def end(self, listening: socket.socket) -> None:
+        """Send followers away."""
+        self._is_over = True
+        self.loop.remove_reader(listening)
+        super().end(listening)
+
+    def serve_followers(self, listening: socket.socket, stopped: int) -> None:
+        """Serve those who come until the last one has gone, in a thread."""
+        super().serve_followers(listening, stopped)
+        with suppress(RuntimeError):  # the loop is closed
+            self.loop.call_soon_threadsafe(self.loop.call_later, PAUSE_S, self._give_back, listening)
+
+    def _give_back(self, listening: socket.socket) -> None:
+        """Wait for followers again, unless the run has ended meanwhile."""
+        if not self._is_over and (self._thread is None or self._thread.end()):
+            self._thread = None
+            self.begin(listening)

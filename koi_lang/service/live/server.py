@@ -57,14 +57,20 @@ class LiveServer:
             with suppress(OSError):  # it is over, or will wake up anyway
                 os.write(self._wakes, b"!")
 
-    def serve(self) -> None:
-        """Serve until the run is over."""
+    def serve(self, *, until_nobody: bool = False) -> None:
+        """Serve until the run is over.
+
+        Args:
+            until_nobody: whether to end as well when the last follower has gone.
+        """
         for each in (self._listening, self._stopped, self._woken):
             self._selector.register(each, selectors.EVENT_READ)
         self._desk.begin()
         try:
             while self._turn():
                 self._desk.look_after_loop()
+                if until_nobody and not self._connections:
+                    break
             self._say_goodbye()
         finally:
             self._desk.end()
