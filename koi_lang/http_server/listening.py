@@ -14,6 +14,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from koi_lang.errors import UsageError
 from koi_lang.http_server.address import Address
+from koi_lang.system.capacity import file_limits
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -109,12 +110,8 @@ class PatientProtocol(H11Protocol):
 
 def max_connections() -> int:
     """How many connections there may be at a time: half as many as the process may have open files."""
-    try:
-        import resource
-    except ImportError:  # Windows
-        return MAX_CONNECTIONS
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return MAX_CONNECTIONS if soft == resource.RLIM_INFINITY else min(MAX_CONNECTIONS, soft // 2)
+    limits = file_limits()
+    return MAX_CONNECTIONS if limits is None else min(MAX_CONNECTIONS, limits[0] // 2)
 
 
 async def serve_app(app: ASGIApp, address: Address, ready: Callable[[str], None], **config: Any) -> None:

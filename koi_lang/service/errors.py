@@ -14,6 +14,7 @@ ServiceErrorCode: TypeAlias = Literal[
     "not_hosted",
     "not_allowed_here",
     "limit_reached",
+    "overloaded",
 ]
 
 

@@ -45,6 +45,8 @@ from koi_lang.settings.service import ServiceSettings
 Note = Callable[[str], None]
 # After how long without use sessions sleep, and how often that is looked at.
 IDLE_S, LOOK_S = 900.0, 10.0
+# The same where the service is crowded.
+EARLY_S = 5.0
 # Characters of a title.
 LONGEST_TITLE = 80
 
@@ -302,12 +304,12 @@ def last_entry(journal: Path) -> int:
     return max((entry.n for entry in read(journal).entries if entry.kind not in (RunEnded.type, RESUMED)), default=0)
 
 
-async def _look_after(host: SessionHost, idle_s: float) -> None:
+async def _look_after(host: SessionHost, slots: SessionSlots, idle_s: float) -> None:
     """Have sessions go on that were at work, and put those to sleep that nobody uses, until this is cancelled."""
     await host.go_on()
     while True:
         await asyncio.sleep(min(idle_s, LOOK_S))
-        await host.put_to_sleep(idle_s)
+        await host.put_to_sleep(min(idle_s, EARLY_S) if slots.is_crowded else idle_s)
 
 
 @asynccontextmanager
@@ -332,7 +334,7 @@ async def hosting(
             await asyncio.to_thread(sweep, folder, None)
         async with hooks.webhooks.sending(), together() as group:
             host = SessionHost(programs, folder, database, group, about, limits)
-            watch = group.create_task(_look_after(host, about.limits.idle or IDLE_S))
+            watch = group.create_task(_look_after(host, limits.slots, about.limits.idle or IDLE_S))
             try:
                 async with Watchdog(host.all_here, note).watching():
                     yield host

@@ -17,7 +17,7 @@ from koi_lang.service.users import EVERYBODY
 from koi_lang.sessions.calls import begin_named
 
 # Why no session can be begun now, but later.
-NO_ROOM: ServiceErrorCode = "limit_reached"
+NO_ROOM: tuple[ServiceErrorCode, ...] = ("limit_reached", "overloaded")
 # Seconds between two looks at a run that sleeps.
 LOOK_S = 5.0
 CUT = "it was ended from outside"
@@ -41,7 +41,7 @@ class JobRuns:
             begin = partial(begin_named, name=handler, payload=payload)
             await self._host.start(EVERYBODY, program, begin, handler, run=run)
         except ServiceError as error:
-            if error.code == NO_ROOM:
+            if error.code in NO_ROOM:
                 return False
             raise
         return True
@@ -67,7 +67,7 @@ class JobRuns:
         try:
             call = (await session.wake()).session.current_call
         except ServiceError as error:
-            if error.code != NO_ROOM:
+            if error.code not in NO_ROOM:
                 raise
             await asyncio.sleep(LOOK_S)
             return False

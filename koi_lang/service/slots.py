@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import inf
 from typing import Protocol
 
 from koi_lang.service.errors import ServiceError
 from koi_lang.settings.service import ServiceLimits, UserSettings
+from koi_lang.system.capacity import are_files_short, file_limits, is_memory_short
 
 HELP = "Wait until the work of one has ended, or cancel one."
+AT_WORK = "sessions at work, all that may be awake at a time"
+# Half of the files that the process may open are for connections. A session has its journal and its socket open, and at
+# work about as many files besides.
+SHARE_OF_SESSIONS, FILES_OF_SESSION = 1 / 2, 4
+# The share of the sessions that may be awake from which on idle ones sleep early.
+CROWDED_SHARE = 3 / 4
+
+
+def max_awake_sessions() -> float:
+    """How many sessions may be awake by the limit of open files."""
+    limits = file_limits()
+    return inf if limits is None else max(1.0, limits[0] * SHARE_OF_SESSIONS // FILES_OF_SESSION)
 
 
 class AwakeSession(Protocol):
@@ -33,7 +47,10 @@ class AwakeSession(Protocol):
 
 
 class SessionSlots:
-    """The sessions that are awake; who comes when there are enough has one that is idle put to sleep."""
+    """The sessions that are awake; who comes when there are enough has one that is idle put to sleep.
+
+    There are enough by the settings, or where the process can open few more files.
+    """
 
     def __init__(self, limits: ServiceLimits, users: Mapping[str, UserSettings]) -> None:
         self._limits, self._users = limits, users
@@ -41,13 +58,11 @@ class SessionSlots:
 
     async def take(self, session: AwakeSession) -> None:
         """Let a session be awake. Raises ServiceError where too many are at work."""
-        while full := self._full(session):
+        while (found := self._find_full(session)) is not None:
+            full, refusal = found
             resting = [each for each in full if each.is_at_rest]
             if not resting:
-                own = all(each.owner == session.owner for each in full)
-                who = f"`{session.owner}` has" if own and self._most_of(session.owner) else "all users together have"
-                told = f"{who} {len(full)} sessions at work, all that may be awake at a time"
-                raise ServiceError("limit_reached", told, help=HELP)
+                raise refusal
             await min(resting, key=lambda each: each.used).sleep_at_rest()
         self._awake[session.id] = session
 
@@ -55,15 +70,22 @@ class SessionSlots:
         """Note that a session sleeps."""
         self._awake.pop(session.id, None)
 
-    def _full(self, session: AwakeSession) -> list[AwakeSession]:
-        """Those of which one has to sleep first; empty where there is room."""
+    def _find_full(self, session: AwakeSession) -> tuple[list[AwakeSession], ServiceError] | None:
+        """Those of which one has to sleep first, and the error where none can; None where there is room."""
         others = [each for each in self._awake.values() if each.id != session.id]
         own = [each for each in others if each.owner == session.owner]
-        most = self._most_of(session.owner)
+        user, most_of_all = self._users.get(session.owner), self._limits.sessions
+        most = (user.sessions if user is not None else None) or self._limits.sessions_per_user
         if most is not None and len(own) >= most:
-            return own
-        return others if self._limits.sessions is not None and len(others) >= self._limits.sessions else []
+            return own, ServiceError("limit_reached", f"`{session.owner}` has {len(own)} {AT_WORK}", help=HELP)
+        if most_of_all is not None and len(others) >= most_of_all:
+            return others, ServiceError("limit_reached", f"all users together have {len(others)} {AT_WORK}", help=HELP)
+        if others and (len(others) >= max_awake_sessions() or are_files_short()):
+            told = f"the service has no room for more than {len(others)} sessions at work"
+            return others, ServiceError("overloaded", told, help="Try again in some seconds.")
+        return None
 
-    def _most_of(self, owner: str) -> int | None:
-        user = self._users.get(owner)
-        return (user.sessions if user is not None else None) or self._limits.sessions_per_user
+    @property
+    def is_crowded(self) -> bool:
+        """Whether idle sessions are to sleep early, since there is soon no room for others."""
+        return len(self._awake) > max_awake_sessions() * CROWDED_SHARE or are_files_short() or is_memory_short()

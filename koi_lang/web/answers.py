@@ -15,11 +15,14 @@ from koi_lang.sessions.errors import SessionError
 from koi_lang.web.json_bodies import MOST_BYTES, BadBodyError, object_in, read_body
 
 TOO_LARGE = 413
+# Seconds after which a request may be sent again, by the status of its answer.
+RETRY_AFTER_S = {429: 10, 503: 2}
 STATUSES: Mapping[str, int] = {
     **dict.fromkeys(("unknown_run", "unknown_program", "unknown_handler", "unknown_agent", "session_not_found"), 404),
     **dict.fromkeys(("agent_busy", "not_allowed_here", "nothing_to_continue", "unknown_request", "session_over"), 409),
     "admins_only": 403,
     "limit_reached": 429,
+    "overloaded": 503,
     **dict.fromkeys(("program_broken", "program_changed", "model_unavailable"), 409),
 }
 
@@ -42,7 +45,8 @@ def error_answer(error: KoiError) -> JSONResponse:
     code = error.code if isinstance(error, HttpError | ServiceError | SessionError) else "failed"
     status = error.status if isinstance(error, HttpError) else STATUSES.get(code, 400)
     # Whoever goes on sending what is too large is not listened to.
-    headers = {"Connection": "close"} if status == TOO_LARGE else None
+    headers = {"Connection": "close"} if status == TOO_LARGE else {}
+    headers |= {"Retry-After": str(RETRY_AFTER_S[status])} if status in RETRY_AFTER_S else {}
     return JSONResponse({"code": code, "message": error.message, "help": error.help}, status, headers)
 
 

@@ -16,6 +16,7 @@ from koi_lang.service.programs import Programs
 from koi_lang.service.users import Users
 from koi_lang.sessions.options import RunOptions
 from koi_lang.settings.service import ServiceSettings
+from koi_lang.system.capacity import raise_file_limit
 from koi_lang.system.date_and_place import local_zone
 from koi_lang.web.app import make_app
 
@@ -36,6 +37,7 @@ async def serve(
     Raises:
         UsageError: the address cannot be used, or no program can be served.
     """
+    raise_file_limit()
     programs = Programs(files, options, () if about is None else about.shared)
     for program in programs:
         if program.error is not None:

@@ -1,0 +1,111 @@
+"""Services that may open few files: everybody is answered, or told when to come again."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import resource
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from koi_lang.service.slots import max_awake_sessions
+from koi_lang.system.capacity import WANTED_FILES, are_files_short, count_open_files, file_limits, raise_file_limit
+from tests.limits import LIMIT_S
+from tests.service.serving_process import ServiceProcess
+
+COUNTER = """
+role Worker { can execute }
+agent Main : Worker {
+  state { count: number = 0 }
+  on chat(args: { message: string }) { this.state.count += 1  return args.message }
+}
+"""
+Start = Callable[..., ServiceProcess]
+
+
+async def talk(service: ServiceProcess, number: int, at_once: int) -> Counter[int]:
+    """How often each status was answered to conversations, so many at once; who is to come again does so."""
+    room, statuses = asyncio.Semaphore(at_once), Counter[int]()
+    headers = {"Authorization": f"Bearer {service.token}"}
+    async with httpx2.AsyncClient(base_url=service.url, headers=headers, timeout=LIMIT_S) as client:
+
+        async def begin(text: str) -> None:
+            async with room:
+                while (answer := await client.post("/api/runs", json={"message": text})).status_code == 503:
+                    statuses[503] += 1
+                    await asyncio.sleep(0.1 * float(answer.headers["Retry-After"]))
+                statuses[answer.status_code] += 1
+
+        await asyncio.gather(*(begin(f"message {each}") for each in range(number)))
+    return statuses
+
+
+def few_files(start_service: Start, limit: int) -> ServiceProcess:
+    """A service that may open so many files, as under `ulimit -n`."""
+    service = start_service(is_forked=False, main=COUNTER)
+    assert service.process is not None
+    resource.prlimit(service.process.pid, resource.RLIMIT_NOFILE, (limit, limit))
+    return service
+
+
+def require_answers(service: ServiceProcess, number: int, at_once: int) -> None:
+    """Have so many conversations; all must be answered, and the first one must go on."""
+    statuses = asyncio.run(talk(service, number, at_once))
+    first = service.get("api/runs?limit=1000")["runs"][-1]["id"]
+    assert service.command(first, "prompt", message="again")["success"]
+    service.wait_for_state(first, "idle")
+
+    assert number == statuses[202], statuses
+    assert {202, 503} >= statuses.keys()
+    assert service.get("api/health")["ok"]
+
+
+@pytest.mark.parametrize(("number", "at_once"), [(40, 1), (30, 30)])
+def test_conversations_are_answered_with_few_files(start_service: Start, number: int, at_once: int) -> None:
+    """More of them than the service may have files open."""
+    require_answers(few_files(start_service, 80), number, at_once)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(("limit", "number", "at_once"), [(256, 300, 1), (256, 60, 60), (1024, 2000, 10)])
+def test_many_conversations_are_answered(start_service: Start, limit: int, number: int, at_once: int) -> None:
+    """At the limits of small machines, one after the other and at once; the time is printed."""
+    began = time.monotonic()
+    require_answers(few_files(start_service, limit), number, at_once)
+    took_s = time.monotonic() - began
+
+    print(f"{number} conversations, {at_once} at once, {limit} files: {number / took_s:.1f} a second")
+
+
+def test_a_service_opens_as_many_files_as_it_may(tmp_path: Path) -> None:
+    """The soft limit is that of shells, which services do not keep."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (128, before[1]))
+    try:
+        small = max_awake_sessions()
+        raise_file_limit()
+        raised = file_limits()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+    assert 16 == small
+    assert raised is not None
+    assert min(before[1] if before[1] >= 0 else WANTED_FILES, WANTED_FILES) == raised[0]
+
+
+def test_files_are_short_when_few_can_be_opened() -> None:
+    """The files of the process are counted, and compared with its limit."""
+    assert not are_files_short()
+    before, opened = resource.getrlimit(resource.RLIMIT_NOFILE), count_open_files()
+    with open(os.devnull):
+        assert opened + 1 == count_open_files()
+    resource.setrlimit(resource.RLIMIT_NOFILE, (opened + 3, before[1]))
+    try:
+        assert are_files_short()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
