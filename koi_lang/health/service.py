@@ -13,11 +13,14 @@ from koi_lang.health.findings import Finding
 from koi_lang.runtime.guards.hosts import Allowed, reachable, require_public
 from koi_lang.settings import FILLED, ProjectSettings, fill_variables, project
 from koi_lang.settings.service import ADDRESS, OUTGOING, ServiceSettings
+from koi_lang.system.capacity import file_limits
 from koi_lang.system.loopback import is_loopback
 
 ABOUT = "service"
 OTHERS = 0o077
 SHORTEST_SECRET = 16
+# A service of some hundred people needs more files.
+FEW_FILES = 4096
 PORTS = {"http": 80, "https": 443}
 EDIT = "edit koi.toml: "
 
@@ -70,6 +73,10 @@ def _reach(about: ServiceSettings) -> Iterator[Finding]:
     if free and not has_limit:
         text = f"no limit of a day holds for {', '.join(f'`{name}`' for name in free)}"
         yield Finding(ABOUT, "warning", text, f"{EDIT}`usd_per_user = 5` in `[serve.limits]`")
+    files = file_limits()
+    if files is not None and files[1] < FEW_FILES:
+        text = f"a process may open {files[1]} files: {files[1] // 8} sessions awake and {files[1] // 2} connections"
+        yield Finding(ABOUT, "warning", text, "ulimit -n 65536, or `LimitNOFILE=65536` in the unit")
 
 
 def _secrets(about: ServiceSettings, settings: ProjectSettings) -> Iterator[Finding]:

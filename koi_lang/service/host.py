@@ -66,7 +66,10 @@ class SessionHost:
         accounts: who pays for what.
         webhooks: what tells others.
         space: room for the files of sessions.
+        watchdog: measures the event loop; None where nobody does.
     """
+
+    watchdog: Watchdog | None = None
 
     def __init__(
         self,
@@ -336,7 +339,8 @@ async def hosting(
             host = SessionHost(programs, folder, database, group, about, limits)
             watch = group.create_task(_look_after(host, limits.slots, about.limits.idle or IDLE_S))
             try:
-                async with Watchdog(host.all_here, note).watching():
+                host.watchdog = Watchdog(host.all_here, note)
+                async with host.watchdog.watching():
                     yield host
             finally:
                 watch.cancel()

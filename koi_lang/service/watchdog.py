@@ -62,7 +62,7 @@ class Watchdog:
     ) -> None:
         self._sessions, self._note, self._max_s = sessions, note, max_s
         self._loop = asyncio.get_running_loop()
-        self._beaten = monotonic()
+        self._beaten, self._lag_s = monotonic(), 0.0
         self._warned: HeldCall | None = None  # the last one
         self._is_over = threading.Event()
         self._cpu_time: Callable[[], float] = monotonic  # where a system does not tell the CPU time of another thread
@@ -86,6 +86,12 @@ class Watchdog:
         while True:
             self._beaten = monotonic()
             await asyncio.sleep(self._max_s * BEAT_SHARE)
+            self._lag_s = monotonic() - self._beaten - self._max_s * BEAT_SHARE
+
+    @property
+    def lag_s(self) -> float:
+        """How late the event loop is, or was at its last beat, in seconds."""
+        return max(0.0, self._lag_s, monotonic() - self._beaten - self._max_s * BEAT_SHARE)
 
     def _watch(self) -> None:
         step: LoopStep | None = None

@@ -90,7 +90,17 @@ SCHEMAS: Mapping[str, Schema] = {
     "Error": object_of({"code": TEXT, "message": TEXT}, help=or_null(TEXT)),
     "State": {"enum": list(STATES)},
     "Ok": ANY_OBJECT,
-    "Health": object_of({"ok": YES_OR_NO, "version": TEXT}),
+    "Health": object_of(
+        {
+            "ok": YES_OR_NO,
+            "version": TEXT,
+            "open_files": COUNT,
+            "max_files": or_null(COUNT),
+            "free_disk_mb": COUNT,
+            "loop_lag_s": {"type": "number", "minimum": 0},
+            "problems": list_of(TEXT),
+        }
+    ),
     "Status": object_of(
         {"version": TEXT, "user": TEXT, "admin": YES_OR_NO, "sessions": _SESSIONS, "programs": list_of(TEXT)}
     ),

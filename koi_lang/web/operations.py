@@ -78,7 +78,7 @@ _COMMAND = object_of({"run": TEXT, "type": TEXT}, id={"type": ["string", "number
 _BRANCHED = closed_object({}, at={**_NUMBER, "minimum": 1}, answer=TEXT, message=TEXT)
 
 OPERATIONS: tuple[ApiOperation, ...] = (
-    ApiOperation("health", "GET", "/health", "Whether the service is there", "Health", needs_token=False),
+    ApiOperation("health", "GET", "/health", "Whether the service can take more work", "Health", needs_token=False),
     ApiOperation("login", "POST", "/login", "Change the token for a cookie", "Ok", closed_object({"token": TEXT}),
                  needs_token=False),
     ApiOperation("status", "GET", "/status", "Who asks, and how many sessions there are", "Status"),

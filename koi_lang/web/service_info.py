@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import shutil
 from collections import Counter
 from typing import Any
 
@@ -10,10 +12,12 @@ from starlette.responses import JSONResponse, Response
 
 from koi_lang.rpc.queries import agent_fields
 from koi_lang.service.programs import ServedProgram
+from koi_lang.system.capacity import are_files_short, count_open_files, file_limits
 from koi_lang.version import __version__
-from koi_lang.web.answers import HttpError, body_of
+from koi_lang.web.answers import RETRY_AFTER_S, HttpError, body_of
 from koi_lang.web.gate import COOKIE
 from koi_lang.web.request_context import host_of, user_of
+from koi_lang.web.run_library import RunLibrary
 
 # States of sessions that are counted also where there are none.
 COUNTED = ("working", "idle", "asleep")
@@ -21,13 +25,30 @@ COUNTED = ("working", "idle", "asleep")
 # What users are told of a program with an error.
 NOT_SERVED = "the program is not served now"
 
+# Below so many bytes a disk is short; behind by so many seconds the event loop is late.
+MIN_DISK_BYTES, MAX_LAG_S = 50 << 20, 5.0
+
 # Bytes of a request of somebody who is not known yet.
 MAX_LOGIN_BYTES = 1 << 20
 
 
 async def tell_health(request: Request) -> Response:
-    """Whether the service answers."""
-    return JSONResponse({"ok": True, "version": __version__})
+    """Whether the service can take more work: its open files, its disk, and how late its event loop is."""
+    library: RunLibrary = request.app.state.library
+    watchdog = None if library.host is None else library.host.watchdog
+    lag_s = 0.0 if watchdog is None else watchdog.lag_s
+    free = await asyncio.to_thread(lambda: shutil.disk_usage(library.folder).free)
+    limits = file_limits()
+    checks = {
+        "few more files can be opened": are_files_short(),
+        "the disk is almost full": free < MIN_DISK_BYTES,
+        "the event loop is late": lag_s > MAX_LAG_S,
+    }
+    problems = [text for text, is_short in checks.items() if is_short]
+    files = {"open_files": count_open_files(), "max_files": None if limits is None else limits[0]}
+    about = {**files, "free_disk_mb": free >> 20, "loop_lag_s": round(lag_s, 3), "problems": problems}
+    status, headers = (503, {"Retry-After": str(RETRY_AFTER_S[503])}) if problems else (200, None)
+    return JSONResponse({"ok": not problems, "version": __version__, **about}, status, headers)
 
 
 async def tell_status(request: Request) -> Response:

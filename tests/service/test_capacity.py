@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import resource
+import shlex
+import subprocess
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -16,6 +20,7 @@ import pytest
 from koi_lang.service.slots import max_awake_sessions
 from koi_lang.system.capacity import WANTED_FILES, are_files_short, count_open_files, file_limits, raise_file_limit
 from tests.limits import LIMIT_S
+from tests.projects import Project
 from tests.service.serving_process import ServiceProcess
 
 COUNTER = """
@@ -109,3 +114,31 @@ def test_files_are_short_when_few_can_be_opened() -> None:
         assert are_files_short()
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+def test_health_tells_what_is_short(start_service: Start) -> None:
+    """A service that can open few more files says so, with a status that balancers understand, until it can again."""
+    service = few_files(start_service, 80)
+    assert service.process is not None
+    before = service.get("api/health")
+    limit = before["open_files"] + 8
+    resource.prlimit(service.process.pid, resource.RLIMIT_NOFILE, (limit, 80))
+    refused = service.request("GET", "api/health")
+    resource.prlimit(service.process.pid, resource.RLIMIT_NOFILE, (80, 80))
+    told = refused.json()
+
+    assert (503, "2") == (refused.status_code, refused.headers["Retry-After"])
+    assert [] == before["problems"]
+    assert (False, limit, ["few more files can be opened"]) == (told["ok"], told["max_files"], told["problems"])
+    assert service.get("api/health")["ok"]
+
+
+def test_the_doctor_warns_of_few_files(project: Project) -> None:
+    """Where the hard limit is low, it says for how many sessions and connections that is enough."""
+    project.write("koi.toml", '[serve]\nprograms = ["std/coder"]\n')
+    command = shlex.join([sys.executable, "-m", "koi_lang", "doctor", "--offline", "--json"])
+    words = ["sh", "-c", f"ulimit -n 1024; exec {command}"]
+    done = subprocess.run(words, cwd=project.folder, env=project.environment, capture_output=True, text=True)
+    texts = [each["text"] for each in json.loads(done.stdout) if each["about"] == "service"]
+
+    assert "a process may open 1024 files: 128 sessions awake and 512 connections" in texts

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Iterable
 from itertools import takewhile
 from pathlib import Path
-from time import thread_time
+from time import monotonic, thread_time
 from typing import Any
 
 import pytest
@@ -139,3 +139,19 @@ def test_collections_leave_out_what_was_loaded(start_service: Callable[..., Serv
     service.command(run, "prompt", message="hello")
 
     assert service.follow_until(run, is_event("call_ended"))[-1][1]["event"]["result"] is False
+
+
+def test_the_lag_of_the_loop_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Behind code that held the loop it is late."""
+    watch_within(monkeypatch, 1.0)
+    (tmp_path / "host.koi").write_text(PROGRAM)
+
+    async def scenario(host: SessionHost) -> float:
+        assert host.watchdog is not None
+        await asyncio.sleep(0)
+        end = monotonic() + 0.3
+        while monotonic() < end:
+            pass
+        return host.watchdog.lag_s
+
+    assert play(tmp_path, scenario, "host.koi") > 0.2
