@@ -75,12 +75,12 @@ def _files(
             if entry.is_dir(follow_symlinks=False):
                 if any(_may_hold(path.split("/"), parts) for parts in patterns):
                     yield from _files(folder, path, is_meant, patterns)
-            elif entry.is_file() and is_meant(path) and not _leads_out(folder, entry):
+            elif (
+                entry.is_file()
+                and is_meant(path)
+                and (not entry.is_symlink() or Path(entry.path).resolve().is_relative_to(folder.resolve()))
+            ):
                 yield path
-
-
-def _leads_out(folder: Path, entry: os.DirEntry[str]) -> bool:
-    return entry.is_symlink() and not Path(entry.path).resolve().is_relative_to(folder.resolve())
 
 
 def _may_hold(path: Sequence[str], parts: Sequence[str]) -> bool:

@@ -279,7 +279,8 @@ class HostedSession:
             if self._dispatcher is None or not self._dispatcher.session.is_open:
                 await self.sleep()
                 self._require_fit()
-                self._version = self._version or self._recorded_version()
+                with suppress(JournalError):  # of a journal that cannot be read opening it tells
+                    self._version = self._version or read_header(self.feed.journal).hash
                 try:
                     await self._open(lambda factory: factory.open_recorded(self.id, None, False))
                 except ProgramChangedError as error:
@@ -342,13 +343,6 @@ class HostedSession:
         if self._usage is not None:
             self._usage.add(entry)
         self.feed.follow(entry)
-
-    def _recorded_version(self) -> str:
-        """The version that its journal began with; empty where it has not begun, or cannot be read, as others tell."""
-        try:
-            return read_header(self.feed.journal).hash
-        except JournalError:
-            return ""
 
     def note(self, text: str) -> None:
         """Tell a line that is no output."""

@@ -71,7 +71,11 @@ def _writer(run: Run, ready: Prepared, going: Continuation) -> Writer:
         if going.history is None or going.history.fit is None:
             writer.note(RESUMED, **changed)
         return writer
-    identity = (run.id, time.time(), _program_name(ready), hash_of(ready.entry), __version__)
+    path, folder = Path(ready.path), ready.folder.absolute()
+    # A service names its program from its folder, which may be elsewhere tomorrow.
+    is_inside = ready.is_service and path.is_relative_to(folder)
+    program = path.relative_to(folder).as_posix() if is_inside else ready.path
+    identity = (run.id, time.time(), program, hash_of(ready.entry), __version__)
     header = Header(*identity, words, options.payload, options.limits_here, run.seed, going.parent, run.today)
     return runs.create(replace(header, case=going.case))
 
@@ -122,12 +126,6 @@ class FittedRecording:
             return True
         self._run.stop(self._fit.fail(f"`{data.name}` fails before it is where it was"))
         return False
-
-
-def _program_name(ready: Prepared) -> str:
-    """What a journal calls the program: a service names it from its folder, which may be elsewhere tomorrow."""
-    path, folder = Path(ready.path), ready.folder.absolute()
-    return path.relative_to(folder).as_posix() if ready.is_service and path.is_relative_to(folder) else ready.path
 
 
 def _follower(going: Continuation) -> Follow | None:

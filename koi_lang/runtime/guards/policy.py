@@ -309,18 +309,14 @@ async def _offer_to_keep(host: Host, permissions: Permissions, permission: Permi
 def _as_shown(request: ApprovalRequest, always: str, id: str) -> ApprovalRequest:
     """A request in which nothing can hide, with the way that led to it."""
     preview = "\n".join(visible(line) for line in request.preview.splitlines())
+    labels = (label.partition("#")[0] for label in current_path())
+    callers = [label for label in labels if "." in label and "::" not in label]
     return replace(
         request,
         what=visible(request.what),
         detail=visible(request.detail),
         preview=preview,
         always=visible(always),
-        chain=_callers(),
+        chain=tuple(callers[:-1]),
         id=id,
     )
-
-
-def _callers() -> tuple[str, ...]:
-    """The handlers around the one that is running, the outermost first."""
-    labels = (label.partition("#")[0] for label in current_path())
-    return tuple(label for label in labels if "." in label and "::" not in label)[:-1]

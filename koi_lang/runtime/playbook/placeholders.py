@@ -103,17 +103,15 @@ def fill_in(playbook: NamedPlaybook, args: Any, today: str = "") -> str | None:
         today: date and place; empty tells none.
     """
     texts = {name: _as_json(value) for name, value in playbook.shown.items()}
-    if any(map(images_in, (each.value for each in playbook.shown.values()))) or not all(map(_is_short, texts.values())):
+    are_short = (
+        len(each) <= MAX_INLINE_CHARS and "\\n" not in each and escape_breaks(each) == each for each in texts.values()
+    )
+    if not all(are_short) or any(images_in(each.value) for each in playbook.shown.values()):
         return None
     others = {name: args[name] for name in args if f"{ARGS}.{name}" not in texts} if isinstance(args, dict) else args
     context = {**({ARGS: others} if others else {}), **({TODAY: today} if today else {})}
     text = NAME.sub(lambda found: texts.get(found[1], found[0]), inspect.cleandoc(playbook.text))
     return f"Context: {escape_breaks(prompt_text(context))}\n\n{text}" if context else text
-
-
-def _is_short(text: str) -> bool:
-    """Whether the JSON of a value may stand within a sentence."""
-    return len(text) <= MAX_INLINE_CHARS and "\\n" not in text and escape_breaks(text) == text
 
 
 def _number_name(name: str, used: Counter[str]) -> str:
