@@ -20,7 +20,7 @@ OWN = f"{resources.PACKAGE.name}.events"
 # A field of its own, and a word of a provider's protocol, that read like types.
 OTHERS = {("koi_lang.runtime.journal.history", "timed_out"), ("koi_lang.service.run_hooks", "timed_out")}
 OTHERS |= {("koi_lang.client.following", "timed_out"), ("koi_lang.llm.anthropic", "text_delta")}
-OTHERS |= {("koi_lang.llm.anthropic", "thinking_delta")}
+OTHERS |= {("koi_lang.llm.anthropic", "thinking_delta"), ("koi_lang.service.user_view", "timed_out")}
 OTHERS |= {("koi_lang.llm.whole_answers", kind) for kind in ("text_delta", "thinking_delta")}
 PAGE = ROOT / "docs" / "events.md"
 HEAD = "| type | what | fields |\n|---|---|---|\n"

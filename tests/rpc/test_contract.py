@@ -113,7 +113,7 @@ def test_a_session_without_journal_has_no_entries(talk: Talker) -> None:
 
 def test_every_code_is_tested() -> None:
     """The codes of the protocol are those that tests provoke."""
-    elsewhere = {"parse_error", "line_too_long", "no_journal", "failed"}
+    elsewhere = {"parse_error", "line_too_long", "no_journal", "failed", "admins_only"}
 
     assert set(typing.get_args(Code)) == {code for code, _, _ in REFUSALS} | elsewhere
 
