@@ -153,8 +153,8 @@ def test_a_session_in_python_says_this(name: str, programs: Project, monkeypatch
     assert [(0, text.count(">>> ")) for text in sessions] == [tuple(pages.replayed(text)) for text in sessions]
 
 
-# Pages whose commands are mostly pytest and Python started anew, by which people test their own programs.
-OWN_TESTS = {"docs/python.md"}
+# Pages with many commands, or with pytest and Python started anew, by which people test their own programs.
+OWN_TESTS = {"docs/python.md", "docs/runs.md"}
 
 
 @pytest.mark.parametrize(
