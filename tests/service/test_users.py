@@ -143,7 +143,8 @@ def test_forty_runs_at_once_keep_to_a_limit(start_service: Callable[..., Service
     taken = SpendingTable(tmp_path).of_day(Days("Europe/Berlin").today())
 
     assert {202: 40} == begun
-    assert 0 < first.tokens <= taken.tokens <= 9000
+    assert 0 < first.tokens <= 9000  # with the most that the killed requests could take
+    assert 0 < taken.tokens <= 9000  # less than that, where these were asked again and took less
     ended = told[-1][1]["event"]
     assert re.search(r"the user `admin` has used \d+ of its 9000 tokens", ended["error"])
     assert ended["help"].endswith("00:00 Europe/Berlin.")
