@@ -17,7 +17,10 @@ ATTRIBUTES = {
         "killpg getpgrp getpgid tcgetpgrp tcsetpgrp setsid setpgid getuid geteuid getgid fork forkpty openpty mkfifo"
         " fchmod statvfs O_NOFOLLOW O_NONBLOCK O_CLOEXEC O_DIRECTORY"
     ).split(),
-    "signal": "SIGALRM SIGHUP SIGKILL SIGSTOP SIGTSTP SIGCONT SIGWINCH SIGUSR1 setitimer getitimer ITIMER_REAL".split(),
+    "signal": (
+        "SIGALRM SIGVTALRM SIGHUP SIGKILL SIGSTOP SIGTSTP SIGCONT SIGWINCH SIGUSR1 setitimer getitimer ITIMER_REAL"
+        " ITIMER_VIRTUAL"
+    ).split(),
     "select": ["poll", "PIPE_BUF"],
 }
 # Takes them from koi, and leaves them to the libraries of this system, which it cannot work without.

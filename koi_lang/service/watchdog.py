@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from time import monotonic
+from types import FrameType
 from typing import Any
 
 from koi_lang.errors import KoiError
@@ -23,6 +25,8 @@ MAX_STEP_S = 10.0
 WARNING_SHARE, BEAT_SHARE, SAMPLE_SHARE = 0.2, 0.05, 0.005
 # Code that blocks the loop without computing, such as `time.sleep`, is ended after so many times as long.
 BLOCKED_FACTOR = 6
+# How long the loop's thread releases the interpreter's lock, once in a beat of CPU time.
+YIELD_S = 0.001
 HELP = (
     "Have its loops await something now and then, such as "
     "`await new Promise(resolve => setTimeout(resolve, 0))`, or leave the work to a command."
@@ -77,7 +81,8 @@ class Watchdog:
             beating = group.create_task(self._beat())
             self._thread.start()
             try:
-                yield
+                with _yielding(self._max_s * BEAT_SHARE):
+                    yield
             finally:
                 self._is_over.set()
                 beating.cancel()
@@ -132,3 +137,26 @@ class Watchdog:
         """Log a line for the operator at once, and in the session when the loop is free."""
         self._note(f"session `{session.id}`: {line}")
         self._loop.call_soon_threadsafe(session.note, line)
+
+
+@contextmanager
+def _yielding(interval_s: float) -> Iterator[None]:
+    """A context in which the main thread releases the interpreter's lock after each interval of CPU time.
+
+    A search with a regular expression keeps the lock to its end, so without this no other thread would see that it
+    does not end. It does handle signals meanwhile. Does nothing in other threads, and on Windows.
+    """
+    if not hasattr(signal, "SIGVTALRM") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def release(number: int, frame: FrameType | None) -> None:
+        time.sleep(YIELD_S)
+
+    before = signal.signal(signal.SIGVTALRM, release)
+    signal.setitimer(signal.ITIMER_VIRTUAL, interval_s, interval_s)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)

@@ -86,6 +86,20 @@ def test_a_blocking_call_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert "`Host.nap` was ended: it blocked for 0." in operator[-1]
 
 
+@pytest.mark.timeout(method="thread")  # the other one takes SIGALRM, by which code that computes is interrupted
+def test_a_search_without_end_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A regular expression that backtracks keeps the interpreter to itself, and is seen and ended all the same."""
+    operator = watch_within(monkeypatch, 0.2)
+    search = 'on search(args) { return /^(a+)+$/.test("a".repeat(60) + "!") }\n  on chat'
+    (tmp_path / "host.koi").write_text(PROGRAM.replace("on chat", search))
+
+    async def scenario(host: SessionHost) -> None:
+        await called(await begin(host), "Host.search")
+
+    play(tmp_path, scenario, "host.koi")
+    assert "`Host.search` was ended: it computed for 0." in operator[-1]
+
+
 def test_a_loop_that_many_make_late_ends_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A hundred calls that compute a little each hold up the loop for long, and none of them does."""
     operator = watch_within(monkeypatch, 0.2)
