@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -138,6 +139,39 @@ def test_sessions_go_on_under_the_unit(tmp_path: Path, has_config: bool) -> None
 
     assert (200, True) == (answered.status_code, ended["event"]["ok"]), answered.text
     assert 0o600 == (tmp_path / ".koi" / "signing.key").stat().st_mode & 0o777
+
+
+def test_a_backup_is_restored_elsewhere(tmp_path: Path) -> None:
+    """By the commands of the page: a session goes on in another folder, with the program of another release."""
+    releases = [tmp_path / "releases" / number for number in "12"]
+    words = [desk_in(folder) for folder in releases]
+    first, second = (tmp_path / name for name in ("first", "second"))
+    first.mkdir()
+    service = ServiceProcess(first, outside(releases[0], words[0]), variables=unit_variables(first))
+    service.start()
+    run = service.begin(**START)
+    question = service.follow_until(run, is_question)[-1][1]
+    service.end()
+    for name, folder in (("backup.sh", first), ("restore.sh", second)):
+        script = block(name).replace("/var/lib/koi-desk", str(folder)).replace("/root/", f"{tmp_path}/")
+        # The services of this test are started and ended by it.
+        subprocess.run(["sh", "-ec", re.sub("^systemctl", "true", script, flags=re.MULTILINE)], check=True)
+    shutil.rmtree(first)
+    shutil.rmtree(releases[0])
+    service = ServiceProcess(second, outside(releases[1], words[1]), variables=unit_variables(second))
+    service.start()
+    service.wait_for_state(run, "waiting")
+    service.request("POST", f"api/runs/{run}/answer", {"request": question["id"], "answer": "yes"})
+    ended = service.follow_until(run, is_event("call_ended"))[-1][1]
+    service.end()
+
+    assert ended["event"]["ok"], ended
+    assert 0o600 == (tmp_path / "koi-desk.tar.gz").stat().st_mode & 0o777
+
+
+def outside(folder: Path, words: tuple[str, ...]) -> tuple[str, ...]:
+    """The words that serve files of another folder."""
+    return tuple(str(folder / word) if (folder / word).is_file() else word for word in words)
 
 
 def test_a_key_that_others_can_read_does_not_count(tmp_path: Path) -> None:
