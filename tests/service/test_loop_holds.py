@@ -48,12 +48,12 @@ async def measured_holds() -> AsyncIterator[list[float]]:
 
 
 def test_a_large_program_is_loaded_beside_the_loop(tmp_path: Path) -> None:
-    """A program of 2,200 lines is compiled, loaded and served while a session of its first version is answered."""
+    """A program of 1,200 lines is compiled, loaded and served while a session of its first version is answered."""
     (tmp_path / "host.koi").write_text(HOST)
 
     async def scenario(host: SessionHost) -> tuple[list[str], int, float]:
         session, answered = await begin(host), 0
-        (tmp_path / "host.koi").write_text(HOST + "".join(AGENT % number for number in range(140)))
+        (tmp_path / "host.koi").write_text(HOST + "".join(AGENT % number for number in range(80)))
         async with measured_holds() as holds:
             reloading = asyncio.create_task(host.programs.reload_apart())
             while not reloading.done():
