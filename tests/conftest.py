@@ -13,6 +13,7 @@ from types import ModuleType
 
 import pytest
 
+from koi_lang.compiler.lalr import parse_tokens
 from koi_lang.program import loader
 from koi_lang.sessions.one_time_notes import FOLDER
 from tests.needs import mark_counterparts
@@ -105,6 +106,12 @@ def _recursion_limit() -> Iterator[None]:
     limit = sys.getrecursionlimit()
     yield
     assert limit == sys.getrecursionlimit()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _tables() -> None:
+    """The tables of the parser are made once, and not at the cost of the test that happens to be the first to parse."""
+    parse_tokens("")
 
 
 @pytest.fixture
