@@ -284,7 +284,8 @@ class SessionHost:
         try:
             await session.wake()
         except KoiError as error:
-            session.feed.tell({"type": "session_failed", "error": error.message, "report": error.message})
+            code = {"code": error.code} if isinstance(error, ServiceError) else {}
+            session.feed.tell({"type": "session_failed", **code, "error": error.message, "report": error.message})
             return False
         return True
 

@@ -91,7 +91,7 @@ ANSWERS = ("prompt_user", "prompt_form")
 # Messages beside events, with their fields; None for all.
 MESSAGES: Mapping[str, tuple[str, ...] | None] = {
     **dict.fromkeys(("rpc_ready", "state", "cut_off", QUESTION, APPROVAL, CLOSED), None),
-    "session_failed": ("error", "help"),
+    "session_failed": ("code", "error", "help"),
 }
 COMMANDS = frozenset(
     {

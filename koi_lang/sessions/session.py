@@ -123,7 +123,8 @@ class Session(HeldRun):
             await self._go_over(self, run.recorded.history)
 
     def _tell_failure(self, error: Exception) -> None:
-        self._send({"type": "session_failed", "error": message(error), "report": self.served.explain(error)})
+        code = {"code": "program_changed"} if isinstance(error, ProgramChangedError) else {}
+        self._send({"type": "session_failed", **code, "error": message(error), "report": self.served.explain(error)})
 
     async def finish(self, grace_s: float) -> bool:
         """End the run; gives whether everything in it had ended by itself in time."""

@@ -8,8 +8,8 @@ import { Cast, clause, deed, size, spoken, summary, withFiles, withoutFiles } fr
 function reduce({ messages, programs = [] }) {
   const held = new Conversation(new Cast(programs));
   for (const message of messages) held.take(message);
-  const { items, requests, waiting, busy, isInterrupted, last } = held;
-  return { items: items.map(({ version, item, path, ...rest }) => ({ ...rest, steps: rest.kind === "work" ? rest.steps.map(({ one, state, about }) => [one, state, about || ""]) : rest.steps })), requests, waiting, busy, isInterrupted, last };
+  const { items, requests, waiting, busy, isInterrupted, last, changed } = held;
+  return { items: items.map(({ version, item, path, ...rest }) => ({ ...rest, steps: rest.kind === "work" ? rest.steps.map(({ one, state, about }) => [one, state, about || ""]) : rest.steps })), requests, waiting, busy, isInterrupted, last, changed };
 }
 
 const asked = {

@@ -47,6 +47,18 @@ def ask() -> Iterator[Ask]:
         process.stdin.close()
 
 
+def test_a_changed_program_is_told_apart(ask: Ask) -> None:
+    """A conversation that does not fit its program has not failed: it says how the program has changed."""
+    greeting = {"type": "rpc_ready", "state": "asleep", "changed": "the program has changed since: x"}
+    failed = {"type": "session_failed", "code": "program_changed", "error": "the program has changed since: y"}
+    shown = [
+        ask("reduce", messages=messages) for messages in ([greeting], [greeting, failed], [{**failed, "code": ""}])
+    ]
+
+    assert ["x", "y", ""] == [each["changed"].rpartition(" ")[2] for each in shown]
+    assert [0, 0, 1] == [len(each["items"]) for each in shown]
+
+
 def event(type: str, path: list[str], agent: str = "", **fields: Any) -> dict[str, Any]:
     """A message about something that passes."""
     return {"type": "event", "event": {"type": type, "path": path, "agent": agent, **fields}}

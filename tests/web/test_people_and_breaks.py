@@ -117,6 +117,35 @@ def test_a_restarted_service_goes_on(
         visitor.sees("As you like.")
 
 
+def test_a_changed_program_says_why_and_goes_on(
+    browser: Browser, serve: Callable[..., ServiceProcess], tmp_path: Path
+) -> None:
+    """Where a conversation does not fit any more, the page says so in a sentence, and one button begins another one."""
+    service = serve(write_desk(tmp_path))
+    program = tmp_path / "desk.koi"
+    with visit(browser, service, tmp_path) as visitor:
+        visitor.enter()
+        visitor.begin("Writer", "a question")
+        visitor.sees("Which tone?")
+        first = visitor.run
+        service.end()
+        program.write_text(
+            program.read_text().replace(
+                'on chat(args: { message: string }) { playbook "Help',
+                'on talk(args: { message: string }) { playbook "Help',
+            )
+        )
+        service.start()
+        visitor.page.get_by_text("the program has changed since").first.wait_for()
+        visitor.keep("changed")
+        visitor.page.get_by_role("button", name="Go on in a new conversation").click()
+        visitor.page.wait_for_url(lambda url: first not in url)
+        visitor.say("thanks")
+        visitor.sees("As you like.")
+
+        assert 1 == visitor.page.locator(".item.person").count()
+
+
 def test_writing_never_waits(browser: Browser, serve: Callable[..., ServiceProcess], tmp_path: Path) -> None:
     """While some 100 tokens arrive in a second, a key is drawn with the next frames."""
     with slow_model(story(), pause_s=0.01) as (url, _):

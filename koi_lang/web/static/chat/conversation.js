@@ -31,12 +31,13 @@ const AT_WORK = new Set(["working", "waiting", "paused"]);
  *
  * `items`: what stands on the page, in order; each has a `key`, and a `version` that grows when it changes.
  * `requests`: questions and approvals that are open. `waiting`: messages that will be heard later.
+ * `changed`: how the program has changed since, where the conversation cannot go on with it.
  */
 export class Conversation {
   constructor(cast = new Cast()) {
     Object.assign(this, { cast, items: [], requests: [], waiting: [], growing: new Map(), open: new Map() });
     Object.assign(this, { state: "", isCalled: false, last: 0, thinking: false, slow: "", name: "", made: 0 });
-    Object.assign(this, { hasPrinted: false, askedAt: new Map(), writer: "", proposed: [] });
+    Object.assign(this, { hasPrinted: false, askedAt: new Map(), writer: "", proposed: [], changed: "" });
   }
 
   /** Whether something goes on; as the service says it, where it does. */
@@ -46,7 +47,7 @@ export class Conversation {
 
   /** Whether something had been begun that nobody goes on with, because the service was ended. */
   get isInterrupted() {
-    return this.isCalled && !this.busy;
+    return this.isCalled && !this.busy && !this.changed;
   }
 
   /** Take a message in. */
@@ -59,14 +60,16 @@ export class Conversation {
     else if (message.type === "question" || message.type === "approval_request") this.ask(message);
     else if (message.type === "request_closed") this.close(message.id, message.reason);
     else if (message.type === "state") this.become(message.state);
+    else if (message.type === "session_failed" && message.code === "program_changed") this.changed = message.error;
     else if (message.type === "session_failed") this.fail(message.error, message.help);
   }
 
   // ---------------------------------------------------------- what the session says of itself
 
   /** What is open is told anew behind this. */
-  ready({ state, title }) {
+  ready({ state, title, changed }) {
     this.name = this.name || title || "";
+    this.changed = changed || "";
     this.requests = [];
     if (typeof state === "string") this.state = state;
   }

@@ -5,9 +5,9 @@ import { html, render, useEffect, useRef, useState } from "../vendor/preact.js";
 import { Composer, Files } from "./composer.js";
 import { History } from "./history.js";
 import { Icon } from "./icons.js";
-import { Requests } from "./requests.js";
+import { Requests, Words } from "./requests.js";
 import { Start } from "./start.js";
-import { connection, conversation, follow, goOn, load, loadRuns, place, problem, runs, user, version } from "./store.js";
+import { changeSince, connection, conversation, follow, goOn, goOnInBranch, load, loadRuns, place, problem, runs, user, version } from "./store.js";
 import { Thread } from "./thread.js";
 
 function App() {
@@ -44,10 +44,21 @@ function Talk() {
     <${Thread} />
     <div class="dock">
       ${held.isInterrupted && html`<p class="restarted small">The service was started anew while this was under way. <button type="button" class="button small" onClick=${() => goOn().catch((error) => (problem.value = error))}>Go on</button></p>`}
+      ${changeSince() && html`<${Changed} why=${changeSince()} />`}
       <${Problem} />
       <${Requests} />
       <${Files} />
       <${Composer} hint="Write a message" />
+    </div>`;
+}
+
+/** Why a conversation cannot go on with the program as it is now, and how it can. */
+function Changed({ why }) {
+  const branch = () => goOnInBranch().catch((error) => (problem.value = error));
+  return html`
+    <div role="status" class="restarted small">
+      <div><p>This assistant was changed, so the conversation cannot go on as it is. What was said stays here.</p>${user.value.admin && html`<p><${Words} text=${why} /></p>`}</div>
+      <button type="button" class="button small" onClick=${branch}>Go on in a new conversation</button>
     </div>`;
 }
 
@@ -77,7 +88,7 @@ function Banner() {
 }
 
 function Problem() {
-  const error = problem.value;
+  const error = problem.value?.code === "program_changed" ? null : problem.value;
   return html`<div role="alert" class=${error ? "problem" : "only-heard"}>${error && html`
     <p>${error.message}${error.help && html` <span class="quiet">${error.help}</span>`}</p>
     <button type="button" class="button plain icon" aria-label="Close" onClick=${() => (problem.value = null)}><${Icon} name="close" /></button>`}</div>`;

@@ -97,6 +97,21 @@ const QUIET_MS = 400;
 /** Have a session that was interrupted go on where it was: every command wakes it. */
 export const goOn = () => command(place.value.run, "get_state");
 
+/** Go on in a new conversation with all that fits the program as it is now, with the same agent. */
+export async function goOnInBranch() {
+  const { writer } = conversation.value;
+  const { id } = await post(of(place.value.run, "branch"), {});
+  await load();
+  if (programs.value.some((program) => program.agents?.some((agent) => agent.name === writer))) partners.set(id, writer);
+  go("run", id);
+}
+
+// Who the next message of a conversation is for, where its last call does not tell.
+const partners = new Map();
+
+/** How the program has changed since, where the conversation cannot go on with it. */
+export const changeSince = () => conversation.value.changed || (problem.value?.code === "program_changed" ? problem.value.message : "");
+
 /** Have the list of conversations, and of files, be what it is now. */
 function reloadSoon() {
   clearTimeout(reloading);
@@ -139,7 +154,9 @@ export async function say(text, added = []) {
   const fields = { message: named || "Look at this.", ...(images.length ? { images } : {}) };
   if (run) {
     for (const file of others) await put(of(run, "files", file.name), file);
-    const given = await command(run, "prompt", { ...fields, streaming_behavior: "steer" });
+    const name = partners.get(run);
+    const given = await command(run, "prompt", { ...fields, ...(name ? { name } : {}), streaming_behavior: "steer" });
+    partners.delete(run);
     if (given?.note) mine.add(given.note);
     if (others.length) loadFiles();
     return;
