@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -13,8 +14,11 @@ from koi_lang.events import AnswerDelta, AnswerDiscarded, ModelAnswered, OutputD
 from koi_lang.rpc.framing import line_of
 from koi_lang.runtime.journal.entries import JournalEntry, Redact
 from koi_lang.runtime.journal.entry_events import event_data
-from koi_lang.runtime.journal.history import RESUMED
+from koi_lang.runtime.journal.history import CUT, RESUMED
 from koi_lang.runtime.journal.reader import lines
+from koi_lang.runtime.playbook.action_parsing import ReplyError
+from koi_lang.runtime.playbook.reply_parser import ReplyReader
+from koi_lang.runtime.playbook.written_texts import WrittenTexts
 from koi_lang.sessions.client_host import APPROVAL, CLOSED, QUESTION, Message
 
 # Bytes that a reader may leave unread.
@@ -173,8 +177,16 @@ class Feed:
 
 
 def entry_message(entry: JournalEntry, run: str) -> dict[str, Any]:
-    """The message of an entry."""
-    return {"type": EVENT, "n": entry.n, "event": event_data(entry, run)}
+    """The message of an entry; an answer that was cut off has the last text for people in it as `written`."""
+    data = event_data(entry, run)
+    if entry.kind == ModelAnswered.type and data.get("stop") == CUT:
+        pieces: list[OutputDelta] = []
+        with suppress(ReplyError):
+            deque(ReplyReader(listener=WrittenTexts(pieces.append)).feed(str(data.get("text", ""))), maxlen=0)
+        if pieces:
+            text = "".join(each.text for each in pieces if each.number == pieces[-1].number)
+            data["written"] = {"action": pieces[-1].action, "text": text}
+    return {"type": EVENT, "n": entry.n, "event": data}
 
 
 class Subscription:

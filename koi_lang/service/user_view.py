@@ -71,7 +71,7 @@ EVENT_FIELDS: Mapping[type[EventData], tuple[str, ...]] = {
     events.ConversationCompacted: ("lasting", "reason", "tokens_before", "tokens_after"),
     # what it cost
     events.ModelAsked: ("model",),
-    events.ModelAnswered: PAYMENT,
+    events.ModelAnswered: (*PAYMENT, "written"),
     events.AnswerDiscarded: PAYMENT,
     events.TextsEmbedded: PAYMENT,
     events.ModelFailed: (),

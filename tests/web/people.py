@@ -106,9 +106,14 @@ def write_desk(folder: Path, answers: dict[str, list[Any]] = ANSWERS) -> Service
     """A service of the desk in a folder, not started yet."""
     (folder / "desk.koi").write_text(PROGRAM)
     (folder / "desk.answers.json").write_text(json.dumps(answers))
+    write_users(folder)
+    return ServiceProcess(folder, ("desk.koi", "--answers", "desk.answers.json"))
+
+
+def write_users(folder: Path) -> None:
+    """Have a service know the people of these tests."""
     users = [f'{name} = "{hash_of(token)}"' for name, token in TOKENS.items()]
     (folder / "koi.toml").write_text("\n".join(["[serve.users]", *users, ""]))
-    return ServiceProcess(folder, ("desk.koi", "--answers", "desk.answers.json"))
 
 
 @dataclass(slots=True)

@@ -143,6 +143,18 @@ def test_stopped_and_failed_calls_say_so(ask: Ask) -> None:
     assert ("failure", "no budget") == told(ask, CALLED, failed)[-1]
 
 
+def test_a_stop_keeps_what_was_read(ask: Ask) -> None:
+    """A half answer stays, also for those who come later and find it in the journal alone; no other is made of one."""
+    stopped = event("call_ended", ["call#1"], ok=False, aborted=True)
+    cut = event("model_answered", [*TOP, "model#1"], stop="cut", written={"action": "return", "text": "Tea is"})
+    of_colleague = event("model_answered", [*INNER, "m#1"], stop="cut", written={"action": "return", "text": "no"})
+    stayed = [("person", "tea?"), ("answer", "Tea is"), ("note", "Stopped.")]
+
+    assert stayed == told(ask, CALLED, written("Tea is", action="return"), cut, stopped)
+    assert stayed == told(ask, CALLED, cut, stopped)
+    assert [stayed[0], stayed[2]] == told(ask, CALLED, of_colleague, stopped)
+
+
 def test_requests_are_open_until_somebody_answers(ask: Ask) -> None:
     """A question that another tab has answered is gone, and stands in the conversation with its answer."""
     asked = event("asked", [*TOP, "ask#1"], question="Publish?", options=["yes"])

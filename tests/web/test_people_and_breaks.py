@@ -14,7 +14,7 @@ import pytest
 from tests.service.serving_process import ServiceProcess
 from tests.web.cable import Cable
 from tests.web.conftest import open_browser
-from tests.web.people import Visitor, visit, write_desk
+from tests.web.people import TOKENS, Visitor, visit, write_desk, write_users
 from tests.web.slow_model import slow_model
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ def write_teller(folder: Path, url: str) -> ServiceProcess:
     """A service whose agent has a provider of its own."""
     (folder / "teller.koi").write_text(TELLER.replace("URL", url))
     (folder / ".env").write_text("OPENAI_API_KEY=sk-mark\n")
+    write_users(folder)
     return ServiceProcess(folder, ("teller.koi",))
 
 
@@ -144,6 +145,29 @@ def test_a_changed_program_says_why_and_goes_on(
         visitor.sees("As you like.")
 
         assert 1 == visitor.page.locator(".item.person").count()
+
+
+def test_a_stop_loses_no_words(browser: Browser, serve: Callable[..., ServiceProcess], tmp_path: Path) -> None:
+    """The half answer stays, also after a reload, and what was not heard stands in the input again."""
+    with slow_model(story(), pause_s=0.02) as (url, _):
+        service = serve(write_teller(tmp_path, url))
+        with visit(browser, service, tmp_path) as visitor:
+            visitor.enter(TOKENS["ada"])
+            visitor.say("a story")
+            visitor.sees(SENTENCES[3])
+            visitor.say("and shorter")
+            visitor.page.locator(".waiting", has_text="and shorter").wait_for()
+            visitor.page.fill("#message", "please")
+            visitor.page.get_by_role("button", name="Stop").click()
+            visitor.sees("Stopped.")
+            visitor.keep("stopped")
+
+            assert "and shorter\n\nplease" == visitor.page.input_value("#message")
+            half = visitor.page.locator(".answer .markdown").inner_text()
+            visitor.page.reload()
+            visitor.sees("Stopped.")
+            assert SENTENCES[3] in half
+            assert half.startswith(visitor.page.locator(".answer .markdown").inner_text()[:-1])
 
 
 def test_writing_never_waits(browser: Browser, serve: Callable[..., ServiceProcess], tmp_path: Path) -> None:

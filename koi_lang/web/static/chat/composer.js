@@ -63,6 +63,12 @@ export function Composer({ hint, initial, examples = [] }) {
     }
   }
 
+  async function end() {
+    const unheard = await stop().catch((error) => void (problem.value = error));
+    if (unheard && box.current) write([unheard, box.current.value].filter(Boolean).join("\n\n"));
+    box.current?.focus();
+  }
+
   const onKeyDown = (event) => {
     if (event.key === "Enter" && !event.shiftKey && !event.isComposing && matchMedia("(pointer: fine)").matches) {
       event.preventDefault();
@@ -89,7 +95,7 @@ export function Composer({ hint, initial, examples = [] }) {
         <input ref=${picker} type="file" multiple hidden onChange=${(event) => (put(event.target.files), (event.target.value = ""))} />
         <button type="button" class="button plain icon" aria-label="Add files" title="Add files" onClick=${() => picker.current.click()}><${Icon} name="clip" /></button>
         <span class="grow"></span>
-        ${isBusy && html`<button type="button" class="button stop" onClick=${() => stop().catch((error) => (problem.value = error))}><${Icon} name="stop" />Stop</button>`}
+        ${isBusy && html`<button type="button" class="button stop" onClick=${end}><${Icon} name="stop" />Stop</button>`}
         <button class="button main icon" aria-label="Send" title="Send" disabled=${isSending || (isEmpty && !added.length)}><${Icon} name="send" /></button>
       </div>
     </form>`;

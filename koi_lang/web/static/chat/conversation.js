@@ -104,6 +104,7 @@ export class Conversation {
   on_call_started(event, path) {
     this.isCalled = true;
     this.hasPrinted = false;
+    this.cut = null;
     this.work = null;
     const [agent, name] = String(event.name || "").split(".");
     const said = saidIn(event.args);
@@ -114,6 +115,7 @@ export class Conversation {
 
   on_call_ended(event) {
     this.isCalled = false;
+    if (event.aborted) this.keepHalf();
     const text = event.ok ? textIn(event.result) : null;
     const kept = [...this.growing.values()].find((item) => RETURNED.has(item.action));
     if (event.ok && !this.hasPrinted && text) this.finish(kept, text);
@@ -123,6 +125,15 @@ export class Conversation {
     if (event.aborted) this.add("note", { text: "Stopped." });
     else if (!event.ok) this.fail(event.error || "It did not work.", event.help);
     this.requests = [];
+  }
+
+  /** Keep the text that a model was writing when it was stopped. */
+  keepHalf() {
+    const halves = [...this.growing.values()].filter((item) => item.text.trim());
+    for (const item of halves) this.finish(item, item.text);
+    const { action, text, path } = this.cut || {};
+    const isSaid = action === "print" || (action === "return" && path.length <= 2 && !this.hasPrinted);
+    if (!halves.length && isSaid && text.trim() && this.items.findLast((item) => item.kind === "answer")?.text !== text) this.finish(null, text);
   }
 
   on_handler_started(event, path) {
@@ -185,6 +196,7 @@ export class Conversation {
   }
 
   on_model_answered(event, path) {
+    this.cut = event.written ? { ...event.written, path } : null;
     this.thinking = false;
     this.slow = "";
     for (const item of this.growing.values()) {

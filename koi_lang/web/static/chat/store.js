@@ -190,8 +190,12 @@ export const dataAddress = (file) =>
     reader.readAsDataURL(file);
   });
 
-/** End what goes on; the conversation stays. */
-export const stop = () => command(place.value.run, "abort");
+/** End what goes on; the conversation stays. Gives what was still to be heard. */
+export async function stop() {
+  const { queued = [] } = (await command(place.value.run, "abort")) || {};
+  return queued.filter((each) => !each.from || each.from === "person").map((each) => withoutFiles(each.text).text).join("\n\n");
+}
+
 export const answer = (request, text) => command(place.value.run, "answer", { request: request.id, answer: text });
 
 // Answers to a plan that are still to be given, each to the question that the one before leads to.
