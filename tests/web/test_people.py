@@ -236,7 +236,25 @@ def hand_over(visitor: Visitor) -> None:
     page.locator(".files summary", has_text="1 file").wait_for()
 
 
-QUICK: tuple[Callable[[Visitor], None], ...] = (talk, answer, allow, plan, steer, use_keys)
+def send_again(visitor: Visitor) -> None:
+    """A message stands on the page before the service has it; one that could not be sent says so, and is sent again."""
+    page = visitor.page
+    visitor.enter()
+    visitor.begin("Writer")
+    page.route("**/api/runs", lambda route: route.abort() if route.request.method == "POST" else route.continue_())
+    visitor.say("thanks")
+    page.locator(".letter.failed", has_text="Not sent").wait_for()
+    visitor.keep("not-sent")
+    page.unroute("**/api/runs")
+    visitor.wrong.clear()
+    page.get_by_role("button", name="Try again").click()
+    visitor.sees("As you like.")
+
+    assert ["You:\nthanks"] == page.locator(".item.person").all_inner_texts()
+    assert "" == page.input_value("#message")
+
+
+QUICK: tuple[Callable[[Visitor], None], ...] = (talk, answer, allow, plan, steer, send_again, use_keys)
 SLOW: tuple[Callable[[Visitor], None], ...] = (use_phone, hand_over)
 
 

@@ -2,21 +2,20 @@
 
 import { html, useEffect, useRef, useState } from "../vendor/preact.js";
 import { Icon } from "./icons.js";
-import { addFiles, conversation, dataAddress, files, isPicture, place, problem, removeFile, say, stop, version } from "./store.js";
-import { of } from "../api.js";
+import { addFiles, conversation, dataAddress, draftKey, files, isBeginning, isPicture, place, problem, removeFile, say, stop, unsent, version } from "./store.js";
+import { mustSignIn, of } from "../api.js";
 import { size } from "./words.js";
 
 const MOST_PICTURES = 20;
-const draftKey = () => `koi-draft-${location.pathname}-${JSON.stringify(place.value)}`;
 
 /** The input with what is put to the message. `hint` stands in it while it is empty. */
 export function Composer({ hint, initial, examples = [] }) {
   const [added, setAdded] = useState([]);
-  const [isSending, setSending] = useState(false);
   const [isEmpty, setEmpty] = useState(true);
   const [isOver, setOver] = useState(false);
   const box = useRef(null), picker = useRef(null);
   version.value;
+  const isSending = isBeginning() && unsent().some((each) => each.state !== "failed");
   const isBusy = Boolean(conversation.value?.busy);
 
   useEffect(() => {
@@ -45,22 +44,13 @@ export function Composer({ hint, initial, examples = [] }) {
   }
 
   async function send() {
-    const text = box.current.value.trim();
-    if (isSending || (!text && !added.length)) return;
-    const key = draftKey();
-    setSending(true);
+    const text = box.current.value.trim(), files = added.map((each) => each.file), key = draftKey();
+    if (isSending || (!text && !files.length)) return;
     problem.value = null;
-    try {
-      await say(text, added.map((each) => each.file));
-      sessionStorage.removeItem(key);
-      setAdded([]);
-      if (box.current) write("");
-    } catch (error) {
-      problem.value = error;
-    } finally {
-      setSending(false);
-      box.current?.focus();
-    }
+    setAdded([]);
+    write("");
+    box.current.focus();
+    await say(text, files).catch(() => mustSignIn.value && sessionStorage.setItem(key, text));
   }
 
   async function end() {

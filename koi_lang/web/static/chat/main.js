@@ -7,7 +7,7 @@ import { History } from "./history.js";
 import { Icon } from "./icons.js";
 import { Requests, Words } from "./requests.js";
 import { Start } from "./start.js";
-import { changeSince, connection, conversation, follow, goOn, goOnInBranch, load, loadRuns, place, problem, runs, user, version } from "./store.js";
+import { changeSince, connection, conversation, follow, goOn, goOnInBranch, isBeginning, load, loadRuns, place, problem, runs, unsent, user, version } from "./store.js";
 import { Thread } from "./thread.js";
 
 function App() {
@@ -30,9 +30,9 @@ function App() {
     </header>
     <nav id="side" class=${`side ${isOpen ? "open" : ""}`} aria-label="Conversations"><${History} onChosen=${close} /></nav>
     ${isOpen && html`<div class="shade" onClick=${close}></div>`}
-    <main class=${place.value.run ? "talk" : "begin"}>
+    <main class=${place.value.run || isBeginning() ? "talk" : "begin"}>
       <${Banner} />
-      ${place.value.run ? html`<${Talk} key=${place.value.run} />` : html`<${Problem} /><${Start} />`}
+      ${place.value.run || isBeginning() ? html`<${Talk} key=${place.value.run || "beginning"} />` : html`<${Problem} /><${Start} />`}
     </main>`;
 }
 
@@ -62,7 +62,7 @@ function Changed({ why }) {
     </div>`;
 }
 
-const titleNow = () => conversation.value?.name || runs.value.find((run) => run.id === place.value.run)?.title || (place.value.run ? "Conversation" : "New conversation");
+const titleNow = () => conversation.value?.name || runs.value.find((run) => run.id === place.value.run)?.title || unsent()[0]?.text.slice(0, 80) || (place.value.run ? "Conversation" : "New conversation");
 
 function useTitle() {
   version.value;

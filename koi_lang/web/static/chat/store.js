@@ -1,6 +1,6 @@
 // What the page knows: who is signed in, the programs, the runs of the person, and the conversation that is open.
 
-import { command, get, listen, of, post, put, remove, ServiceError } from "../api.js";
+import { command, get, listen, mustSignIn, of, post, put, remove, ServiceError } from "../api.js";
 import { batch, signal } from "../vendor/preact.js";
 import { Conversation } from "./conversation.js";
 import { Cast, withFiles, withoutFiles } from "./words.js";
@@ -54,6 +54,7 @@ export function follow(isAnew = false) {
   const words = location.hash.replace(/^#\/?/, "").split("/").map(decodeURIComponent);
   const to = words[0] === "run" ? { run: words[1] } : words[0] === "new" ? { program: words[1], handler: words[2] } : {};
   if (to.run && to.run === place.value.run && !isAnew) return;
+  if (!to.run) outbox.value = outbox.value.filter((each) => each.run);
   stream?.close();
   stream = null;
   batch(() => {
@@ -66,7 +67,11 @@ export function follow(isAnew = false) {
   if (to.run) open(to.run);
 }
 
-export const go = (...words) => (location.hash = `#/${words.map(encodeURIComponent).join("/")}`);
+export function go(...words) {
+  const to = `#/${words.map(encodeURIComponent).join("/")}`;
+  if (to === (location.hash || "#/")) follow(true);
+  else location.hash = to;
+}
 
 function open(run) {
   const held = conversation.value;
@@ -74,6 +79,7 @@ function open(run) {
     if (held !== conversation.value) return;
     const wasBusy = held.busy, asked = held.requests.length;
     held.take(message);
+    if (message.type === "event") outbox.value = outbox.value.filter((each) => each.run !== run || timesSaid(held, each.text) <= each.before);
     clearTimeout(settling);
     if (!held.busy) settling = setTimeout(() => (held.settle(), show()), QUIET_MS);
     if (message.type === "question") continuePlan(held, message.id);
@@ -142,36 +148,81 @@ export function show() {
 // Messages that were queued here: if they come too late to be heard, they are the next ones.
 const mine = new Set();
 
+// Messages that were written here and are not yet among what the run has told: `{id, run, text, names, images, state, error}`.
+export const outbox = signal([]);
+
+/** The messages that are on their way to the place that is open. */
+export const unsent = () => outbox.value.filter((each) => each.run === (place.value.run || ""));
+
+/** Whether the conversation is being begun, so that it has no address yet. */
+export const isBeginning = () => !place.value.run && unsent().length > 0;
+
+/** Where what somebody has begun to write is kept. */
+export const draftKey = (where = place.value) => `koi-draft-${location.pathname}-${JSON.stringify(where)}`;
+
+const changeLetter = (letter, changes) => (outbox.value = outbox.value.map((each) => (each.id === letter.id ? Object.assign(each, changes) : each)));
+export const dropLetter = (letter) => (outbox.value = outbox.value.filter((each) => each.id !== letter.id));
+
+/** How often a text stands in a conversation, heard or not yet. */
+const timesSaid = (held, text) => held.items.filter((item) => item.kind === "person" && item.text === text).length + held.waiting.filter((each) => each.text === text).length;
+
 /**
- * Give a message to the conversation that is open, or begin one.
+ * Give a message to the conversation that is open, or begin one; it stands on the page at once.
  * @param {File[]} added files that come along; pictures are shown to the model, others are put into the session's folder.
  */
 export async function say(text, added = []) {
   const pictures = added.filter(isPicture), others = added.filter((file) => !isPicture(file));
-  const { run, program, handler } = place.value;
-  const images = await Promise.all(pictures.map(imageOf));
-  const named = withFiles(text, others.map((file) => file.name));
-  const fields = { message: named || "Look at this.", ...(images.length ? { images } : {}) };
-  if (run) {
-    for (const file of others) await put(of(run, "files", file.name), file);
-    const name = partners.get(run);
-    const given = await command(run, "prompt", { ...fields, ...(name ? { name } : {}), streaming_behavior: "steer" });
-    partners.delete(run);
-    if (given?.note) mine.add(given.note);
-    if (others.length) loadFiles();
-    return;
+  const named = withFiles(text, others.map((file) => file.name)) || "Look at this.";
+  conversation.value ??= new Conversation(cast);
+  const letter = { id: `${Date.now()}-${Math.random()}`, ...place.value, run: place.value.run || "", text: named, pictures, others, images: [], before: timesSaid(conversation.value, named) };
+  outbox.value = [...outbox.value, letter];
+  letter.images = await Promise.all(pictures.map(imageOf));
+  await deliver(letter);
+}
+
+/** Send a message, once more if it could not be sent. */
+export async function deliver(letter) {
+  changeLetter(letter, { state: "sending", error: null });
+  try {
+    await (letter.run ? tell(letter) : begin(letter));
+    changeLetter(letter, { state: "sent" });
+  } catch (error) {
+    changeLetter(letter, { state: "failed", error });
+    if (mustSignIn.value) dropLetter(letter);
+    throw error;
   }
-  const served = program ? { program } : {};
-  go("run", others.length ? await beginWithFiles(served, handler, fields, others) : (await post("api/runs", { ...served, handler, ...fields })).id);
+}
+
+const fieldsOf = ({ text, images }) => ({ message: text, ...(images.length ? { images } : {}) });
+
+async function tell(letter) {
+  const { run, others } = letter, name = partners.get(run);
+  for (const file of others) await put(of(run, "files", file.name), file);
+  const given = await command(run, "prompt", { ...fieldsOf(letter), ...(name ? { name } : {}), streaming_behavior: "steer" });
+  partners.delete(run);
+  if (given?.note) mine.add(given.note);
+  if (others.length) loadFiles();
+}
+
+async function begin(letter) {
+  const { program, handler, others } = letter, served = program ? { program } : {};
+  const { id } = others.length ? await beginWithFiles(served, letter) : await post("api/runs", { ...served, handler, ...fieldsOf(letter) }, { "Idempotency-Key": letter.id });
+  const isHere = outbox.value.includes(letter) && !place.value.run;
+  changeLetter(letter, { run: id });
+  if (isHere) {
+    sessionStorage.setItem(draftKey({ run: id }), sessionStorage.getItem(draftKey()) || "");
+    sessionStorage.removeItem(draftKey());
+    go("run", id);
+  }
   loadRuns().catch(() => {});
 }
 
 /** Begin a conversation whose first message is about files: they are there when it is given. */
-async function beginWithFiles(served, handler, fields, others) {
-  const { id } = await post("api/runs", { ...served, title: withoutFiles(fields.message).text || others[0].name });
-  for (const file of others) await put(of(id, "files", file.name), file);
-  await command(id, "prompt", { ...fields, name: handler });
-  return id;
+async function beginWithFiles(served, letter) {
+  const { id } = await post("api/runs", { ...served, title: withoutFiles(letter.text).text || letter.others[0].name }, { "Idempotency-Key": letter.id });
+  for (const file of letter.others) await put(of(id, "files", file.name), file);
+  await command(id, "prompt", { ...fieldsOf(letter), name: letter.handler });
+  return { id };
 }
 
 export const isPicture = (file) => /^image\/(png|jpeg|gif|webp)$/.test(file.type);

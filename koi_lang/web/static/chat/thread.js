@@ -4,7 +4,7 @@ import { Component, html, useEffect, useRef, useState } from "../vendor/preact.j
 import { Icon } from "./icons.js";
 import { Markdown } from "./markdown.js";
 import { Words } from "./requests.js";
-import { conversation, version } from "./store.js";
+import { conversation, deliver, dropLetter, unsent, version } from "./store.js";
 import { duration, spoken, summary, withoutFiles } from "./words.js";
 
 // So many of the last items are on the page; more on request.
@@ -31,6 +31,7 @@ export function Thread() {
       ${hidden > 0 && html`<button type="button" class="button plain small" onClick=${() => setMost(most + MOST_SHOWN)}>Show what was before</button>`}
       ${shown.map((item) => html`<${Item} key=${item.key} item=${item} version=${item.version} />`)}
       ${held.waiting.map((each) => html`<div key=${`waiting-${each.id}`} class="item person waiting"><div class="bubble">${each.text}</div><p class="quiet small">Will be heard in a moment</p></div>`)}
+      ${unsent().map((each) => html`<${Letter} key=${each.id} letter=${each} state=${each.state} />`)}
       <${Now} held=${held} />
       <div ref=${end} />
     </div>
@@ -68,6 +69,19 @@ const VIEWS = {
   note: ({ item }) => html`<p class="item note quiet small">${item.text}</p>`,
   failure: ({ item }) => html`<div class="item failure"><p><strong>That did not work.</strong> ${item.text}</p>${item.help && html`<p class="quiet">${item.help}</p>`}</div>`,
 };
+
+/** A message that the service has not taken yet. */
+function Letter({ letter, state }) {
+  const again = () => deliver(letter).catch(() => {});
+  return html`
+    <div class=${`item person letter ${state || "sending"}`}>
+      ${letter.pictures.length > 0 && html`<p class="quiet small">${letter.pictures.length === 1 ? "1 picture" : `${letter.pictures.length} pictures`}</p>`}
+      <${Said} text=${letter.text} />
+      ${state === "failed" && html`
+        <p class="small unsent" role="alert">Not sent. ${letter.error?.message}</p>
+        <p class="choices"><button type="button" class="button small" onClick=${again}>Try again</button><button type="button" class="button plain small" onClick=${() => dropLetter(letter)}>Remove</button></p>`}
+    </div>`;
+}
 
 /** A message of the person, with the files that came with it. */
 function Said({ text: all }) {
