@@ -75,6 +75,10 @@ ANSWERS: dict[str, list[Any]] = {
         {"intent": "print", "message": NOTE},
         {"intent": "return", "data": {}},
     ],
+    "Help with الشاي": [
+        {"intent": "print", "message": "**الشاي** نبات:\n\n1. سخّن.\n\n> كوب.\n\n`code` أولا\n\nTea."},
+        {"intent": "return", "data": {}},
+    ],
     "Help with thanks": [{"intent": "return", "data": {"answer": "As you like."}}],
     "Help with a question": [
         {"id": "q", "intent": "prompt_user", "question": "Which **tone**?", "options": ["plain", "formal"]},

@@ -254,7 +254,26 @@ def send_again(visitor: Visitor) -> None:
     assert "" == page.input_value("#message")
 
 
-QUICK: tuple[Callable[[Visitor], None], ...] = (talk, answer, allow, plan, steer, send_again, use_keys)
+def read_from_the_right(visitor: Visitor) -> None:
+    """Each bubble, block, title and input has the direction of its text; code has that of code."""
+    page = visitor.page
+    visitor.enter()
+    visitor.begin("Writer", "الشاي")
+    visitor.sees("Tea.")
+    page.fill("#message", "نعم")
+    visitor.keep("right-to-left")
+    directions = "(all) => all.map((each) => getComputedStyle(each).direction)"
+
+    assert ["rtl", "rtl", "rtl", "rtl", "ltr"] == page.locator(".answer .part").evaluate_all(directions)
+    assert ["rtl"] * 5 == page.locator("ol, blockquote, .bubble > [dir], .where, #message").evaluate_all(directions)
+    assert ["ltr"] == page.locator(".answer code").evaluate_all(directions)
+    page.locator(".here .title:dir(rtl)").wait_for()
+
+
+QUICK: tuple[Callable[[Visitor], None], ...] = (
+    *(talk, answer, allow, plan, steer, send_again, read_from_the_right),
+    use_keys,
+)
 SLOW: tuple[Callable[[Visitor], None], ...] = (use_phone, hand_over)
 
 

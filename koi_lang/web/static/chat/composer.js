@@ -74,13 +74,13 @@ export function Composer({ hint, initial, examples = [] }) {
 
   return html`
     ${isOver && html`<div class="drop-here"><p>Drop files to add them</p></div>`}
-    ${examples.length > 0 && html`<ul class="chips" aria-label="Examples">${examples.map((example) => html`<li><button type="button" class="button chip" onClick=${() => (write(example), box.current.focus())}>${example}</button></li>`)}</ul>`}
+    ${examples.length > 0 && html`<ul class="chips" aria-label="Examples">${examples.map((example) => html`<li><button type="button" class="button chip" dir="auto" onClick=${() => (write(example), box.current.focus())}>${example}</button></li>`)}</ul>`}
     <form class="composer card" onSubmit=${(event) => (event.preventDefault(), send())}>
       ${added.length > 0 && html`<ul class="added" aria-label="Added">${added.map((each, at) => html`<li>
-        ${each.picture ? html`<img src=${each.picture} alt="" />` : html`<${Icon} name="file" />`}<span class="name">${each.file.name}</span><span class="quiet small">${size(each.file.size)}</span>
+        ${each.picture ? html`<img src=${each.picture} alt="" />` : html`<${Icon} name="file" />`}<span class="name" dir="auto">${each.file.name}</span><span class="quiet small">${size(each.file.size)}</span>
         <button type="button" class="button plain icon" aria-label=${`Take ${each.file.name} away`} onClick=${() => setAdded(added.filter((_, n) => n !== at))}><${Icon} name="close" /></button></li>`)}</ul>`}
       <label class="only-heard" for="message">Message</label>
-      <textarea id="message" rows="1" ref=${box} placeholder=${isBusy ? "Say something while it works" : hint} onInput=${changed} onKeyDown=${onKeyDown} onPaste=${onPaste}></textarea>
+      <textarea id="message" dir="auto" rows="1" ref=${box} placeholder=${isBusy ? "Say something while it works" : hint} onInput=${changed} onKeyDown=${onKeyDown} onPaste=${onPaste}></textarea>
       <div class="tools">
         <input ref=${picker} type="file" multiple hidden onChange=${(event) => (put(event.target.files), (event.target.value = ""))} />
         <button type="button" class="button plain icon" aria-label="Add files" title="Add files" onClick=${() => picker.current.click()}><${Icon} name="clip" /></button>

@@ -16,7 +16,7 @@ export function History({ onChosen }) {
     <ul class="history">
       ${runs.value.map((run) => html`<li key=${run.id} class=${run.id === place.value.run ? "here" : ""}>
         <a href=${`#/run/${encodeURIComponent(run.id)}`} aria-current=${run.id === place.value.run ? "page" : undefined} onClick=${onChosen}>
-          <span class="title">${run.title || "Conversation"}</span>
+          <span class="title" dir="auto">${run.title || "Conversation"}</span>
           <span class=${`about small ${run.state}`}>${WORDS[run.state] ? `${WORDS[run.state]} · ` : ""}${when(run.updated || run.started)}</span>
         </a>
         ${asked === run.id

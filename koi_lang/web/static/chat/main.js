@@ -26,7 +26,7 @@ function App() {
     <a class="skip" href="#message" onClick=${(event) => (event.preventDefault(), document.getElementById("message")?.focus())}>To the input</a>
     <header class="bar">
       <button type="button" class="button plain icon" ref=${menu} aria-label="Conversations" aria-expanded=${isOpen} aria-controls="side" onClick=${() => setOpen(!isOpen)}><${Icon} name=${isOpen ? "close" : "menu"} /></button>
-      <span class="where">${titleNow()}</span>
+      <span class="where" dir="auto">${titleNow()}</span>
     </header>
     <nav id="side" class=${`side ${isOpen ? "open" : ""}`} aria-label="Conversations"><${History} onChosen=${close} /></nav>
     ${isOpen && html`<div class="shade" onClick=${close}></div>`}

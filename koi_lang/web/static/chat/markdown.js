@@ -49,6 +49,9 @@ const marked = new Marked({
   },
 });
 
+// Code is written from the left everywhere; each part has the direction of its own text.
+DOMPurify.addHook("afterSanitizeAttributes", (node) => /^(PRE|CODE)$/.test(node.tagName) && node.setAttribute("dir", "ltr"));
+
 /** The class of a line of a diff. */
 export const diffClass = (line) =>
   /^(\+\+\+|---|@@|diff |index )/.test(line) ? "place" : line.startsWith("+") ? "added" : line.startsWith("-") ? "removed" : "same";
@@ -83,7 +86,7 @@ export function Markdown({ text }) {
     known.current = made;
     return found;
   }, [text]);
-  return html`<div class="markdown" onClick=${copyCode}>${parts.map((part, at) => html`<div key=${at} class="part" dangerouslySetInnerHTML=${{ __html: part }} />`)}</div>`;
+  return html`<div class="markdown" onClick=${copyCode}>${parts.map((part, at) => html`<div key=${at} class="part" dir="auto" dangerouslySetInnerHTML=${{ __html: part }} />`)}</div>`;
 }
 
 function copyCode(event) {

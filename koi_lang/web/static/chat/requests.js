@@ -55,10 +55,10 @@ function Question({ request }) {
   const [text, setText] = useState("");
   const options = request.options || [];
   const send = press(() => answer(request, text));
-  const field = { class: "field", value: text, autocomplete: "off", onInput: (event) => setText(event.target.value) };
+  const field = { class: "field", dir: "auto", value: text, autocomplete: "off", onInput: (event) => setText(event.target.value) };
   return html`
     <div class="request-head"><${Icon} name="ask" /><div class="request-text"><${Markdown} text=${request.question} /></div></div>
-    ${options.length > 0 && html`<div class="choices">${options.map((option) => html`<button type="button" class="button" aria-disabled=${isHeld} onClick=${press(() => answer(request, option))}>${option}</button>`)}</div>`}
+    ${options.length > 0 && html`<div class="choices">${options.map((option) => html`<button type="button" class="button" dir="auto" aria-disabled=${isHeld} onClick=${press(() => answer(request, option))}>${option}</button>`)}</div>`}
     <form class="answer-line" onSubmit=${(event) => (event.preventDefault(), send())}>
       <label class="only-heard" for=${`answer-${request.id}`}>${options.length ? "Or in your own words" : "Your answer"}</label>
       <input id=${`answer-${request.id}`} type=${request.secret ? "password" : "text"} placeholder=${options.length ? "Or in your own words" : "Your answer"} ...${field} />
@@ -76,18 +76,18 @@ function Approval({ request }) {
   const isShut = isHeld || !isRead;
   const chain = (request.chain || []).map((name) => spoken(name.split(".")[0]));
   return html`
-    <div class="request-head"><${Icon} name="hand" /><h2>${request.agent ? spoken(request.agent) : "The program"} wants to ${deed.before}</h2></div>
+    <div class="request-head"><${Icon} name="hand" /><h2 dir="auto">${request.agent ? spoken(request.agent) : "The program"} wants to ${deed.before}</h2></div>
     <div class="request-body" tabindex="0" role="region" aria-label="What is asked for" ref=${body} onScroll=${onScroll}>
-      ${deed.exact && html`<pre class="exact">${deed.exact}</pre>`}
+      ${deed.exact && html`<pre class="exact" dir="ltr">${deed.exact}</pre>`}
       ${deed.behind && html`<p>${deed.behind}</p>`}
-      ${request.detail && html`<p class="detail">${request.detail}</p>`}
+      ${request.detail && html`<p class="detail" dir="auto">${request.detail}</p>`}
       ${request.preview && html`<${Diff} text=${request.preview} />`}
       ${chain.length > 1 && html`<p class="quiet small">Asked for by ${chain.join(" → ")}</p>`}
     </div>
     ${isRefusing
       ? html`<form class="answer-line" onSubmit=${(event) => (event.preventDefault(), press(() => approve(request, "no", reason.trim()))())}>
           <label class="only-heard" for="reason">Why not, or what instead</label>
-          <input id="reason" class="field" placeholder="Why not, or what instead? (may be empty)" value=${reason} onInput=${(event) => setReason(event.target.value)} ref=${(element) => element?.dataset.seen || (element && ((element.dataset.seen = "1"), element.focus()))} />
+          <input id="reason" class="field" dir="auto" placeholder="Why not, or what instead? (may be empty)" value=${reason} onInput=${(event) => setReason(event.target.value)} ref=${(element) => element?.dataset.seen || (element && ((element.dataset.seen = "1"), element.focus()))} />
           <button class="button main">Do not allow</button>
           <button type="button" class="button plain" onClick=${() => setRefusing(false)}>Back</button>
         </form>`
@@ -142,7 +142,7 @@ function Plan({ request }) {
     <div class="request-head"><${Icon} name="list" /><div class="request-text"><${Markdown} text=${head.replace(/^`(\w+)`/, (_, name) => `**${spoken(name)}**`)} /></div></div>
     <ol class="request-body plan" aria-label="The steps">
       ${wanted.map((step, at) => html`<li key=${step.from ?? `new-${at}`}>
-        <textarea rows="1" class="field" aria-label=${`Step ${at + 1}`} maxlength="300" value=${step.text} onInput=${(event) => change(at, event.target.value.replace(/\n/g, " "))} ref=${at === wanted.length - 1 ? last : null}></textarea>
+        <textarea rows="1" class="field" dir="auto" aria-label=${`Step ${at + 1}`} maxlength="300" value=${step.text} onInput=${(event) => change(at, event.target.value.replace(/\n/g, " "))} ref=${at === wanted.length - 1 ? last : null}></textarea>
         <button type="button" class="button plain icon" aria-label=${`Leave step ${at + 1} out`} onClick=${() => setWanted(wanted.filter((_, n) => n !== at))}><${Icon} name="close" /></button>
         ${step.touches?.length > 0 && html`<p class="quiet small">touches ${step.touches.join(", ")}</p>`}
       </li>`)}
@@ -150,7 +150,7 @@ function Plan({ request }) {
     ${isRefusing
       ? html`<form class="answer-line" onSubmit=${(event) => (event.preventDefault(), press(() => answer(request, refusal(reason)))())}>
           <label class="only-heard" for="reason">What is wrong with it</label>
-          <input id="reason" class="field" placeholder="What is wrong with it?" value=${reason} onInput=${(event) => setReason(event.target.value)} />
+          <input id="reason" class="field" dir="auto" placeholder="What is wrong with it?" value=${reason} onInput=${(event) => setReason(event.target.value)} />
           <button class="button main" aria-disabled=${isHeld || !reason.trim()}>Refuse</button>
           <button type="button" class="button plain" onClick=${() => setRefusing(false)}>Back</button>
         </form>`

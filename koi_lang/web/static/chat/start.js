@@ -18,7 +18,7 @@ export function Start() {
       ${!all.length && html`<p class="quiet">Whoever runs this service has to give an agent something to say to people.</p>`}
       <ul class="agents">${all.map((each) => html`<li key=${each.program + each.handler}>
         <button type="button" class="card agent" onClick=${() => go("new", each.program, each.handler)}>
-          <span class="name">${spoken(each.agent)}</span><span class="purpose">${each.title || "Ask anything"}</span>
+          <span class="name">${spoken(each.agent)}</span><span class="purpose" dir="auto">${each.title || "Ask anything"}</span>
         </button></li>`)}
       </ul>
       ${broken.map((each) => html`<p class="quiet small" key=${each.name}>${spoken(each.name)} is not available at the moment.</p>`)}
@@ -29,7 +29,7 @@ function Beginning({ target, isOnly }) {
   if (isOnly && !place.value.handler) place.value = { program: target.program, handler: target.handler };
   return html`
     <div class="start beginning">
-      <h1>${target.title || spoken(target.agent)}</h1>
+      <h1 dir="auto">${target.title || spoken(target.agent)}</h1>
       ${target.title && html`<p class="quiet">${spoken(target.agent)}</p>`}
     </div>
     <div class="dock"><${Composer} hint="Write a message" examples=${target.examples || []} /></div>`;

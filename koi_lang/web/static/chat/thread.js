@@ -30,7 +30,7 @@ export function Thread() {
     <div class="thread">
       ${hidden > 0 && html`<button type="button" class="button plain small" onClick=${() => setMost(most + MOST_SHOWN)}>Show what was before</button>`}
       ${shown.map((item) => html`<${Item} key=${item.key} item=${item} version=${item.version} />`)}
-      ${held.waiting.map((each) => html`<div key=${`waiting-${each.id}`} class="item person waiting"><div class="bubble">${each.text}</div><p class="quiet small">Will be heard in a moment</p></div>`)}
+      ${held.waiting.map((each) => html`<div key=${`waiting-${each.id}`} class="item person waiting"><div class="bubble" dir="auto">${each.text}</div><p class="quiet small">Will be heard in a moment</p></div>`)}
       ${unsent().map((each) => html`<${Letter} key=${each.id} letter=${each} state=${each.state} />`)}
       <${Now} held=${held} />
       <div ref=${end} />
@@ -58,15 +58,15 @@ const VIEWS = {
     </div>`,
   answer: ({ item }) => html`<div class=${`item answer ${item.isGrowing ? "growing" : ""}`}><span class="only-heard">${spoken(item.agent)}: </span><${Markdown} text=${item.text} /></div>`,
   work: ({ item }) => html`<${Work} item=${item} />`,
-  asked: ({ item }) => item.answer === null ? null : html`<div class="item decided"><${Icon} name="ask" /><div><${Markdown} text=${item.text} /><p class="given">${item.answer || "(nothing)"}</p></div></div>`,
-  allowed: ({ item }) => html`<div class=${`item decided ${item.answer === "no" ? "refused" : ""}`}><${Icon} name="hand" /><div><p>${item.answer === "no" ? "You did not allow" : item.answer === "always" ? "You always allow" : "You allowed"} to <${Words} text=${item.what} /></p>${item.reason && html`<p class="quiet">${item.reason}</p>`}</div></div>`,
+  asked: ({ item }) => item.answer === null ? null : html`<div class="item decided"><${Icon} name="ask" /><div><${Markdown} text=${item.text} /><p class="given" dir="auto">${item.answer || "(nothing)"}</p></div></div>`,
+  allowed: ({ item }) => html`<div class=${`item decided ${item.answer === "no" ? "refused" : ""}`}><${Icon} name="hand" /><div><p>${item.answer === "no" ? "You did not allow" : item.answer === "always" ? "You always allow" : "You allowed"} to <${Words} text=${item.what} /></p>${item.reason && html`<p class="quiet" dir="auto">${item.reason}</p>`}</div></div>`,
   plan: ({ item }) => html`
     <div class="item decided"><${Icon} name="list" /><div>
       <p>${item.answer === "accepted" ? "Plan accepted" : item.answer === "refused" ? "Plan refused" : "Proposed plan"}${item.words && html`: ${item.words}`}</p>
-      <ol class="plan-steps">${item.steps.map((step, at) => html`<li class=${at < item.done ? "done" : ""}>${step}${at < item.done && html` <span class="only-heard">done</span>`}</li>`)}</ol>
+      <ol class="plan-steps">${item.steps.map((step, at) => html`<li dir="auto" class=${at < item.done ? "done" : ""}>${step}${at < item.done && html` <span class="only-heard">done</span>`}</li>`)}</ol>
     </div></div>`,
   result: ({ item }) => html`<div class="item answer"><${Value} value=${item.value} /></div>`,
-  note: ({ item }) => html`<p class="item note quiet small">${item.text}</p>`,
+  note: ({ item }) => html`<p class="item note quiet small" dir="auto">${item.text}</p>`,
   failure: ({ item }) => html`<div class="item failure"><p><strong>That did not work.</strong> ${item.text}</p>${item.help && html`<p class="quiet">${item.help}</p>`}</div>`,
 };
 
@@ -87,7 +87,7 @@ function Letter({ letter, state }) {
 function Said({ text: all }) {
   const { text, names } = withoutFiles(all);
   return html`
-    ${text && html`<div class="bubble"><span class="only-heard">You: </span>${text}</div>`}
+    ${text && html`<div class="bubble"><span class="only-heard">You: </span><div dir="auto">${text}</div></div>`}
     ${names.length > 0 && html`<p class="given-files">${names.map((name) => html`<span class="pill"><${Icon} name="file" />${name}</span>`)}</p>`}`;
 }
 
@@ -100,7 +100,7 @@ function Work({ item }) {
   const seconds = (item.ended ?? 0) - item.began;
   return html`
     <details class=${`item work ${isRunning ? "running" : ""}`}>
-      <summary><span class="mark" aria-hidden="true"></span><span>${summary(item.steps)}${!isRunning && seconds >= 1 ? ` · ${duration(seconds)}` : ""}${isRunning && html`<${Clock} since=${item.began} />`}</span></summary>
+      <summary><span class="mark" aria-hidden="true"></span><span dir="auto">${summary(item.steps)}${!isRunning && seconds >= 1 ? ` · ${duration(seconds)}` : ""}${isRunning && html`<${Clock} since=${item.began} />`}</span></summary>
       <ul>${item.steps.map((step) => html`<li class=${step.state}><span>${step.one}</span>${step.about && html` <code>${step.about}</code>`}${step.share !== undefined && step.share !== null && step.state === "running" && html` <progress value=${step.share} aria-label="how far it is" />`}<span class="quiet"> ${STATES[step.state]}</span></li>`)}</ul>
     </details>
     ${others.length > 1 && html`<p class="pills" aria-hidden="true">${others.map((step) => html`<span class="pill">${spoken(step.agent)}</span>`)}</p>`}`;
@@ -130,7 +130,7 @@ const MOST_ROWS = 200;
 /** Data for people: a table of an object or of several, else words. */
 export function Value({ value }) {
   if (value === null || value === undefined) return html`<span class="quiet">nothing</span>`;
-  if (typeof value !== "object") return html`<span class="text">${typeof value === "boolean" ? (value ? "yes" : "no") : String(value)}</span>`;
+  if (typeof value !== "object") return html`<span class="text" dir="auto">${typeof value === "boolean" ? (value ? "yes" : "no") : String(value)}</span>`;
   if (Array.isArray(value)) {
     const rows = value.slice(0, MOST_ROWS), rest = value.length - rows.length;
     return html`<ul class="values">${rows.map((each) => html`<li><${Value} value=${each} /></li>`)}${rest > 0 && html`<li class="quiet">and ${rest} more</li>`}</ul>`;
