@@ -74,7 +74,7 @@ EVENT_FIELDS: Mapping[type[EventData], tuple[str, ...]] = {
     events.ModelAnswered: (*PAYMENT, "written"),
     events.AnswerDiscarded: PAYMENT,
     events.TextsEmbedded: PAYMENT,
-    events.ModelFailed: (),
+    events.ModelFailed: ("class",),
 }
 FIELDS: Mapping[str, tuple[str, ...]] = {RESUMED: (), **{kind.type: names for kind, names in EVENT_FIELDS.items()}}
 # Of what an action or effect is given, that which says what it does; a file's contents are seen in the approval.

@@ -137,10 +137,17 @@ def test_entries_that_were_seen_are_passed_over(ask: Ask) -> None:
 def test_stopped_and_failed_calls_say_so(ask: Ask) -> None:
     """What the person ended is no failure, and what failed is told with what helps."""
     stopped = event("call_ended", ["call#1"], ok=False, aborted=True)
-    failed = event("call_ended", ["call#1"], ok=False, error="no budget", help="Raise it.")
+    failed = event("call_ended", ["call#1"], ok=False, error="no `OPENAI_API_KEY`", help="Set it.")
+    unreached = [
+        event("model_failed", [*TOP, "model#1"], **{"class": name}) for name in ("RequestError", "LimitReachedError")
+    ]
 
     assert ("note", "Stopped.") == told(ask, CALLED, written("x"), stopped)[-1]
-    assert ("failure", "no budget") == told(ask, CALLED, failed)[-1]
+    assert ("failure", "That did not work.") == told(ask, CALLED, failed)[-1]
+    assert [
+        ("failure", "The assistant cannot be reached."),
+        ("failure", "A limit is reached of what this may cost."),
+    ] == [told(ask, CALLED, each, failed)[-1] for each in unreached]
 
 
 def test_a_stop_keeps_what_was_read(ask: Ask) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.service.serving_process import ServiceProcess
+from tests.service.serving_process import TOKEN, ServiceProcess
 from tests.web.cable import Cable
 from tests.web.conftest import open_browser
 from tests.web.people import TOKENS, Visitor, visit, write_desk, write_users
@@ -168,6 +168,25 @@ def test_a_stop_loses_no_words(browser: Browser, serve: Callable[..., ServicePro
             visitor.sees("Stopped.")
             assert SENTENCES[3] in half
             assert half.startswith(visitor.page.locator(".answer .markdown").inner_text()[:-1])
+
+
+def test_failures_have_two_texts(browser: Browser, serve: Callable[..., ServiceProcess], tmp_path: Path) -> None:
+    """People read what they can do, and a reference; admins read the cause, too. *Try again* says it once more."""
+    service = serve(write_teller(tmp_path, "http://127.0.0.1:9/v1"))
+    for token, causes in ((TOKENS["ada"], 0), (TOKEN, 1)):
+        with visit(browser, service, tmp_path) as visitor:
+            visitor.enter(token)
+            visitor.say("a story")
+            visitor.sees("The assistant cannot be reached.")
+            text = visitor.page.locator(".failure").inner_text()
+            visitor.keep(f"failed-{causes}")
+
+            assert "OPENAI" not in text
+            assert "127.0.0.1" not in text
+            assert f"Reference {visitor.run}-" in text
+            assert causes == visitor.page.locator(".cause", has_text="nothing listens there").count()
+            visitor.page.get_by_role("button", name="Try again").click()
+            visitor.page.locator(".item.person").nth(1).wait_for()
 
 
 def test_writing_never_waits(browser: Browser, serve: Callable[..., ServiceProcess], tmp_path: Path) -> None:

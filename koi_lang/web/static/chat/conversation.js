@@ -1,7 +1,7 @@
 // What a run has told, as a conversation: messages to items on the page. Pure: the same messages give the same items.
 
 import { planIn } from "./plans.js";
-import { Cast, deed } from "./words.js";
+import { Cast, deed, failureText } from "./words.js";
 
 const IMAGES = "images";
 const RETURNED = new Set(["return", "call_llm"]);
@@ -37,7 +37,7 @@ export class Conversation {
   constructor(cast = new Cast()) {
     Object.assign(this, { cast, items: [], requests: [], waiting: [], growing: new Map(), open: new Map() });
     Object.assign(this, { state: "", isCalled: false, last: 0, thinking: false, slow: "", name: "", made: 0 });
-    Object.assign(this, { hasPrinted: false, askedAt: new Map(), writer: "", proposed: [], changed: "" });
+    Object.assign(this, { hasPrinted: false, askedAt: new Map(), writer: "", proposed: [], changed: "", modelError: "" });
   }
 
   /** Whether something goes on; as the service says it, where it does. */
@@ -123,7 +123,7 @@ export class Conversation {
     const isThing = event.result !== null && typeof event.result === "object" && Object.keys(event.result).length > 0;
     if (event.ok && !this.hasPrinted && text === null && isThing) this.add("result", { value: event.result });
     if (event.aborted) this.add("note", { text: "Stopped." });
-    else if (!event.ok) this.fail(event.error || "It did not work.", event.help);
+    else if (!event.ok) this.fail(event.error, event.help, event.timed_out);
     this.requests = [];
   }
 
@@ -191,11 +191,16 @@ export class Conversation {
     this.slow = "";
   }
 
+  on_model_failed(event) {
+    this.modelError = event.class || "ProviderError";
+  }
+
   on_answer_discarded(event, path) {
     this.on_model_asked(event, path);
   }
 
   on_model_answered(event, path) {
+    this.modelError = "";
     this.cut = event.written ? { ...event.written, path } : null;
     this.thinking = false;
     this.slow = "";
@@ -313,8 +318,10 @@ export class Conversation {
     this.add("note", { text });
   }
 
-  fail(error, help) {
-    this.add("failure", { text: String(error || ""), help: help || "" });
+  /** What went wrong in words for people, and the cause for admins. */
+  fail(error, help, isLate = false) {
+    this.add("failure", { text: failureText(this.modelError, isLate), cause: String(error || ""), help: help || "", n: this.last });
+    this.modelError = "";
   }
 
   /** The text that a model was writing at a place and that has now been said. */

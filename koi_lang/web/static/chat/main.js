@@ -8,7 +8,8 @@ import { Icon } from "./icons.js";
 import { Requests, Words } from "./requests.js";
 import { Start } from "./start.js";
 import { changeSince, connection, conversation, follow, goOn, goOnInBranch, isBeginning, load, loadRuns, place, problem, runs, unsent, user, version } from "./store.js";
-import { Thread } from "./thread.js";
+import { Cause, Thread } from "./thread.js";
+import { refusalText } from "./words.js";
 
 function App() {
   const [isOpen, setOpen] = useState(false);
@@ -90,7 +91,7 @@ function Banner() {
 function Problem() {
   const error = problem.value?.code === "program_changed" ? null : problem.value;
   return html`<div role="alert" class=${error ? "problem" : "only-heard"}>${error && html`
-    <p>${error.message}${error.help && html` <span class="quiet">${error.help}</span>`}</p>
+    <div><p>${refusalText(error)}</p>${error.status !== undefined && html`<${Cause} text=${error.message} help=${error.help} />`}</div>
     <button type="button" class="button plain icon" aria-label="Close" onClick=${() => (problem.value = null)}><${Icon} name="close" /></button>`}</div>`;
 }
 

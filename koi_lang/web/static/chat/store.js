@@ -180,6 +180,13 @@ export async function say(text, added = []) {
   await deliver(letter);
 }
 
+/** Give a message of the conversation once more. */
+export async function sayAgain({ text, images }) {
+  const letter = { id: `${Date.now()}-${Math.random()}`, run: place.value.run, text, pictures: [], others: [], images, before: timesSaid(conversation.value, text) };
+  outbox.value = [...outbox.value, letter];
+  await deliver(letter);
+}
+
 /** Send a message, once more if it could not be sent. */
 export async function deliver(letter) {
   changeLetter(letter, { state: "sending", error: null });

@@ -4,8 +4,8 @@ import { Component, html, useEffect, useRef, useState } from "../vendor/preact.j
 import { Icon } from "./icons.js";
 import { Markdown } from "./markdown.js";
 import { Words } from "./requests.js";
-import { conversation, deliver, dropLetter, unsent, version } from "./store.js";
-import { duration, spoken, summary, withoutFiles } from "./words.js";
+import { conversation, deliver, dropLetter, place, sayAgain, unsent, user, version } from "./store.js";
+import { duration, refusalText, spoken, summary, withoutFiles } from "./words.js";
 
 // So many of the last items are on the page; more on request.
 const MOST_SHOWN = 150;
@@ -67,7 +67,7 @@ const VIEWS = {
     </div></div>`,
   result: ({ item }) => html`<div class="item answer"><${Value} value=${item.value} /></div>`,
   note: ({ item }) => html`<p class="item note quiet small" dir="auto">${item.text}</p>`,
-  failure: ({ item }) => html`<div class="item failure"><p><strong>That did not work.</strong> ${item.text}</p>${item.help && html`<p class="quiet">${item.help}</p>`}</div>`,
+  failure: ({ item }) => html`<${Failure} item=${item} />`,
 };
 
 /** A message that the service has not taken yet. */
@@ -78,10 +78,27 @@ function Letter({ letter, state }) {
       ${letter.pictures.length > 0 && html`<p class="quiet small">${letter.pictures.length === 1 ? "1 picture" : `${letter.pictures.length} pictures`}</p>`}
       <${Said} text=${letter.text} />
       ${state === "failed" && html`
-        <p class="small unsent" role="alert">Not sent. ${letter.error?.message}</p>
+        <p class="small unsent" role="alert">Not sent. ${letter.error && refusalText(letter.error)}</p>
         <p class="choices"><button type="button" class="button small" onClick=${again}>Try again</button><button type="button" class="button plain small" onClick=${() => dropLetter(letter)}>Remove</button></p>`}
     </div>`;
 }
+
+/** What did not work, in words for people, with what it is found by in the journal. */
+function Failure({ item }) {
+  version.value;
+  const held = conversation.value, isLast = held.items[held.items.length - 1] === item && !held.busy && !unsent().length;
+  const asked = isLast && held.items.findLast((each) => each.kind === "person" && each.text);
+  return html`
+    <div class="item failure">
+      <p><strong>${item.text}</strong></p>
+      ${asked && html`<button type="button" class="button small" onClick=${() => sayAgain(asked).catch(() => {})}>Try again</button>`}
+      <p class="small quiet">Reference ${place.value.run}-${item.n}</p>
+      <${Cause} text=${item.cause} help=${item.help} />
+    </div>`;
+}
+
+/** Why, as admins need to know it. */
+export const Cause = ({ text, help }) => (user.value?.admin && text ? html`<details class="small cause"><summary>Cause (for admins)</summary><p><${Words} text=${text} /></p>${help && html`<p class="quiet"><${Words} text=${help} /></p>`}</details>` : null);
 
 /** A message of the person, with the files that came with it. */
 function Said({ text: all }) {

@@ -100,3 +100,27 @@ export function when(seconds, now = Date.now()) {
   if (days === 1) return "yesterday";
   return days < 7 ? moment.toLocaleDateString([], { weekday: "long" }) : moment.toLocaleDateString();
 }
+
+/** What went wrong, for people: by the class of the error with which a model failed last; empty where none did. */
+export function failureText(modelError, isLate = false) {
+  if (modelError === "LimitReachedError") return "A limit is reached of what this may cost.";
+  if (modelError) return "The assistant cannot be reached.";
+  return isLate ? "It took too long, so it was ended." : "That did not work.";
+}
+
+const REFUSALS = {
+  unreachable: "The service cannot be reached at the moment.",
+  too_large: "That is too large to be sent.",
+  limit_reached: "A limit is reached for now. Try again later.",
+  overloaded: "Too much is going on at the moment. Try again soon.",
+  agent_busy: "Something else is still going on. Try again when it has ended.",
+  not_allowed_here: "That is not possible while it works.",
+  program_broken: "This assistant is not available at the moment.",
+  program_changed: "This assistant was changed, so the conversation cannot go on as it is.",
+  model_unavailable: "The assistant cannot be reached.",
+  unknown_run: "This conversation is not there any more.",
+  unknown_request: "This was answered already.",
+};
+
+/** Why something was refused, for people; what the page itself says stays as it is. */
+export const refusalText = (error) => (error.status === undefined ? error.message : REFUSALS[error.code] || (error.status === 413 ? REFUSALS.too_large : "That did not work."));
