@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,12 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from koi_lang.errors import JournalError
+from koi_lang.events import CallStarted
 from koi_lang.rpc.queries import family_of
+from koi_lang.runtime.journal.entries import JournalEntry
 from koi_lang.runtime.journal.reader import lines
+from koi_lang.runtime.journal.store import path_of
 from koi_lang.runtime.journal.summary import summarise
 from koi_lang.service.user_view import entries_as_user
 from koi_lang.web.live import position_of
@@ -40,6 +45,12 @@ async def show_tree(request: Request) -> Response:
     session, host, user = session_of(request), host_of(request), user_of(request)
     family = await asyncio.to_thread(family_of, session.feed.journal, session.id)
     runs = [each for each in family if host.may_see(each["run"], user)]
+    for branch in (each for each in runs if each["parent"] is not None):
+        parent = path_of(host.folder, branch["parent"])
+        entries: list[JournalEntry] = []
+        with suppress(JournalError):  # the parent was deleted
+            entries = [each.entry for each in await asyncio.to_thread(list, lines(parent)) if each.entry]
+        branch["calls"] = sum(each.kind == CallStarted.type and each.n <= branch["entry"] for each in entries)
     if not user.is_admin:  # where programs are is a matter of the operator
         runs = [{**each, "program": Path(each["program"]).stem} for each in runs]
     return JSONResponse({"current": session.id, "runs": runs})

@@ -80,6 +80,8 @@ ANSWERS: dict[str, list[Any]] = {
         {"intent": "return", "data": {}},
     ],
     "Help with thanks": [{"intent": "return", "data": {"answer": "As you like."}}],
+    "Help with one": [{"intent": "return", "data": {"answer": "first"}}] * 3,
+    "Help with two": [{"intent": "return", "data": {"answer": "second"}}] * 3,
     "Help with a question": [
         {"id": "q", "intent": "prompt_user", "question": "Which **tone**?", "options": ["plain", "formal"]},
         {"intent": "return", "data": {"answer": "It is ${q.output.answer}."}},

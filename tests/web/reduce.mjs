@@ -2,6 +2,7 @@
 import { createInterface } from "node:readline";
 import { parser } from "../../koi_lang/web/static/api.js";
 import { Conversation } from "../../koi_lang/web/static/chat/conversation.js";
+import { versionsOf } from "../../koi_lang/web/static/chat/branches.js";
 import { editsFor, planIn } from "../../koi_lang/web/static/chat/plans.js";
 import { Cast, clause, deed, size, spoken, summary, withFiles, withoutFiles } from "../../koi_lang/web/static/chat/words.js";
 
@@ -16,6 +17,7 @@ const asked = {
   reduce,
   plan: ({ question, proposed }) => planIn({ question }, proposed),
   edits: ({ steps, wanted }) => editsFor(steps, wanted),
+  versions: ({ family, places }) => places.map(([run, call]) => versionsOf(family, run, call)),
   words: ({ names }) => names.map(spoken),
   clauses: ({ texts }) => texts.map(clause),
   deeds: ({ actions }) => actions.map(([intent, fields]) => { const made = deed(intent, fields); return made && [made.one, made.about]; }),

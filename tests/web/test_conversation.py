@@ -199,6 +199,22 @@ def test_plans_are_read_and_changed(ask: Ask) -> None:
     assert ask("plan", question="1. a\n2. b\nWhich?", proposed=[]) is None
 
 
+def test_versions_of_a_message_stand_beside_each_other(ask: Ask) -> None:
+    """They are runs with another message where what was said before is the same."""
+    family = [
+        {"run": "a", "parent": None},
+        {"run": "b", "parent": "a", "calls": 1},
+        {"run": "c", "parent": "b", "calls": 1},
+        {"run": "d", "parent": "c", "calls": 2},
+    ]
+    places = [["a", 1], ["a", 2], ["c", 2], ["d", 2], ["d", 3]]
+    beside = ["a", "b", "c"]
+
+    assert [(["a"], 0), (beside, 0), (beside, 2), (beside, 2), (["c", "d"], 1)] == [
+        (each["runs"], each["at"]) for each in ask("versions", family=family, places=places)
+    ]
+
+
 def test_no_word_of_the_language_is_shown(ask: Ask) -> None:
     """Actions are told in words for people; what arranges a model's work is not told at all."""
     known = [["shell", {"command": "ls"}], ["readFile", {"path": "a.md"}], ["registry_get", {}], ["zap_mcp", {}]]

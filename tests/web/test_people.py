@@ -270,9 +270,38 @@ def read_from_the_right(visitor: Visitor) -> None:
     page.locator(".here .title:dir(rtl)").wait_for()
 
 
+def write_anew(visitor: Visitor) -> None:
+    """A message is written anew, also the first one, or answered again; its other versions are there to look at."""
+    page = visitor.page
+    visitor.enter()
+    visitor.begin("Writer", "one")
+    visitor.sees("first")
+    visitor.say("one")
+    page.locator(".item.answer").nth(1).wait_for()
+    page.get_by_role("button", name="Edit").nth(1).click()
+    page.fill("#editing", "two")
+    page.locator(".editing").get_by_role("button", name="Send").click()
+    visitor.sees("second")
+    page.get_by_text("2 of 2").wait_for()
+    page.get_by_role("button", name="Again").click()
+    page.get_by_text("3 of 3").wait_for()
+    visitor.sees("second")
+    visitor.keep("versions")
+    assert [] == visitor.grave_findings()
+    page.get_by_role("button", name="Version before").click()
+    page.get_by_text("2 of 3").wait_for()
+    page.get_by_role("button", name="Edit").first.click()
+    page.fill("#editing", "thanks")
+    page.locator(".editing").get_by_role("button", name="Send").click()
+    visitor.sees("As you like.")
+    page.get_by_text("2 of 2").wait_for()
+
+    assert 1 == page.locator(".item.person").count()
+
+
 QUICK: tuple[Callable[[Visitor], None], ...] = (
     *(talk, answer, allow, plan, steer, send_again, read_from_the_right),
-    use_keys,
+    *(write_anew, use_keys),
 )
 SLOW: tuple[Callable[[Visitor], None], ...] = (use_phone, hand_over)
 

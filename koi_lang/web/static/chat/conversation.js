@@ -24,6 +24,8 @@ export function textIn(result) {
 
 const isBelow = (path, above) => above.length <= path.length && above.every((part, at) => part === path[at]);
 const keyOf = (path) => path.join("/");
+// What a branch cannot go on from.
+const NO_POINTS = new Set(["run_ended", "resumed"]);
 const AT_WORK = new Set(["working", "waiting", "paused"]);
 
 /**
@@ -38,6 +40,7 @@ export class Conversation {
     Object.assign(this, { cast, items: [], requests: [], waiting: [], growing: new Map(), open: new Map() });
     Object.assign(this, { state: "", isCalled: false, last: 0, thinking: false, slow: "", name: "", made: 0 });
     Object.assign(this, { hasPrinted: false, askedAt: new Map(), writer: "", proposed: [], changed: "", modelError: "" });
+    Object.assign(this, { calls: 0, point: 0, before: 0 });
   }
 
   /** Whether something goes on; as the service says it, where it does. */
@@ -55,6 +58,8 @@ export class Conversation {
     if (message.type === "event") {
       if (message.n !== undefined && message.n <= this.last) return;
       if (message.n !== undefined) this.last = message.n;
+      this.before = this.point;
+      if (message.n !== undefined && !NO_POINTS.has(message.event.type)) this.point = message.n;
       this.happened(message.event, message.so_far === true || message.event.so_far === true);
     } else if (message.type === "rpc_ready") this.ready(message);
     else if (message.type === "question" || message.type === "approval_request") this.ask(message);
@@ -108,7 +113,7 @@ export class Conversation {
     this.work = null;
     const [agent, name] = String(event.name || "").split(".");
     const said = saidIn(event.args);
-    this.add("person", { ...said, about: this.cast.doing(agent, name), ts: event.ts });
+    this.add("person", { ...said, about: this.cast.doing(agent, name), ts: event.ts, call: ++this.calls, from: this.before, handler: event.name });
     this.writer = agent;
     this.thinking = true;
   }

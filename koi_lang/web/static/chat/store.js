@@ -47,6 +47,7 @@ export async function loadRuns(more = false) {
     runs.value = more ? [...runs.value, ...own] : own;
     nextRuns.value = found.next || null;
   });
+  await loadFamily();
 }
 
 /** Follow the address: open its conversation, anew if so wished, or leave the one that is open. */
@@ -63,6 +64,7 @@ export function follow(isAnew = false) {
     connection.value = "open";
     problem.value = null;
     files.value = [];
+    family.value = [];
   });
   if (to.run) open(to.run);
 }
@@ -94,6 +96,7 @@ function open(run) {
   };
   stream = listen(run, onMessage, onState, { mayRest: () => !held.busy });
   loadFiles();
+  loadFamily();
 }
 
 let reloading = 0, settling = 0;
@@ -181,10 +184,32 @@ export async function say(text, added = []) {
 }
 
 /** Give a message of the conversation once more. */
-export async function sayAgain({ text, images }) {
-  const letter = { id: `${Date.now()}-${Math.random()}`, run: place.value.run, text, pictures: [], others: [], images, before: timesSaid(conversation.value, text) };
+export const sayAgain = ({ text, images }) => resend(place.value.run, text, images, timesSaid(conversation.value, text));
+
+async function resend(run, text, given, before) {
+  const images = given.map((image) => ({ media_type: image.mimeType || image.media_type, data: image.data }));
+  const letter = { id: `${Date.now()}-${Math.random()}`, run, text, pictures: [], others: [], images, before };
   outbox.value = [...outbox.value, letter];
   await deliver(letter);
+}
+
+/** Say something in place of a message, in a branch that goes on from before it. */
+export async function sayInBranch(item, text) {
+  const said = conversation.value.items.filter((each) => each.kind === "person" && each.call < item.call && each.text === text).length;
+  const { id } = await post(of(place.value.run, "branch"), { at: item.from });
+  partners.set(id, item.handler);
+  go("run", id);
+  await resend(id, text, item.images, said);
+  await loadRuns();
+}
+
+// The runs that the open one goes on from or that go on from it, as `GET api/runs/ID/tree` gives them.
+export const family = signal([]);
+
+async function loadFamily() {
+  const { run } = place.value;
+  const found = runs.value.some((each) => each.parent && (each.id === run || each.parent === run)) ? await get(of(run, "tree")).catch(() => null) : null;
+  if (run === place.value.run) family.value = found?.runs || [];
 }
 
 /** Send a message, once more if it could not be sent. */

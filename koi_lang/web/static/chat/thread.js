@@ -1,11 +1,12 @@
 // The conversation as it stands on the page.
 
 import { Component, html, useEffect, useRef, useState } from "../vendor/preact.js";
+import { versionsOf } from "./branches.js";
 import { Icon } from "./icons.js";
 import { Markdown } from "./markdown.js";
 import { Words } from "./requests.js";
-import { conversation, deliver, dropLetter, place, sayAgain, unsent, user, version } from "./store.js";
-import { duration, refusalText, spoken, summary, withoutFiles } from "./words.js";
+import { conversation, deliver, dropLetter, family, go, place, problem, sayAgain, sayInBranch, unsent, user, version } from "./store.js";
+import { duration, refusalText, spoken, summary, withFiles, withoutFiles } from "./words.js";
 
 // So many of the last items are on the page; more on request.
 const MOST_SHOWN = 150;
@@ -50,13 +51,8 @@ class Item extends Component {
 }
 
 const VIEWS = {
-  person: ({ item }) => html`
-    <div class="item person">
-      ${item.images.length > 0 && html`<div class="pictures">${item.images.map((image) => html`<img src=${pictureOf(image)} alt="picture that was sent" />`)}</div>`}
-      ${item.text ? html`<${Said} text=${item.text} />` : html`<div class="bubble"><span class="quiet">${item.about}</span>${item.fields && html`<${Value} value=${item.fields} />`}</div>`}
-      ${item.wasHeard && html`<p class="quiet small">Heard while working</p>`}
-    </div>`,
-  answer: ({ item }) => html`<div class=${`item answer ${item.isGrowing ? "growing" : ""}`}><span class="only-heard">${spoken(item.agent)}: </span><${Markdown} text=${item.text} /></div>`,
+  person: ({ item }) => html`<${Person} item=${item} />`,
+  answer: ({ item }) => html`<div class=${`item answer ${item.isGrowing ? "growing" : ""}`}><span class="only-heard">${spoken(item.agent)}: </span><${Markdown} text=${item.text} />${!item.isGrowing && html`<${Actions} item=${item} />`}</div>`,
   work: ({ item }) => html`<${Work} item=${item} />`,
   asked: ({ item }) => item.answer === null ? null : html`<div class="item decided"><${Icon} name="ask" /><div><${Markdown} text=${item.text} /><p class="given" dir="auto">${item.answer || "(nothing)"}</p></div></div>`,
   allowed: ({ item }) => html`<div class=${`item decided ${item.answer === "no" ? "refused" : ""}`}><${Icon} name="hand" /><div><p>${item.answer === "no" ? "You did not allow" : item.answer === "always" ? "You always allow" : "You allowed"} to <${Words} text=${item.what} /></p>${item.reason && html`<p class="quiet" dir="auto">${item.reason}</p>`}</div></div>`,
@@ -69,6 +65,52 @@ const VIEWS = {
   note: ({ item }) => html`<p class="item note quiet small" dir="auto">${item.text}</p>`,
   failure: ({ item }) => html`<${Failure} item=${item} />`,
 };
+
+/** A message of the person, which can be written anew. */
+function Person({ item }) {
+  const [isEditing, setEditing] = useState(false);
+  const box = useRef(null);
+  const send = (event) => {
+    event.preventDefault();
+    const text = withFiles(box.current.value.trim(), withoutFiles(item.text).names);
+    if (text) sayInBranch(item, text).catch((error) => (problem.value = error));
+    setEditing(false);
+  };
+  if (isEditing) return html`
+    <form class="item editing card" onSubmit=${send}>
+      <label class="only-heard" for="editing">Your message</label>
+      <textarea id="editing" dir="auto" rows="3" class="field" ref=${(element) => element && !box.current && ((box.current = element), element.focus())}>${withoutFiles(item.text).text}</textarea>
+      <div class="choices"><button class="button main">Send</button><button type="button" class="button" onClick=${() => ((box.current = null), setEditing(false))}>Cancel</button></div>
+    </form>`;
+  return html`
+    <div class="item person">
+      ${item.images.length > 0 && html`<div class="pictures">${item.images.map((image) => html`<img src=${pictureOf(image)} alt="picture that was sent" />`)}</div>`}
+      ${item.text ? html`<${Said} text=${item.text} />` : html`<div class="bubble"><span class="quiet">${item.about}</span>${item.fields && html`<${Value} value=${item.fields} />`}</div>`}
+      ${item.wasHeard && html`<p class="quiet small">Heard while working</p>`}
+      ${item.text && html`<${Actions} item=${item} onEdit=${item.from ? () => ((box.current = null), setEditing(true)) : null} />`}
+    </div>`;
+}
+
+/** What can be done with a message: copy it, write it anew, have it answered again, look at its other versions. */
+function Actions({ item, onEdit }) {
+  const [isCopied, setCopied] = useState(false);
+  version.value;
+  const held = conversation.value, run = place.value.run;
+  const copy = () => navigator.clipboard?.writeText(withoutFiles(item.text).text).then(() => (setCopied(true), setTimeout(() => setCopied(false), 1500)), () => {});
+  const isLast = item.kind === "answer" && !held.busy && held.items.findLast((each) => each.kind === "answer") === item;
+  const asked = isLast && held.items.findLast((each) => each.kind === "person" && each.call && each.text);
+  const { runs, at } = item.call ? versionsOf(family.value, run, item.call) : { runs: [] };
+  return html`
+    <div class="actions">
+      ${runs.length > 1 && at >= 0 && html`<span class="versions">
+        <button type="button" class="button plain icon" aria-label="Version before" disabled=${at === 0} onClick=${() => go("run", runs[at - 1])}><${Icon} name="back" /></button>
+        <span class="small">${at + 1} of ${runs.length}</span>
+        <button type="button" class="button plain icon" aria-label="Next version" disabled=${at === runs.length - 1} onClick=${() => go("run", runs[at + 1])}><${Icon} name="next" /></button></span>`}
+      <button type="button" class="button plain icon" aria-label=${isCopied ? "Copied" : "Copy"} title="Copy" onClick=${copy}><${Icon} name=${isCopied ? "tick" : "copy"} /></button>
+      ${onEdit && html`<button type="button" class="button plain icon" aria-label="Edit" title="Edit" onClick=${onEdit}><${Icon} name="edit" /></button>`}
+      ${asked?.from > 0 && html`<button type="button" class="button plain icon" aria-label="Again" title="Answer again" onClick=${() => sayInBranch(asked, asked.text).catch((error) => (problem.value = error))}><${Icon} name="again" /></button>`}
+    </div>`;
+}
 
 /** A message that the service has not taken yet. */
 function Letter({ letter, state }) {
