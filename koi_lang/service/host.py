@@ -23,7 +23,16 @@ from koi_lang.service.accounts import Accounts
 from koi_lang.service.attached import AttachedRun, AttachedRuns, RunHandle
 from koi_lang.service.errors import ServiceError
 from koi_lang.service.hook_settings import webhooks_of
-from koi_lang.service.hosted import FILES, BeginCall, HostedSession, HostLimits, Opening, misfit_error, session_folder
+from koi_lang.service.hosted import (
+    FILES,
+    MAX_TITLE_CHARS,
+    BeginCall,
+    HostedSession,
+    HostLimits,
+    Opening,
+    misfit_error,
+    session_folder,
+)
 from koi_lang.service.idempotency import IdempotencyTable
 from koi_lang.service.live.addresses import has_sockets, sweep
 from koi_lang.service.programs import Programs
@@ -47,8 +56,6 @@ Note = Callable[[str], None]
 IDLE_S, LOOK_S = 900.0, 10.0
 # The same where the service is crowded.
 EARLY_S = 5.0
-# Characters of a title.
-LONGEST_TITLE = 80
 
 
 def ignore_line(text: str) -> None:
@@ -83,7 +90,7 @@ class SessionHost:
         self.programs, self.folder, self.database = programs, folder, database
         self.settings, self._limits = settings, limits
         self.accounts, self.webhooks = limits.accounts, limits.hooks.webhooks
-        self._group, self._table = group, SessionTable(database)
+        self._group, self._table = group, limits.sessions
         self.attached = AttachedRuns(folder, group)
         self.space = FileSpace(
             lambda run: session_folder(folder, run) / FILES,
@@ -118,7 +125,7 @@ class SessionHost:
         """
         served = self.programs.find(program)
         served.require_ready()
-        row = SessionRow(run or new_run(), user.name, served.name, title[:LONGEST_TITLE], time.time())
+        row = SessionRow(run or new_run(), user.name, served.name, title[:MAX_TITLE_CHARS], time.time())
         return await self._begin(row, lambda factory: None, begin)
 
     async def branch(
@@ -332,7 +339,7 @@ async def hosting(
         table = open_parts.enter_context(closing(SpendingTable(folder)))
         hooks = RunHooks(webhooks_of(database, about, programs.options, note), database, folder)
         accounts = Accounts(table, about, tell=hooks.hear_budget, note=note)
-        limits = HostLimits(accounts, SessionSlots(about.limits, about.users), hooks)
+        limits = HostLimits(accounts, SessionSlots(about.limits, about.users), hooks, SessionTable(database))
         hooks.catch_up()
         if has_sockets():
             await asyncio.to_thread(sweep, folder, None)

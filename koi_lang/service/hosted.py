@@ -27,7 +27,7 @@ from koi_lang.service.programs import ServedProgram
 from koi_lang.service.run_hooks import RunHooks
 from koi_lang.service.run_listing import RunListing, RunUsage
 from koi_lang.service.slots import SessionSlots
-from koi_lang.service.store import SessionRow
+from koi_lang.service.store import SessionRow, SessionTable
 from koi_lang.sessions.calls import agent_named
 from koi_lang.sessions.client_host import Message
 from koi_lang.sessions.config import OpenRun
@@ -49,6 +49,8 @@ CLEAN_UP_S = 0.5
 WAITING = 4
 # How long a session that wakes has to ask again what it has asked before.
 ASK_AGAIN_S = 10.0
+# Characters of a title.
+MAX_TITLE_CHARS = 80
 SESSIONS = "sessions"
 FILES = "files"
 
@@ -87,11 +89,13 @@ class HostLimits:
         accounts: who pays for what.
         slots: how many sessions are awake.
         hooks: hears what is told of sessions.
+        sessions: where what is kept of them stands.
     """
 
     accounts: Accounts
     slots: SessionSlots
     hooks: RunHooks
+    sessions: SessionTable
 
 
 class HostedSession:
@@ -212,6 +216,9 @@ class HostedSession:
             self._handling -= 1
         if response.get("success") and message["type"] in ANSWERING:
             self.feed.settle(message["request"])
+        if response.get("success") and message["type"] == "set_session_name":
+            self.row = replace(self.row, title=response["data"]["name"][:MAX_TITLE_CHARS])
+            self._limits.sessions.add(self.row)
         self._note_state(response)
         return response
 

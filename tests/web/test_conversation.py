@@ -215,6 +215,25 @@ def test_versions_of_a_message_stand_beside_each_other(ask: Ask) -> None:
     ]
 
 
+def test_conversations_stand_by_days(ask: Ask) -> None:
+    """Branches are one conversation, pinned ones stand on top, runs of programs apart, and words choose by title."""
+    day = 86_400
+    runs = [
+        {"id": "a", "title": "Tea", "started": 40 * day, "updated": 40 * day},
+        {"id": "b", "title": "Tea", "started": 40 * day, "updated": 40 * day + 9, "parent": "a"},
+        {"id": "c", "title": "Desk.tick", "started": 40 * day},
+        {"id": "d", "title": "Salt", "started": 39 * day},
+        {"id": "e", "title": "Old tea", "started": 36 * day},
+    ]
+    how = {"now": (40 * day + 60) * 1000, "handlers": ["Desk.tick"]}
+    today, week = ["Today", [["b", ["a", "b"]]]], ["Last 7 days", [["e", ["e"]]]]
+
+    assert [[today, ["Yesterday", [["d", ["d"]]]], week], ["c"]] == ask("grouped", runs=runs, how=how)
+    assert [[["Pinned", [["d", ["d"]]]], today, week], ["c"]] == ask("grouped", runs=runs, how={**how, "pinned": ["d"]})
+    assert [[today, week], []] == ask("grouped", runs=runs, how={**how, "words": "tea "})
+    assert [[week], []] == ask("grouped", runs=runs, how={**how, "words": "tea", "hidden": ["a"]})
+
+
 def test_no_word_of_the_language_is_shown(ask: Ask) -> None:
     """Actions are told in words for people; what arranges a model's work is not told at all."""
     known = [["shell", {"command": "ls"}], ["readFile", {"path": "a.md"}], ["registry_get", {}], ["zap_mcp", {}]]

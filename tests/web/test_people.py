@@ -350,23 +350,42 @@ def test_two_tabs_show_one_conversation(place: Place) -> None:
 
 
 @pytest.mark.thorough
-def test_conversations_are_deleted_where_one_is_sure(place: Place) -> None:
-    """The bin asks first; what was deleted is gone, and the page is where it begins."""
+def test_conversations_are_kept_in_order(place: Place) -> None:
+    """They are renamed, pinned, exported and deleted, which can be undone; those of programs stand apart."""
     with place.visitor() as visitor:
+        page, service = visitor.page, visitor.service
+        service.request("POST", "api/runs", {"handler": "Planner.chat", "payload": {"message": "x"}})
         visitor.enter()
-        visitor.begin("Writer", "thanks")
-        visitor.sees("As you like.")
-        run, page = visitor.run, visitor.page
-        page.locator(f"a[href='#/run/{run}']").hover()
-        item = page.locator(".history li", has=page.locator(f"a[href='#/run/{run}']"))
-        item.get_by_role("button").click()
-        item.get_by_role("button", name="Keep").click()
-        assert 200 == visitor.service.request("GET", f"api/runs/{run}").status_code
-        item.get_by_role("button").click()
-        item.get_by_role("button", name="Delete").click()
-        page.get_by_role("heading", name="Who can help?").wait_for()
+        visitor.begin("Writer", "one")
+        visitor.sees("first")
+        run = visitor.run
 
-        assert (404, 0) == (visitor.service.request("GET", f"api/runs/{run}").status_code, item.count())
+        def choose(name: str, about: str) -> None:
+            page.locator(".history .here").get_by_role("button", name=f"More about {about}").click()
+            page.locator(".menu").get_by_role("button", name=name).click()
+
+        choose("Rename", "one")
+        page.get_by_label("Name", exact=True).fill("Unpacked")
+        page.keyboard.press("Enter")
+        page.locator(".here .title", has_text="Unpacked").wait_for()
+        choose("Pin", "Unpacked")
+        page.get_by_role("heading", name="Pinned").wait_for()
+        with page.expect_download() as download:
+            choose("Export", "Unpacked")
+        visitor.keep("history")
+
+        assert "# Unpacked\n\n**You:** one" in download.value.path().read_text()
+        assert "Unpacked" == service.request("GET", f"api/runs/{run}").json()["title"]
+        assert "Begun by programs (1)" == page.locator(".programs summary").inner_text()
+        choose("Delete", "Unpacked")
+        page.get_by_role("button", name="Undo").click()
+        page.get_by_role("link", name="Unpacked").click()
+        choose("Delete", "Unpacked")
+        page.get_by_role("button", name="Undo").wait_for()
+        page.get_by_role("button", name="Undo").wait_for(state="detached")
+        page.get_by_role("link", name="Unpacked").wait_for(state="detached")
+
+        assert 404 == service.request("GET", f"api/runs/{run}").status_code
 
 
 @pytest.mark.thorough

@@ -18,9 +18,9 @@ export const mustSignIn = signal(false);
  * @param {object|Blob} [body] an object is sent as JSON, a file as it is.
  * @throws {ServiceError} refused, or (status 0) not reached.
  */
-export async function request(method, address, body, headers = {}) {
+export async function request(method, address, body, headers = {}, how = {}) {
   const isData = body !== undefined && !(body instanceof Blob);
-  const sent = { method, headers: { ...headers }, body: isData ? JSON.stringify(body) : body, cache: "no-store" };
+  const sent = { ...how, method, headers: { ...headers }, body: isData ? JSON.stringify(body) : body, cache: "no-store" };
   if (isData) sent.headers["Content-Type"] = "application/json";
   const response = await fetch(address, sent).catch(() => {
     throw new ServiceError(0, { code: "unreachable", message: "The service cannot be reached at the moment." });

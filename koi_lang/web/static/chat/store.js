@@ -1,9 +1,9 @@
 // What the page knows: who is signed in, the programs, the runs of the person, and the conversation that is open.
 
-import { command, get, listen, mustSignIn, of, post, put, remove, ServiceError } from "../api.js";
+import { command, get, listen, mustSignIn, of, post, put, remove, request, ServiceError } from "../api.js";
 import { batch, signal } from "../vendor/preact.js";
 import { Conversation } from "./conversation.js";
-import { Cast, withFiles, withoutFiles } from "./words.js";
+import { Cast, grouped, withFiles, withoutFiles } from "./words.js";
 
 export const user = signal(null);
 export const programs = signal([]);
@@ -327,9 +327,51 @@ export async function removeFile(path) {
   await loadFiles();
 }
 
-/** Delete a conversation with its files. */
-export async function forget(run) {
-  await remove(of(run));
-  if (place.value.run === run) go();
+// The conversation that is deleted as soon as nobody can undo it any more: `{all, title, timer}`.
+export const deleted = signal(null);
+const UNDO_MS = 6000;
+
+/** Delete the runs of a conversation with their files, unless it is undone soon. */
+export function forget(all, title) {
+  deleteNow();
+  deleted.value = { all, title, timer: setTimeout(deleteNow, UNDO_MS) };
+  if (all.includes(place.value.run)) go();
+}
+
+export function undoDelete() {
+  clearTimeout(deleted.value?.timer);
+  deleted.value = null;
+}
+
+async function deleteNow() {
+  if (!deleted.value) return;
+  const { all, timer } = deleted.value;
+  clearTimeout(timer);
+  runs.value = runs.value.filter((run) => !all.includes(run.id));
+  deleted.value = null;
+  // Requests of a page that is left are sent all the same.
+  await Promise.all(all.map((run) => request("DELETE", of(run), undefined, {}, { keepalive: true }))).catch((error) => (problem.value = error));
+  await loadRuns().catch(() => {});
+}
+addEventListener("pagehide", () => deleteNow());
+
+/** Name a conversation. */
+export async function rename(run, name) {
+  await command(run, "set_session_name", { name });
   await loadRuns();
+}
+
+const pinKey = `koi-pinned-${location.pathname}`;
+// Which conversations stand on top, in this browser.
+export const pinned = signal(JSON.parse(localStorage.getItem(pinKey) || "[]"));
+
+export function pin(run, isPinned) {
+  pinned.value = isPinned ? [run, ...pinned.value] : pinned.value.filter((each) => each !== run);
+  localStorage.setItem(pinKey, JSON.stringify(pinned.value));
+}
+
+/** The list of conversations that have some words in their title. */
+export function groupsNow(words) {
+  const handlers = new Set(programs.value.flatMap((program) => (program.agents || []).flatMap((agent) => (agent.handlers || []).map((each) => `${agent.name}.${each.name}`))));
+  return grouped(runs.value, { words, pinned: pinned.value, handlers, hidden: deleted.value?.all });
 }

@@ -124,3 +124,49 @@ const REFUSALS = {
 
 /** Why something was refused, for people; what the page itself says stays as it is. */
 export const refusalText = (error) => (error.status === undefined ? error.message : REFUSALS[error.code] || (error.status === 413 ? REFUSALS.too_large : "That did not work."));
+
+/** The day of a moment as a heading of a list. */
+export function dayOf(seconds, now = Date.now()) {
+  const moment = new Date(seconds * 1000), midnight = new Date(now).setHours(0, 0, 0, 0);
+  const days = Math.round((midnight - new Date(moment).setHours(0, 0, 0, 0)) / 86_400_000);
+  if (days <= 0) return "Today";
+  if (days === 1) return "Yesterday";
+  if (days < 7) return "Last 7 days";
+  return moment.toLocaleDateString([], { month: "long", year: "numeric" });
+}
+
+/**
+ * Runs as a list of conversations: `{groups: [[day, [{run, all}]]], ofPrograms}`; branches stand with what they go on from.
+ * @param {{words?: string, pinned?: string[], handlers?: Set<string>, hidden?: string[]}} how `handlers` are titles of what programs have begun.
+ */
+export function grouped(runs, { words = "", pinned = [], handlers = new Set(), hidden = [], now = Date.now() } = {}) {
+  const byId = new Map(runs.map((run) => [run.id, run])), families = new Map();
+  for (const run of runs) {
+    let root = run;
+    while (byId.has(root.parent)) root = byId.get(root.parent);
+    families.set(root.id, [...(families.get(root.id) || []), run]);
+  }
+  const last = (run) => run.updated || run.started;
+  const listed = [...families.values()].map((members) => ({ run: members.reduce((one, other) => (last(other) > last(one) ? other : one)), all: members.map((each) => each.id) }))
+    .filter(({ run, all }) => !all.some((id) => hidden.includes(id)) && (run.title || "").toLowerCase().includes(words.trim().toLowerCase()))
+    .sort((one, other) => last(other.run) - last(one.run));
+  const isPinned = ({ all }) => all.some((id) => pinned.includes(id)), isOfProgram = ({ run }) => handlers.has(run.title);
+  const groups = new Map(listed.some(isPinned) ? [["Pinned", listed.filter(isPinned)]] : []);
+  for (const each of listed.filter((one) => !isPinned(one) && !isOfProgram(one))) {
+    const day = dayOf(last(each.run), now);
+    groups.set(day, [...(groups.get(day) || []), each]);
+  }
+  return { groups: [...groups], ofPrograms: listed.filter((one) => !isPinned(one) && isOfProgram(one)) };
+}
+
+/** A conversation as a file of Markdown. */
+export function asMarkdown(title, items) {
+  const parts = items.flatMap((item) => {
+    if (item.kind === "person") return [`**You:** ${item.text || JSON.stringify(item.fields ?? "")}`];
+    if (item.kind === "answer") return [`**${spoken(item.agent)}:**\n\n${item.text}`];
+    if (item.kind === "asked") return [`*${item.text}* ${item.answer ?? ""}`];
+    if (item.kind === "result") return [`\`\`\`json\n${JSON.stringify(item.value, null, 2)}\n\`\`\``];
+    return item.kind === "note" || item.kind === "failure" ? [`_${item.text}_`] : [];
+  });
+  return [`# ${title}`, ...parts, ""].join("\n\n");
+}
