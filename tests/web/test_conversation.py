@@ -234,6 +234,49 @@ def test_conversations_stand_by_days(ask: Ask) -> None:
     assert [[week], []] == ask("grouped", runs=runs, how={**how, "words": "tea", "hidden": ["a"]})
 
 
+def test_steps_open_to_what_they_did(ask: Ask) -> None:
+    """A command with its output and exit code, a change as a diff, the answer of a colleague."""
+    none = {"command": "", "diff": "", "output": "", "exit": None, "value": None}
+    shell = {"fields": {"command": "ls"}, "result": {"success": False, "exitCode": 3, "stdout": "a\n", "stderr": "b\n"}}
+    edit = {
+        "fields": {"path": "n", "before": "two", "after": "three\nfour\n"},
+        "result": {"success": True, "path": "n"},
+    }
+
+    assert [
+        {**none, "command": "ls", "output": "a\nb", "exit": 3},
+        {**none, "command": "ls"},
+        {**none, "diff": "-two\n+three\n+four"},
+        {**none, "output": "facts"},
+        {**none, "value": ["one", "two"]},
+        None,
+    ] == ask(
+        "details",
+        steps=[
+            shell,
+            {"fields": {"command": "ls"}},
+            edit,
+            {"result": "facts"},
+            {"result": ["one", "two"]},
+            {"fields": {}},
+        ],
+    )
+
+
+def test_the_time_of_a_person_is_not_that_of_the_work(ask: Ask) -> None:
+    """A step that waited for a permission tells how long it waited."""
+    path = [*TOP, "shell#1"]
+    events = [
+        CALLED,
+        event("action_started", path, intent="shell", fields={"command": "ls"}),
+        event("approval_requested", path, what="run `ls`"),
+        event("approval_given", path, what="run `ls`", answer="yes"),
+        event("action_ended", path, intent="shell"),
+    ]
+
+    assert [[3.0, 1.0]] == ask("timed", messages=numbered(*events))
+
+
 def test_no_word_of_the_language_is_shown(ask: Ask) -> None:
     """Actions are told in words for people; what arranges a model's work is not told at all."""
     known = [["shell", {"command": "ls"}], ["readFile", {"path": "a.md"}], ["registry_get", {}], ["zap_mcp", {}]]

@@ -62,7 +62,7 @@ def talk(visitor: Visitor) -> None:
     visitor.page.get_by_role("list", name="Examples").get_by_role("button", name="tea").click()
     visitor.page.keyboard.press("Enter")
     visitor.sees("Wait four minutes")
-    visitor.page.locator(".work summary", has_text="Researcher: look up facts").click()
+    visitor.page.locator(".work > summary", has_text="Researcher: look up facts").click()
     page = visitor.page
     page.get_by_role("navigation").get_by_text("tea").wait_for()
 
@@ -96,15 +96,18 @@ def allow(visitor: Visitor) -> None:
     page = visitor.page
     page.locator(".request .diff").wait_for()
     visitor.press("Allow once")
-    page.locator(".diff .removed").wait_for()
+    page.locator(".request .diff .removed").wait_for()
     visitor.keep("approval-diff")
 
-    assert ["-tea is fine"] == page.locator(".diff .removed").all_inner_texts()
-    assert ["+tea is <b>very</b> fine"] == page.locator(".diff .added").all_inner_texts()
+    assert ["-tea is fine"] == page.locator(".request .diff .removed").all_inner_texts()
+    assert ["+tea is <b>very</b> fine"] == page.locator(".request .diff .added").all_inner_texts()
     assert [] == visitor.grave_findings()
     visitor.press("Allow once")
     page.locator(".request .exact", has_text="wc -w notes.txt | sort --numeric-sort").wait_for()
     visitor.keep("approval-command")
+    page.locator(".work > summary", has_text="Changes a file").last.click()
+    page.locator(".step summary", has_text="changes a file").last.click()
+    page.locator(".step .diff .added", has_text="+tea is <b>very</b> fine").wait_for()
     visitor.press("Do not allow")
     page.fill("#reason", "not today")
     visitor.press("Do not allow")

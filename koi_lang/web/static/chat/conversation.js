@@ -40,7 +40,7 @@ export class Conversation {
     Object.assign(this, { cast, items: [], requests: [], waiting: [], growing: new Map(), open: new Map() });
     Object.assign(this, { state: "", isCalled: false, last: 0, thinking: false, slow: "", name: "", made: 0 });
     Object.assign(this, { hasPrinted: false, askedAt: new Map(), writer: "", proposed: [], changed: "", modelError: "" });
-    Object.assign(this, { calls: 0, point: 0, before: 0 });
+    Object.assign(this, { waitsSince: null, calls: 0, point: 0, before: 0 });
   }
 
   /** Whether something goes on; as the service says it, where it does. */
@@ -148,7 +148,7 @@ export class Conversation {
 
   on_handler_ended(event, path) {
     this.drop((item) => isBelow(item.path, path) && !(path.length === 1 && RETURNED.has(item.action)));
-    this.end(path, true, event.ts);
+    this.end(path, true, event.ts, event.result);
   }
 
   on_handler_failed(event, path) {
@@ -159,11 +159,11 @@ export class Conversation {
   on_action_started(event, path) {
     if (event.intent === "propose_plan") this.proposed = event.fields?.steps || [];
     const done = deed(event.intent, event.fields || {});
-    if (done) this.begin(path, done, event.ts);
+    if (done) this.begin(path, { ...done, fields: event.fields }, event.ts);
   }
 
   on_action_ended(event, path) {
-    this.end(path, true, event.ts);
+    this.end(path, true, event.ts, event.result);
   }
 
   on_action_failed(event, path) {
@@ -175,7 +175,7 @@ export class Conversation {
   }
 
   on_effect_ended(event, path) {
-    this.end(path, true, event.ts);
+    this.end(path, true, event.ts, event.result);
   }
 
   on_effect_failed(event, path) {
@@ -244,11 +244,13 @@ export class Conversation {
 
   on_asked(event, path) {
     this.askedAt.set(event.question, event.ts);
+    this.waitsSince = event.ts;
     this.drop((item) => item === this.grownFor(path));
     if (!planIn(event)) this.add("asked", { text: event.question, answer: null, ts: event.ts });
   }
 
-  on_answered(event) {
+  on_answered(event, path) {
+    this.addWait(path, event.ts);
     this.requests = this.requests.filter((each) => each.question !== event.question);
     const item = this.items.findLast((each) => each.kind === "asked" && each.answer === null && each.text === event.question);
     if (!item) return;
@@ -258,9 +260,20 @@ export class Conversation {
 
   on_approval_requested(event) {
     this.askedAt.set(event.what, event.ts);
+    this.waitsSince = event.ts;
   }
 
-  on_approval_given(event) {
+  /** Tell the time that the person took apart from that of the work. */
+  addWait(path, ts) {
+    const seconds = this.waitsSince === null ? 0 : Math.max(0, ts - this.waitsSince);
+    this.waitsSince = null;
+    for (const step of this.open.values()) if (isBelow(path, step.path)) step.waited += seconds;
+    const item = this.work || this.items.findLast((each) => each.kind === "work");
+    if (item && item.ended === null) item.waited += seconds;
+  }
+
+  on_approval_given(event, path) {
+    this.addWait(path, event.ts);
     const open = this.requests.find((each) => each.type === "approval_request" && each.what === event.what);
     if (open) this.requests = this.requests.filter((each) => each !== open);
     this.work = null;
@@ -365,19 +378,20 @@ export class Conversation {
   // ---------------------------------------------------------- steps of the work
 
   begin(path, done, ts) {
-    if (!this.work) this.work = this.add("work", { steps: [], began: ts, ended: null });
-    const step = { several: (n) => `${done.one} (${n} times)`, ...done, state: "running", began: ts, ended: null, item: this.work };
+    if (!this.work) this.work = this.add("work", { steps: [], began: ts, ended: null, waited: 0 });
+    const step = { several: (n) => `${done.one} (${n} times)`, ...done, path, state: "running", began: ts, ended: null, waited: 0, item: this.work };
     this.work.steps.push(step);
     this.work.ended = null;
     this.open.set(keyOf(path), step);
     this.touch(this.work);
   }
 
-  end(path, isOk, ts) {
+  end(path, isOk, ts, result) {
     const step = this.open.get(keyOf(path));
     if (!step) return;
     this.open.delete(keyOf(path));
     step.ended = ts;
+    if (result !== undefined) step.result = result;
     this.finishStep(step, isOk ? "done" : "failed");
   }
 

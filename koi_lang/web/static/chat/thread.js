@@ -4,9 +4,9 @@ import { Component, html, useEffect, useRef, useState } from "../vendor/preact.j
 import { versionsOf } from "./branches.js";
 import { Icon } from "./icons.js";
 import { Markdown } from "./markdown.js";
-import { Words } from "./requests.js";
+import { Diff, Words } from "./requests.js";
 import { conversation, deliver, dropLetter, family, go, place, problem, sayAgain, sayInBranch, unsent, user, version } from "./store.js";
-import { duration, refusalText, spoken, summary, withFiles, withoutFiles } from "./words.js";
+import { duration, refusalText, spoken, stepDetails, summary, withFiles, withoutFiles } from "./words.js";
 
 // So many of the last items are on the page; more on request.
 const MOST_SHOWN = 150;
@@ -156,13 +156,42 @@ const pictureOf = (image) => `data:${/^image\/(png|jpeg|gif|webp)$/.test(image.m
 function Work({ item }) {
   const isRunning = item.steps.some((step) => step.state === "running");
   const others = item.steps.filter((step) => step.agent && step.state === "running");
-  const seconds = (item.ended ?? 0) - item.began;
+  const seconds = (item.ended ?? 0) - item.began - item.waited;
   return html`
     <details class=${`item work ${isRunning ? "running" : ""}`}>
       <summary><span class="mark" aria-hidden="true"></span><span dir="auto">${summary(item.steps)}${!isRunning && seconds >= 1 ? ` · ${duration(seconds)}` : ""}${isRunning && html`<${Clock} since=${item.began} />`}</span></summary>
-      <ul>${item.steps.map((step) => html`<li class=${step.state}><span>${step.one}</span>${step.about && html` <code>${step.about}</code>`}${step.share !== undefined && step.share !== null && step.state === "running" && html` <progress value=${step.share} aria-label="how far it is" />`}<span class="quiet"> ${STATES[step.state]}</span></li>`)}</ul>
+      <ul>${item.steps.map((step) => html`<li class=${step.state}><${Step} step=${step} state=${step.state} /></li>`)}</ul>
     </details>
     ${others.length > 1 && html`<p class="pills" aria-hidden="true">${others.map((step) => html`<span class="pill">${spoken(step.agent)}</span>`)}</p>`}`;
+}
+
+/** A step; what it did is behind a click. */
+function Step({ step, state }) {
+  const [isOpen, setOpen] = useState(false);
+  const details = stepDetails(step), seconds = state === "running" ? 0 : (step.ended ?? step.began) - step.began - step.waited;
+  const line = html`<span>${step.one}</span>${step.about && html` <code>${step.about}</code>`}${step.share !== undefined && step.share !== null && state === "running" && html` <progress value=${step.share} aria-label="how far it is" />`}
+    ${" "}<span class="quiet small">${[seconds >= 1 && duration(seconds), step.waited >= 1 && `waited for you ${duration(step.waited)}`].filter(Boolean).join(", ")}</span> <span class="how">${STATES[state]}</span>`;
+  if (!details) return line;
+  return html`
+    <details class="step" onToggle=${(event) => setOpen(event.target.open)}><summary>${line}</summary>
+      ${isOpen && html`
+      ${details.command && html`<pre class="exact" dir="ltr">${details.command}</pre>`}
+      ${details.diff && html`<${Diff} text=${details.diff} />`}
+      ${details.output && html`<${Output} text=${details.output} />`}
+      ${details.exit !== null && html`<p class="small">Exit code ${details.exit}</p>`}
+      ${details.value !== null && html`<${Value} value=${details.value} />`}`}
+    </details>`;
+}
+
+const MAX_LINES = 20;
+
+/** The first lines of an output; all on request. */
+function Output({ text }) {
+  const [isWhole, setWhole] = useState(false);
+  const lines = text.split("\n");
+  return html`
+    <pre class="exact output" dir="ltr" tabindex="0" role="region" aria-label="Output">${isWhole ? text : lines.slice(0, MAX_LINES).join("\n")}</pre>
+    ${lines.length > MAX_LINES && html`<button type="button" class="button small" onClick=${() => setWhole(!isWhole)}>${isWhole ? "Show less" : `Show all ${lines.length} lines`}</button>`}`;
 }
 
 const STATES = { running: "", done: "", failed: "did not work", left: "was left" };

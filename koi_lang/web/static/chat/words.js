@@ -170,3 +170,16 @@ export function asMarkdown(title, items) {
   });
   return [`# ${title}`, ...parts, ""].join("\n\n");
 }
+
+const isText = (value) => typeof value === "string" && value !== "";
+const signed = (sign, text) => (isText(text) ? text.replace(/\n$/, "").split("\n").map((line) => sign + line).join("\n") : "");
+
+/** What a step did, as far as it is told: `{command, diff, output, exit, value}`; null where there is nothing to open. */
+export function stepDetails({ fields = {}, result, about }) {
+  const given = fields && typeof fields === "object" ? fields : {}, came = result !== null && typeof result === "object" && !Array.isArray(result) ? result : {};
+  const diff = [signed("-", given.before), signed("+", given.after ?? given.content)].filter(Boolean).join("\n");
+  const output = isText(result) ? result : [came.stdout, came.stderr, came.content, came.output].filter(isText).map((text) => text.replace(/\n$/, "")).join("\n") || (came.success === false && isText(came.error) ? came.error : "");
+  const isPlain = output || diff || isText(given.command) || result === undefined || result === null || Object.keys(came).every((name) => name === "success" || name === "path");
+  const made = { command: isText(given.command) ? given.command : "", diff, output: output.replace(/\n$/, ""), exit: came.exitCode ?? null, value: isPlain && !Array.isArray(result) ? null : result };
+  return made.command || made.diff || made.output || made.value !== null ? made : about && isText(given.path) ? { ...made, command: given.path } : null;
+}
