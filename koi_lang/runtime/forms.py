@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Awaitable, Callable, Mapping
+from contextvars import ContextVar
+from datetime import date, datetime, time
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +25,18 @@ MOST_TRIES = 3
 # Nobody fills in a form that is longer.
 MOST_FIELDS = 50
 YES, NO = ("yes", "y", "true"), ("no", "n", "false")
+# The form that the person is asked about just now, and the field of it.
+form_field: ContextVar[Mapping[str, Any] | None] = ContextVar("form_field", default=None)
+# What a value of a format must be; formats that are not here are met by any text.
+FORMATS: Mapping[str, Callable[[str], object]] = {
+    "date": date.fromisoformat,
+    "time": time.fromisoformat,
+    "date-time": datetime.fromisoformat,
+    "email": re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+").fullmatch,
+    "uri": re.compile(r"[a-z][a-z0-9+.-]*:\S+", re.IGNORECASE).fullmatch,
+}
+# Types as people call them.
+NAMES = {"string": "text", "integer": "whole number", "boolean": "yes or no"}
 # Stands for an answer that has no value of the type that is asked for.
 UNFIT = object()
 
@@ -42,7 +57,7 @@ class Form:
 
     def __init__(self, title: str, schema: Mapping[str, Any]) -> None:
         properties, required = schema.get("properties"), schema.get("required")
-        self.title = title
+        self.title, self._schema = title, schema
         self._fields: dict[str, Any] = properties if isinstance(properties, dict) else {}
         self._required = required if isinstance(required, list) else []
 
@@ -55,7 +70,11 @@ class Form:
         await asyncio.to_thread(lambda: validation.Checks)  # takes long to load: other agents go on meanwhile
         content: dict[str, Any] = {}
         for name, about in self._fields.items():
-            answer = await self._field(ask, name, about if isinstance(about, dict) else {})
+            token = form_field.set({"title": self.title, "schema": self._schema, "field": name})
+            try:
+                answer = await self._field(ask, name, about if isinstance(about, dict) else {})
+            finally:
+                form_field.reset(token)
             if answer is not UNFIT:
                 content[name] = answer
             elif name in self._required:
@@ -89,7 +108,8 @@ def _kind(about: Mapping[str, Any]) -> str:
         named = (f"{value}: {title}" if title and title != str(value) else str(value) for value, title in options)
         several = ", several with commas" if about.get("type") == "array" else ""
         return " / ".join(named) + several
-    return str(about.get("format") or about.get("type", "string"))
+    kind = str(about.get("format") or about.get("type", "string"))
+    return NAMES.get(kind, kind)
 
 
 def _options(about: Mapping[str, Any]) -> list[tuple[Any, str]]:
@@ -144,6 +164,12 @@ def _number(given: str, *, whole: bool) -> Any:
 
 def _fits(value: Any, about: Mapping[str, Any]) -> bool:
     """Whether a value meets all conditions of its field; those that cannot be checked count as met."""
+    if isinstance(value, str) and (check := FORMATS.get(str(about.get("format")))) is not None:
+        try:
+            if check(value) is None:
+                return False
+        except ValueError:
+            return False
     try:
         return not any(validation.Checks(about).problems(value))
     except ValueError:

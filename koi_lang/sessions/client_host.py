@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from koi_lang.runtime.forms import form_field
 from koi_lang.runtime.host import Approval, ApprovalDecision, ApprovalRequest, NobodyToAskError, choose_option
 from koi_lang.runtime.replay.location import current_path
 from koi_lang.sessions.errors import SessionError
@@ -136,8 +137,13 @@ class Client:
         self._send({"type": "log", "text": text})
 
     async def ask(self, question: str, options: Sequence[str] = ()) -> str:
-        """Ask through the client; an option may be named by its number. Raises NobodyToAskError."""
-        answer = (await self._request(QUESTION, question=question, options=list(options))).text
+        """Ask through the client; an option may be named by its number. Raises NobodyToAskError.
+
+        A question about a field of a form has the whole `form`: its `title`, its `schema`, and the `field`.
+        """
+        form = form_field.get()
+        about = {} if form is None else {"form": dict(form)}
+        answer = (await self._request(QUESTION, question=question, options=list(options), **about)).text
         if answer is None:
             help = "Send `answer` with the id of the question in time."
             raise NobodyToAskError(f"nobody answers the question `{question.strip()}`", help=help)

@@ -103,8 +103,8 @@ def test_a_person_fills_in_a_form(shelf: Shelf) -> None:
     result, host = elicited(shelf, WHO, "Ada", "old", "36")
 
     assert {"action": "accept", "content": {"name": "Ada", "age": 36}} == result
-    assert "The MCP server `files` asks: Who [2J are you?\nname (string)" == host.asked[0]
-    assert ["age (integer)"] * 2 == [question.split("\n")[1] for question in host.asked[1:]]
+    assert "The MCP server `files` asks: Who [2J are you?\nname (text)" == host.asked[0]
+    assert ["age (whole number)"] * 2 == [question.split("\n")[1] for question in host.asked[1:]]
 
 
 CHOICE = {"oneOf": [{"const": "r", "title": "Red"}, {"const": "b", "title": "Blue"}]}
@@ -141,10 +141,10 @@ def test_answers_have_the_type_of_their_field(
 @pytest.mark.parametrize(
     ("field", "told"),
     [
-        ({"type": "integer", "default": 30}, "field (integer, else 30)"),
+        ({"type": "integer", "default": 30}, "field (whole number, else 30)"),
         (
             {"type": "string", "title": "Name", "description": "Whose?", "default": "Ada"},
-            "Name: Whose? (string, else Ada)",
+            "Name: Whose? (text, else Ada)",
         ),
         (CHOICE, "field (r: Red / b: Blue)"),
         ({"type": "array", "items": {"enum": ["a", "b"]}}, "field (a / b, several with commas)"),

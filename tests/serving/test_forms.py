@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from mcp import Client
 from mcp.client.session import ClientRequestContext
 from mcp.types import ElicitRequestParams, ElicitResult
 
+from koi_lang.runtime.forms import Form
 from tests.mcp.test_errands import Person
 from tests.playbook.playing import Player
 from tests.serving.conftest import Place, over_stdio
@@ -77,7 +79,7 @@ def test_a_person_is_asked_field_by_field(tmp_path: Path) -> None:
     played = Player(tmp_path)(PROGRAM, [], call="Desk.meet", host=host)
 
     assert {"accepted": True, "answers": {"name": "Ada", "age": 30}} == played.result
-    assert ["Who?\nname (string)", "Who?\nage (integer, else 30)"] == host.asked
+    assert ["Who?\nname (text)", "Who?\nage (whole number, else 30)"] == host.asked
 
 
 def test_models_are_not_told_of_forms(tmp_path: Path) -> None:
@@ -86,3 +88,15 @@ def test_models_are_not_told_of_forms(tmp_path: Path) -> None:
     system = Player(tmp_path)(source, [{"intent": "return"}]).requests[0].system
 
     assert ("prompt_user(" in system, "prompt_form" in system) == (True, False)
+
+
+def test_an_answer_of_another_format_is_asked_for_again() -> None:
+    """What is no address of mail is none because a text was wanted."""
+    answers = iter(["notmail", "a@b.example"])
+
+    async def ask(question: str) -> str:
+        return next(answers)
+
+    form = {"properties": {"email": {"type": "string", "format": "email"}}}
+
+    assert {"email": "a@b.example"} == asyncio.run(Form("Who?", form).fill_in(ask))

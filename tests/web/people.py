@@ -69,6 +69,16 @@ def brew(minutes: int = 4) -> str:
 ![a picture](https://example.org/x.png)
 """
 FACTS = {"id": "f", "actionType": "delegate", "intent": "researcher::research", "data": {"topic": "tea"}}
+FORM = {
+    "required": ["email", "guests", "room"],
+    "properties": {
+        "email": {"type": "string", "format": "email"},
+        "guests": {"type": "integer", "maximum": 6},
+        "room": {"enum": ["single", "double", "suite"]},
+        "arrival": {"type": "string", "format": "date"},
+        "breakfast": {"type": "boolean"},
+    },
+}
 ANSWERS: dict[str, list[Any]] = {
     "Help with tea": [
         FACTS,
@@ -78,6 +88,10 @@ ANSWERS: dict[str, list[Any]] = {
     "Help with الشاي": [
         {"intent": "print", "message": "**الشاي** نبات:\n\n1. سخّن.\n\n> كوب.\n\n`code` أولا\n\nTea."},
         {"intent": "return", "data": {}},
+    ],
+    "Help with a form": [
+        {"id": "f", "intent": "prompt_form", "question": "**Your booking**", "form": FORM},
+        {"intent": "return", "data": {"answer": "${f.output.answers.email} with ${f.output.answers.guests}"}},
     ],
     "Help with thanks": [{"intent": "return", "data": {"answer": "As you like."}}],
     "Help with one": [{"intent": "return", "data": {"answer": "first"}}] * 3,

@@ -3,6 +3,7 @@ import { createInterface } from "node:readline";
 import { parser } from "../../koi_lang/web/static/api.js";
 import { Conversation } from "../../koi_lang/web/static/chat/conversation.js";
 import { versionsOf } from "../../koi_lang/web/static/chat/branches.js";
+import { asAnswer, fieldsOf, problemOf } from "../../koi_lang/web/static/chat/forms.js";
 import { editsFor, planIn } from "../../koi_lang/web/static/chat/plans.js";
 import { Cast, clause, deed, grouped, size, spoken, stepDetails, summary, withFiles, withoutFiles } from "../../koi_lang/web/static/chat/words.js";
 
@@ -21,6 +22,7 @@ const asked = {
   grouped: ({ runs, how }) => { const { groups, ofPrograms } = grouped(runs, { ...how, handlers: new Set(how.handlers) }); return [groups.map(([day, listed]) => [day, listed.map(({ run, all }) => [run.id, all])]), ofPrograms.map(({ run }) => run.id)]; },
   details: ({ steps }) => steps.map(stepDetails),
   timed: ({ messages }) => { const held = new Conversation(); for (const message of messages) held.take(message); return held.items.flatMap((item) => item.steps || []).map((step) => [step.ended - step.began, step.waited]); },
+  form: ({ schema, values }) => fieldsOf(schema).map((field) => [field.title, field.kind, problemOf(field, values[field.name] ?? field.initial), asAnswer(values[field.name] ?? field.initial)]),
   words: ({ names }) => names.map(spoken),
   clauses: ({ texts }) => texts.map(clause),
   deeds: ({ actions }) => actions.map(([intent, fields]) => { const made = deed(intent, fields); return made && [made.one, made.about]; }),

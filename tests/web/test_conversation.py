@@ -277,6 +277,45 @@ def test_the_time_of_a_person_is_not_that_of_the_work(ask: Ask) -> None:
     assert [[3.0, 1.0]] == ask("timed", messages=numbered(*events))
 
 
+def test_a_form_has_fields_by_type(ask: Ask) -> None:
+    """Each field is what its type wants, says why a value does not fit, and is answered with a text."""
+    properties = {
+        "full_name": {"type": "string", "pattern": "^A"},
+        "mail": {"type": "string", "format": "email", "default": "a@b.example"},
+        "guests": {"type": "integer", "minimum": 1},
+        "room": {"enum": ["single", "double"]},
+        "extras": {"type": "array", "items": {"enum": ["tea", "towels"]}},
+        "late": {"type": "boolean"},
+    }
+    values = {"full_name": "Bob", "guests": "2", "extras": ["tea", "towels"]}
+
+    assert [
+        ["Full name", "text", "This has not the form that is asked for.", "Bob"],
+        ["Mail", "email", "", "a@b.example"],
+        ["Guests", "number", "", "2"],
+        ["Room", "choice", "Choose one.", ""],
+        ["Extras", "several", "", "tea, towels"],
+        ["Late", "boolean", "", "no"],
+    ] == ask("form", schema={"properties": properties, "required": ["room"]}, values=values)
+
+
+def test_a_form_is_one_item(ask: Ask) -> None:
+    """The questions about the fields of a form stand together in the conversation."""
+    questions = {"Booking\nFull name (text)": "Ada", "Booking\nguests: How many. (whole number)": "2"}
+    events = [
+        each
+        for question, answer in questions.items()
+        for each in (
+            event("asked", [*TOP, "q#1"], question=question, options=[]),
+            event("answered", [*TOP, "q#1"], question=question, answer=answer),
+        )
+    ]
+    items = ask("reduce", messages=numbered(CALLED, *events))["items"]
+
+    assert [["Full name", "Ada"], ["guests", "2"]] == items[-1]["rows"]
+    assert 2 == len(items)
+
+
 def test_no_word_of_the_language_is_shown(ask: Ask) -> None:
     """Actions are told in words for people; what arranges a model's work is not told at all."""
     known = [["shell", {"command": "ls"}], ["readFile", {"path": "a.md"}], ["registry_get", {}], ["zap_mcp", {}]]

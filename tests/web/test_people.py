@@ -302,9 +302,30 @@ def write_anew(visitor: Visitor) -> None:
     assert 1 == page.locator(".item.person").count()
 
 
+def fill_in(visitor: Visitor) -> None:
+    """A form is seen as a whole; what does not fit is told beside its field before anything is sent."""
+    page = visitor.page
+    visitor.enter()
+    visitor.begin("Writer", "a form")
+    page.get_by_label("Email").fill("notmail")
+    page.get_by_label("Guests").fill("9")
+    visitor.press("Send")
+    page.locator("[data-field=room] .wrong", has_text="Choose one.").wait_for()
+    visitor.keep("form")
+
+    assert 3 == page.locator(".form .wrong").count()
+    assert [] == visitor.grave_findings()
+    page.get_by_label("Email").fill("ada@example.org")
+    page.get_by_label("Guests").fill("2")
+    page.get_by_text("suite").click()
+    visitor.press("Send")
+    visitor.sees("ada@example.org with 2")
+    assert 1 == page.locator(".decided").count()
+
+
 QUICK: tuple[Callable[[Visitor], None], ...] = (
     *(talk, answer, allow, plan, steer, send_again, read_from_the_right),
-    *(write_anew, use_keys),
+    *(fill_in, write_anew, use_keys),
 )
 SLOW: tuple[Callable[[Visitor], None], ...] = (use_phone, hand_over)
 

@@ -256,6 +256,19 @@ export class Conversation {
     if (!item) return;
     item.answer = event.answer;
     this.touch(item);
+    this.joinFields(item);
+  }
+
+  /** Put the fields of a form, which are asked for one after the other, into one item. */
+  joinFields(item) {
+    const [head, field, ...more] = item.text.split("\n"), before = this.items[this.items.indexOf(item) - 1];
+    if (!field || more.length) return;
+    const row = [field.replace(/(: .*)? \([^()]*\)$/, ""), item.answer];
+    if (before?.head === head) {
+      before.rows = [...before.rows, row];
+      this.items = this.items.filter((each) => each !== item);
+      this.touch(before);
+    } else Object.assign(item, { head, rows: [row] });
   }
 
   on_approval_requested(event) {

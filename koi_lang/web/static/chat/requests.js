@@ -3,8 +3,9 @@
 import { html, useEffect, useRef, useState } from "../vendor/preact.js";
 import { Icon } from "./icons.js";
 import { diffClass, Markdown } from "./markdown.js";
+import { asAnswer, fieldsOf, problemOf } from "./forms.js";
 import { editsFor } from "./plans.js";
-import { answer, approve, conversation, decidePlan, problem, version } from "./store.js";
+import { answer, approve, conversation, decidePlan, fillForm, problem, version } from "./store.js";
 import { duration, spoken } from "./words.js";
 
 // A card that comes up under a finger that is about to press something else is not pressed.
@@ -20,12 +21,12 @@ export function Requests() {
     ${request && html`
       <section class="request card" aria-label="You are asked">
         ${open.length > 1 && html`<p class="quiet small">1 of ${open.length}</p>`}
-        ${request.plan ? html`<${Plan} key=${request.id} request=${request} />` : request.type === "question" ? html`<${Question} key=${request.id} request=${request} />` : html`<${Approval} key=${request.id} request=${request} />`}
+        ${request.form ? html`<${Form} key=${JSON.stringify(request.form.schema)} request=${request} />` : request.plan ? html`<${Plan} key=${request.id} request=${request} />` : request.type === "question" ? html`<${Question} key=${request.id} request=${request} />` : html`<${Approval} key=${request.id} request=${request} />`}
       </section>`}`;
 }
 
 const toldOf = (request) =>
-  request.plan ? "A plan is proposed." : request.type === "question" ? `You are asked: ${request.question}` : `${request.agent ? spoken(request.agent) : "The program"} wants to ${request.what}. Do you allow it?`;
+  request.form ? `You are asked to fill in a form: ${request.form.title}` : request.plan ? "A plan is proposed." : request.type === "question" ? `You are asked: ${request.question}` : `${request.agent ? spoken(request.agent) : "The program"} wants to ${request.what}. Do you allow it?`;
 
 /** Buttons that take a press once, and not at once. */
 function usePress() {
@@ -65,6 +66,49 @@ function Question({ request }) {
       <button class="button ${options.length ? "" : "main"}" aria-disabled=${isHeld || (!text && options.length > 0)}>Answer</button>
     </form>
     <${Left} request=${request} />`;
+}
+
+/** A whole form, checked before it is sent. */
+function Form({ request }) {
+  const { title, schema, field } = request.form, fields = fieldsOf(schema);
+  const [press, isHeld] = usePress();
+  const [values, setValues] = useState(() => Object.fromEntries(fields.map((each) => [each.name, each.initial])));
+  const [wrong, setWrong] = useState(() => (field === fields[0]?.name ? {} : { [field]: "This was not accepted. Please look at it again." }));
+  const form = useRef(null);
+  const change = (name, value) => (setValues({ ...values, [name]: value }), setWrong({ ...wrong, [name]: "" }));
+  const send = (event) => {
+    event.preventDefault();
+    const native = (name) => form.current.elements[`field-${name}`]?.validationMessage || "";
+    const found = fields.map((each) => [each.name, problemOf(each, values[each.name], native(each.name))]).filter(([, problem]) => problem);
+    setWrong(Object.fromEntries(found));
+    if (found.length) form.current.querySelector(`[data-field="${CSS.escape(found[0][0])}"] :is(input, select, textarea)`)?.focus();
+    else press(() => fillForm(request, Object.fromEntries(fields.map(({ name }) => [name, asAnswer(values[name])]))))();
+  };
+  return html`
+    <div class="request-head"><${Icon} name="list" /><div class="request-text"><${Markdown} text=${title} /></div></div>
+    <form id="form" class="request-body form" ref=${form} onSubmit=${send} novalidate>
+      ${fields.map((each) => html`<${Field} key=${each.name} field=${each} value=${values[each.name]} problem=${wrong[each.name]} onChange=${(value) => change(each.name, value)} />`)}
+    </form>
+    <div class="choices"><button form="form" class="button main" aria-disabled=${isHeld}>Send</button></div>
+    <${Left} request=${request} />`;
+}
+
+function Field({ field, value, problem, onChange }) {
+  const { name, title, hint, kind, options, isRequired, bounds } = field, id = `field-${name}`;
+  const about = { "aria-invalid": problem ? "true" : undefined, "aria-describedby": `${id}-about` };
+  const told = html`<span id=${`${id}-about`} class="small"><span class="quiet" dir="auto">${hint}</span>${problem && html`<span class="wrong" role="alert">${problem}</span>`}</span>`;
+  const label = html`<span dir="auto">${title}</span>${!isRequired && kind !== "boolean" && html`<span class="quiet small"> optional</span>`}`;
+  if (kind === "boolean") return html`<div data-field=${name}><label class="tick"><input type="checkbox" checked=${value} onChange=${(event) => onChange(event.target.checked)} ...${about} />${label}</label>${told}</div>`;
+  if (kind === "choice" || kind === "several") {
+    const isChosen = (option) => (kind === "several" ? value.includes(option) : value === option);
+    const choose = (option) => onChange(kind === "choice" ? option : isChosen(option) ? value.filter((each) => each !== option) : [...value, option]);
+    return html`<fieldset data-field=${name} ...${about}><legend>${label}</legend><div class="choices">${options.map((option) => html`
+      <label class="button option"><input type=${kind === "several" ? "checkbox" : "radio"} name=${`choice-${name}`} checked=${isChosen(option.value)} onChange=${() => choose(option.value)} /><span dir="auto">${option.title}</span></label>`)}</div>${told}</fieldset>`;
+  }
+  const common = { id, name: id, class: "field", dir: "auto", value, required: isRequired && kind !== "select", onInput: (event) => onChange(event.target.value), ...about, ...bounds };
+  return html`<div data-field=${name}><label for=${id}>${label}</label>
+    ${kind === "select" ? html`<select ...${common}><option value="">Choose</option>${options.map((option) => html`<option value=${option.value}>${option.title}</option>`)}</select>`
+      : kind === "long" ? html`<textarea rows="3" ...${common}></textarea>` : html`<input type=${kind} autocomplete="off" ...${common} />`}${told}</div>`;
 }
 
 function Approval({ request }) {

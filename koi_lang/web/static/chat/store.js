@@ -84,7 +84,10 @@ function open(run) {
     if (message.type === "event") outbox.value = outbox.value.filter((each) => each.run !== run || timesSaid(held, each.text) <= each.before);
     clearTimeout(settling);
     if (!held.busy) settling = setTimeout(() => (held.settle(), show()), QUIET_MS);
-    if (message.type === "question") continuePlan(held, message.id);
+    if (message.type === "question") {
+      continuePlan(held, message.id);
+      continueForm(held, message.id);
+    }
     if (wasBusy !== held.busy) goOnOrLeave(run, held);
     if (wasBusy !== held.busy || (asked > 0) !== (held.requests.length > 0)) reloadSoon();
     show();
@@ -305,6 +308,30 @@ function continuePlan(held, id) {
 
 // Every question about a plan has a place of its own within that of the plan.
 const keyOf = (path = []) => JSON.stringify(path.slice(0, -1));
+
+// What was filled in, and is answered to the questions about the fields one after the other.
+let filled = null;
+
+const formKey = ({ title, schema }) => JSON.stringify([place.value.run, title, schema]);
+
+/** Send a form: the answers by its fields, each of which is asked for in a question of its own. */
+export async function fillForm(request, answers) {
+  filled = { key: formKey(request.form), answers };
+  await answerField(request);
+}
+
+function answerField(request) {
+  const { field } = request.form, text = filled.answers[field];
+  delete filled.answers[field];
+  return answer(request, text);
+}
+
+function continueForm(held, id) {
+  const request = held.requests.find((each) => each.id === id);
+  if (!filled || !request?.form || formKey(request.form) !== filled.key || !(request.form.field in filled.answers)) return;
+  held.requests = held.requests.map((each) => (each === request ? { ...each, isBeingAnswered: true } : each));
+  answerField(request).catch((error) => (problem.value = error));
+}
 
 export const approve = (request, decision, reason = "") =>
   command(place.value.run, "approve", { request: request.id, decision, ...(reason ? { reason } : {}) });

@@ -54,7 +54,7 @@ const VIEWS = {
   person: ({ item }) => html`<${Person} item=${item} />`,
   answer: ({ item }) => html`<div class=${`item answer ${item.isGrowing ? "growing" : ""}`}><span class="only-heard">${spoken(item.agent)}: </span><${Markdown} text=${item.text} />${!item.isGrowing && html`<${Actions} item=${item} />`}</div>`,
   work: ({ item }) => html`<${Work} item=${item} />`,
-  asked: ({ item }) => item.answer === null ? null : html`<div class="item decided"><${Icon} name="ask" /><div><${Markdown} text=${item.text} /><p class="given" dir="auto">${item.answer || "(nothing)"}</p></div></div>`,
+  asked: ({ item }) => item.answer === null ? null : item.rows?.length > 1 ? html`<div class="item decided"><${Icon} name="list" /><div><${Markdown} text=${item.head} /><dl class="values">${item.rows.map(([name, answer]) => html`<div><dt dir="auto">${spoken(name)}</dt><dd dir="auto" class="given">${answer || "–"}</dd></div>`)}</dl></div></div>` : html`<div class="item decided"><${Icon} name="ask" /><div><${Markdown} text=${item.text} /><p class="given" dir="auto">${item.answer || "(nothing)"}</p></div></div>`,
   allowed: ({ item }) => html`<div class=${`item decided ${item.answer === "no" ? "refused" : ""}`}><${Icon} name="hand" /><div><p>${item.answer === "no" ? "You did not allow" : item.answer === "always" ? "You always allow" : "You allowed"} to <${Words} text=${item.what} /></p>${item.reason && html`<p class="quiet" dir="auto">${item.reason}</p>`}</div></div>`,
   plan: ({ item }) => html`
     <div class="item decided"><${Icon} name="list" /><div>
