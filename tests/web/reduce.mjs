@@ -5,13 +5,13 @@ import { Conversation } from "../../koi_lang/web/static/chat/conversation.js";
 import { versionsOf } from "../../koi_lang/web/static/chat/branches.js";
 import { asAnswer, fieldsOf, problemOf } from "../../koi_lang/web/static/chat/forms.js";
 import { editsFor, planIn } from "../../koi_lang/web/static/chat/plans.js";
-import { Cast, clause, deed, grouped, size, spoken, stepDetails, summary, withFiles, withoutFiles } from "../../koi_lang/web/static/chat/words.js";
+import { Cast, clause, deed, grouped, money, size, spoken, stepDetails, summary, withFiles, withoutFiles } from "../../koi_lang/web/static/chat/words.js";
 
 function reduce({ messages, programs = [] }) {
   const held = new Conversation(new Cast(programs));
   for (const message of messages) held.take(message);
-  const { items, requests, waiting, busy, isInterrupted, last, changed } = held;
-  return { items: items.map(({ version, item, path, ...rest }) => ({ ...rest, steps: rest.kind === "work" ? rest.steps.map(({ one, state, about }) => [one, state, about || ""]) : rest.steps })), requests, waiting, busy, isInterrupted, last, changed };
+  const { items, requests, waiting, busy, isInterrupted, isRehearsal, last, changed } = held;
+  return { items: items.map(({ version, item, path, ...rest }) => ({ ...rest, steps: rest.kind === "work" ? rest.steps.map(({ one, state, about }) => [one, state, about || ""]) : rest.steps })), requests, waiting, busy, isInterrupted, isRehearsal, last, changed };
 }
 
 const asked = {
@@ -23,6 +23,7 @@ const asked = {
   details: ({ steps }) => steps.map(stepDetails),
   timed: ({ messages }) => { const held = new Conversation(); for (const message of messages) held.take(message); return held.items.flatMap((item) => item.steps || []).map((step) => [step.ended - step.began, step.waited]); },
   form: ({ schema, values }) => fieldsOf(schema).map((field) => [field.title, field.kind, problemOf(field, values[field.name] ?? field.initial), asAnswer(values[field.name] ?? field.initial)]),
+  money: ({ usd }) => usd.map(money),
   words: ({ names }) => names.map(spoken),
   clauses: ({ texts }) => texts.map(clause),
   deeds: ({ actions }) => actions.map(([intent, fields]) => { const made = deed(intent, fields); return made && [made.one, made.about]; }),

@@ -316,6 +316,14 @@ def test_a_form_is_one_item(ask: Ask) -> None:
     assert 2 == len(items)
 
 
+def test_a_rehearsal_is_told(ask: Ask) -> None:
+    """The model that is asked tells whether anybody is there; costs are told also where they are small."""
+    asked = [event("model_asked", [*TOP, "model#1"], model=name) for name in ("rehearsal", "gpt")]
+
+    assert [True, False] == [ask("reduce", messages=numbered(CALLED, each))["isRehearsal"] for each in asked]
+    assert ["$0.00", "under $0.01", "$1.50"] == ask("money", usd=[0, 0.001, 1.5])
+
+
 def test_no_word_of_the_language_is_shown(ask: Ask) -> None:
     """Actions are told in words for people; what arranges a model's work is not told at all."""
     known = [["shell", {"command": "ls"}], ["readFile", {"path": "a.md"}], ["registry_get", {}], ["zap_mcp", {}]]

@@ -189,6 +189,18 @@ def test_failures_have_two_texts(browser: Browser, serve: Callable[..., ServiceP
             visitor.page.locator(".item.person").nth(1).wait_for()
 
 
+def test_a_rehearsal_says_so(browser: Browser, serve: Callable[..., ServiceProcess], tmp_path: Path) -> None:
+    """Who chats with a program that has no model reads that nobody is there, and who they are."""
+    service = write_desk(tmp_path)
+    service.words = ("desk.koi", "--rehearse")
+    with visit(browser, serve(service), tmp_path) as visitor:
+        visitor.enter(TOKENS["ada"])
+        visitor.begin("Writer", "tea")
+        visitor.page.get_by_text("No model is connected").wait_for()
+
+        assert "ada" == visitor.page.locator(".corner").inner_text().strip()
+
+
 def test_writing_never_waits(browser: Browser, serve: Callable[..., ServiceProcess], tmp_path: Path) -> None:
     """While some 100 tokens arrive in a second, a key is drawn with the next frames."""
     with slow_model(story(), pause_s=0.01) as (url, _):

@@ -40,7 +40,7 @@ export class Conversation {
     Object.assign(this, { cast, items: [], requests: [], waiting: [], growing: new Map(), open: new Map() });
     Object.assign(this, { state: "", isCalled: false, last: 0, thinking: false, slow: "", name: "", made: 0 });
     Object.assign(this, { hasPrinted: false, askedAt: new Map(), writer: "", proposed: [], changed: "", modelError: "" });
-    Object.assign(this, { waitsSince: null, calls: 0, point: 0, before: 0 });
+    Object.assign(this, { isRehearsal: false, waitsSince: null, calls: 0, point: 0, before: 0 });
   }
 
   /** Whether something goes on; as the service says it, where it does. */
@@ -194,6 +194,7 @@ export class Conversation {
     this.drop((item) => keyOf(item.path.slice(0, -1)) === keyOf(path.slice(0, -1)));
     this.thinking = true;
     this.slow = "";
+    if (event.type === "model_asked") this.isRehearsal = event.model === "rehearsal";
   }
 
   on_model_failed(event) {

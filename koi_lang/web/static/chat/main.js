@@ -9,7 +9,7 @@ import { Requests, Words } from "./requests.js";
 import { Start } from "./start.js";
 import { changeSince, connection, conversation, follow, goOn, goOnInBranch, isBeginning, load, loadRuns, place, problem, runs, unsent, user, version } from "./store.js";
 import { Cause, Thread } from "./thread.js";
-import { refusalText } from "./words.js";
+import { money, refusalText } from "./words.js";
 
 function App() {
   const [isOpen, setOpen] = useState(false);
@@ -29,12 +29,20 @@ function App() {
       <button type="button" class="button plain icon" ref=${menu} aria-label="Conversations" aria-expanded=${isOpen} aria-controls="side" onClick=${() => setOpen(!isOpen)}><${Icon} name=${isOpen ? "close" : "menu"} /></button>
       <span class="where" dir="auto">${titleNow()}</span>
     </header>
-    <nav id="side" class=${`side ${isOpen ? "open" : ""}`} aria-label="Conversations"><${History} onChosen=${close} /></nav>
+    <nav id="side" class=${`side ${isOpen ? "open" : ""}`} aria-label="Conversations"><${History} onChosen=${close} /><${Corner} /></nav>
     ${isOpen && html`<div class="shade" onClick=${close}></div>`}
     <main class=${place.value.run || isBeginning() ? "talk" : "begin"}>
       <${Banner} />
+      ${conversation.value?.isRehearsal && html`<p role="status" class="rehearsal small">No model is connected: the answers are made up.</p>`}
       ${place.value.run || isBeginning() ? html`<${Talk} key=${place.value.run || "beginning"} />` : html`<${Problem} /><${Start} />`}
     </main>`;
+}
+
+/** Who is signed in, and what the open conversation has cost. */
+function Corner() {
+  const run = runs.value.find((each) => each.id === place.value.run);
+  const cost = run?.requests && run.usd !== 0 ? (run.usd === null ? `${run.tokens.toLocaleString()} tokens` : money(run.usd)) : "";
+  return html`<p class="corner small"><span><${Icon} name="person" />${user.value.user || "not signed in"}${user.value.admin && user.value.user !== "admin" && html`<span class="quiet"> · admin</span>`}</span>${cost && html`<span class="quiet" title="What this conversation has cost">${cost}</span>`}</p>`;
 }
 
 function Talk() {

@@ -183,3 +183,6 @@ export function stepDetails({ fields = {}, result, about }) {
   const made = { command: isText(given.command) ? given.command : "", diff, output: output.replace(/\n$/, ""), exit: came.exitCode ?? null, value: isPlain && !Array.isArray(result) ? null : result };
   return made.command || made.diff || made.output || made.value !== null ? made : about && isText(given.path) ? { ...made, command: given.path } : null;
 }
+
+/** `$0.02`; what is less than a cent, too. */
+export const money = (usd) => (usd > 0 && usd < 0.01 ? "under $0.01" : `$${usd.toFixed(2)}`);
