@@ -201,7 +201,7 @@ class HeldRun:
 
         Raises:
             CallCancelledError: somebody has ended the call.
-            KoiError: the run has ended before the call did.
+            KoiError: the run has ended before the call did, or why the call was ended from outside.
             Exception: what the call fails with.
         """
         call.waiting += 1
@@ -212,8 +212,8 @@ class HeldRun:
             if not call.task.done() and not call.waiting:
                 call.cancel()
                 await asyncio.wait([call.task])
-        if call.task.cancelled() and call.is_cancelled:
-            raise CallCancelledError(f"the call of `{call.name}` was cancelled")
+        if call.is_cancelled and (call.task.cancelled() or call.scope.caught is not None):
+            raise call.end_error or CallCancelledError(f"the call of `{call.name}` was cancelled")
         return await self._result_of_task(call.task)
 
     async def perform(self, work: Work[T]) -> T:

@@ -318,7 +318,7 @@ def test_sources_are_for_admins(desk: ServiceProcess) -> None:
 
 
 def test_what_computes_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A handler that never waits is ended by the watchdog; its client is told, and others are answered."""
+    """A handler that never waits is ended by the watchdog; its client is told why, and others are answered."""
     monkeypatch.setattr(hosts, "Watchdog", partial(Watchdog, max_s=0.1))
 
     async def scenario(url: str) -> tuple[types.CallToolResult, Any]:
@@ -328,3 +328,4 @@ def test_what_computes_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
     spun, added = asyncio.run(served_here(tmp_path, DESK, scenario))
     assert (True, {"count": 1}) == (spun.is_error, added)
+    assert "`Desk.spin` was ended: it computed for 0." in text(spun)
