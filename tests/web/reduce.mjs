@@ -5,7 +5,7 @@ import { Conversation } from "../../koi_lang/web/static/chat/conversation.js";
 import { versionsOf } from "../../koi_lang/web/static/chat/branches.js";
 import { asAnswer, fieldsOf, problemOf } from "../../koi_lang/web/static/chat/forms.js";
 import { editsFor, planIn } from "../../koi_lang/web/static/chat/plans.js";
-import { Cast, clause, deed, grouped, money, size, spoken, stepDetails, summary, withFiles, withoutFiles } from "../../koi_lang/web/static/chat/words.js";
+import { Cast, clause, deed, finishedLength, grouped, money, size, spoken, stepDetails, summary, withFiles, withoutFiles } from "../../koi_lang/web/static/chat/words.js";
 
 function reduce({ messages, programs = [] }) {
   const held = new Conversation(new Cast(programs));
@@ -24,6 +24,7 @@ const asked = {
   timed: ({ messages }) => { const held = new Conversation(); for (const message of messages) held.take(message); return held.items.flatMap((item) => item.steps || []).map((step) => [step.ended - step.began, step.waited]); },
   form: ({ schema, values }) => fieldsOf(schema).map((field) => [field.title, field.kind, problemOf(field, values[field.name] ?? field.initial), asAnswer(values[field.name] ?? field.initial)]),
   money: ({ usd }) => usd.map(money),
+  finished: ({ texts }) => texts.map(finishedLength),
   words: ({ names }) => names.map(spoken),
   clauses: ({ texts }) => texts.map(clause),
   deeds: ({ actions }) => actions.map(([intent, fields]) => { const made = deed(intent, fields); return made && [made.one, made.about]; }),

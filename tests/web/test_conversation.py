@@ -324,6 +324,13 @@ def test_a_rehearsal_is_told(ask: Ask) -> None:
     assert ["$0.00", "under $0.01", "$1.50"] == ask("money", usd=[0, 0.001, 1.5])
 
 
+def test_what_is_finished_is_read_aloud(ask: Ask) -> None:
+    """Whole sentences; the number of a list ends none, and tables and code are read when they are whole."""
+    texts = ["One. Two", "1. Warm", "A.\n\n2. Wait", "A.\n\n| a |\n| b", "A.\n\n```\nx. y", "Is it: yes"]
+
+    assert [4, 0, 4, 4, 4, 6] == ask("finished", texts=texts)
+
+
 def test_no_word_of_the_language_is_shown(ask: Ask) -> None:
     """Actions are told in words for people; what arranges a model's work is not told at all."""
     known = [["shell", {"command": "ls"}], ["readFile", {"path": "a.md"}], ["registry_get", {}], ["zap_mcp", {}]]

@@ -183,7 +183,8 @@ def use_keys(visitor: Visitor) -> None:
     page.keyboard.type("a question")
     page.keyboard.press("Enter")
     visitor.sees("Which tone?")
-    tab_to(visitor, "formal", "Shift+Tab")
+    page.wait_for_selector(".request:focus")
+    tab_to(visitor, "formal")
     page.wait_for_timeout(500)
     page.keyboard.press("Enter")
     visitor.sees("It is formal.")
@@ -323,9 +324,26 @@ def fill_in(visitor: Visitor) -> None:
     assert 1 == page.locator(".decided").count()
 
 
+def come_back(visitor: Visitor) -> None:
+    """Who has scrolled up comes back with a button; screen readers hear words without their markup."""
+    page = visitor.page
+    page.set_viewport_size({"width": 900, "height": 420})
+    visitor.enter()
+    visitor.begin("Writer", "tea")
+    visitor.sees("Wait four minutes")
+    heard = page.locator("[role=log]").inner_text()
+    page.mouse.move(500, 150)
+    page.mouse.wheel(0, -4000)
+    page.get_by_role("button", name="Latest").click()
+    page.get_by_role("button", name="Latest").wait_for(state="detached")
+
+    assert "Tea is one plant, Camellia sinensis." in heard
+    assert not set("*`|#").intersection(heard)
+
+
 QUICK: tuple[Callable[[Visitor], None], ...] = (
     *(talk, answer, allow, plan, steer, send_again, read_from_the_right),
-    *(fill_in, write_anew, use_keys),
+    *(come_back, fill_in, write_anew, use_keys),
 )
 SLOW: tuple[Callable[[Visitor], None], ...] = (use_phone, hand_over)
 

@@ -8,7 +8,7 @@ import { Icon } from "./icons.js";
 import { Requests, Words } from "./requests.js";
 import { Start } from "./start.js";
 import { changeSince, connection, conversation, follow, goOn, goOnInBranch, isBeginning, load, loadRuns, place, problem, runs, unsent, user, version } from "./store.js";
-import { Cause, Thread } from "./thread.js";
+import { Cause, Jump, Thread } from "./thread.js";
 import { money, refusalText } from "./words.js";
 
 function App() {
@@ -52,6 +52,7 @@ function Talk() {
     <h1 class="only-heard">${titleNow()}</h1>
     <${Thread} />
     <div class="dock">
+      <${Jump} />
       ${held.isInterrupted && html`<p class="restarted small">The service was started anew while this was under way. <button type="button" class="button small" onClick=${() => goOn().catch((error) => (problem.value = error))}>Go on</button></p>`}
       ${changeSince() && html`<${Changed} why=${changeSince()} />`}
       <${Problem} />

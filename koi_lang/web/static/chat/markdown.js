@@ -73,6 +73,16 @@ export function partsOf(text, known = new Map()) {
   return parts;
 }
 
+/** The words of a text without its markup, as they are read aloud. */
+export function plainText(text) {
+  const made = document.createElement("template");
+  made.innerHTML = partsOf(text).join(" ");
+  for (const button of made.content.querySelectorAll("button")) button.remove();
+  for (const cell of made.content.querySelectorAll("td, th")) cell.append(", ");
+  for (const block of made.content.querySelectorAll("p, li, tr, h1, h2, h3, h4, br")) block.after(" ");
+  return made.content.textContent.replace(/, (?=\s*(?:$|\n))/g, " ").replace(/\s+/g, " ").trim();
+}
+
 /** A text of an agent; while it grows only the parts are made anew that change. */
 export function Markdown({ text }) {
   const known = useRef(new Map());

@@ -15,11 +15,16 @@ const SETTLE_MS = 400;
 export function Requests() {
   version.value;
   const open = (conversation.value?.requests || []).filter((each) => !each.isBeingAnswered);
-  const request = open[0];
+  const request = open[0], card = useRef(null);
+  // Nobody who writes is interrupted.
+  useEffect(() => {
+    const { activeElement: here } = document;
+    if (card.current && (here === document.body || (here?.id === "message" && !here.value))) card.current.focus({ preventScroll: true });
+  }, [request?.id]);
   return html`
     <div class="only-heard" role="status" aria-live="assertive">${request ? toldOf(request) : ""}</div>
     ${request && html`
-      <section class="request card" aria-label="You are asked">
+      <section class="request card" aria-label="You are asked" tabindex="-1" ref=${card}>
         ${open.length > 1 && html`<p class="quiet small">1 of ${open.length}</p>`}
         ${request.form ? html`<${Form} key=${JSON.stringify(request.form.schema)} request=${request} />` : request.plan ? html`<${Plan} key=${request.id} request=${request} />` : request.type === "question" ? html`<${Question} key=${request.id} request=${request} />` : html`<${Approval} key=${request.id} request=${request} />`}
       </section>`}`;

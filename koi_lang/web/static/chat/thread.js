@@ -1,16 +1,22 @@
 // The conversation as it stands on the page.
 
-import { Component, html, useEffect, useRef, useState } from "../vendor/preact.js";
+import { Component, html, signal, useEffect, useRef, useState } from "../vendor/preact.js";
 import { versionsOf } from "./branches.js";
 import { Icon } from "./icons.js";
-import { Markdown } from "./markdown.js";
+import { Markdown, plainText } from "./markdown.js";
 import { Diff, Words } from "./requests.js";
 import { conversation, deliver, dropLetter, family, go, place, problem, sayAgain, sayInBranch, unsent, user, version } from "./store.js";
-import { duration, refusalText, spoken, stepDetails, summary, withFiles, withoutFiles } from "./words.js";
+import { duration, finishedLength, refusalText, spoken, stepDetails, summary, withFiles, withoutFiles } from "./words.js";
 
 // So many of the last items are on the page; more on request.
 const MOST_SHOWN = 150;
 const NEAR_PX = 120;
+
+// Whether the person has scrolled away from the end.
+const isAway = signal(false);
+
+/** A way back to the end. */
+export const Jump = () => isAway.value && html`<button type="button" class="button jump" onClick=${() => scrollTo({ top: document.documentElement.scrollHeight, behavior: "smooth" })}><${Icon} name="below" />Latest</button>`;
 
 /** All items, the newest below; stays at the end unless the person has scrolled away from it. */
 export function Thread() {
@@ -19,7 +25,10 @@ export function Thread() {
   const end = useRef(null), isNear = useRef(true);
   version.value;
   useEffect(() => {
-    const look = () => (isNear.current = innerHeight + scrollY > document.documentElement.scrollHeight - NEAR_PX);
+    const look = () => {
+      isNear.current = innerHeight + scrollY > document.documentElement.scrollHeight - NEAR_PX;
+      isAway.value = !isNear.current;
+    };
     addEventListener("scroll", look, { passive: true });
     return () => removeEventListener("scroll", look);
   }, []);
@@ -226,8 +235,6 @@ export function Value({ value }) {
   return html`<dl class="values">${Object.entries(value).slice(0, MOST_ROWS).map(([name, each]) => html`<div><dt>${spoken(name)}</dt><dd><${Value} value=${each} /></dd></div>`)}</dl>`;
 }
 
-const SENTENCE = /[.!?…:](?=\s)|\n/g;
-
 /** For screen readers: sentences once they are finished, and nothing of those that are being written. */
 function Heard({ held }) {
   const region = useRef(null), told = useRef(null), rest = useRef(0);
@@ -238,8 +245,8 @@ function Heard({ held }) {
     for (const item of held.items.slice(-20)) {
       if (item.kind !== "answer" && item.kind !== "failure" && item.kind !== "note") continue;
       const known = lengths.get(item.key) || 0;
-      const finished = item.isGrowing ? lastSentence(item.text) : item.text.length;
-      if (finished > known) news.push(item.text.slice(known, finished).trim());
+      const finished = item.isGrowing ? finishedLength(item.text) : item.text.length;
+      if (finished > known) news.push(plainText(item.text.slice(known, finished)));
       lengths.set(item.key, Math.max(known, finished));
     }
     told.current.isFirst = false;
@@ -251,10 +258,4 @@ function Heard({ held }) {
     rest.current = setTimeout(() => region.current?.replaceChildren(), 10_000);
   });
   return html`<div ref=${region} class="only-heard" role="log" aria-live="polite" aria-label="What is said"></div>`;
-}
-
-function lastSentence(text) {
-  let end = 0;
-  for (const found of text.matchAll(SENTENCE)) end = found.index + 1;
-  return end;
 }

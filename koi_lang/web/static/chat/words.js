@@ -186,3 +186,14 @@ export function stepDetails({ fields = {}, result, about }) {
 
 /** `$0.02`; what is less than a cent, too. */
 export const money = (usd) => (usd > 0 && usd < 0.01 ? "under $0.01" : `$${usd.toFixed(2)}`);
+
+// The end of a sentence, and not the full stop behind the number of a list.
+const SENTENCE = /(?<!(?:^|\n)\s*\d+)[.!?…:](?=\s)|\n/g;
+
+/** How much of a text that grows is finished: whole sentences, and tables and code as a whole. */
+export function finishedLength(text) {
+  let end = 0;
+  for (const found of text.matchAll(SENTENCE)) end = found.index + 1;
+  const block = text.lastIndexOf("\n\n") + 2;
+  return /^\s*(?:\||```)/.test(text.slice(block > 1 ? block : 0)) ? Math.min(end, block > 1 ? block : 0) : end;
+}
