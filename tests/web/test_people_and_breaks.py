@@ -201,6 +201,40 @@ def test_a_rehearsal_says_so(browser: Browser, serve: Callable[..., ServiceProce
         assert "ada" == visitor.page.locator(".corner").inner_text().strip()
 
 
+def test_eight_tabs_work_at_once(browser: Browser, serve: Callable[..., ServiceProcess], tmp_path: Path) -> None:
+    """Browsers open six connections for requests to a host; each tab follows its run over a WebSocket instead."""
+    with slow_model(story(), pause_s=0.3, size=16) as (url, hurry), ExitStack() as tabs:
+        service = serve(write_teller(tmp_path, url))
+        context = browser.new_context()
+        tabs.callback(context.close)
+        visitors = [tabs.enter_context(visit(browser, service, tmp_path, within=context)) for _ in range(8)]
+        for visitor in visitors:
+            visitor.enter()
+            visitor.say("a story")
+            visitor.sees(SENTENCES[0])
+
+        assert [True] * 8 == [visitor.page.get_by_role("button", name="Stop").is_visible() for visitor in visitors]
+        assert not [address for visitor in visitors for address in visitor.asked if "/events" in address]
+        hurry.set()
+        visitors[-1].sees(SENTENCES[-1])
+
+
+def test_where_no_socket_opens_events_do(
+    browser: Browser, serve: Callable[..., ServiceProcess], tmp_path: Path
+) -> None:
+    """A proxy that lets no WebSocket through takes nothing from the page."""
+    service = serve(write_desk(tmp_path))
+    with visit(browser, service, tmp_path) as visitor:
+        shut = "window.WebSocket = class { constructor() { setTimeout(() => this.onclose()); } close() {} };"
+        visitor.page.add_init_script(shut)
+        visitor.enter()
+        visitor.begin("Writer", "thanks")
+        visitor.sees("As you like.")
+
+        assert [True] == ["/events" in address for address in visitor.asked if "/events" in address or "/ws" in address]
+        assert [] == visitor.wrong
+
+
 def test_writing_never_waits(browser: Browser, serve: Callable[..., ServiceProcess], tmp_path: Path) -> None:
     """While some 100 tokens arrive in a second, a key is drawn with the next frames."""
     with slow_model(story(), pause_s=0.01) as (url, _):

@@ -70,7 +70,9 @@ function tokenInAddress() {
 const FIRST_PAUSE_MS = 250, LONGEST_PAUSE_MS = 10_000;
 // The service says something every 20 s, if only that it is there.
 const LONGEST_SILENCE_MS = 50_000;
-// Browsers open six connections to a host: a page that nobody looks at gives its own back after a while.
+// How often a WebSocket is asked whether anybody is there.
+const ASK_MS = 20_000;
+// A page that nobody looks at gives its connection back after a while.
 const UNSEEN_MS = 30_000, LOOK_MS = 5_000;
 
 /**
@@ -128,7 +130,49 @@ async function follow(run, stream, onMessage, onState) {
   }
 }
 
+/** Over a WebSocket, of which browsers open many more than other connections; where none opens, as events. */
 async function readOnce(run, stream, onMessage, onState) {
+  if (!stream.hasNoSockets && (await readSocket(run, stream, onMessage, onState))) return;
+  await readEvents(run, stream, onMessage, () => {
+    stream.hasNoSockets = !stream.hadSocket;
+    onState("open");
+  });
+}
+
+/** Read until the WebSocket is closed; gives whether it had opened. */
+function readSocket(run, stream, onMessage, onState) {
+  const address = new URL(`${of(run, "ws")}?since=${parseInt(stream.last, 10) || stream.since}`, location.href);
+  address.protocol = address.protocol.replace("http", "ws");
+  return new Promise((resolve) => {
+    const socket = new WebSocket(address);
+    let isOpen = false, silence = 0;
+    const listening = () => {
+      clearTimeout(silence);
+      silence = setTimeout(() => socket.close(), LONGEST_SILENCE_MS);
+    };
+    // An empty line is refused at once, and wakes no session.
+    const asking = setInterval(() => socket.readyState === WebSocket.OPEN && socket.send(""), ASK_MS);
+    listening();
+    stream.abort = { abort: () => socket.close() };
+    socket.onmessage = ({ data }) => {
+      listening();
+      const message = JSON.parse(data);
+      if (!isOpen) onState("open");
+      isOpen = stream.hadSocket = true;
+      stream.pause = FIRST_PAUSE_MS;
+      if (message.type === "response" || stream.closed) return;
+      if (message.n !== undefined) stream.last = String(message.n);
+      onMessage(message, stream.last);
+    };
+    socket.onclose = () => {
+      clearTimeout(silence);
+      clearInterval(asking);
+      resolve(isOpen || stream.closed);
+    };
+  });
+}
+
+async function readEvents(run, stream, onMessage, onOpen) {
   stream.abort = new AbortController();
   let silence;
   const listening = () => {
@@ -142,7 +186,7 @@ async function readOnce(run, stream, onMessage, onState) {
     const response = await fetch(address, { headers, signal: stream.abort.signal, cache: "no-store" });
     if (response.status === 401) mustSignIn.value = true;
     if (!response.ok) throw new ServiceError(response.status, await response.json().catch(() => ({})));
-    onState("open");
+    onOpen();
     stream.pause = FIRST_PAUSE_MS;
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
     const parse = parser((id, data) => {
