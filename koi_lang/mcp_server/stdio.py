@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, cast
 
+from anyio import BrokenResourceError
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 
@@ -26,8 +27,11 @@ async def serve_stdio(server: Server[Sessions]) -> None:
         # Only the iteration over lines is asked of the file; the library would read it in a thread, which nothing
         # can interrupt.
         incoming = cast("AsyncFile[str]", _lines(descriptor))
-        async with stdio_server(stdin=incoming) as (reading, writing):
-            await server.run(reading, writing, server.create_initialization_options())
+        try:
+            async with stdio_server(stdin=incoming) as (reading, writing):
+                await server.run(reading, writing, server.create_initialization_options())
+        except* BrokenResourceError:
+            pass  # a client has left while calls were under way: nobody reads their answers
 
 
 @contextmanager

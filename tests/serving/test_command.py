@@ -128,6 +128,21 @@ def test_a_call_that_computes_can_be_stopped(place: Place, spinning: Path, numbe
         assert (code, "begun\nended\n") == (process.wait(LIMIT_S), note.read_text("utf-8"))
 
 
+def test_a_client_leaves_a_call_that_computes(place: Place, spinning: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """The official client closes the input, waits, and ends the server: that is no error."""
+    note = place.folder / "spin-left.txt"
+
+    async def leave() -> None:
+        async with place.stdio(str(spinning)) as client:
+            calling = asyncio.create_task(client.call_tool("spin", {"note": str(note)}))
+            await asyncio.to_thread(written, note, "begun\n")
+            calling.cancel()
+
+    asyncio.run(leave())
+    shown = capfd.readouterr().err
+    assert ("ended by SIGTERM" in shown, "error" in shown.casefold()) == (True, False), shown
+
+
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130), (signal.SIGHUP, 129)])
 def test_a_call_over_http_that_computes_can_be_stopped(
     place: Place, spinning: Path, number: signal.Signals, code: int
