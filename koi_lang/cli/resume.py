@@ -37,7 +37,7 @@ from koi_lang.redaction.redactor import HIDDEN
 from koi_lang.runtime.file_changes.run_changes import without_file_changes
 from koi_lang.runtime.file_changes.run_undo import RunUndo
 from koi_lang.runtime.journal import store
-from koi_lang.runtime.journal.calls import is_evaluation, is_of_python, require_run
+from koi_lang.runtime.journal.calls import is_evaluation, is_of_python, is_session, require_run
 from koi_lang.runtime.journal.entries import JournalEntry
 from koi_lang.runtime.journal.history import History, in_doubt, lasting_entries
 from koi_lang.runtime.journal.reader import Journal
@@ -173,7 +173,8 @@ def _last_unfinished() -> Path:
         if summary.header.parent:
             branches[summary.header.parent[0]] = summary.header.run
         # What a Python program has left with an error has no call that could go on.
-        unfinished = ("interrupted",) if is_of_python(summary.header.words) else UNFINISHED
+        is_over = is_of_python(summary.header.words) or is_session(summary.header)
+        unfinished = ("interrupted",) if is_over else UNFINISHED
         if summary.state not in unfinished:
             continue
         run = summary.header.run

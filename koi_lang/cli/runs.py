@@ -32,7 +32,7 @@ from koi_lang.runtime.journal.entries import Header, JournalEntry, entry_in
 from koi_lang.runtime.journal.reader import Journal, program_of, read_header
 from koi_lang.runtime.journal.reader import read as read_journal
 from koi_lang.runtime.journal.summary import UNFINISHED, RunSummary, summarise
-from koi_lang.runtime.journal.totals import TOTALS
+from koi_lang.runtime.journal.totals import LAST_CALL, TOTALS
 from koi_lang.runtime.model_calls.images import replace_images
 from koi_lang.runtime.snapshots.store import sweep_snapshots
 from koi_lang.settings import read_settings
@@ -93,7 +93,7 @@ def list_(as_json: bool) -> None:
 
 
 def _can_be_followed(path: Path, summary: RunSummary) -> bool:
-    return summary.state == "running" and is_attachable(path)
+    return summary.is_running and is_attachable(path)
 
 
 def _data(path: Path, summary: RunSummary) -> Mapping[str, Any]:
@@ -300,7 +300,7 @@ def _delete_older(age_s: float, *, yes: bool) -> None:
     until = time.time() - age_s
     old = [(path, run) for path, run in _summaries() if run.header.started + run.seconds < until]
     runs = [(path, run) for path, run in old if not store.is_part(path)]  # cases go with their evaluation
-    paths = [path for path, run in runs if run.state != "running"]
+    paths = [path for path, run in runs if not run.is_running]
     if not paths:
         click.echo("no journal of this folder is that old", err=True)
         return
@@ -354,7 +354,9 @@ def _say(text: str) -> None:
 
 def _line(entry: JournalEntry, header: Header, full: bool) -> str:
     """An entry for people: seconds since the start, what happened, where, and what belongs to it."""
-    fields = " ".join(f"{name}={_value(value)}" for name, value in entry.data.items() if name != TOTALS)
+    fields = " ".join(
+        f"{name}={_value(value)}" for name, value in entry.data.items() if name not in (TOTALS, LAST_CALL)
+    )
     parts = (f"{max(0.0, entry.ts - header.started):9.3f}", f"{entry.kind:15}", " / ".join(entry.path), fields)
     text = "  ".join(filter(None, parts)).rstrip()
     width = max(NARROWEST, shutil.get_terminal_size((160, 24)).columns)

@@ -25,7 +25,7 @@ from koi_lang.service.errors import ServiceError
 from koi_lang.service.feed import EVENT, Feed
 from koi_lang.service.programs import ServedProgram
 from koi_lang.service.run_hooks import RunHooks
-from koi_lang.service.run_listing import RunListing, RunUsage
+from koi_lang.service.run_listing import RESTING, RunListing, RunUsage
 from koi_lang.service.slots import SessionSlots
 from koi_lang.service.store import SessionRow, SessionTable
 from koi_lang.sessions.calls import agent_named
@@ -103,6 +103,8 @@ class HostedSession:
 
     Attributes:
         row: what is kept of it.
+        id: that of its run.
+        owner: the name of the user whose it is.
         feed: what is told of it.
         used: when it was used last, in seconds of the loop's clock.
         misfit: where it does not fit its program as that is now; None where it does, or nobody has tried.
@@ -117,6 +119,7 @@ class HostedSession:
         note_awake: Callable[[str], None],
     ) -> None:
         self.row, self.program, self._group = row, program, group
+        self.id, self.owner = row.run, row.owner
         self._limits, self._note_awake = limits, note_awake
         self._folder = program.options.folder
         redact = program.options.key_lookup().redactor()
@@ -132,16 +135,6 @@ class HostedSession:
         self._version = self._misfit_version = ""
         self.misfit: ProgramChangedError | None = None
         self.used = asyncio.get_running_loop().time()
-
-    @property
-    def id(self) -> str:
-        """That of its run."""
-        return self.row.run
-
-    @property
-    def owner(self) -> str:
-        """The name of the user whose it is."""
-        return self.row.owner
 
     @property
     def files(self) -> Path:
@@ -232,6 +225,14 @@ class HostedSession:
             self._handling -= 1
         self._note_state({})
         return call
+
+    async def wait_for_rest(self, limit_s: float) -> None:
+        """Wait until nothing is under way, or somebody is asked something, for so many seconds at most."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(limit_s):
+                while self.call is not None and not self.feed.requests:
+                    self._news.clear()
+                    await self._news.wait()
 
     async def result_of(self, call: HeldCall) -> Any:
         """The result of a call that has just begun; cancelling this ends the call. Raises what the call fails with."""
@@ -401,7 +402,9 @@ class HostedSession:
             except JournalError:
                 usage = RunUsage(row.created)
             self._usage = usage if self.is_awake else None
-        about = (row.run, row.program, row.owner, self.state, row.title, row.created)
+        is_failure = self.state in RESTING and usage.last_call is not None and usage.last_call.is_failure
+        state = "failed" if is_failure else self.state
+        about = (row.run, row.program, row.owner, state, row.title, row.created)
         return RunListing(*about, usage, row.parent or None, hosted=True)
 
     def describe_call(self) -> dict[str, Any]:

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from koi_lang.runtime.journal.entries import JournalEntry
+from koi_lang.runtime.journal.reader import lines
 from koi_lang.runtime.journal.summary import RunSummary, summarise
-from koi_lang.runtime.journal.totals import UsageTotals
+from koi_lang.runtime.journal.totals import CallEnd, UsageTotals
+
+# States of sessions in which nothing goes on, so that the end of the last call tells how the run stands.
+RESTING = ("idle", "asleep")
+# What is told of the end of a call beside whether it was `ok`, as the entry has it.
+OUTCOME: Mapping[str, Any] = {"result": None, "error": None, "help": None, "aborted": False}
 
 
 @dataclass(slots=True)
 class RunUsage:
-    """How far a run is, and what its models took.
+    """How far a run is, what its models took, and how its last call ended.
 
     Attributes:
         updated: when its last entry was written, in seconds since the epoch.
@@ -23,16 +30,25 @@ class RunUsage:
     updated: float
     entries: int = 0
     totals: UsageTotals = field(default_factory=UsageTotals)
+    last_call: CallEnd | None = None
 
     @staticmethod
     def of_summary(summary: RunSummary) -> RunUsage:
         """The usage that a journal tells."""
-        return RunUsage(summary.header.started + summary.seconds, summary.entries, summary.totals)
+        return RunUsage(summary.header.started + summary.seconds, summary.entries, summary.totals, summary.last_call)
 
     def add(self, entry: JournalEntry) -> None:
         """Count an entry that was written."""
         self.updated, self.entries = max(self.updated, entry.ts), max(self.entries, entry.n)
         self.totals.add_entry(entry)
+        self.last_call = CallEnd.after(entry, self.last_call)
+
+
+def read_outcome(journal: Path, last_call: CallEnd | None) -> dict[str, Any]:
+    """How the last call of a run ended; `ok` is null where it goes on, or there is none. Raises JournalError."""
+    ended = next(lines(journal, last_call.n - 1), None) if last_call is not None else None
+    data = {} if ended is None or ended.entry is None else ended.entry.data
+    return {"ok": data.get("ok"), **{name: data.get(name, usual) for name, usual in OUTCOME.items()}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +56,7 @@ class RunListing:
     """A run in a list.
 
     Attributes:
+        state: what goes on, or how the run ended; `failed` where nothing goes on and the last call failed.
         program: name of its file, without the ending.
         owner: name of its user; empty where it is no session of the service.
         started: in seconds since the epoch.

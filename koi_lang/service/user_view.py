@@ -6,6 +6,7 @@ and the rules of the operator are for admins. What is not on the list is not sen
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -101,6 +102,13 @@ COMMANDS = frozenset(
         *("list_agents", "get_commands", "get_available_models"),
     }
 )
+# Addresses, variables and paths of the operator in messages of errors.
+OPERATOR_DETAILS = re.compile(
+    r"`?(?:\b[a-z][a-z0-9+.-]*://[^\s`]+|\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?|\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b|/(?:[\w.-]+/)+[\w.-]*)`?"
+)
+# What help begins with that is for a terminal, and what users get in place of help that is for the operator.
+COMMAND_LINE = "`koi "
+USER_HELP = "Ask whoever runs the service."
 # Fields of every entry.
 ENTRY = ("n", "ts", "kind", "path", "agent", "recalled")
 
@@ -119,7 +127,7 @@ def view_as_user(message: Message) -> Message | None:
     names = MESSAGES.get(message["type"], ())
     if names is None:
         return message
-    return _pick(message, ("type", *names)) if names else None
+    return hide_operator(_pick(message, ("type", *names))) if names else None
 
 
 def entries_as_user(entries: Iterable[JournalEntry]) -> Iterator[dict[str, Any]]:
@@ -130,8 +138,20 @@ def entries_as_user(entries: Iterable[JournalEntry]) -> Iterator[dict[str, Any]]
             yield _visible(entry.as_data(), names, ENTRY)
 
 
+def hide_operator(data: Mapping[str, Any]) -> dict[str, Any]:
+    """The `error` of a failure without addresses, variables and paths of the operator, with no `help` for them."""
+    texts = {name: data[name] for name in ("error", "help") if isinstance(data.get(name), str)}
+    hidden = {name: OPERATOR_DETAILS.sub("…", text) for name, text in texts.items()}
+    if hidden == texts and COMMAND_LINE not in texts.get("help", ""):
+        return {**data}
+    shown = {**data, "error": hidden.get("error", "")}
+    return shown | ({"help": USER_HELP} if "help" in data else {})
+
+
 def _visible(data: Mapping[str, Any], names: Iterable[str], envelope: Iterable[str]) -> dict[str, Any]:
     visible = _pick(data, (*envelope, *names))
+    if "error" in names:
+        visible = hide_operator(visible)
     if isinstance(visible.get("fields"), dict):
         inputs = visible["fields"] = _pick(visible["fields"], INPUTS)
         if isinstance(nested := data["fields"].get(NESTED), dict):

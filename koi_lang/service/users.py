@@ -35,21 +35,19 @@ class Users:
     Args:
         token: that of whoever started it; None lets everybody in, as that user.
         known: users by name, with the hashes of their tokens.
+
+    Attributes:
+        is_open: whether no token is needed.
     """
 
     def __init__(self, token: str | None, known: Mapping[str, UserSettings] | None = None) -> None:
         first = [] if token is None else [(hash_of(token), EVERYBODY)]
         others = [(str(about.token), User(name, about.admin)) for name, about in (known or {}).items()]
-        self._by_hash, self._is_open = [*first, *others], token is None
-
-    @property
-    def is_open(self) -> bool:
-        """Whether no token is needed."""
-        return self._is_open
+        self._by_hash, self.is_open = [*first, *others], token is None
 
     def all(self) -> list[User]:
         """All of them; without tokens everybody is one."""
-        return [EVERYBODY] if self._is_open else [user for _, user in self._by_hash]
+        return [EVERYBODY] if self.is_open else [user for _, user in self._by_hash]
 
     def of_token(self, token: str) -> User | None:
         """Who shows a token; None where nobody is known by it. It takes as long for everybody."""

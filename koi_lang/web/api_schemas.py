@@ -56,6 +56,13 @@ _RUN: Mapping[str, Schema] = {
     "hosted": {**YES_OR_NO, "description": "whether this process carries it out"},
     "entries": COUNT,
 }
+_OUTCOME: Mapping[str, Schema] = {
+    "ok": {**or_null(YES_OR_NO), "description": "whether the last call has a result; null where it has not ended"},
+    "result": {"description": "of the last call, as the type of its handler says"},
+    "error": {**or_null(TEXT), "description": "why the last call failed"},
+    "help": or_null(TEXT),
+    "aborted": {**YES_OR_NO, "description": "whether the last call was cancelled"},
+}
 _HANDLER: Mapping[str, Schema] = {
     "name": TEXT,
     "affordance": TEXT,
@@ -107,7 +114,9 @@ SCHEMAS: Mapping[str, Schema] = {
     "Programs": object_of({"programs": list_of(_PROGRAM)}),
     "Started": object_of({"id": TEXT, "program": TEXT, "owner": TEXT, "state": reference("State")}, call=or_null(TEXT)),
     "Run": object_of(_RUN),
-    "RunDetails": object_of({**_RUN, "open": list_of(ANY_OBJECT)}, call=or_null(ANYTHING), handler=or_null(TEXT)),
+    "RunDetails": object_of(
+        {**_RUN, "open": list_of(ANY_OBJECT), **_OUTCOME}, call=or_null(ANYTHING), handler=or_null(TEXT)
+    ),
     "Runs": object_of({"runs": list_of(reference("Run")), "next": or_null(TEXT)}),
     "Entries": object_of({"entries": list_of(_ENTRY), "last": COUNT, "more": YES_OR_NO}),
     "Tree": object_of({"current": TEXT, "runs": list_of(object_of({"run": TEXT}))}),

@@ -37,7 +37,15 @@ from koi_lang.web.run_controls import (
 from koi_lang.web.run_files import delete_file, get_file, list_files, put_file
 from koi_lang.web.run_history import list_entries, show_cost, show_tree
 from koi_lang.web.run_library import RunLibrary
-from koi_lang.web.runs import begin_run, delete_run, list_runs, send_command, show_run
+from koi_lang.web.runs import (
+    begin_run,
+    call_handler,
+    delete_run,
+    list_runs,
+    send_command,
+    send_message,
+    show_run,
+)
 from koi_lang.web.service_info import log_in, tell_health, tell_programs, tell_status
 from koi_lang.web.web_socket import talk_with_run
 
@@ -54,6 +62,8 @@ ENDPOINTS = {
     "listRuns": list_runs,
     "getRun": show_run,
     "deleteRun": delete_run,
+    "sendMessage": send_message,
+    "callHandler": call_handler,
     "cancelRun": cancel_run,
     "pauseRun": pause_run,
     "continueRun": continue_run,

@@ -149,13 +149,14 @@ def _operation(operation: ApiOperation) -> dict[str, Any]:
     answer: dict[str, Any] = {"description": operation.summary}
     if operation.gives is not None:
         answer["content"] = {operation.media: {"schema": _schema_of(operation.gives)}}
+    ended = {"description": "The call has ended.", "content": {JSON: {"schema": reference(operation.ended)}}}
     refused = {"$ref": "#/components/responses/Refused"}
     return {
         "operationId": operation.name,
         "summary": operation.summary,
         **({"parameters": list(_parameters(operation))} if "{" in operation.path or operation.fields else {}),
         **({"requestBody": _body(operation)} if operation.takes is not None else {}),
-        "responses": {str(operation.status): answer, "4XX": refused},
+        "responses": {**({"200": ended} if operation.ended else {}), str(operation.status): answer, "4XX": refused},
         **({} if operation.needs_token else {"security": []}),
     }
 

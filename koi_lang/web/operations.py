@@ -9,6 +9,7 @@ from typing import Any, Literal
 from starlette.routing import Route
 
 from koi_lang.web.api_schemas import COUNT, TEXT, Schema, closed_object, object_of, reference
+from koi_lang.web.request_context import MAX_WAIT_S
 
 Method = Literal["GET", "POST", "PUT", "DELETE"]
 # Where the paths of the table begin.
@@ -42,6 +43,7 @@ class ApiOperation:
         gives: JSON Schema of the answer, or the name of one of the document; None where there is no body.
         takes: the same of what is sent; None where nothing is.
         status: of the answer where nothing goes wrong.
+        ended: the name of the schema of the answer where the client waits, and the call has ended; empty for none.
         needs_token: whether it is refused without one.
     """
 
@@ -56,6 +58,7 @@ class ApiOperation:
     media: str = JSON
     takes_media: str = JSON
     needs_token: bool = True
+    ended: str = ""
 
 
 _NUMBER: Schema = {**COUNT, "maximum": 2**53 - 1}
@@ -71,6 +74,10 @@ _LISTED = (
 )
 _UNDELIVERED = QueryField("undelivered", "only what has not arrived", {"enum": ["true", "false"]})
 _BY = QueryField("by", "what costs are put together by", {"enum": ["day", "model", "user", "program", "agent"]})
+_WAIT = QueryField("wait", "seconds to wait for the end of the call, or for a question",
+                   {"type": "integer", "minimum": 1, "maximum": MAX_WAIT_S})  # fmt: skip
+_SAID = closed_object({"message": TEXT}, images=_IMAGES, handler=TEXT)
+_CALLED = closed_object({"handler": TEXT}, payload={})
 _STEERED = closed_object({"message": {**TEXT, "minLength": 1}}, agent=TEXT, images=_IMAGES)
 _APPROVED = closed_object({"request": TEXT, "decision": {"enum": ["yes", "always", "no"]}}, reason=TEXT)
 _ANSWERED = closed_object({"request": TEXT, "answer": TEXT})
@@ -83,11 +90,15 @@ OPERATIONS: tuple[ApiOperation, ...] = (
                  needs_token=False),
     ApiOperation("status", "GET", "/status", "Who asks, and how many sessions there are", "Status"),
     ApiOperation("program", "GET", "/program", "The programs with their agents and handlers", "Programs"),
-    ApiOperation("startRun", "POST", "/runs", "Start a run", "Started", START, (_KEY,), 202),
+    ApiOperation("startRun", "POST", "/runs", "Start a run", "Started", START, (_KEY, _WAIT), 202, ended="RunDetails"),
     ApiOperation("listRuns", "GET", "/runs", "The runs, newest first", "Runs", None, (*_LISTED, _LIMIT)),
-    ApiOperation("getRun", "GET", "/runs/{id}", "A run", "RunDetails"),
+    ApiOperation("getRun", "GET", "/runs/{id}", "A run, and how its last call ended", "RunDetails", None, (_WAIT,)),
     ApiOperation("deleteRun", "DELETE", "/runs/{id}", "Remove a run, its journal and its files", None,
                  status=204),
+    ApiOperation("sendMessage", "POST", "/runs/{id}/messages", "Begin the call that a message is", "Started",
+                 _SAID, (_WAIT,), 202, ended="RunDetails"),
+    ApiOperation("callHandler", "POST", "/runs/{id}/calls", "Begin the call of a handler", "Started", _CALLED,
+                 (_WAIT,), 202, ended="RunDetails"),
     ApiOperation("cancelRun", "POST", "/runs/{id}/cancel", "End what is under way, with all it started", "Ok"),
     ApiOperation("pauseRun", "POST", "/runs/{id}/pause", "Have the next request to a model wait", "Ok"),
     ApiOperation("continueRun", "POST", "/runs/{id}/continue", "End a pause", "Ok"),

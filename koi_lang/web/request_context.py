@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import JSONResponse, Response
 
@@ -10,7 +12,10 @@ from koi_lang.service.host import SessionHost
 from koi_lang.service.hosted import HostedSession
 from koi_lang.service.users import User
 from koi_lang.sessions.held_call import HeldCall
-from koi_lang.web.answers import HttpError
+from koi_lang.web.answers import HttpError, body_of
+
+# How long a request may wait for the end of a call, in seconds.
+MAX_WAIT_S = 60
 
 
 def host_of(request: HTTPConnection) -> SessionHost:
@@ -35,12 +40,29 @@ def run_of(request: HTTPConnection) -> RunHandle:
     return host_of(request).find_run(request.path_params["id"], user_of(request))
 
 
-def limit_of(request: Request, usual: int, most: int) -> int:
-    """How many are wanted at most. Raises HttpError."""
-    given = request.query_params.get("limit", str(usual))
+def number_of(request: Request, name: str, usual: int, most: int) -> int:
+    """A number of the query, from 1 to `most`. Raises HttpError."""
+    given = request.query_params.get(name)
+    if given is None:
+        return usual
     if not given.isascii() or not given.isdecimal() or len(given) > 9 or not 0 < int(given) <= most:
-        raise HttpError(400, "invalid_request", "`limit` is no such number", help=f"Write one from 1 to {most}.")
+        raise HttpError(400, "invalid_request", f"`{name}` is no such number", help=f"Write one from 1 to {most}.")
     return int(given)
+
+
+def wait_of(request: Request) -> int:
+    """For how many seconds the client waits for the end of a call. Raises HttpError."""
+    return number_of(request, "wait", 0, MAX_WAIT_S) if request.query_params else 0
+
+
+async def body_with(request: Request, *fields: str) -> dict[str, Any]:
+    """The object that a request brings. Raises HttpError for a field that is not known."""
+    body = await body_of(request)
+    unknown = next((name for name in body if name not in fields), None)
+    if unknown is not None:
+        help = f"Send {', '.join(fields)}." if fields else "Send none."
+        raise HttpError(400, "invalid_request", f"there is no field `{unknown}`", help=help)
+    return body
 
 
 def started_answer(session: HostedSession, call: HeldCall | None = None) -> Response:

@@ -13,9 +13,9 @@ from koi_lang.events import ModelAnswered
 from koi_lang.runtime.journal.reader import read
 from koi_lang.service.attached import RunHandle
 from koi_lang.sessions.earlier_session import BranchPoint
-from koi_lang.web.answers import HttpError, body_of, refused_answer
+from koi_lang.web.answers import HttpError, refused_answer
 from koi_lang.web.idempotency import answer_once
-from koi_lang.web.request_context import host_of, run_of, session_of, started_answer, user_of
+from koi_lang.web.request_context import body_with, host_of, run_of, session_of, started_answer, user_of
 from koi_lang.web.runs import call_by_message
 
 MESSAGE, BRANCHED = ("message", "agent", "images"), ("at", "answer", "message")
@@ -24,7 +24,7 @@ MESSAGE, BRANCHED = ("message", "agent", "images"), ("at", "answer", "message")
 async def cancel_run(request: Request) -> Response:
     """End what is under way in a run, with all that it started; one that sleeps and waits for nobody stays asleep."""
     session = run_of(request)
-    await _body_with(request)
+    await body_with(request)
     if not session.is_awake and not session.feed.requests:
         return JSONResponse({"aborted": False, "queued": []})
     return await _answer_command(session, "abort")
@@ -32,35 +32,35 @@ async def cancel_run(request: Request) -> Response:
 
 async def pause_run(request: Request) -> Response:
     """Have the next request of a run to a model wait."""
-    await _body_with(request)
+    await body_with(request)
     return await _answer_command(run_of(request), "pause")
 
 
 async def continue_run(request: Request) -> Response:
     """End a pause."""
-    await _body_with(request)
+    await body_with(request)
     return await _answer_command(run_of(request), "continue")
 
 
 async def steer_run(request: Request) -> Response:
     """Say something that is heard before a model is asked next."""
-    return await _answer_command(run_of(request), "steer", await _body_with(request, *MESSAGE))
+    return await _answer_command(run_of(request), "steer", await body_with(request, *MESSAGE))
 
 
 async def approve_run(request: Request) -> Response:
     """Answer a request for permission."""
-    body = await _body_with(request, "request", "decision", "reason")
+    body = await body_with(request, "request", "decision", "reason")
     return await _answer_command(run_of(request), "approve", body)
 
 
 async def answer_run(request: Request) -> Response:
     """Answer a question."""
-    return await _answer_command(run_of(request), "answer", await _body_with(request, "request", "answer"))
+    return await _answer_command(run_of(request), "answer", await body_with(request, "request", "answer"))
 
 
 async def branch_run(request: Request) -> Response:
     """Begin a run that goes on from an entry of another one; with an answer, that stands in place of the one there."""
-    session, host, body = session_of(request), host_of(request), await _body_with(request, *BRANCHED)
+    session, host, body = session_of(request), host_of(request), await body_with(request, *BRANCHED)
     back, say = _branch_point(body), call_by_message(body) if "message" in body else None
     if back is not None and back.answer is not None and not user_of(request).is_admin:
         recorded = await asyncio.to_thread(read, session.feed.journal)
@@ -85,16 +85,6 @@ def _branch_point(body: Mapping[str, Any]) -> BranchPoint | None:
     if answer is not None and not isinstance(answer, str):
         raise HttpError(400, "invalid_request", "`answer` is no text")
     return BranchPoint(at, answer)
-
-
-async def _body_with(request: Request, *fields: str) -> dict[str, Any]:
-    """The object that a request brings. Raises HttpError for a field that is not known."""
-    body = await body_of(request)
-    unknown = next((name for name in body if name not in fields), None)
-    if unknown is not None:
-        help = f"Send {', '.join(fields)}." if fields else "Send none."
-        raise HttpError(400, "invalid_request", f"there is no field `{unknown}`", help=help)
-    return body
 
 
 async def _answer_command(session: RunHandle, type: str, fields: Mapping[str, Any] | None = None) -> Response:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from collections.abc import Mapping
 from functools import partial
 from itertools import islice
@@ -10,13 +12,25 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from koi_lang.service.attached import RunHandle
 from koi_lang.service.hosted import BeginCall, HostedSession
-from koi_lang.service.user_view import handle_as
+from koi_lang.service.run_listing import read_outcome
+from koi_lang.service.user_view import handle_as, hide_operator
+from koi_lang.service.users import User
 from koi_lang.sessions.calls import begin_message, begin_named, message_with_images
 from koi_lang.sessions.errors import SessionError
 from koi_lang.web.answers import HttpError, body_of
-from koi_lang.web.idempotency import answer_once
-from koi_lang.web.request_context import host_of, limit_of, run_of, started_answer, user_of
+from koi_lang.web.idempotency import REPLAYED, answer_once
+from koi_lang.web.request_context import (
+    body_with,
+    host_of,
+    number_of,
+    run_of,
+    session_of,
+    started_answer,
+    user_of,
+    wait_of,
+)
 
 # Runs on a page, and milliseconds since the epoch that no run is later than.
 USUAL, MOST = 50, 1000
@@ -28,14 +42,11 @@ BEGUN = ("program", "handler", "payload", "message", "images", "title")
 
 async def begin_run(request: Request) -> Response:
     """Begin a run."""
-    body = await body_of(request)
-    unknown = next((name for name in body if name not in BEGUN), None)
-    if unknown is not None:
-        raise HttpError(400, "invalid_request", f"there is no field `{unknown}`", help=f"Send {', '.join(BEGUN)}.")
+    body = await body_with(request, *BEGUN)
     wrong = next((name for name in ("program", "handler") if not isinstance(body.get(name, ""), str)), None)
     if wrong is not None:
         raise HttpError(400, "invalid_request", f"`{wrong}` is no text", help="Send a name.")
-    host, user = host_of(request), user_of(request)
+    host, user, wait_s = host_of(request), user_of(request), wait_of(request)
 
     handler, call = body.get("handler", ""), None
     if "message" in body:
@@ -47,7 +58,47 @@ async def begin_run(request: Request) -> Response:
     async def begin(run: str) -> Response:
         return started_answer(*await host.start(user, body.get("program", ""), call, title, run=run))
 
-    return await answer_once(request, body, begin)
+    answer = await answer_once(request, body, begin)
+    if not wait_s or answer.status_code != 202:
+        return answer
+    started = json.loads(bytes(answer.body))
+    ended = await _answer_in_time(request, host.find(started["id"], user), wait_s, started["call"])
+    ended.headers.update({name: value for name, value in answer.headers.items() if name == REPLAYED.lower()})
+    return ended
+
+
+async def send_message(request: Request) -> Response:
+    """Begin the call that a message is, in a session that there is."""
+    body = await body_with(request, "message", "images", "handler")
+    if "message" not in body:
+        raise HttpError(400, "invalid_request", "`message` is missing", help="Send a text as `message`.")
+    return await _begin_further(request, call_by_message(body))
+
+
+async def call_handler(request: Request) -> Response:
+    """Begin a call of a handler in a session that there is."""
+    body = await body_with(request, "handler", "payload")
+    handler = body.get("handler")
+    if not isinstance(handler, str):
+        raise HttpError(400, "invalid_request", "`handler` is missing or no text", help="Send `Agent.event`.")
+    return await _begin_further(request, partial(begin_named, name=handler, payload=body.get("payload")))
+
+
+async def _begin_further(request: Request, begin: BeginCall) -> Response:
+    """The answer to a request that begins a call in a session: what came of it, where the client waits for that."""
+    session, wait_s = session_of(request), wait_of(request)
+    call = await session.begin_call(begin)
+    return await _answer_in_time(request, session, wait_s, call.id)
+
+
+async def _answer_in_time(request: Request, session: HostedSession, wait_s: int, call: str | None) -> Response:
+    """How a call ended; where it has not in so many seconds, 202 and how the session stands."""
+    if wait_s:
+        await session.wait_for_rest(wait_s)
+        details = await _describe_run(session, user_of(request))
+        if details["ok"] is not None:
+            return JSONResponse(details)
+    return JSONResponse({**session.listing().as_data(), "call": call}, 202)
 
 
 def call_by_message(body: Mapping[str, Any]) -> BeginCall:
@@ -72,12 +123,12 @@ def _title(body: dict[str, Any], *, has_call: bool) -> str:
 
 async def list_runs(request: Request) -> Response:
     """A page of the runs that the user may see, newest first; runs of other processes begin the first one."""
-    host, limit, asked = host_of(request), limit_of(request, USUAL, MOST), request.query_params
+    host, limit, asked = host_of(request), number_of(request, "limit", USUAL, MOST), request.query_params
     before = asked.get("before")
     wanted = (
         session
         for session in host.all(user_of(request))
-        if _is_wanted((session.row.program, session.owner, session.state), asked)
+        if _is_wanted((session.row.program, session.owner, session.listing().state if "state" in asked else ""), asked)
     )
     behind = (session for session in wanted if before is None or _place(session) > before)
     page = list(islice(behind, limit + 1))
@@ -99,8 +150,18 @@ def _place(session: HostedSession) -> str:
 
 async def show_run(request: Request) -> Response:
     """One run."""
-    session = run_of(request)
-    return JSONResponse({**session.listing().as_data(), "open": session.feed.requests, **session.describe_call()})
+    session, wait_s = run_of(request), wait_of(request)
+    if wait_s and isinstance(session, HostedSession):
+        await session.wait_for_rest(wait_s)
+    return JSONResponse(await _describe_run(session, user_of(request)))
+
+
+async def _describe_run(run: RunHandle, user: User) -> dict[str, Any]:
+    """A run with what is open in it, the call that is under way, and how the last one ended. Raises JournalError."""
+    listing = run.listing()
+    outcome = await asyncio.to_thread(read_outcome, run.feed.journal, listing.usage.last_call)
+    details = {**listing.as_data(), "open": run.feed.requests, **run.describe_call(), **outcome}
+    return details if user.is_admin else details | hide_operator(outcome)
 
 
 async def delete_run(request: Request) -> Response:

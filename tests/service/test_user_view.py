@@ -106,7 +106,7 @@ def until_open(user: ServiceProcess, run: str, other: str) -> None:
     assert user.command(run, "approve", request=asked["id"], decision="yes")["success"]
     user.wait_for_state(run, "idle")
     assert user.command(run, "run_playbook", name="Main.fail", args={})["success"]
-    user.wait_for_state(run, "idle")
+    user.wait_for_state(run, "failed")
 
 
 def requests_of(user: ServiceProcess, run: str) -> Iterator[tuple[str, str]]:
@@ -128,9 +128,9 @@ def commands_of(user: ServiceProcess, run: str) -> Iterator[tuple[str, str]]:
     for command in all_commands():
         yield command.name, json.dumps(user.command(run, command.name, **FIELDS_OF_COMMANDS.get(command.name, {})))
         if command.name in ("prompt", "run_playbook", "run") and user.request("GET", f"api/runs/{run}").is_success:
-            user.wait_for_state(run, "idle", "waiting")
+            user.wait_for_state(run, "idle", "failed", "waiting")
             user.command(run, "abort")
-            user.wait_for_state(run, "idle")
+            user.wait_for_state(run, "idle", "failed")
 
 
 def streams_of(user: ServiceProcess, run: str) -> Iterator[tuple[str, str]]:

@@ -132,7 +132,7 @@ def test_what_computes_holds_up_nobody_for_ever(start_service: Callable[..., Ser
     ended = list(takewhile(lambda told: not is_event("call_ended")(told[1]), told))
 
     assert any("without an `await`" in message.get("text", "") for _, message in ended)
-    assert "idle" == service.wait_for_state(spinning, "idle")["state"]
+    assert "failed" == service.wait_for_state(spinning, "failed")["state"]
     service.command(calm, "prompt", message="hello")
     assert "hello" == service.follow_until(calm, is_event("call_ended"))[-1][1]["event"]["result"]
 

@@ -46,11 +46,11 @@ def _last_attachable(folder: Path) -> Path:
 
 def require_attachable(path: Path) -> None:
     """Raise JournalError unless the run of a journal works and takes followers."""
-    state, name = summarise(path).state, path.stem
-    if state != "running":
-        goes_on = f"; `koi resume {name}` goes on with it" if state in UNFINISHED else ""
+    summary, name = summarise(path), path.stem
+    if not summary.is_running:
+        goes_on = f"; `koi resume {name}` goes on with it" if summary.state in UNFINISHED else ""
         help = f"`koi runs show {name}` tells what happened{goes_on}."
-        raise JournalError(f"the run `{name}` does not work any more ({state})", help=help)
+        raise JournalError(f"the run `{name}` does not work any more ({summary.state})", help=help)
     if not is_attachable(path):
         help = f"`koi runs tail -f {name}` shows what it writes down."
         raise JournalError(f"the run `{name}` takes nobody who would follow it", help=help)

@@ -113,7 +113,7 @@ class FolderSource:
 
 def _is_settled(summary: RunSummary) -> bool:
     """Whether what came of a run stays so while its journal does."""
-    return summary.state != "running"
+    return not summary.is_running
 
 
 def _sound(told: Mapping[str, T | JournalError]) -> dict[str, T]:

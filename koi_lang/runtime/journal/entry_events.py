@@ -16,10 +16,10 @@ from koi_lang.events import (
     EventData,
 )
 from koi_lang.runtime.journal.entries import REDACTED, JournalEntry
-from koi_lang.runtime.journal.totals import TOTALS
+from koi_lang.runtime.journal.totals import LAST_CALL, TOTALS
 
 # What only journals hold.
-OF_JOURNALS = frozenset({TOTALS, REDACTED})
+OF_JOURNALS = frozenset({TOTALS, LAST_CALL, REDACTED})
 # Kinds that actions and effects share.
 ACTIONS: Mapping[str, type[EventData]] = {
     type.journal_kind: type for type in (ActionStarted, ActionEnded, ActionFailed)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from pathlib import Path
 from typing import BinaryIO, Literal
 
@@ -12,7 +13,7 @@ from koi_lang.errors import JournalError, reason
 from koi_lang.runtime.journal.checksums import is_changed, is_sealed
 from koi_lang.runtime.journal.entries import Header, JournalEntry, entry_in, header_of
 from koi_lang.runtime.journal.signatures import Authenticity, Signer
-from koi_lang.runtime.journal.totals import UsageTotals
+from koi_lang.runtime.journal.totals import CallEnd, UsageTotals
 
 # No header is longer; a foreign file may be one endless line.
 LONGEST_HEADER = 1 << 20
@@ -49,6 +50,7 @@ class End:
     Attributes:
         count: entries that it has.
         totals: what models have taken.
+        last_call: the end of the last call; None where there is none.
         size: bytes of the file; None where it may have grown.
         state: of its signatures, empty where they are not known.
         signer: what it is signed with; None where that is not known.
@@ -57,6 +59,7 @@ class End:
     run: str
     count: int = 0
     totals: UsageTotals = field(default_factory=UsageTotals)
+    last_call: CallEnd | None = None
     size: int | None = None
     state: bytes = b""
     signer: Signer | None = None
@@ -85,7 +88,9 @@ class Journal:
     def end(self) -> End:
         """Where it goes on."""
         count = self.entries[-1].n if self.entries else 0
-        end = End(self.header.run, count, UsageTotals.of(self.entries), self.size)
+        none: CallEnd | None = None
+        last_call = reduce(lambda before, entry: CallEnd.after(entry, before), self.entries, none)
+        end = End(self.header.run, count, UsageTotals.of(self.entries), last_call, self.size)
         signed = self.authenticity
         return end if signed is None else replace(end, state=signed.state, signer=signed.signer)
 

@@ -13,13 +13,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
-from koi_lang.events import PAID, RunEnded, RunStarted
+from koi_lang.events import PAID, CallEnded, CallStarted, RunEnded, RunStarted
+from koi_lang.runtime.journal.calls import is_session
 from koi_lang.runtime.journal.checksums import is_changed
 from koi_lang.runtime.journal.entries import Header, JournalEntry, entry_in, header_of
 from koi_lang.runtime.journal.history import RESUMED
 from koi_lang.runtime.journal.reader import LONGEST_HEADER, open_journal
 from koi_lang.runtime.journal.store import is_running
-from koi_lang.runtime.journal.totals import TOTALS, UsageTotals
+from koi_lang.runtime.journal.totals import LAST_CALL, TOTALS, CallEnd, UsageTotals
 
 State = Literal["ok", "failed", "interrupted", "running"]
 # Of runs that can go on.
@@ -31,7 +32,9 @@ KIND_WITHIN = 120
 KIND = re.compile(rb'"kind":"(\w+)"')
 # What a line with totals holds.
 MARK = f'"{TOTALS}":{{'.encode()
-TELLING = frozenset(kind.encode() for kind in (RunEnded.type, RunStarted.type, RESUMED, *PAID))
+TELLING = frozenset(
+    kind.encode() for kind in (RunEnded.type, RunStarted.type, CallStarted.type, CallEnded.type, RESUMED, *PAID)
+)
 
 
 @dataclass(slots=True)
@@ -39,16 +42,30 @@ class RunSummary:
     """What came of a run.
 
     Attributes:
+        end: how it ended, or that it goes on.
         seconds: from its start to its last entry.
         totals: what its models took.
         entries: number of its last entry.
+        last_call: the end of the call that was begun last; None where it goes on, or there is none.
     """
 
     header: Header
-    state: State = "interrupted"
+    end: State = "interrupted"
     seconds: float = 0.0
     totals: UsageTotals = field(default_factory=UsageTotals)
     entries: int = 0
+    last_call: CallEnd | None = None
+
+    @property
+    def state(self) -> State:
+        """How it ended, or that it goes on; a session whose last call failed has failed."""
+        is_failure = self.last_call is not None and self.last_call.is_failure and is_session(self.header)
+        return "failed" if is_failure else self.end
+
+    @property
+    def is_running(self) -> bool:
+        """Whether a process works on it, also where its last call failed."""
+        return self.end == "running"
 
     def as_data(self, run: str) -> dict[str, Any]:
         """The JSON form; `usd` is null where prices are not known.
@@ -79,23 +96,26 @@ class RunSummary:
             self.totals.add_entry(entry)
         else:
             self.totals = totals
+            known = entry.data.get(LAST_CALL)
+            self.last_call = CallEnd(**known) if isinstance(known, dict) else self.last_call
+        self.last_call = CallEnd.after(entry, self.last_call)
         if entry.kind == RunEnded.type:
-            self.state = "ok" if entry.data.get("ok") else "interrupted" if entry.data.get("interrupted") else "failed"
+            self.end = "ok" if entry.data.get("ok") else "interrupted" if entry.data.get("interrupted") else "failed"
         elif entry.kind in (RunStarted.type, RESUMED):
-            self.state = "interrupted"
+            self.end = "interrupted"
 
 
 def summarise(path: Path) -> RunSummary:
     """What came of the run of a journal. Raises JournalError."""
     size, summary = _read(path)
-    if summary.state != "interrupted":
+    if summary.end != "interrupted":
         return summary
     # Asked before it is read once more: a run that has ended meanwhile is then not taken for one that was interrupted.
     running = is_running(path)
     if _size(path) != size:
         _, summary = _read(path)
-    if running and summary.state == "interrupted":
-        summary.state = "running"
+    if running and summary.end == "interrupted":
+        summary.end = "running"
     return summary
 
 

@@ -1,4 +1,4 @@
-"""Events of a run, or the entries of its journal, to what its models took."""
+"""Events of a run, or the entries of its journal, to what its models took, and how its last call ended."""
 
 from __future__ import annotations
 
@@ -6,14 +6,41 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from koi_lang.events import PAID, Event
+from koi_lang.events import PAID, CallEnded, CallStarted, Event
 from koi_lang.runtime.budget.limits import UNPAID
 
 if TYPE_CHECKING:
     from koi_lang.runtime.journal.entries import JournalEntry
 
-# Where entries hold those so far.
-TOTALS = "totals"
+# Where entries hold those so far, and the end of the last call.
+TOTALS, LAST_CALL = "totals", "last_call"
+
+
+@dataclass(frozen=True, slots=True)
+class CallEnd:
+    """The end of the call that a session has begun last.
+
+    Attributes:
+        n: number of the entry.
+        ok: whether it has a result.
+        aborted: whether somebody has cancelled it.
+    """
+
+    n: int
+    ok: bool
+    aborted: bool = False
+
+    @staticmethod
+    def after(entry: JournalEntry, before: CallEnd | None) -> CallEnd | None:
+        """The end of the last call behind an entry; None where none has ended since one has begun."""
+        if entry.kind == CallEnded.type:
+            return CallEnd(entry.n, entry.data.get("ok") is True, entry.data.get("aborted") is True)
+        return None if entry.kind == CallStarted.type else before
+
+    @property
+    def is_failure(self) -> bool:
+        """Whether the call ended with an error."""
+        return not (self.ok or self.aborted)
 
 
 @dataclass(slots=True)

@@ -7,7 +7,7 @@ import time
 from asyncio import CancelledError
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ from koi_lang.runtime.journal.checksums import seal_line
 from koi_lang.runtime.journal.entries import Header, JournalEntry, Redact, entry_of, json_line, line_of
 from koi_lang.runtime.journal.reader import End
 from koi_lang.runtime.journal.signatures import Chain, Signer
-from koi_lang.runtime.journal.totals import TOTALS
+from koi_lang.runtime.journal.totals import LAST_CALL, TOTALS, CallEnd
 from koi_lang.system.file_locks import sync_folder, try_lock
 
 if TYPE_CHECKING:
@@ -63,6 +63,7 @@ class Writer:
         self._has_failed = self._has_ended = False
         end = begin if isinstance(begin, End) else End(begin.run)
         self._run, self._count, self._totals = end.run, end.count, replace(end.totals, by_kind=dict(end.totals.by_kind))
+        self._last_call = end.last_call
         self._chain = None if signer is None else Chain(signer, end.state)
         self._is_copy = isinstance(begin, Header)
         self._is_named = not self._is_copy
@@ -134,13 +135,15 @@ class Writer:
         self._on_failure(error if isinstance(error, JournalError) else _broken_off(self._run, error))
 
     def _with_totals(self, entry: JournalEntry) -> JournalEntry:
-        """An entry with the totals so far, where some are due; so a list of runs is read from the ends of journals."""
+        """An entry with the totals and the end of the last call, where due, so that summaries read ends of files."""
         self._totals.add_entry(entry)
+        self._last_call = CallEnd.after(entry, self._last_call)
         is_due = entry.kind == RunEnded.type or entry.kind in PAID or entry.n % EVERY == 0
         if self._has_ended or not is_due:
             return entry
         self._has_ended = entry.kind == RunEnded.type  # nothing that follows is part of the run
-        return replace(entry, data={**entry.data, TOTALS: self._totals.as_data()})
+        call = {} if self._last_call is None else {LAST_CALL: asdict(self._last_call)}
+        return replace(entry, data={**entry.data, TOTALS: self._totals.as_data(), **call})
 
     def _require_file(self) -> None:
         """Raise JournalError where the file has been removed: what is written would be gone with the run."""

@@ -1,0 +1,164 @@
+"""Results of calls over REST: further calls in a session, requests that wait, and failures that are told as such."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import forks
+from tests.service.serving_process import ServiceProcess
+from tests.service.user_tokens import SETTINGS, as_user
+
+PROGRAM = """
+role Worker { can execute }
+agent Adder : Worker {
+  on add(args: { a: number, b: number }) { return args.a + args.b }
+  on fail(args: Json) { throw new Error("no tea, says http://10.0.0.7:8700/v1 without TEA_API_KEY") }
+  on say(args: { message: string }) { return `heard ${args.message}` }
+}
+"""
+ADD = {"handler": "Adder.add", "payload": {"a": 1, "b": 2}}
+START = {"handler": "Editor.start", "payload": {"topic": "tea"}}
+FAIL = {"handler": "Adder.fail", "payload": {}}
+OUTCOME = ("state", "ok", "result", "error")
+
+
+@pytest.fixture(scope="module")
+def adder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceProcess]:
+    """A service of code alone, with users."""
+    folder = tmp_path_factory.mktemp("results")
+    (folder / "koi.toml").write_text(SETTINGS)
+    (folder / "adder.koi").write_text(PROGRAM)
+    service = ServiceProcess(folder, ("adder.koi",))
+    service.start()
+    yield service
+    service.end()
+
+
+def outcome(told: dict[str, Any]) -> tuple[Any, ...]:
+    """What an answer tells of the last call."""
+    return tuple(told[name] for name in OUTCOME)
+
+
+def test_a_request_that_waits_has_the_result(adder: ServiceProcess) -> None:
+    """Starting a run, a further call and a message in it answer with what came of them; the run tells the last one."""
+    first = adder.request("POST", "api/runs?wait=30", ADD)
+    run = f"api/runs/{first.json()['id']}"
+    called = adder.request("POST", f"{run}/calls?wait=30", {**ADD, "payload": {"a": 5, "b": 5}})
+    said = adder.request("POST", f"{run}/messages?wait=30", {"message": "hi", "handler": "Adder.say"})
+
+    assert [200] * 3 == [answer.status_code for answer in (first, called, said)]
+    assert [3, 10, "heard hi"] == [answer.json()["result"] for answer in (first, called, said)]
+    assert ("idle", True, "heard hi", None) == outcome(adder.get(run))
+
+
+def test_a_further_call_need_not_be_waited_for(adder: ServiceProcess, service: ServiceProcess) -> None:
+    """Without `wait` it is answered with 202 and its id, as the start of a run; a question ends waiting for a call."""
+    run = adder.begin()
+    begun = adder.request("POST", f"api/runs/{run}/calls", ADD)
+    ended = adder.request("GET", f"api/runs/{run}?wait=30").json()
+    desk = service.begin()
+    asked = service.request("POST", f"api/runs/{desk}/calls?wait=30", START)
+    busy = service.request("POST", f"api/runs/{desk}/calls", START)
+
+    assert (202, "call-1", 3) == (begun.status_code, begun.json()["call"], ended["result"])
+    assert (202, "waiting", "call-1") == (asked.status_code, asked.json()["state"], asked.json()["call"])
+    assert (409, "agent_busy") == (busy.status_code, busy.json()["code"])
+    assert None is service.get(f"api/runs/{desk}")["ok"]
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("calls", {}),
+        ("calls", {"handler": 5}),
+        ("calls", {**ADD, "payload": {"a": "x"}}),
+        ("calls", {**ADD, "message": "hi"}),
+        ("messages", {}),
+        ("messages", {"message": 5}),
+        ("messages?wait=0", {"message": "hi"}),
+        ("messages?wait=61", {"message": "hi"}),
+    ],
+)
+def test_further_calls_that_do_not_fit_are_refused(adder: ServiceProcess, path: str, body: Any) -> None:
+    """What is missing, wrong or unknown is told, and nothing is called."""
+    run = adder.begin()
+    answer = adder.request("POST", f"api/runs/{run}/{path}", body)
+
+    assert (400, {"code", "message", "help"}) == (answer.status_code, set(answer.json()))
+    assert None is adder.get(f"api/runs/{run}")["ok"]
+
+
+def test_a_run_begun_with_a_key_is_waited_for_again(adder: ServiceProcess) -> None:
+    """A request that waits and is sent again answers with the result of the run that it has begun."""
+    answers = [adder.request("POST", "api/runs?wait=30", ADD, Idempotency_Key="waits") for _ in range(2)]
+
+    assert [(200, 3)] * 2 == [(answer.status_code, answer.json()["result"]) for answer in answers]
+    assert [None, "true"] == [answer.headers.get("Idempotency-Replayed") for answer in answers]
+    assert 1 == len({answer.json()["id"] for answer in answers})
+
+
+def states_of(service: ServiceProcess, run: str) -> set[str]:
+    """The state of a run by each place that tells one."""
+    found = {service.get(f"{path}/{run}")["state"] for path in ("api/runs", "api/dev/runs")}
+    for path in ("api/runs", "api/dev/runs", "api/runs?state=failed", "api/dev/runs?state=failed"):
+        found |= {each["state"] for each in service.get(path)["runs"] if each["id"] == run} or {f"not in {path}"}
+    return found
+
+
+def recorded_states(folder: Path, run: str) -> set[str]:
+    """The same by the commands for recorded runs."""
+    commands = (("runs", "list", "--json"), ("export", "runs"))
+    lists = [json.loads(forks.run(words, folder, dict(os.environ)).stdout) for words in commands]
+    return {each["state"] for runs in lists for each in runs if each["run"] == run}
+
+
+def test_a_failed_run_is_failed_everywhere(start_service: Callable[..., ServiceProcess], tmp_path: Path) -> None:
+    """Awake, asleep and after a kill each list says so; a further call that ends well makes the run well."""
+    service = start_service(adder=PROGRAM)
+    run = service.request("POST", "api/runs?wait=30", FAIL).json()["id"]
+    awake = states_of(service, run) | recorded_states(tmp_path, run)
+    service.end(signal.SIGKILL)
+    killed = recorded_states(tmp_path, run)
+    service.start()
+    asleep = states_of(service, run)
+    service.request("POST", f"api/runs/{run}/calls?wait=30", ADD)
+    service.request("POST", f"api/runs/{run}/calls?wait=30", FAIL)
+    service.end()
+    ended = recorded_states(tmp_path, run)
+    service.start()
+    again = service.request("POST", f"api/runs/{run}/calls?wait=30", ADD).json()
+
+    assert [{"failed"}] * 4 == [awake, killed, asleep, ended]
+    assert ("idle", True, 3, None) == outcome(again)
+
+
+def test_a_cancelled_call_is_no_failure(service: ServiceProcess) -> None:
+    """It has no result and no error, and the session goes on."""
+    run = service.request("POST", "api/runs?wait=30", START).json()["id"]
+    assert service.request("POST", f"api/runs/{run}/cancel").json()["aborted"]
+    told = service.get(f"api/runs/{run}")
+
+    assert (("idle", False, None, None), True) == (outcome(told), told["aborted"])
+
+
+def test_a_user_is_not_told_addresses_of_the_operator(adder: ServiceProcess) -> None:
+    """The error of a call has neither addresses nor names of variables, in the answer, the run and its entries."""
+    ada = as_user(adder, "ada")
+    answer = ada.request("POST", "api/runs?wait=30", FAIL)
+    run = answer.json()["id"]
+    texts = (
+        answer.text,
+        ada.request("GET", f"api/runs/{run}").text,
+        ada.request("GET", f"api/runs/{run}/entries").text,
+    )
+
+    assert "no tea, says … without …" == answer.json()["error"]
+    assert [] == [word for text in texts for word in ("10.0.0.7", "TEA_API_KEY") if word in text]
+    assert "10.0.0.7" in adder.get(f"api/runs/{run}")["error"]
