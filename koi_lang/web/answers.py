@@ -45,16 +45,23 @@ def error_answer(error: KoiError) -> JSONResponse:
     code = error.code if isinstance(error, HttpError | ServiceError | SessionError) else "failed"
     status = error.status if isinstance(error, HttpError) else STATUSES.get(code, 400)
     # Whoever goes on sending what is too large is not listened to.
-    headers = {"Connection": "close"} if status == TOO_LARGE else {}
-    headers |= {"Retry-After": str(RETRY_AFTER_S[status])} if status in RETRY_AFTER_S else {}
+    headers = {"Connection": "close"} if status == TOO_LARGE else headers_of(status)
     return JSONResponse({"code": code, "message": error.message, "help": error.help}, status, headers)
+
+
+def headers_of(status: int) -> dict[str, str]:
+    """What an answer with a status tells of the next request: how to sign in, or when to come again."""
+    if status == 401:
+        return {"WWW-Authenticate": 'Bearer realm="koi"'}
+    return {"Retry-After": str(RETRY_AFTER_S[status])} if status in RETRY_AFTER_S else {}
 
 
 def refused_answer(response: Message) -> JSONResponse:
     """The answer to a command that was not carried out, by its response."""
     code = response["error_code"]
     told = {"code": code, "message": response["error"], "help": response.get("help")}
-    return JSONResponse(told, STATUSES.get(code, 400))
+    status = STATUSES.get(code, 400)
+    return JSONResponse(told, status, headers_of(status))
 
 
 async def body_of(request: Request, most: int = MOST_BYTES) -> dict[str, Any]:

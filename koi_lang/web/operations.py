@@ -9,7 +9,7 @@ from typing import Any, Literal
 from starlette.routing import Route
 
 from koi_lang.web.api_schemas import COUNT, TEXT, Schema, closed_object, object_of, reference
-from koi_lang.web.request_context import MAX_WAIT_S
+from koi_lang.web.request_context import MAX_WAIT_S, with_known_query
 
 Method = Literal["GET", "POST", "PUT", "DELETE"]
 # Where the paths of the table begin.
@@ -133,6 +133,10 @@ OPERATIONS: tuple[ApiOperation, ...] = (
 def routes_of(endpoints: Mapping[str, Callable[..., Any]]) -> list[Route]:
     """The routes of an app whose endpoints are called like the operations; each must have one."""
     return [
-        Route(API + each.path.replace("{path}", "{path:path}"), endpoints[each.name], methods=[each.method])
+        Route(
+            API + each.path.replace("{path}", "{path:path}"),
+            with_known_query(endpoints[each.name], [field.name for field in each.fields if field.place == "query"]),
+            methods=[each.method],
+        )
         for each in OPERATIONS
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from starlette.requests import HTTPConnection, Request
@@ -53,6 +54,19 @@ def number_of(request: Request, name: str, usual: int, most: int) -> int:
 def wait_of(request: Request) -> int:
     """For how many seconds the client waits for the end of a call. Raises HttpError."""
     return number_of(request, "wait", 0, MAX_WAIT_S) if request.query_params else 0
+
+
+def with_known_query(endpoint: Callable[[Request], Awaitable[Any]], names: Sequence[str]) -> Callable[..., Any]:
+    """An endpoint that refuses fields of the query but those with some names."""
+
+    async def answer(request: Request) -> Any:
+        unknown = next((name for name in request.query_params if name not in names), None)
+        if unknown is not None:
+            help = f"There are {', '.join(names)}." if names else "Send none."
+            raise HttpError(400, "invalid_request", f"there is no field `{unknown}` of the query", help=help)
+        return await endpoint(request)
+
+    return answer
 
 
 async def body_with(request: Request, *fields: str) -> dict[str, Any]:

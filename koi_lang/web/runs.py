@@ -19,7 +19,7 @@ from koi_lang.service.user_view import handle_as, hide_operator
 from koi_lang.service.users import User
 from koi_lang.sessions.calls import begin_message, begin_named, message_with_images
 from koi_lang.sessions.errors import SessionError
-from koi_lang.web.answers import HttpError, body_of
+from koi_lang.web.answers import STATUSES, HttpError, body_of, headers_of
 from koi_lang.web.idempotency import REPLAYED, answer_once
 from koi_lang.web.request_context import (
     body_with,
@@ -35,6 +35,8 @@ from koi_lang.web.request_context import (
 # Runs on a page, and milliseconds since the epoch that no run is later than.
 USUAL, MOST = 50, 1000
 LATEST = 10**15 - 1
+# Codes of commands that may be sent again later.
+RETRIED = ("limit_reached", "overloaded")
 # Fields of a query that say which runs are wanted.
 FILTERS = ("program", "user", "state")
 BEGUN = ("program", "handler", "payload", "message", "images", "title")
@@ -177,4 +179,7 @@ async def send_command(request: Request) -> Response:
     if not isinstance(run, str):
         raise SessionError("invalid_request", "`run`: the message names no run", help="Send the id of one as `run`.")
     user = user_of(request)
-    return JSONResponse(await handle_as(user, host_of(request).find_run(run, user), body))
+    response = await handle_as(user, host_of(request).find_run(run, user), body)
+    # All else that is refused is told in the response; a service without room is told to proxies and clients, too.
+    status = STATUSES[code] if (code := response.get("error_code")) in RETRIED else 200
+    return JSONResponse(response, status, headers_of(status))

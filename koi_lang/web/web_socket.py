@@ -20,7 +20,7 @@ from koi_lang.web.live import PING_S, encode, position_of
 from koi_lang.web.request_context import run_of, user_of
 
 # Codes with which a connection is closed: https://www.rfc-editor.org/rfc/rfc6455#section-7.4
-GOING_AWAY, TRY_LATER, REFUSED = 1001, 1013, 4004
+GOING_AWAY, UNSUPPORTED, TRY_LATER, REFUSED = 1001, 1003, 1013, 4004
 
 
 async def talk_with_run(socket: WebSocket) -> None:
@@ -39,7 +39,13 @@ async def talk_with_run(socket: WebSocket) -> None:
             telling = group.create_task(_tell(socket, reader))
             with suppress(WebSocketDisconnect):
                 while True:
-                    group.create_task(_answer(socket, session, user, await socket.receive_text()))
+                    frame = await socket.receive()
+                    if frame["type"] == "websocket.disconnect":
+                        break
+                    if frame.get("text") is None:
+                        await socket.close(UNSUPPORTED, "commands are texts, and not binary")
+                        break
+                    group.create_task(_answer(socket, session, user, frame["text"]))
             telling.cancel()
     finally:
         reader.close()
