@@ -73,7 +73,7 @@ def document_of(programs: Iterable[Mapping[str, Any]], version: str) -> dict[str
     served = [program for program in programs if program.get("ok")]
     table.schemas[START] = _start_of(served, table)
     paths: dict[str, dict[str, Any]] = {}
-    for operation in OPERATIONS:
+    for operation in filter(lambda each: each.is_public, OPERATIONS):
         paths.setdefault(operation.path, {})[operation.method.lower()] = _operation(operation)
     title = " and ".join(str(program["name"]) for program in served) or "Koi"
     return {
@@ -156,7 +156,12 @@ def _operation(operation: ApiOperation) -> dict[str, Any]:
         "summary": operation.summary,
         **({"parameters": list(_parameters(operation))} if "{" in operation.path or operation.fields else {}),
         **({"requestBody": _body(operation)} if operation.takes is not None else {}),
-        "responses": {**({"200": ended} if operation.ended else {}), str(operation.status): answer, "4XX": refused},
+        "responses": {
+            **({"200": ended} if operation.ended else {}),
+            str(operation.status): answer,
+            "4XX": refused,
+            "503": answer if operation.name == "health" else refused,
+        },
         **({} if operation.needs_token else {"security": []}),
     }
 

@@ -45,6 +45,7 @@ class ApiOperation:
         status: of the answer where nothing goes wrong.
         ended: the name of the schema of the answer where the client waits, and the call has ended; empty for none.
         needs_token: whether it is refused without one.
+        is_public: whether the document has it; what the pages alone use may change with each version.
     """
 
     name: str
@@ -59,6 +60,7 @@ class ApiOperation:
     takes_media: str = JSON
     needs_token: bool = True
     ended: str = ""
+    is_public: bool = True
 
 
 _NUMBER: Schema = {**COUNT, "maximum": 2**53 - 1}
@@ -118,7 +120,8 @@ OPERATIONS: tuple[ApiOperation, ...] = (
     ApiOperation("deleteFile", "DELETE", "/runs/{id}/files/{path}", "Remove a file", None, status=204),
     ApiOperation("events", "GET", "/runs/{id}/events", "What happens, live, as server-sent events", TEXT, None,
                  (_SINCE, QueryField("Last-Event-ID", "`id` of the last event that is known", TEXT)), media=STREAM),
-    ApiOperation("command", "POST", "/command", "A command of `koi rpc`, for a run", "Response", _COMMAND),
+    ApiOperation("command", "POST", "/command", "A command of `koi rpc`, for a run", "Response", _COMMAND,
+                 is_public=False),
     ApiOperation("listJobs", "GET", "/jobs", "What is started by itself, when next and how it went last", "Jobs"),
     ApiOperation("listDeliveries", "GET", "/deliveries", "What others were to be told, and whether it has arrived",
                  "Deliveries", None, (_UNDELIVERED,)),
