@@ -97,7 +97,7 @@ async def _answer_in_time(request: Request, session: HostedSession, wait_s: int,
     """How a call ended; where it has not in so many seconds, 202 and how the session stands."""
     if wait_s:
         await session.wait_for_rest(wait_s)
-        details = await _describe_run(session, user_of(request))
+        details = await _describe_run(session, user_of(request), call)
         if details["ok"] is not None:
             return JSONResponse(details)
     return JSONResponse({**session.listing().as_data(), "call": call}, 202)
@@ -158,10 +158,10 @@ async def show_run(request: Request) -> Response:
     return JSONResponse(await _describe_run(session, user_of(request)))
 
 
-async def _describe_run(run: RunHandle, user: User) -> dict[str, Any]:
-    """A run with what is open in it, the call that is under way, and how the last one ended. Raises JournalError."""
+async def _describe_run(run: RunHandle, user: User, call: str | None = None) -> dict[str, Any]:
+    """A run, what is open in it, the call under way, and how that or the last one ended. Raises JournalError."""
     listing = run.listing()
-    outcome = await asyncio.to_thread(read_outcome, run.feed.journal, listing.usage.last_call)
+    outcome = await asyncio.to_thread(read_outcome, run.feed.journal, listing.usage.last_call, call)
     details = {**listing.as_data(), "open": run.feed.requests, **run.describe_call(), **outcome}
     return details if user.is_admin else details | hide_operator(outcome)
 

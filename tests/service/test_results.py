@@ -6,6 +6,7 @@ import json
 import os
 import signal
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,22 @@ def test_a_request_that_waits_has_the_result(adder: ServiceProcess) -> None:
     assert [200] * 3 == [answer.status_code for answer in (first, called, said)]
     assert [3, 10, "heard hi"] == [answer.json()["result"] for answer in (first, called, said)]
     assert ("idle", True, "heard hi", None) == outcome(adder.get(run))
+
+
+def test_many_clients_of_one_session_get_their_own_results(adder: ServiceProcess) -> None:
+    """Whose call is not the last one any more is told that it was begun, never what came of somebody else's."""
+    run = adder.begin()
+
+    def add(number: int) -> tuple[int, int, Any]:
+        answer = adder.request("POST", f"api/runs/{run}/calls?wait=30", {**ADD, "payload": {"a": number, "b": 0}})
+        return number, answer.status_code, answer.json().get("result")
+
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(add, range(40)))
+
+    assert {200, 202, 409} >= {status for _, status, _ in answers}
+    assert [] == [each for each in answers if each[1] == 200 and each[0] != each[2]]
+    assert any(status == 200 for _, status, _ in answers)
 
 
 def test_a_further_call_need_not_be_waited_for(adder: ServiceProcess, service: ServiceProcess) -> None:
