@@ -272,7 +272,7 @@ def _tell(options: RunOptions, run: str, entries: Sequence[JournalEntry], *, is_
         counts = {"line of output": kinds[LinePrinted.type]}
     known = " and ".join(_count(number, what) for what, number in counts.items())
     allowed = f"; allowed as before: {', '.join(options.allow)}" if options.allow else ""
-    click.echo(f"{how} {run}: {known} {'is' if sum(counts.values()) == 1 else 'are'} known{allowed}", err=True)
+    click.echo(f"{how} {run}: {known} {'is' if list(counts.values()) == [1] else 'are'} known{allowed}", err=True)
 
 
 class KeptAnswers:

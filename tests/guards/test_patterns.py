@@ -11,6 +11,7 @@ from koi_lang.runtime.guards.access_rules import WantedAccess, parse_rule
 from koi_lang.runtime.tree.gitignore import IgnoreFile
 from koi_lang.service.folder_files import stamp_files
 from koi_lang.system.globs import file_matcher
+from tests.projects import Project
 
 # Patterns of paths with a path, and whether it is meant.
 PATHS = [
@@ -80,3 +81,29 @@ def test_rules_that_deny_mean_all_that_is_in_a_folder() -> None:
     assert denying.means(WantedAccess("write", "src/a/b"))
     assert parse_rule("write:src/**").means(WantedAccess("write", "src"))
     assert not denying.covers(WantedAccess("write", "src/a/b"))
+
+
+def test_a_guess_of_a_closed_file_is_not_confirmed(project: Project) -> None:
+    """What a file holds that may not be read is not told by writing the same into it either."""
+    project.write("koi.toml", '[permissions]\ndeny = ["*:secret/**"]\n')
+    project.write("secret/pin.txt", "1234\n")
+    project.write(
+        "main.koi",
+        """
+        import "std/code"
+        role W { can read, can write }
+        agent A : W {
+          on go(args: { text: string }) {
+            try { return await callAction("write_file", { path: "secret/pin.txt", content: args.text }) }
+            catch (error) { return error.message }
+          }
+          on start(args: Json) {
+            console.log(await this.handle("go", { text: "1234\\n" }) === await this.handle("go", { text: "9\\n" }))
+          }
+        }
+        run A.start({})
+        """,
+    )
+    done = project.koi("run", "main.koi")
+
+    assert ("true\n", "") == (done.stdout, done.stderr)
