@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import reduce
 from pathlib import Path
 from typing import BinaryIO, Literal
 
@@ -88,8 +87,9 @@ class Journal:
     def end(self) -> End:
         """Where it goes on."""
         count = self.entries[-1].n if self.entries else 0
-        none: CallEnd | None = None
-        last_call = reduce(lambda before, entry: CallEnd.after(entry, before), self.entries, none)
+        last_call: CallEnd | None = None
+        for entry in self.entries:
+            last_call = CallEnd.after(entry, last_call)
         end = End(self.header.run, count, UsageTotals.of(self.entries), last_call, self.size)
         signed = self.authenticity
         return end if signed is None else replace(end, state=signed.state, signer=signed.signer)
