@@ -125,6 +125,7 @@ class HostedSession:
         redact = program.options.key_lookup().redactor()
         self.feed = Feed(row.run, path_of(self._folder, row.run), redact, self._hear)
         self._dispatcher: Dispatcher | None = None
+        self._session: Session | None = None  # also while it is being opened
         self._usage: RunUsage | None = None
         self._over = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -143,8 +144,8 @@ class HostedSession:
 
     @property
     def call(self) -> HeldCall | None:
-        """What is under way; None where nothing is."""
-        return None if self._dispatcher is None else self._dispatcher.session.current_call
+        """What is under way, also while the session wakes; None where nothing is."""
+        return None if self._session is None else self._session.current_call
 
     def find_agent(self, name: str) -> Agent | None:
         """An agent of its run; None while it sleeps. Raises SessionError where the program has no such agent."""
@@ -324,7 +325,7 @@ class HostedSession:
         failure = None if self._dispatcher is None else self._dispatcher.session.error
         if isinstance(failure, ProgramChangedError):
             self._note_misfit(failure)
-        self._dispatcher = self._usage = None
+        self._dispatcher = self._session = self._usage = None
         self._limits.slots.free(self)
         self._limits.hooks.end(self.row)
         self._limits.accounts.forget(self.id)
@@ -339,7 +340,8 @@ class HostedSession:
         version = hash_of(self.program.version_of(version).entry)
         served = replace(factory.served_config(), clean_up_s=CLEAN_UP_S)
         dispatcher = Dispatcher(served, self._tell, answer_s=ANSWER_S)
-        async with dispatcher.session.open(opening(factory)) as session:
+        self._session = dispatcher.session
+        async with self._session.open(opening(factory)) as session:
             self._dispatcher, self._version = dispatcher, version
             ready.set_result(None)
             await self._over.wait()

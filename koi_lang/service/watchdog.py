@@ -129,7 +129,7 @@ class Watchdog:
                 error = KoiError(f"`{call.name}` was ended: it {did} s without an `await`", help=HELP)
                 self._report(session, error.message)
                 call.interrupt(0, error)
-            elif call is not self._warned:
+            elif call.end_error is None and call is not self._warned:
                 self._warned = call
                 self._report(session, f"`{call.name}` computes for {computed_s:.1f} s without an `await`")
 

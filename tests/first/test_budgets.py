@@ -72,7 +72,7 @@ def test_what_is_thrown_away_is_on_the_bill(machine: Machine) -> None:
 
     assert (0, "Hello Ada\n") == (run.code, run.out)
     assert f"3 requests, {listed['tokens']:,} tokens, $" in run.err
-    assert (True, 3) == (listed["tokens"] > 3 * 518, listed["requests"])
+    assert (True, 3) == (listed["tokens"] >= 3 * 518, listed["requests"])
 
 
 @pytest.mark.parametrize(

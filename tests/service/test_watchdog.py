@@ -70,6 +70,24 @@ def test_what_computes_is_named_and_ended(tmp_path: Path, monkeypatch: pytest.Mo
     assert "`Host.spin` was ended: it computed for" in heard[-1]["event"]["error"]
 
 
+def test_what_computes_while_its_session_wakes_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call at work when the service was killed computes again before its session is open, and is ended there."""
+    operator = watch_within(monkeypatch, 0.1)
+    (tmp_path / "host.koi").write_text(PROGRAM)
+
+    async def scenario(host: SessionHost) -> str:
+        session = await begin(host)
+        await called(session, "Host.spin", n=1)
+        await session.sleep()
+        entries = session.feed.journal.read_bytes().splitlines(keepends=True)
+        session.feed.journal.write_bytes(b"".join(takewhile(lambda entry: b"call_ended" not in entry, entries)))
+        await session.wake()
+        return session.state
+
+    assert "idle" == play(tmp_path, scenario, "host.koi")
+    assert [True, True] == ["`Host.spin` was ended: it computed for" in line for line in operator[1::2]]
+
+
 def test_a_blocking_call_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Code that sleeps without awaiting takes no CPU time, and is ended, too."""
     operator = watch_within(monkeypatch, 0.05)
