@@ -188,7 +188,8 @@ def connection_to(
 ) -> ProviderConnection:
     """How the chosen provider is reached; `NAME_BASE_URL` counts where the options name no address.
 
-    The key of servers of a person's own goes to the address that was connected with it, and to no other.
+    The key of servers of a person's own goes to the server at `LOCAL_BASE_URL`, and to no other: any other address may
+    come with a folder.
 
     Args:
         row: the provider, where it stands in no table.
@@ -203,7 +204,7 @@ def connection_to(
     if provider.name == LOCAL and base_url:
         base_url, usual_name = read_address(str(base_url))
         model = model or usual_name
-        value = value if not usual or origin(usual) == origin(base_url) else ""
+        value = value if usual and origin(usual) == origin(base_url) else ""
     if provider.keys and provider.needs_key and not value and not base_url:
         raise _missing_key(provider)
     if provider.name == LOCAL and not base_url:

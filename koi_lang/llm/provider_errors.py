@@ -83,7 +83,10 @@ MEANINGS: Mapping[int, tuple[str, str]] = {
 }
 
 # What a server of a person's own says that was asked without a key, or with a wrong one.
-WANTS_KEY = ("`{provider}` wants a key", "`koi connect {provider}` asks for one and keeps it.")
+WANTS_KEY = (
+    "`{provider}` wants a key",
+    "`koi connect {provider}` asks for one and keeps it; `LOCAL_API_KEY` is for the server at `LOCAL_BASE_URL` alone.",
+)
 # A fault of the model, which need not make it again.
 UNREADABLE = ("`{provider}` cannot read what the model wrote: {detail}", "Try again, or choose another model.")
 

@@ -91,6 +91,16 @@ def test_the_key_of_a_server_goes_to_no_other(options: dict[str, str], key: str)
     assert adapter.connection.key.value == key
 
 
+def test_a_key_without_an_address_goes_nowhere() -> None:
+    """Where the person has named no server, none that a folder names gets their key."""
+    model = connect({"model": "local/x", "base_url": HERE}, {"LOCAL_API_KEY": "secret"}.get)
+
+    adapter = getattr(model, "inner", model)
+
+    assert isinstance(adapter, SdkModel)
+    assert "" == adapter.connection.key.value
+
+
 def test_without_an_address_one_is_asked_for() -> None:
     """Nothing is connected: the message says how to connect."""
     with pytest.raises(MissingKeyError, match="no server of your own is connected") as caught:
