@@ -59,11 +59,13 @@ async def mcp_read_resource(context: ActionContext, mcp: str, uri: str | None = 
     access, connection = await _connect(context, mcp)
     if uri is not None:
         await access.permit(context.agent, uri, "resource")
-        return resource_of(await connection.ask(uri, lambda client: client.read_resource(uri), _caller(context)))
+        return resource_of(
+            await connection.ask(uri, lambda client, meta: client.read_resource(uri, meta=meta), _caller(context))
+        )
     _require(connection, "resources")
-    plain = await connection.ask("resources/list", lambda client: every(_page(client.list_resources), "resources"))
+    plain = await connection.ask("resources/list", lambda client, _: every(_page(client.list_resources), "resources"))
     patterns = await connection.ask(
-        "resources/templates/list", lambda client: every(_page(client.list_resource_templates), "resource_templates")
+        "resources/templates/list", lambda client, _: every(_page(client.list_resource_templates), "resource_templates")
     )
     return {
         "resources": pick_fields(
@@ -80,7 +82,7 @@ async def mcp_get_prompt(
     """Get the `text` of a prompt of an MCP server; without a name, list the prompts it has."""
     access, connection = await _connect(context, mcp)
     _require(connection, "prompts")
-    known = await connection.ask("prompts/list", lambda client: every(_page(client.list_prompts), "prompts"))
+    known = await connection.ask("prompts/list", lambda client, _: every(_page(client.list_prompts), "prompts"))
     if prompt is None:
         visible = [one for one in known if access.shows(one.name, "prompt")]
         return {"prompts": pick_fields(visible, "name", "description", "arguments")}
@@ -90,7 +92,9 @@ async def mcp_get_prompt(
     }
     _check_prompt(connection, {one.name: one.arguments or () for one in known}, prompt, given)
     await access.permit(context.agent, prompt, "prompt", given)
-    result = await connection.ask(prompt, lambda client: client.get_prompt(prompt, given), _caller(context))
+    result = await connection.ask(
+        prompt, lambda client, meta: client.get_prompt(prompt, given, meta=meta), _caller(context)
+    )
     return {"text": prompt_of(result)}
 
 
@@ -170,6 +174,11 @@ def _arguments(context: ActionContext, tool: Tool, given: dict[str, Any]) -> dic
             with_nulls = {**read, **{name: None for name, value in given.items() if value is None}}
             arguments = read if any(tool.problems(with_nulls)) else with_nulls
             wrong = list(tool.problems(arguments))
+        elif wrong and None in given.values():
+            # As in JavaScript, code may write null where it means that a field is not there.
+            without_nulls = {name: value for name, value in given.items() if value is not None}
+            if not any(tool.problems(without_nulls)):
+                return without_nulls
     except ValueError as error:
         raise ActionError(f"`{tool.server}.{tool.name}` says what it takes in a broken schema: {error}") from error
     if wrong:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import shutil
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import nullcontext, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager, nullcontext, suppress
 from time import monotonic
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar, cast
 from warnings import catch_warnings, simplefilter
 
 from mcp import Client
@@ -19,6 +19,7 @@ from mcp.types import (
     CONNECTION_CLOSED,
     INVALID_REQUEST,
     REQUEST_TIMEOUT,
+    RequestParamsMeta,
     ServerCapabilities,
     ToolListChangedNotification,
 )
@@ -38,9 +39,11 @@ from koi_lang.runtime.mcp.safe_text import one_line, plain
 from koi_lang.runtime.mcp.sign_in import PersonSignIn
 from koi_lang.runtime.mcp.stderr_tail import StderrTail
 from koi_lang.runtime.mcp.tools import Tool
-from koi_lang.runtime.mcp.transport import Listener, MendedStream, transport
+from koi_lang.runtime.mcp.transport import SESSION_HANDLE, Listener, MendedStream, transport
 
 T = TypeVar("T")
+SessionMeta: TypeAlias = RequestParamsMeta | None
+Work: TypeAlias = Callable[[Client, SessionMeta], Awaitable[T]]
 # How long a server that has broken an answer off may take to say that it is there.
 PROBE_S = 5.0
 MOST_OF_A_CAUSE = 4000
@@ -71,6 +74,8 @@ class McpConnection:
         self._is_outdated = False
         self._started, self._over, self._gone = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._session_missing = asyncio.Event()
+        # The session that a server leads back to whose protocol has none, and what the request holds that begins it.
+        self._handle, self._first_request = "", asyncio.Lock()
 
     @property
     def over(self) -> bool:
@@ -118,7 +123,7 @@ class McpConnection:
         async with (
             way as (reading, writing),
             Client(
-                nullcontext((MendedStream(reading, self.name, self._note), writing)),
+                nullcontext((mended := MendedStream(reading, self.name, self._note), writing)),
                 read_timeout_seconds=self._limits.call_s,
                 cache=None,
                 message_handler=self._on_message,
@@ -126,6 +131,7 @@ class McpConnection:
                 elicitation_callback=self._errands.elicit,
             ) as client,
         ):
+            mended.is_modern = client.protocol_version in MODERN_PROTOCOL_VERSIONS
             self.tools = await _list_tools(self.name, client)
             limit.reschedule(None)
             self._client = client
@@ -177,14 +183,15 @@ class McpConnection:
         if not self._is_outdated:
             return False
         self._is_outdated = False
-        self.tools = await self.ask("tools/list", lambda client: _list_tools(self.name, client))
+        self.tools = await self.ask("tools/list", lambda client, _: _list_tools(self.name, client))
         return True
 
-    async def ask(self, what: str, work: Callable[[Client], Awaitable[T]], caller: Caller | None = None) -> T:
+    async def ask(self, what: str, work: Work[T], caller: Caller | None = None) -> T:
         """What comes of a request. Raises AgentError when the server gives no answer.
 
         Args:
             what: the request, as messages name it.
+            work: makes it, with the `_meta` that it is given.
             caller: on whose behalf; the server may in turn ask for its model and its person.
         """
         begin = monotonic()
@@ -203,6 +210,8 @@ class McpConnection:
 
         Status 404 says so, whatever the error in it; a server may also send it for a method that it does not know.
         """
+        if isinstance(error, MCPError) and SESSION_HANDLE in (error.data or ()):
+            return True
         is_suspect = isinstance(error, MCPError) and error.code in (CONNECTION_CLOSED, INVALID_REQUEST)
         if not is_suspect and not self._session_missing.is_set():
             return False
@@ -214,8 +223,11 @@ class McpConnection:
             ping = self._live.send_ping()
         return (await capture(asyncio.wait_for(ping, PROBE_S))).error is not None
 
-    async def _ask(self, work: Callable[[Client], Awaitable[T]]) -> T:
-        return await work(self._live)
+    async def _ask(self, work: Work[T]) -> T:
+        async with self._session_meta(self._live) as meta:
+            result = await work(self._live, meta)
+            self._handle = (getattr(result, "meta", None) or {}).get(SESSION_HANDLE, self._handle)
+        return result
 
     async def call(self, tool: str, arguments: Mapping[str, Any], caller: Caller) -> Any:
         """The result of a tool, as the library gives it. Raises AgentError when the server gives none."""
@@ -225,9 +237,22 @@ class McpConnection:
             told = McpProgress(self.name, tool, progress, total, said)
             caller.agent.run.events.emit(told, caller.agent.name, path=caller.path)
 
-        return await self.ask(
-            tool, lambda client: client.call_tool(tool, dict(arguments), progress_callback=on_progress), caller
-        )
+        def work(client: Client, meta: SessionMeta) -> Awaitable[Any]:
+            return client.call_tool(tool, dict(arguments), progress_callback=on_progress, meta=meta)
+
+        return await self.ask(tool, work, caller)
+
+    @asynccontextmanager
+    async def _session_meta(self, client: Client) -> AsyncIterator[SessionMeta]:
+        """What leads a request to the agents of those before; the first one has the connection to itself."""
+        able = client.server_capabilities.extensions or {}
+        if is_process(self._options) or SESSION_HANDLE not in able:
+            yield None
+        elif self._handle:
+            yield cast(SessionMeta, {SESSION_HANDLE: self._handle})
+        else:
+            async with self._first_request:
+                yield cast(SessionMeta, {SESSION_HANDLE: self._handle})
 
     async def _call_error(self, what: str, error: Exception, took_s: float) -> AgentError:
         if not self.over and _is_timeout(error) and took_s >= self._limits.call_s:

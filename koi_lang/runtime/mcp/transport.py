@@ -56,6 +56,9 @@ ADDRESS = {
 NOT_FOUND = 404
 # The newest protocol whose results do not say of what kind they are.
 HANDSHAKE_VERSION = "2025-11-25"
+# Of protocols without sessions: the extension by which a server leads a client to the agents that it has met before,
+# and the field of `_meta` with the handle of that session; empty where the client asks for one.
+SESSION_HANDLE = "koi-lang/session"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,15 +105,19 @@ def transport(
 class MendedStream:
     """Messages of a server; of tools that the protocol does not allow, what is odd about them is left out.
 
-    The library would refuse the whole list.
+    The library would refuse the whole list, and a result of the newest protocol that does not say of what kind it is.
 
     Args:
         name: of the server.
         odd: is told what that is, a line for each tool.
+
+    Attributes:
+        is_modern: whether results have to say that.
     """
 
     def __init__(self, stream: ReadStream[SessionMessage | Exception], name: str, odd: Callable[[str], None]) -> None:
         self._stream, self._name, self._odd = stream, name, odd
+        self.is_modern = False
         self._told: set[str] = set()
 
     @property
@@ -149,6 +156,8 @@ class MendedStream:
                 self._told |= lines
                 for line in sorted(lines):
                     self._odd(line)
+            if self.is_modern:
+                result.setdefault("resultType", "complete")
         return item
 
 
