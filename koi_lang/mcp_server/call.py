@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from time import time
 from typing import Any, Literal
 
 from koi_lang.errors import AgentError
 from koi_lang.events import ActionStarted, Event, HandlerStarted, ModelAsked
-from koi_lang.mcp_server.approval_form import decision_of, form_of, text_of
-from koi_lang.runtime.host import ApprovalDecision, ApprovalRequest, NobodyToAskError
+from koi_lang.runtime.host import Approval, ApprovalDecision, ApprovalRequest, NobodyToAskError, visible, wish
 
 # How long a client may take to bring an answer, before its call goes on without one.
 ANSWER_S = 600.0
-# The field of a form that is a single question.
-ANSWER = "answer"
+# The field of a form that is a single question, and the key of a question whose form has no `$id`.
+ANSWER, FORM_ID = "answer", "$id"
+
+# The fields of the form by which a person allows something, and what they may answer.
+DECISION, REASON = "decision", "reason"
+YES, ALWAYS, NO = "yes", "yes, from now on", "no"
+MEANINGS: Mapping[str, Approval] = {YES: "yes", ALWAYS: "always", NO: "no"}
 
 Level = Literal["debug", "info", "notice", "warning", "error"]
 
@@ -43,11 +47,13 @@ class Question:
 
     Attributes:
         form: a JSON Schema of the fields; the answers have their names.
+        key: by which a client that comes back with answers says which one this is.
     """
 
     text: str
     form: Mapping[str, Any]
     answer: asyncio.Future[dict[str, Any] | None]
+    key: str
 
     def settle(self, answer: dict[str, Any] | NobodyToAskError | None) -> None:
         """Give the answers, None where the person declines, or say why there are none."""
@@ -84,30 +90,71 @@ class ExposedCall:
     Attributes:
         asks: whether the client can ask a person.
         approves: whether that person says what may be done on this machine.
-        id: names the call where a client has to come back to it; cannot be guessed.
-        news: what happens, in order; the last is Done or Failed.
+        id: names the call within its session, where a client comes back to it; empty until it is known.
+        name: what is called, as `Agent.event`, of a call whose value is not a result of the protocol yet.
+        news: what happens, in order; the last is CallSucceeded or CallFailed.
         steps: how much progress was told.
-        question: what the client is asked before it comes back.
+        step: what was begun last.
+        asked: how many questions there were.
+        questions: what the client is asked before it comes back, by their keys.
+        outcome: how it ended, once somebody has taken that from the news.
+        is_held: whether it goes on although the request that began it is over.
+        is_cancelled: whether the client has cancelled it after that.
+        created, updated: when it began and when something happened in it last, in seconds since the epoch.
         task: carries out the work.
     """
 
     asks: bool
     approves: bool = False
-    id: str = field(default_factory=lambda: secrets.token_urlsafe(24))
+    id: str = ""
+    name: str = ""
     news: asyncio.Queue[News] = field(default_factory=asyncio.Queue)
     steps: int = 0
-    question: Question | None = None
+    step: str = ""
+    asked: int = 0
+    questions: dict[str, Question] = field(default_factory=dict)
+    outcome: CallSucceeded | CallFailed | None = None
+    is_held: bool = False
+    is_cancelled: bool = False
+    created: float = field(default_factory=time)
+    updated: float = field(default_factory=time)
     task: asyncio.Task[None] | None = None
+
+    def tell(self, news: News) -> None:
+        """Add to the news; nobody reads lines while no request waits for the call."""
+        self.updated = time()
+        if not (self.is_held and isinstance(news, LineWritten)):
+            self.news.put_nowait(news)
+
+    def take_news(self) -> None:
+        """Bring questions, the last step and the end up to date, while no request waits for the call."""
+        while not self.news.empty():
+            self.take(self.news.get_nowait())
+
+    def take(self, news: News) -> None:
+        """Keep what one piece of news says."""
+        match news:
+            case StepBegun(text):
+                self.steps, self.step = self.steps + 1, text
+            case Question():
+                self.questions[news.key] = news
+            case CallSucceeded() | CallFailed():
+                self.outcome = news
+
+    def answer(self, answers: dict[str, dict[str, Any] | None]) -> None:
+        """Settle questions with the answers that have their keys; each is taken out, and counts once."""
+        for key in self.questions.keys() & answers.keys():
+            self.questions.pop(key).settle(answers.pop(key))
 
     async def carry_out(self, work: Callable[[], Awaitable[Any]]) -> None:
         """Do the work; whatever comes of it is news."""
         try:
-            self.news.put_nowait(CallSucceeded(await work()))
+            self.tell(CallSucceeded(await work()))
         except asyncio.CancelledError:
-            self.news.put_nowait(CallFailed(AgentError("the call was ended before it was done")))
+            self.tell(CallFailed(AgentError("the call was ended before it was done")))
             raise
         except (Exception, SystemExit) as error:  # told to the client; a program cannot end its server
-            self.news.put_nowait(CallFailed(error))
+            self.tell(CallFailed(error))
 
     def end(self) -> None:
         """Cancel the work if it is not over."""
@@ -116,9 +163,7 @@ class ExposedCall:
 
     async def ask(self, text: str, options: Sequence[str]) -> str:
         """The answer of the person at the client. Raises NobodyToAskError."""
-        choices = {"enum": list(dict.fromkeys(options))} if options else {}
-        field = {"type": "string", "title": "Answer", **choices}
-        answers = await self.fill(text, {"type": "object", "properties": {ANSWER: field}, "required": [ANSWER]})
+        answers = await self.fill(text, answer_form(options))
         if not answers:
             raise NobodyToAskError(f"the question was not answered: {text}")
         return str(answers.get(ANSWER, ""))
@@ -127,13 +172,23 @@ class ExposedCall:
         """The answers of the person at the client to a form; None when they decline. Raises NobodyToAskError."""
         if not self.asks:
             raise NobodyToAskError(f"nobody can answer: {text}", help="Use a client that supports elicitation.")
-        question = Question(text, form, asyncio.get_running_loop().create_future())
-        self.news.put_nowait(question)
+        self.asked += 1
+        usual = ANSWER if self.asked == 1 else f"{ANSWER}-{self.asked}"
+        key = str(form.get(FORM_ID) or usual)
+        question = Question(text, form, asyncio.get_running_loop().create_future(), key)
+        self.tell(question)
         try:
             async with asyncio.timeout(ANSWER_S):
                 return await question.answer
         except TimeoutError:
             raise NobodyToAskError(f"nobody answered within {ANSWER_S:g} s: {text}") from None
+
+
+def answer_form(options: Sequence[str]) -> dict[str, Any]:
+    """The form that is a single question."""
+    choices = {"enum": list(dict.fromkeys(options))} if options else {}
+    field = {"type": "string", "title": "Answer", **choices}
+    return {"type": "object", "properties": {ANSWER: field}, "required": [ANSWER]}
 
 
 class ClientHost:
@@ -154,7 +209,7 @@ class ClientHost:
         self._log(text)
         call = calling.get()
         if call is not None:
-            call.news.put_nowait(LineWritten(level, text))
+            call.tell(LineWritten(level, text))
 
     async def ask(self, question: str, options: Sequence[str] = ()) -> str:
         """Ask through the client. Raises NobodyToAskError."""
@@ -169,7 +224,7 @@ class ClientHost:
         call = calling.get()
         if call is None or not call.approves:
             return ApprovalDecision("no")
-        return decision_of(await call.fill(text_of(request), form_of(request)))
+        return decision_of(await call.fill(approval_text(request), approval_form(request)))
 
     async def secret(self, name: str) -> str:
         """Refuse: secrets do not go through clients."""
@@ -188,7 +243,7 @@ def follow(event: Event) -> None:
     """Make progress of an event that happens in a call."""
     call, text = calling.get(), step_of(event)
     if call is not None and text is not None:
-        call.news.put_nowait(StepBegun(text))
+        call.tell(StepBegun(text))
 
 
 def step_of(event: Event) -> str | None:
@@ -201,3 +256,34 @@ def step_of(event: Event) -> str | None:
         case ActionStarted(intent=intent):
             return f"{event.agent}: {intent}"
     return None
+
+
+# ---------------------------------------------------------------- approvals
+
+
+def approval_form(request: ApprovalRequest) -> dict[str, Any]:
+    """What can be answered, as a JSON Schema."""
+    choices = [YES, ALWAYS, NO] if request.always else [YES, NO]
+    decision = {"type": "string", "title": "Allow?", "enum": choices}
+    reason = {"type": "string", "title": "Why not?", "description": "The model is told it."}
+    return {"type": "object", "properties": {DECISION: decision, REASON: reason}, "required": [DECISION]}
+
+
+def approval_text(request: ApprovalRequest) -> str:
+    """Who wants to do what on whose behalf, and what would change; no line of that looks like one of ours."""
+    detail = f": {visible(request.detail)}" if request.detail else ""
+    lines = [f"{visible(wish(request.what, request.agent))}{detail}"]
+    if request.chain:
+        lines.append(f"asked for by {' → '.join(f'`{visible(name)}`' for name in request.chain)}")
+    lines += [f"| {visible(line)}" for line in request.preview.splitlines()]
+    if request.always:
+        lines.append(f"`{ALWAYS}` allows {visible(request.always)}")
+    return "\n".join(lines)
+
+
+def decision_of(answers: Mapping[str, Any] | None) -> ApprovalDecision:
+    """What the answers to the form mean; whatever is no clear yes allows nothing."""
+    given = answers or {}
+    reason = given.get(REASON)
+    answer = MEANINGS.get(str(given.get(DECISION)), "no")
+    return ApprovalDecision(answer, reason if isinstance(reason, str) and answer == "no" else "")

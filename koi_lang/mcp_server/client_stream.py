@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, get_args
+import asyncio
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, TypeAlias, get_args
 
 import anyio
 from mcp import types
@@ -10,36 +14,54 @@ from mcp.server.connection import Connection, allowed_log_levels
 from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
 
-from koi_lang.mcp_server.call import ANSWER, CallFailed, CallSucceeded, ExposedCall, LineWritten, Question, StepBegun
+from koi_lang.mcp_server.call import FORM_ID, CallFailed, CallSucceeded, ExposedCall, LineWritten, Question, StepBegun
 from koi_lang.runtime.host import NobodyToAskError
 
 Request = ServerRequestContext[Any, Any]
 LEVEL = "koi log level"
 LEVELS: tuple[types.LoggingLevel, ...] = get_args(types.LoggingLevel)
+# Answers by the keys of questions; None where the person declines.
+Answers: TypeAlias = dict[str, dict[str, Any] | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Unfinished:
+    """A call goes on, or waits for answers, when its request is answered."""
 
 
 async def stream_to_client(
-    request: Request, call: ExposedCall
-) -> CallSucceeded | CallFailed | types.InputRequiredResult:
+    request: Request, call: ExposedCall, answers: Answers, task_after_s: float | None = None
+) -> CallSucceeded | CallFailed | Unfinished:
     """Tell the client of a request what happens in a call.
 
-    Clients of newer protocols are not asked directly: they get the question as a result, and come back.
+    Clients of newer protocols are not asked directly: the call is unfinished, and they come back with answers.
+
+    Args:
+        answers: what the client has brought, by the keys of questions.
+        task_after_s: how long it waits for the end; None for as long as it takes.
     """
-    while True:
-        match await call.news.get():
-            case StepBegun(text):
-                call.steps += 1
-                await request.session.report_progress(call.steps, message=text)
-            case LineWritten(level, text):
-                await _log(request, level, text)
-            case Question() as question if request.protocol_version in MODERN_PROTOCOL_VERSIONS:
-                call.question = question
-                return types.InputRequiredResult(input_requests={ANSWER: _form(question)}, request_state=call.id)
-            case Question() as question:
-                await _ask(request, question)
-            case (CallSucceeded() | CallFailed()) as end:
-                return end
+    is_modern = request.protocol_version in MODERN_PROTOCOL_VERSIONS
+    call.answer(answers)
+    while call.outcome is None and not (is_modern and call.questions and call.news.empty()):
+        try:
+            async with asyncio.timeout(task_after_s):
+                news = await call.news.get()
+        except TimeoutError:
+            if call.id:
+                return Unfinished()
+            continue
+        if isinstance(news, LineWritten):
+            await _log(request, news.level, news.text)
+        elif isinstance(news, Question) and not is_modern:
+            await _ask(request, news)
+        else:
+            call.take(news)
+            call.answer(answers)
+        if isinstance(news, StepBegun):
+            await request.session.report_progress(call.steps, message=news.text)
+    return call.outcome or Unfinished()
 
 
 def can_ask(request: Request) -> bool:
@@ -49,17 +71,18 @@ def can_ask(request: Request) -> bool:
     return asked is not None and (asked.form is not None or asked.url is None)
 
 
-def give_answer(call: ExposedCall, responses: types.InputResponses | None) -> None:
-    """Give a call the answer its client has come back with."""
-    assert call.question is not None, "a client comes back only to a question"
-    question, call.question = call.question, None
-    response = (responses or {}).get(ANSWER)
-    question.settle(_answer(response if isinstance(response, types.ElicitResult) else None))
+def answers_of(responses: Mapping[str, Any] | None) -> Answers:
+    """The answers in what a client has come back with; what is no answer to a form is none."""
+    found: Answers = {}
+    for key, response in (responses or {}).items():
+        with suppress(ValidationError):
+            found[key] = _answer(types.ElicitResult.model_validate(response))
+    return found
 
 
 async def _ask(request: Request, question: Question) -> None:
     """Ask a client now; given up when nobody waits for the answer any more."""
-    form = _form(question).params
+    form = form_of(question).params
     assert isinstance(form, types.ElicitRequestFormParams), "questions are forms"
     with anyio.CancelScope() as scope:
         question.answer.add_done_callback(lambda _: scope.cancel())
@@ -71,14 +94,16 @@ async def _ask(request: Request, question: Question) -> None:
             question.settle(_answer(result))
 
 
-def _form(question: Question) -> types.ElicitRequest:
+def form_of(question: Question) -> types.ElicitRequest:
+    """A question as the protocol has it."""
     schema = {"type": "object", "properties": {}, **question.form}
+    schema.pop(FORM_ID, None)
     return types.ElicitRequest(params=types.ElicitRequestFormParams(message=question.text, requested_schema=schema))
 
 
-def _answer(result: types.ElicitResult | None) -> dict[str, Any] | None:
+def _answer(result: types.ElicitResult) -> dict[str, Any] | None:
     """The answers of a client; None where its person declines."""
-    return dict(result.content or {}) if result is not None and result.action == "accept" else None
+    return dict(result.content or {}) if result.action == "accept" else None
 
 
 def set_level(request: Request, level: types.LoggingLevel) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -11,19 +10,50 @@ from typing import Any, TypeVar, cast
 from mcp import types
 from mcp.server.context import CallNext, HandlerResult
 from mcp.server.lowlevel import Server
+from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.shared.exceptions import MCPError
-from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
+from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
 from koi_lang.diagnostics import suggestion
 from koi_lang.errors import KoiError, reason
-from koi_lang.mcp_server.call import ANSWER_S, CallFailed, CallSucceeded, ExposedCall
-from koi_lang.mcp_server.client_stream import Request, can_ask, connection_of, give_answer, set_level, stream_to_client
+from koi_lang.mcp_server.call import CallFailed, CallSucceeded, ExposedCall
+from koi_lang.mcp_server.client_stream import (
+    Request,
+    Unfinished,
+    answers_of,
+    can_ask,
+    connection_of,
+    form_of,
+    set_level,
+    stream_to_client,
+)
 from koi_lang.mcp_server.completions import completion
 from koi_lang.mcp_server.documents import Documents, ExposedDocument, Payload, contents_of, made_prompt, messages_of
 from koi_lang.mcp_server.prompts_and_resources import Sources, message_of, prompt_of
 from koi_lang.mcp_server.results import failure_of
-from koi_lang.mcp_server.sessions import HandlerCall, McpSession, OpenSession, PromptCall, Sessions, Work, sessions_of
+from koi_lang.mcp_server.sessions import (
+    KEEP_S,
+    HandlerCall,
+    McpSession,
+    OpenSession,
+    PromptCall,
+    Sessions,
+    UnknownCallError,
+    Work,
+    sessions_of,
+)
+from koi_lang.mcp_server.tasks import (
+    TASK_AFTER_S,
+    TASKS,
+    TaskParams,
+    has_tasks,
+    require_capability,
+    require_same_name,
+    task_fields,
+)
 from koi_lang.mcp_server.tools import ExposedTool
+from koi_lang.runtime.host import NobodyToAskError
+from koi_lang.runtime.mcp.transport import SESSION_HANDLE
 from koi_lang.runtime.prompts import Prompt
 from koi_lang.version import __version__
 
@@ -55,11 +85,14 @@ class McpService:
     log: Callable[[str], None]
 
 
-def server_of(service: McpService, latest: Callable[[], McpService] | None = None) -> Server[Sessions]:
+def server_of(
+    service: McpService, latest: Callable[[], McpService] | None = None, sealing: RequestStateSecurity | None = None
+) -> Server[Sessions]:
     """The server; how it is reached is decided by whoever runs it.
 
     Args:
         latest: what is served by now, where that may change.
+        sealing: keeps clients from changing what they bring back; by default for as long as the process lasts.
     """
     answers = _Answers(latest or (lambda: service))
     server: Server[Sessions] = Server(
@@ -69,7 +102,7 @@ def server_of(service: McpService, latest: Callable[[], McpService] | None = Non
         get_tool_input_schema=answers.schema_of,
         lifespan=lambda _: sessions_of(service.open_session),
         on_list_tools=answers.list_tools,
-        on_call_tool=answers.call_tool,
+        on_call_tool=cast(Any, answers.call_tool),  # the library knows tasks as an extension only
         on_list_prompts=answers.list_prompts,
         on_get_prompt=answers.get_prompt,
         on_list_resources=answers.list_resources,
@@ -80,8 +113,12 @@ def server_of(service: McpService, latest: Callable[[], McpService] | None = Non
         on_completion=answers.complete,
     )
     server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, answers.set_level)
-    server.middleware.append(_refuse_without_session)
-    server.add_request_handler("server/discover", types.RequestParams, partial(_discover, server))
+    server.extensions |= {TASKS: {}, SESSION_HANDLE: {}}
+    server.add_request_handler("tasks/get", TaskParams, answers.get_task)
+    server.add_request_handler("tasks/update", TaskParams, answers.update_task)
+    server.add_request_handler("tasks/cancel", TaskParams, answers.cancel_task)
+    sealing = sealing or RequestStateSecurity.ephemeral(ttl=KEEP_S)
+    server.middleware += [RequestStateBoundary(sealing, default_audience=service.name), _tell_handle]
     return server
 
 
@@ -105,17 +142,63 @@ class _Answers:
         """What a tool takes; None when there is no such tool."""
         return self._service.tools[name].schema if name in self._service.tools else None
 
-    async def call_tool(
-        self, request: Request, asked: types.CallToolRequestParams
-    ) -> types.CallToolResult | types.InputRequiredResult:
-        """What the handler gives, or its error as a result: the model at the other end may want to try again."""
+    async def call_tool(self, request: Request, asked: types.CallToolRequestParams) -> HandlerResult:
+        """What the handler gives, or its error as a result: the model at the other end may want to try again.
+
+        What takes long becomes a task where the client knows tasks.
+        """
         offer = _find_named(self._service.tools, asked.name, "tool")
         payload = offer.payload(asked.arguments or {})
         work = HandlerCall(offer.name, offer.agent, offer.handler.event, payload, offer.result)
-        end = await _carried_out(request, work, asked)
+        end = await _carried_out(request, work, asked, TASK_AFTER_S if has_tasks(request) else None)
+        if isinstance(end, str):
+            _, call = await _find_call(request, end)
+            call.take_news()
+            if call.outcome is not None:  # meanwhile
+                return self._tool_result(call.outcome, call.name)
+            return {"resultType": "task", **task_fields(end, call)}
+        return end if isinstance(end, types.InputRequiredResult) else self._tool_result(end)
+
+    def _tool_result(self, end: CallSucceeded | CallFailed, name: str = "") -> types.CallToolResult:
+        """How a call of a tool ended.
+
+        Args:
+            name: what was called, where its value is no result yet.
+        """
         if isinstance(end, CallFailed):
             return failure_of(self._service.explain(end.error))
-        return cast(types.CallToolResult, end.value) if isinstance(end, CallSucceeded) else end
+        offer = next((each for each in self._service.tools.values() if each.target == name), None)
+        return cast(types.CallToolResult, end.value) if offer is None else offer.result(end.value)
+
+    # ------------------------------------------------------------ tasks
+
+    async def get_task(self, request: Request, asked: TaskParams) -> HandlerResult:
+        """How a call stands that has become a task."""
+        _, call = await _find_task(request, asked)
+        call.take_news()
+        fields = task_fields(asked.task_id, call)
+        if call.outcome is not None and fields["status"] == "completed":
+            result = self._tool_result(call.outcome, call.name)
+            fields["result"] = result.model_dump(mode="json", by_alias=True, exclude_none=True)
+        elif isinstance(call.outcome, CallFailed) and fields["status"] == "failed":
+            fields["error"] = {"code": types.INTERNAL_ERROR, "message": self._service.explain(call.outcome.error)}
+        return fields
+
+    async def update_task(self, request: Request, asked: TaskParams) -> types.EmptyResult:
+        """Take answers to what a task asks."""
+        _, call = await _find_task(request, asked)
+        call.take_news()
+        call.answer(answers_of(asked.input_responses))
+        return types.EmptyResult()
+
+    async def cancel_task(self, request: Request, asked: TaskParams) -> types.EmptyResult:
+        """End a task."""
+        session, call = await _find_task(request, asked)
+        call.take_news()
+        if call.outcome is None:
+            call.is_cancelled = True
+            await session.cancel(call)
+        return types.EmptyResult()
 
     # ------------------------------------------------------------ prompts and resources
 
@@ -140,11 +223,18 @@ class _Answers:
             work = HandlerCall(prompt.name, prompt.agent, prompt.handler.event, dict(given), messages_of)
         else:
             work = PromptCall(prompt, [given[name] for name in prompt.parameters], message_of)
-        _session(request).given.keep(asked.name, given)
+        return cast(types.GetPromptResult, await self._make(request, work, asked, given))
+
+    async def _make(
+        self, request: Request, work: Work, asked: types.InputResponseRequestParams, given: Mapping[str, Any]
+    ) -> Any:
+        """The result of some work, or what the client is asked; what it was given completes others. Raises MCPError."""
+        if asked.request_state is None:
+            _session(request).given.keep(work.name, given)
         end = await _carried_out(request, work, asked)
         if isinstance(end, CallFailed):
             raise MCPError(types.INTERNAL_ERROR, self._service.explain(end.error))
-        return cast(types.GetPromptResult, end.value) if isinstance(end, CallSucceeded) else end
+        return end.value if isinstance(end, CallSucceeded) else end
 
     async def list_resources(
         self, request: Request, page: types.PaginatedRequestParams | None
@@ -175,12 +265,8 @@ class _Answers:
     async def _read_document(
         self, request: Request, asked: types.ReadResourceRequestParams, made: ExposedDocument, payload: Payload
     ) -> types.ReadResourceResult | types.InputRequiredResult:
-        _session(request).given.keep(made.name, payload)
         work = HandlerCall(made.name, made.agent, made.handler.event, payload, partial(contents_of, asked.uri))
-        end = await _carried_out(request, work, asked)
-        if isinstance(end, CallFailed):
-            raise MCPError(types.INTERNAL_ERROR, self._service.explain(end.error))
-        return cast(types.ReadResourceResult, end.value) if isinstance(end, CallSucceeded) else end
+        return cast(types.ReadResourceResult, await self._make(request, work, asked, payload))
 
     # ------------------------------------------------------------ the rest
 
@@ -214,54 +300,107 @@ class _Answers:
 
 
 async def _carried_out(
-    request: Request, work: Work, asked: types.InputResponseRequestParams
-) -> CallSucceeded | CallFailed | types.InputRequiredResult:
+    request: Request, work: Work, asked: types.InputResponseRequestParams, task_after_s: float | None = None
+) -> CallSucceeded | CallFailed | types.InputRequiredResult | str:
     """Carry work out in the session of a request, or go on with what the client comes back to.
 
-    When the request is cancelled, so is the work.
+    When the request is cancelled, so is the work that it has begun.
+
+    Returns:
+        How it ended, or what the client is asked, or the id of the task that it has become.
+
+    Raises:
+        MCPError: the client cannot do what the work needs.
     """
+    answers, comes_back = answers_of(asked.input_responses), asked.request_state is not None
     try:
-        session = _session(request)
-        if asked.request_state is None:
+        session, call = (
+            await _find_call(request, asked.request_state or "") if comes_back else (_session(request), None)
+        )
+        if call is None:
             # Over stdio the client has started this process, and its person says what may be done by it.
             asks, is_local = can_ask(request), request.request is None
             call = await session.begin(work, asks=asks, approves=asks and is_local)
-        else:
-            call = _resume_call(session, asked)
+    except UnknownCallError as error:
+        raise _unknown_call(error) from error
     except KoiError as error:
         return CallFailed(error)
-    end: CallSucceeded | CallFailed | types.InputRequiredResult | None = None
+    end: CallSucceeded | CallFailed | Unfinished | None = None
     try:
-        end = await stream_to_client(request, call)
+        end = await stream_to_client(request, call, answers, task_after_s)
     finally:
-        if isinstance(end, types.InputRequiredResult):
-            # Not for ever, as clients may have other plans.
-            session.waiting[call.id] = call
-            asyncio.get_running_loop().call_later(2 * ANSWER_S, session.waiting.pop, call.id, None)
+        if isinstance(end, Unfinished) or (end is None and comes_back):
+            session.hold(call)
         else:
             call.end()
-    return end
+    is_modern = request.protocol_version in MODERN_PROTOCOL_VERSIONS
+    if is_modern and not call.asks and isinstance(end, CallFailed) and isinstance(end.error, NobodyToAskError):
+        require_capability(request, types.ClientCapabilities(elicitation=types.ElicitationCapability()), end.error)
+    if isinstance(end, CallSucceeded) and call.name:
+        return CallSucceeded(work.as_result(end.value))
+    if not isinstance(end, Unfinished):
+        return end
+    state = f"{session.handle}.{call.id}"
+    questions: types.InputRequests = {key: form_of(question) for key, question in call.questions.items()}
+    return types.InputRequiredResult(input_requests=questions, request_state=state) if questions else state
 
 
-def _resume_call(session: McpSession, asked: types.InputResponseRequestParams) -> ExposedCall:
-    call = session.waiting.pop(asked.request_state or "", None)
-    if call is None:
-        raise MCPError(types.INVALID_PARAMS, "the call that waited for this answer is over")
-    give_answer(call, asked.input_responses)
-    return call
+def _unknown_call(error: UnknownCallError) -> MCPError:
+    return MCPError(types.INVALID_PARAMS, str(error), {SESSION_HANDLE: None})
 
 
-def _session(request: Request) -> McpSession:
-    """The session of a request: that of its connection, or the only one where a client has the process for itself."""
+async def _find_call(request: Request, state: str) -> tuple[McpSession, ExposedCall]:
+    """The call that a client comes back to, by the state that it was given. Raises UnknownCallError.
+
+    A handle is no secret where the service knows its users: they see sessions of their own alone. Elsewhere it
+    cannot be guessed.
+    """
+    handle, _, id = state.rpartition(".")
+    if not handle:
+        raise UnknownCallError
+    session = _session(request, handle)
+    return session, await session.rejoin(id)
+
+
+async def _find_task(request: Request, asked: TaskParams) -> tuple[McpSession, ExposedCall]:
+    """The call that is a task. Raises MCPError where the client does not know tasks, or there is none of the id."""
+    if not has_tasks(request):
+        require_capability(request, types.ClientCapabilities(extensions={TASKS: {}}))
+    require_same_name(request, asked.task_id)
+    try:
+        return await _find_call(request, asked.task_id)
+    except UnknownCallError as error:
+        raise _unknown_call(error) from error
+
+
+def _session(request: Request, handle: str = "") -> McpSession:
+    """The session of a request: that of its handle or connection, or the only one of a process that a client owns.
+
+    A request of a protocol without sessions begins one, which ends with it unless the client may come back.
+
+    Raises:
+        UnknownCallError: there is none with the handle.
+    """
     sessions: Sessions = request.lifespan_context
-    if request.protocol_version in MODERN_PROTOCOL_VERSIONS:
+    is_modern, connection = request.protocol_version in MODERN_PROTOCOL_VERSIONS, connection_of(request)
+    if is_modern and request.request is None:
         return sessions.only()
-    connection = connection_of(request)
     if SESSION not in connection.state:
-        session = connection.state[SESSION] = sessions.open()
-        connection.exit_stack.callback(sessions.close, session)
+        wanted = (request.meta or {}).get(SESSION_HANDLE)
+        session = connection.state[SESSION] = sessions.open(handle or (wanted if isinstance(wanted, str) else ""))
+        session.is_kept = session.is_kept or (is_modern and wanted is not None)
+        connection.exit_stack.callback(sessions.release if is_modern else sessions.close, session)
     found: McpSession = connection.state[SESSION]
     return found
+
+
+async def _tell_handle(ctx: Request, call_next: CallNext) -> HandlerResult:
+    """Add the handle of its session to the answer to a request that has asked for it."""
+    result: Any = await call_next(ctx)
+    session = connection_of(ctx).state.get(SESSION)
+    if session is not None and SESSION_HANDLE in (ctx.meta or {}) and isinstance(result, dict):
+        return {**result, "_meta": {**result.get("_meta", {}), SESSION_HANDLE: session.handle}}
+    return cast(HandlerResult, result)
 
 
 def _find_named(known: Mapping[str, Named], name: str, kind: str) -> Named:
@@ -269,30 +408,3 @@ def _find_named(known: Mapping[str, Named], name: str, kind: str) -> Named:
     if name not in known:
         raise MCPError(types.INVALID_PARAMS, f"there is no {kind} `{name}`: {suggestion(name, list(known), kind)}")
     return known[name]
-
-
-# ---------------------------------------------------------------- protocols without sessions
-
-
-def _lacks_session(request: Request) -> bool:
-    """Whether a request came over HTTP in a protocol that has no sessions, so that there is no state to keep."""
-    return request.request is not None and request.protocol_version in MODERN_PROTOCOL_VERSIONS
-
-
-async def _discover(server: Server[Sessions], request: Request, asked: types.RequestParams) -> types.DiscoverResult:
-    """Say which protocols are spoken: over HTTP those with sessions, over stdio also newer ones."""
-    versions = HANDSHAKE_PROTOCOL_VERSIONS if _lacks_session(request) else MODERN_PROTOCOL_VERSIONS
-    capabilities = server.get_capabilities(protocol_version=request.protocol_version)
-    return types.DiscoverResult(
-        supported_versions=list(versions), capabilities=capabilities, instructions=server.instructions
-    )
-
-
-async def _refuse_without_session(ctx: Request, call_next: CallNext) -> HandlerResult:
-    if _lacks_session(ctx) and ctx.method != "server/discover":
-        raise MCPError(
-            types.UNSUPPORTED_PROTOCOL_VERSION,
-            "agents keep state, so over HTTP a client has to begin a session with `initialize`",
-            {"supported": list(HANDSHAKE_PROTOCOL_VERSIONS), "requested": ctx.protocol_version},
-        )
-    return await call_next(ctx)

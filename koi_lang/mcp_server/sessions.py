@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from contextvars import Context, copy_context
 from dataclasses import dataclass
 from functools import partial
+from itertools import count
 from typing import Any, Protocol
 
-from koi_lang.errors import AgentError
+from koi_lang.errors import AgentError, KoiError
 from koi_lang.events import Event
 from koi_lang.mcp_server.call import ClientHost, ExposedCall, calling, follow
 from koi_lang.mcp_server.completions import GivenArguments
@@ -27,6 +29,8 @@ from koi_lang.runtime.run import Run
 
 # How long a client may take to hear something that it did not ask for.
 TELL_S = 10.0
+# How long a client without a connection may take to come back, and how many sessions wait for theirs at once.
+KEEP_S, MAX_KEPT = 3600.0, 1000
 AsResult = Callable[[Any], Any]
 
 
@@ -58,6 +62,11 @@ class PromptCall:
     arguments: Sequence[str]
     as_result: AsResult
 
+    @property
+    def name(self) -> str:
+        """Of the prompt."""
+        return self.prompt.name
+
 
 Work = HandlerCall | PromptCall
 
@@ -66,26 +75,50 @@ class McpSession(Protocol):
     """What lasts as long as a client stays: the state and the memory of agents, and the servers they use.
 
     Attributes:
-        waiting: calls that the client has to come back to, by id.
+        is_kept: whether it goes on when the request that began it is over, since the client has asked for that.
         watch: documents that the client watches.
         given: arguments that it has sent, for completions.
     """
 
-    waiting: dict[str, ExposedCall]
+    is_kept: bool
     watch: Watch
     given: GivenArguments
+
+    @property
+    def handle(self) -> str:
+        """By which a client without a connection comes back to it; empty until there is a run."""
 
     async def begin(self, work: Work, *, asks: bool, approves: bool = False) -> ExposedCall:
         """Start a call in the run of this session. Raises KoiError when there is none."""
 
+    def hold(self, call: ExposedCall) -> None:
+        """Have a call go on although its request is over, for a client that comes back to it."""
+
+    async def rejoin(self, id: str) -> ExposedCall:
+        """Such a call. Raises UnknownCallError."""
+
+    async def cancel(self, call: ExposedCall) -> None:
+        """End such a call."""
+
     async def watch_agent(self, agent: type[Agent]) -> FindAgent:
         """Where to find an agent of the run. Raises KoiError when there is no run."""
+
+    def leave(self) -> bool:
+        """Note that a request is over; gives whether the session stays in memory for a client that comes back."""
 
     def end(self) -> None:
         """End the calls that are under way; the client has left."""
 
 
-OpenSession = Callable[[asyncio.TaskGroup], McpSession]
+# Makes the session of a client, in a group: a new one, or that of a handle. Raises UnknownCallError.
+OpenSession = Callable[[asyncio.TaskGroup, str], McpSession]
+
+
+class UnknownCallError(KoiError):
+    """A client comes back to what is not there: its session has ended, or is somebody else's."""
+
+    def __init__(self) -> None:
+        super().__init__("there is no such session or call; its time may be over")
 
 
 class ClientSession:
@@ -102,16 +135,25 @@ class ClientSession:
         log: Callable[[str], None],
         limit: Budget,
         group: asyncio.TaskGroup,
+        handle: str,
     ) -> None:
-        self.waiting: dict[str, ExposedCall] = {}
+        if handle:  # what is in memory is found there
+            raise UnknownCallError
+        self._handle, self.is_kept = secrets.token_urlsafe(24), False
         self.watch, self.given = Watch(self._start), GivenArguments()
         self._run, self._log, self._limit = open_run(ClientHost(log), self._follow), log, limit
-        self._calls: set[ExposedCall] = set()
+        self._calls: dict[str, ExposedCall] = {}
+        self._numbers = count(1)
         self._context: Context | None = None
         self._group: asyncio.TaskGroup | None = None
         self._ready, self._over = asyncio.Event(), asyncio.Event()
         # The task of a session knows nothing of the request that needs it first.
         start_task(group, self.live(), detached_context())
+
+    @property
+    def handle(self) -> str:
+        """By which a client without a connection comes back to it; cannot be guessed."""
+        return self._handle
 
     async def watch_agent(self, agent: type[Agent]) -> FindAgent:
         """Where to find an agent of the run."""
@@ -143,7 +185,7 @@ class ClientSession:
             self._group, self._context = group, copy_context()
             self._ready.set()
             await self._over.wait()
-            for call in self._calls:
+            for call in self._calls.values():
                 call.end()
 
     def end(self) -> None:
@@ -155,13 +197,33 @@ class ClientSession:
         await self._ready.wait()
         if self._context is None or self._group is None:
             raise AgentError("the run of this session has failed; whoever runs the server is told why")
-        call = ExposedCall(asks, approves)
+        call = ExposedCall(asks, approves, id=str(next(self._numbers)))
+        self._calls[call.id] = call
         context = self._context.copy()
         context.run(calling.set, call)
         call.task = start_task(self._group, call.carry_out(lambda: _perform(work, self._run, self._limit)), context)
-        self._calls.add(call)
-        call.task.add_done_callback(lambda _: self._calls.discard(call))
+        call.task.add_done_callback(lambda _: call.is_held or self._calls.pop(call.id, None))
         return call
+
+    def hold(self, call: ExposedCall) -> None:
+        """Have a call go on although its request is over, for a client that comes back to it in time."""
+        call.is_held, self._calls[call.id] = True, call
+        asyncio.get_running_loop().call_later(KEEP_S, self._calls.pop, call.id, None)
+
+    async def rejoin(self, id: str) -> ExposedCall:
+        """Such a call. Raises UnknownCallError."""
+        call = self._calls.get(id)
+        if call is None or not call.is_held:
+            raise UnknownCallError
+        return call
+
+    async def cancel(self, call: ExposedCall) -> None:
+        """End such a call."""
+        call.end()
+
+    def leave(self) -> bool:
+        """Note that a request is over; gives whether the client may come back."""
+        return self.is_kept or bool(self._calls)
 
 
 async def _perform(work: Work, run: Run, limit: Budget) -> Any:
@@ -188,17 +250,21 @@ class Sessions:
     """The sessions of a server.
 
     Args:
-        open_session: makes a new one.
+        open_session: makes a new one, or that of a handle; raises UnknownCallError.
     """
 
-    def __init__(self, open_session: Callable[[], McpSession]) -> None:
+    def __init__(self, open_session: Callable[[str], McpSession]) -> None:
         self._open_session = open_session
         self._all: list[McpSession] = []
         self._only: McpSession | None = None
+        # Those whose clients may come back without a connection, by their handles, and when one did last.
+        self._kept: dict[str, tuple[McpSession, float]] = {}
 
-    def open(self) -> McpSession:
-        """A new session."""
-        session = self._open_session()
+    def open(self, handle: str = "") -> McpSession:
+        """A new session, or that of a handle. Raises UnknownCallError."""
+        if handle in self._kept:
+            return self._kept[handle][0]
+        session = self._open_session(handle)
         self._all.append(session)
         return session
 
@@ -208,8 +274,28 @@ class Sessions:
             self._only = self.open()
         return self._only
 
+    def release(self, session: McpSession) -> None:
+        """End a session whose request is over, unless its client may come back to it within `KEEP_S`."""
+        if session not in self._all:
+            return
+        if not session.leave():
+            self.close(session)
+            return
+        self._kept.pop(session.handle, None)
+        if len(self._kept) >= MAX_KEPT:
+            self.close(next(iter(self._kept.values()))[0])
+        loop = asyncio.get_running_loop()
+        self._kept[session.handle] = session, loop.time()
+        loop.call_later(1.01 * KEEP_S, self._end_unused, session)
+
+    def _end_unused(self, session: McpSession) -> None:
+        kept = self._kept.get(session.handle)
+        if kept is not None and asyncio.get_running_loop().time() - kept[1] > KEEP_S:
+            self.close(session)
+
     def close(self, session: McpSession) -> None:
         """End a session."""
+        self._kept.pop(session.handle, None)
         session.end()
         self._all.remove(session)
 
@@ -223,7 +309,7 @@ class Sessions:
 async def sessions_of(open_session: OpenSession) -> AsyncIterator[Sessions]:
     """A context in which sessions can be opened; leaving it ends them all and waits for them."""
     async with asyncio.TaskGroup() as group:
-        sessions = Sessions(lambda: open_session(group))
+        sessions = Sessions(lambda handle: open_session(group, handle))
         try:
             yield sessions
         finally:

@@ -46,6 +46,11 @@ class ExposedTool:
     actions: Sequence[ActionKind]
 
     @property
+    def target(self) -> str:
+        """What is called, as journals name it."""
+        return f"{self.agent.about.name}.{self.handler.event}"
+
+    @property
     def title(self) -> str:
         """The name of the handler as words: `Add numbers`."""
         return " ".join(WORD.findall(self.handler.event)).capitalize() or self.handler.event

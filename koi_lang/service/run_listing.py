@@ -44,15 +44,20 @@ class RunUsage:
         self.last_call = CallEnd.after(entry, self.last_call)
 
 
-def read_outcome(journal: Path, last_call: CallEnd | None, call: str | None = None) -> dict[str, Any]:
-    """How the last call of a run ended; `ok` is null where it goes on, or there is none. Raises JournalError.
+def read_call_end(journal: Path, last_call: CallEnd | None, call: str | None = None) -> Mapping[str, Any]:
+    """What was told of the end of the last call of a run; empty where there is none yet. Raises JournalError.
 
     Args:
-        call: the id of the call that is meant; the outcome of another one is none.
+        call: the id of the call that is meant; the end of another one is none.
     """
     ended = next(lines(journal, last_call.n - 1), None) if last_call is not None else None
     data = {} if ended is None or ended.entry is None else ended.entry.data
-    data = {} if call is not None and data.get("call") != call else data
+    return {} if call is not None and data.get("call") != call else data
+
+
+def read_outcome(journal: Path, last_call: CallEnd | None, call: str | None = None) -> dict[str, Any]:
+    """How the last call of a run ended, as `read_call_end` finds it; `ok` is null where there is none."""
+    data = read_call_end(journal, last_call, call)
     return {"ok": data.get("ok"), **{name: data.get(name, usual) for name, usual in OUTCOME.items()}}
 
 

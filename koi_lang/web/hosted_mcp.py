@@ -12,28 +12,41 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from koi_lang.errors import KoiError
-from koi_lang.events import Event, LinePrinted
+from mcp.server.request_state import RequestStateSecurity
+
+from koi_lang.errors import AgentError, KoiError
+from koi_lang.events import CallEnded, Event, LinePrinted
 from koi_lang.http_server.address import Address
-from koi_lang.mcp_server.call import ExposedCall, LineWritten, StepBegun, step_of
+from koi_lang.mcp_server.call import (
+    ANSWER,
+    CallFailed,
+    CallSucceeded,
+    ExposedCall,
+    LineWritten,
+    Question,
+    StepBegun,
+    answer_form,
+    step_of,
+)
 from koi_lang.mcp_server.completions import GivenArguments
 from koi_lang.mcp_server.http import app_of
 from koi_lang.mcp_server.server import McpService, server_of
 from koi_lang.mcp_server.service import service_of
-from koi_lang.mcp_server.sessions import OpenSession, PromptCall, Work, start_task, try_to_tell
+from koi_lang.mcp_server.sessions import OpenSession, PromptCall, UnknownCallError, Work, start_task, try_to_tell
 from koi_lang.mcp_server.watching import FindAgent, Watch
 from koi_lang.runtime.agents.agent import Agent
-from koi_lang.runtime.host import NobodyToAskError
 from koi_lang.service.feed import EVENT, Numbered, view_all
 from koi_lang.service.host import SessionHost
-from koi_lang.service.hosted import HostedSession
+from koi_lang.service.hosted import ANSWER_S, HostedSession
 from koi_lang.service.programs import ServedProgram
+from koi_lang.service.run_listing import read_call_end
 from koi_lang.service.users import User
 from koi_lang.sessions.calls import begin_prompt, handler_named
 from koi_lang.sessions.client_host import APPROVAL, CLOSED, QUESTION, Message
 from koi_lang.sessions.held_call import HeldCall
 from koi_lang.sessions.prepared import Prepared
 from koi_lang.sessions.session import Session
+from koi_lang.setup.keys.signing import service_key
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -46,14 +59,20 @@ WAITS = "This waits until you answer it on the page of the service, or by its AP
 class HostedClient:
     """An `McpSession` in a hosted session of a user, which begins with the first call.
 
-    The calls of a client are carried out one after the other, as those of other clients of a hosted session.
+    The calls of a client are carried out one after the other, as those of other clients of a hosted session. Nothing of
+    a call to which a client comes back is kept here: the hosted session has its questions, and the journal its end, so
+    it may come back to another process as well.
 
     Args:
         group: of what is carried out for the client.
+        handle: the id of the hosted session that goes on; empty for a new one.
+
+    Raises:
+        UnknownCallError: the user has no such session of the program.
     """
 
-    def __init__(self, host: SessionHost, user: User, program: str, group: asyncio.TaskGroup) -> None:
-        self.waiting: dict[str, ExposedCall] = {}
+    def __init__(self, host: SessionHost, user: User, program: str, group: asyncio.TaskGroup, handle: str) -> None:
+        self.is_kept = False
         self.watch, self.given = Watch(lambda work: self._start(try_to_tell(work))), GivenArguments()
         self._host, self._user, self._program, self._group = host, user, program, group
         self._session: HostedSession | None = None
@@ -61,9 +80,21 @@ class HostedClient:
         self.view = view_all
         self._opening, self._turn = asyncio.Lock(), asyncio.Lock()
         self._calls: set[ExposedCall] = set()
-        # The call that is carried out, and the tasks that put its questions to the client, by their ids.
+        # The call that is carried out, here and in the hosted session, and its questions by the ids of requests.
         self._current: ExposedCall | None = None
-        self._asking: dict[str, asyncio.Task[None]] = {}
+        self._held: HeldCall | None = None
+        self._questions: dict[str, Question] = {}
+        if not handle:
+            return
+        if not host.may_see(handle, user) or host.find(handle, user).row.program != program:
+            raise UnknownCallError
+        self._session = host.find(handle, user)
+        self._session.feed.join(self)
+
+    @property
+    def handle(self) -> str:
+        """The id of the hosted session; empty before its first call."""
+        return "" if self._session is None else self._session.id
 
     async def begin(self, work: Work, *, asks: bool, approves: bool = False) -> ExposedCall:
         """Start a call; what needs approval waits for the user, who may allow it on the page of the service."""
@@ -86,10 +117,12 @@ class HostedClient:
             session = await self._open(f"{name} (MCP)")
             self._current = call
             try:
-                value = await session.result_of(await session.begin_call(begin))
+                self._held = await session.begin_call(begin)
+                call.id = self._held.id
+                value = await session.result_of(self._held)
             finally:
-                self._current = None
-                self._stop_asking(*self._asking)
+                self._current = self._held = None
+                self._stop_asking(*self._questions)
         return work.as_result(value)
 
     async def _open(self, title: str) -> HostedSession:
@@ -100,15 +133,53 @@ class HostedClient:
                 self._session.feed.join(self)
         return self._session
 
+    def hold(self, call: ExposedCall) -> None:
+        """Have the call go on although its request is over; from now on nobody waits for it here."""
+        call.is_held = True
+        if self._held is not None and call.task is not None:
+            self._held.waiting += 1  # the client, who is to come back
+            call.task.cancel()
+
+    async def rejoin(self, id: str) -> ExposedCall:
+        """The call of the session as it stands, awake or asleep. Raises UnknownCallError."""
+        assert self._session is not None, "a client comes back with a handle"
+        session = self._session
+        self._current = call = ExposedCall(asks=True, id=id, created=session.row.created)
+        call.questions = {
+            each["id"]: self._question(each) for each in session.feed.requests if each["type"] == QUESTION
+        }
+        last_call = session.listing().usage.last_call
+        end = await asyncio.to_thread(read_call_end, session.feed.journal, last_call, id)
+        if end:
+            self._take_end(call, end)
+        elif (session.call is not None and session.call.id != id) or (session.call is None and not call.questions):
+            raise UnknownCallError
+        return call
+
+    def _take_end(self, call: ExposedCall, end: Mapping[str, Any]) -> None:
+        call.name, call.is_cancelled = end["name"], bool(end.get("aborted"))
+        error = AgentError(end.get("error", "the call was cancelled"), help=end.get("help"))
+        call.tell(CallSucceeded(end.get("result")) if end["ok"] else CallFailed(error))
+
+    async def cancel(self, call: ExposedCall) -> None:
+        """End the call of the session."""
+        if self._session is not None and self._session.call is not None and self._session.call.id == call.id:
+            await self._session.handle({"type": "abort"})
+
+    def leave(self) -> bool:
+        """Note that a request is over; the hosted session is there for a client that comes back."""
+        return False
+
     async def watch_agent(self, agent: type[Agent]) -> FindAgent:
         """Where to find an agent of the run, which is another one when the session has slept. Raises KoiError."""
         await (await self._open(f"{agent.about.name} (MCP)")).wake()
         return lambda: None if self._session is None else self._session.find_agent(agent.about.name)
 
     def end(self) -> None:
-        """End the calls that are under way; the hosted session stays, and sleeps."""
+        """End the calls that are under way and not held; the hosted session stays, and sleeps."""
         for call in self._calls:
-            call.end()
+            if not call.is_held:
+                call.end()
         if self._session is not None:
             self._session.feed.leave(self)
             self._start(self._sleep(self._session))
@@ -128,33 +199,45 @@ class HostedClient:
             self.watch.look(event)
             step = step_of(event)
             if call is not None and isinstance(event.data, LinePrinted):
-                call.news.put_nowait(LineWritten("info", event.data.message))
+                call.tell(LineWritten("info", event.data.message))
             elif call is not None and step is not None:
-                call.news.put_nowait(StepBegun(step))
+                call.tell(StepBegun(step))
+            elif call is not None and call.task is None and isinstance(event.data, CallEnded):
+                self._take_end(call, message["event"])
         elif kind == CLOSED:
             self._stop_asking(message["id"])
         elif call is not None and kind == "log" and self._user.is_admin:
-            call.news.put_nowait(LineWritten("notice", message["text"]))
+            call.tell(LineWritten("notice", message["text"]))
         elif call is not None and kind == QUESTION and call.asks and not message.get("secret"):
-            self._asking[message["id"]] = self._start(self._ask(call, message))
+            call.tell(self._question(message))
         elif call is not None and kind in (QUESTION, APPROVAL):
-            call.news.put_nowait(LineWritten("notice", f"{message.get('question') or message['what']} {WAITS}"))
+            call.tell(LineWritten("notice", f"{message.get('question') or message['what']} {WAITS}"))
 
-    async def _ask(self, call: ExposedCall, request: Message) -> None:
-        """Put a question to the client; whoever answers first counts, and where its person declines nobody does."""
+    def _question(self, request: Message) -> Question:
+        """A question to the client; whoever answers first counts, and where its person declines nobody does."""
+        id, form = str(request["id"]), answer_form(request["options"])
+
+        def pass_on(answer: asyncio.Future[dict[str, Any] | None]) -> None:
+            self._questions.pop(id, None)
+            if answer.cancelled():
+                return
+            answers = None if answer.exception() else answer.result()
+            given = {"answer": str(answers.get(ANSWER, ""))} if answers else {"cancelled": True}
+            self._start(self._answer({"type": "answer", "request": id, **given}))
+
+        question = Question(request["question"], form, asyncio.get_running_loop().create_future(), id)
+        question.answer.add_done_callback(pass_on)
+        self._questions[id] = question
+        return question
+
+    async def _answer(self, command: Message) -> None:
         assert self._session is not None, "it asks"
-        given: Mapping[str, Any]
-        try:
-            given = {"answer": await call.ask(request["question"], request["options"])}
-        except NobodyToAskError:
-            given = {"cancelled": True}
-        del self._asking[request["id"]]
-        await self._session.handle({"type": "answer", "request": request["id"], **given})
+        await self._session.handle(command)
 
     def _stop_asking(self, *requests: str) -> None:
         for request in requests:
-            if request in self._asking:
-                self._asking.pop(request).cancel()
+            if request in self._questions:
+                self._questions.pop(request).answer.cancel()
 
     def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         return start_task(self._group, work, Context())
@@ -203,5 +286,8 @@ def apps_of(
     apps = {}
     for user in users:
         latest = LatestService(program, user, partial(HostedClient, host, user, program.name))
-        apps[user.name] = app_of(server_of(latest(), latest), address, path)
+        # A client may come back to a service that was started again, for as long as its question waits.
+        audience = f"{program.name} for {user.name}"
+        sealing = RequestStateSecurity(keys=[service_key(host.folder)], ttl=ANSWER_S, audience=audience)
+        apps[user.name] = app_of(server_of(latest(), latest, sealing), address, path)
     return apps

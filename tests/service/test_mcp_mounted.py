@@ -29,7 +29,7 @@ async def calls(url: str, *numbers: int) -> tuple[list[str], list[Any]]:
     """The tools of a server, and what calls of `add` give, in one session."""
     async with (
         httpx2.AsyncClient(headers={"Authorization": f"Bearer {TOKEN}"}) as http,
-        Client(streamable_http_client(url, http_client=http)) as client,
+        Client(streamable_http_client(url, http_client=http), mode="legacy") as client,
     ):
         tools = [tool.name for tool in (await client.list_tools()).tools]
         return tools, [(await client.call_tool("add", {"n": n})).structured_content for n in numbers]

@@ -17,6 +17,7 @@ from mcp import Client, types
 from mcp.client.streamable_http import streamable_http_client
 
 from koi_lang.mcp_server import http as mcp_http
+from koi_lang.runtime.mcp.transport import SESSION_HANDLE
 from koi_lang.service import host as hosts
 from koi_lang.service.watchdog import Watchdog
 from tests.limits import LIMIT_S
@@ -24,6 +25,7 @@ from tests.playbook.playing import done
 from tests.service.serving_here import served_here
 from tests.service.serving_process import ServiceProcess
 from tests.service.user_tokens import SETTINGS, TOKENS, as_user
+from tests.serving import modern
 from tests.serving.conftest import AUTHORIZED, INITIALIZE
 from tests.serving.test_documents import OLDER
 
@@ -51,13 +53,15 @@ agent Desk : Worker {
 }
 '''
 LIMITS = "[serve.limits]\ntokens_per_user = 1500\nsessions_per_user = 5\n"
+TASKS = "io.modelcontextprotocol/tasks"
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 Scenario = Callable[[Client], Awaitable[Any]]
 
 
 @asynccontextmanager
 async def connected(url: str, user: str, **about: Any) -> AsyncIterator[Client]:
-    """A client of a user."""
+    """A client of a user, of the protocols with sessions unless `mode` says otherwise."""
+    about = {"mode": "legacy", **about}
     async with (
         httpx2.AsyncClient(headers={"Authorization": f"Bearer {TOKENS[user]}"}, timeout=LIMIT_S) as http,
         Client(streamable_http_client(f"{url}/mcp", http_client=http), **about) as client,
@@ -329,3 +333,82 @@ def test_what_computes_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     spun, added = asyncio.run(served_here(tmp_path, DESK, scenario))
     assert (True, {"count": 1}) == (spun.is_error, added)
     assert "`Desk.spin` was ended: it computed for 0." in text(spun)
+
+
+def post(service: ServiceProcess, user: str, method: str, *extensions: str, **params: Any) -> Any:
+    """What is answered to one request without a session, of a client that can ask and knows some extensions."""
+    able: dict[str, Any] = {"elicitation": {}, "extensions": {name: {} for name in extensions}}
+    headers = {"Authorization": f"Bearer {TOKENS[user]}"}
+    return modern.post(f"{service.url}/mcp", headers, method, able, **params)[1]
+
+
+def test_requests_without_sessions(desk: ServiceProcess) -> None:
+    """Each is a run of its own, unless it brings the handle of one that its user may see."""
+    first = post(desk, "bob", "tools/call", name="add", arguments={"n": 2}, meta={SESSION_HANDLE: ""})
+    handle = first["_meta"][SESSION_HANDLE]
+    again = {"name": "add", "arguments": {"n": 3}, "meta": {SESSION_HANDLE: handle}}
+    second = post(desk, "bob", "tools/call", **again)
+    alone = post(desk, "bob", "tools/call", name="add", arguments={"n": 3})
+
+    assert [2, 5, 3] == [each["structuredContent"]["count"] for each in (first, second, alone)]
+    assert handle in [each["id"] for each in as_user(desk, "bob").get("api/runs")["runs"]]
+    assert types.INVALID_PARAMS == post(desk, "ada", "tools/call", **again)["code"]
+
+
+def test_a_question_outlives_its_service(start_service: Callable[..., ServiceProcess], tmp_path: Path) -> None:
+    """A client that was asked by a service that was killed then brings the answer to the one that was started again."""
+    (tmp_path / "koi.toml").write_text(SETTINGS)
+    service = start_service(desk=DESK)
+    asked = post(service, "ada", "tools/call", name="choose", arguments={})
+    ((key, request),) = asked["inputRequests"].items()
+    service.end(signal.SIGKILL)
+    service.start()
+
+    answers = {key: {"action": "accept", "content": {"answer": "b"}}}
+    back = {"name": "choose", "arguments": {}, "requestState": asked["requestState"], "inputResponses": answers}
+    refused = post(service, "bob", "tools/call", **back)
+    done = post(service, "ada", "tools/call", **back)
+    once_more = post(service, "ada", "tools/call", **back)
+
+    assert "Which?" == request["params"]["message"]
+    assert (types.INVALID_PARAMS, "it is b") == (refused["code"], done["content"][0]["text"])
+    assert done["content"] == once_more["content"], "the end of a call is told as often as somebody asks"
+    (run,) = as_user(service, "ada").get("api/runs")["runs"]
+    assert run["state"] in ("idle", "asleep")
+
+
+def test_a_task_outlives_its_service(start_service: Callable[..., ServiceProcess], tmp_path: Path) -> None:
+    """A long call goes on when the service is started again, asks, and is answered by an update."""
+    (tmp_path / "koi.toml").write_text(SETTINGS)
+    long = """
+      on brew(args: Json) {
+        await new Promise(resolve => setTimeout(resolve, 1500))
+        return (await callAction("prompt_user", { question: "Sugar?" })).answer
+      }
+      private on counted"""
+    service = start_service(desk=DESK.replace("private on counted", long, 1))
+    task = post(service, "ada", "tools/call", TASKS, name="brew", arguments={})["taskId"]
+    service.end(signal.SIGKILL)
+    service.start()
+
+    def state(*wanted: str) -> Any:
+        while True:
+            found = post(service, "ada", "tasks/get", TASKS, taskId=task)
+            if found.get("status") in wanted:
+                return found
+
+    asked = state("input_required")
+    (key,) = asked["inputRequests"]
+    answers = {key: {"action": "accept", "content": {"answer": "two"}}}
+    assert types.INVALID_PARAMS == post(service, "bob", "tasks/get", TASKS, taskId=task)["code"]
+    assert "complete" == post(service, "ada", "tasks/update", TASKS, taskId=task, inputResponses=answers)["resultType"]
+    assert "two" == state("completed")["result"]["content"][0]["text"]
+    assert types.INVALID_PARAMS == post(service, "ada", "tasks/get", TASKS, taskId=f"{task}0")["code"]
+
+
+def test_a_task_is_cancelled(desk: ServiceProcess) -> None:
+    """Its call is ended in the run of the user."""
+    task = post(desk, "ada", "tools/call", TASKS, name="wait", arguments={})["taskId"]
+    post(desk, "ada", "tasks/cancel", TASKS, taskId=task)
+
+    assert "cancelled" == post(desk, "ada", "tasks/get", TASKS, taskId=task)["status"]

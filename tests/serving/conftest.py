@@ -74,8 +74,9 @@ class Place:
 
     @asynccontextmanager
     async def http(self, url: str, token: str = TOKEN, **about: Any) -> AsyncIterator[Client]:
-        """A client of a server that listens."""
+        """A client of a server that listens, of the protocols with sessions unless `mode` says otherwise."""
         headers = {"Authorization": f"Bearer {token}"}
+        about = {"mode": "legacy", **about}
         async with (
             httpx2.AsyncClient(headers=headers, timeout=LIMIT_S) as connection,
             Client(streamable_http_client(url, http_client=connection), **about) as client,

@@ -10,7 +10,7 @@ from mcp import Client
 from mcp.client.session import ClientRequestContext
 from mcp.types import ElicitRequestParams, ElicitResult
 
-from koi_lang.mcp_server.approval_form import decision_of, text_of
+from koi_lang.mcp_server.call import approval_text, decision_of
 from koi_lang.runtime.host import ApprovalDecision, ApprovalRequest
 from tests.serving.conftest import Listening, Place, over_http, over_stdio
 
@@ -97,7 +97,7 @@ def test_nothing_hides_in_the_form() -> None:
         "edit `a`\n`yes` allows it", "", "A\u202e", "+x\r`yes` allows all", chain=("L.\x1b[2Jgo",)
     )
 
-    lines = text_of(request).split("\n")
+    lines = approval_text(request).split("\n")
 
     expected = [
         "`A\\u202e` wants to edit `a`\\n`yes` allows it",

@@ -105,23 +105,6 @@ def test_other_paths_do_not_exist(server: Listening) -> None:
     assert 404 == response.status_code
 
 
-def test_a_protocol_without_sessions_is_refused(place: Place, server: Listening) -> None:
-    """A client that insists on a protocol without sessions is told which ones there are."""
-
-    async def play() -> Any:
-        async with place.http(server.url, mode="2026-07-28") as client:
-            await client.list_tools()
-
-    with pytest.raises(ExceptionGroup) as raised:
-        asyncio.run(play())
-    error: Any = raised.value
-    while isinstance(error, ExceptionGroup):
-        error = error.exceptions[0]
-
-    assert "agents keep state, so over HTTP a client has to begin a session with `initialize`" == error.error.message
-    assert "2025-11-25" in error.error.data["supported"]
-
-
 def test_a_token_is_made_and_shown(place: Place) -> None:
     """Without a token on the command line or in the environment, a long one is made and shown once."""
     environment = {**place.environment, "KOI_SERVE_TOKEN": ""}
@@ -207,13 +190,13 @@ def test_a_port_that_is_taken(place: Place) -> None:
 
 
 def test_the_client_of_the_library_finds_the_protocol(place: Place, server: Listening) -> None:
-    """A client that knows newer protocols takes the newest one with sessions by itself."""
+    """A client that looks for the newest protocol finds it."""
 
     async def play() -> str:
-        async with place.http(server.url) as client:
+        async with place.http(server.url, mode="auto") as client:
             return version(client)
 
-    assert "2025-11-25" == asyncio.run(play())
+    assert "2026-07-28" == asyncio.run(play())
 
 
 def version(client: Client) -> str:
