@@ -31,7 +31,19 @@ CALLS = {
     "tools_call": "console.log(await server.add_numbers({ a: 5, b: 3 }))",
     "elicitation-sep1034-client-defaults": "console.log(await server.test_client_elicitation_defaults())",
     "sse-retry": "console.log(await server.test_reconnection())",
+    "http-invalid-tool-headers": "console.log(await server.valid_tool({ region: 'here' }))",
+    "sep-2322-client-request-state": """
+    const both = await Promise.all([server.test_mrtr_echo_state(), server.test_mrtr_unrelated()])
+    console.log(both, await server.test_mrtr_no_state(), await server.test_mrtr_no_result_type())
+    """,
 }
+
+
+def calls_of(scenario: str) -> str:
+    """The calls that a scenario is about: those that the suite names, or what is known of it."""
+    named = json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT", "{}")).get("toolCalls", [])
+    calls = [f"console.log(await server.{each['name']}({json.dumps(each['arguments'])}))" for each in named]
+    return "\n    ".join([*calls, CALLS.get(scenario, "")])
 
 
 def main() -> int:
@@ -42,7 +54,7 @@ def main() -> int:
     scenario, url = os.environ.get("MCP_CONFORMANCE_SCENARIO", ""), sys.argv[-1]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "client.koi"
-        path.write_text(PROGRAM.format(url=json.dumps(url), call=CALLS.get(scenario, "")), "utf-8")
+        path.write_text(PROGRAM.format(url=json.dumps(url), call=calls_of(scenario)), "utf-8")
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "KOI_CACHE_DIR": folder}
         if scenario.startswith("auth/"):
             return sign_in(folder, url, environment)
