@@ -15,7 +15,7 @@ from koi_lang.http_server.address import Address
 from koi_lang.http_server.guard import ServerNames
 from koi_lang.service.host import SessionHost
 from koi_lang.service.job_service import JobService
-from koi_lang.service.users import Users
+from koi_lang.service.users import BrowserSessions, Users
 from koi_lang.web.answers import HttpError, error_answer
 from koi_lang.web.dev_routes import DEV_ROUTES
 from koi_lang.web.gate import Gate
@@ -46,7 +46,7 @@ from koi_lang.web.runs import (
     send_message,
     show_run,
 )
-from koi_lang.web.service_info import log_in, tell_health, tell_programs, tell_status
+from koi_lang.web.service_info import log_in, log_out, tell_health, tell_programs, tell_status
 from koi_lang.web.web_socket import talk_with_run
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ if TYPE_CHECKING:
 ENDPOINTS = {
     "health": tell_health,
     "login": log_in,
+    "logout": log_out,
     "status": tell_status,
     "program": tell_programs,
     "startRun": begin_run,
@@ -100,9 +101,10 @@ def make_app(host: SessionHost, jobs: JobService, address: Address, users: Users
     mounts = Mounts(host, address, users)
     routes = [*ROUTES, *DEV_ROUTES, *mounts.routes, *PageFiles().routes]
     app = Starlette(routes=routes, exception_handlers=ERROR_HANDLERS, lifespan=mounts.lifespan)
-    app.state.host, app.state.jobs, app.state.users = host, jobs, users
+    browsers = BrowserSessions(host.database, users)
+    app.state.host, app.state.jobs, app.state.browsers = host, jobs, browsers
     app.state.library = RunLibrary(host.folder, host)
-    return Gate(app, ServerNames.of(address), users)
+    return Gate(app, ServerNames.of(address), browsers)
 
 
 async def _tell_error(request: Request, error: Exception) -> Response:

@@ -2,35 +2,49 @@
 
 from __future__ import annotations
 
-from http.cookies import CookieError, SimpleCookie
+from collections.abc import Mapping
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING
 
+from anyio import CancelScope, current_time
 from starlette.datastructures import Headers
 
 from koi_lang.errors import KoiError
 from koi_lang.http_server.guard import ServerNames, bearers
-from koi_lang.service.users import EVERYBODY, User, Users
+from koi_lang.service.users import EVERYBODY, BrowserSession, BrowserSessions
 from koi_lang.web.answers import HttpError, error_answer
 
 if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Receive, Scope, Send
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-COOKIE = "koi_token"
 # What everybody may ask for: the pages hold nothing of anybody.
-OPEN = ("/api/health", "/api/login")
+OPEN = ("/api/health",)
+# What begins and ends the session of a browser, for pages of the service alone.
+SIGNING = ("/api/login", "/api/logout")
 # What only users may ask for: the API, and what is served by other protocols.
 PROTECTED = ("/api/", "/mcp", "/agui", "/a2a", "/.well-known/")
 HELP = "Send `Authorization: Bearer TOKEN` with the token that was shown when the service was started."
 ORIGIN_HELP = "Start the service with `--name HOST` for each further name of it."
 
 PORT_HELP = "Send `Authorization: Bearer TOKEN`, or call the service by the address of the page."
+# Methods of requests without an `Origin` that browsers send for pages of the service.
+SAFE_METHODS = ("GET", "HEAD")
+# `Sec-Fetch-Site` of requests for pages of others: https://www.w3.org/TR/fetch-metadata/#sec-fetch-site-header
+OTHER_SITES = ("same-site", "cross-site")
+# Cookies of one browser that are looked up: there are several where services are below each other.
+MAX_COOKIES = 4
+SIGNED_OUT = 4001
+LAST_MESSAGES: Mapping[str, Message] = {
+    "http": {"type": "http.response.body", "body": b"", "more_body": False},
+    "websocket": {"type": "websocket.close", "code": SIGNED_OUT, "reason": "signed out"},
+}
 
 
 class Gate:
     """Lets requests through that are allowed; those of the API carry their user in `scope["state"]`."""
 
-    def __init__(self, app: ASGIApp, names: ServerNames, users: Users) -> None:
-        self._app, self._names, self._users = app, names, users
+    def __init__(self, app: ASGIApp, names: ServerNames, browsers: BrowserSessions) -> None:
+        self._app, self._names, self._browsers = app, names, browsers
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on to the application, or refuse it."""
@@ -38,51 +52,95 @@ class Gate:
             await self._app(scope, receive, send)
             return
         try:
-            self._require_allowed(scope)
+            browser = self._require_allowed(scope)
         except KoiError as error:
             await _refuse(error, scope, receive, send)
             return
-        await self._app(scope, receive, send)
+        if browser is None:
+            await self._app(scope, receive, send)
+        else:
+            await self._serve_browser(browser, scope, receive, send)
 
-    def _require_allowed(self, scope: Scope) -> None:
+    def _require_allowed(self, scope: Scope) -> BrowserSession | None:
+        """The session of the browser that sends a request, where that is why it is allowed. Raises HttpError."""
         headers = Headers(scope=scope)
         if not self._names.is_own_host(headers.get("host")):
             raise HttpError(421, "wrong_host", "the service is not called by this name", help=ORIGIN_HELP)
         if not self._names.is_own_origin(headers.get("origin")):
             raise HttpError(403, "wrong_origin", "the page is of another host", help=ORIGIN_HELP)
         path = scope["path"].removeprefix(scope.get("root_path", ""))
-        if path.startswith(PROTECTED) and path not in OPEN:
-            scope.setdefault("state", {})["user"] = self._user_of(headers)
-
-    def _user_of(self, headers: Headers) -> User:
+        if path in SIGNING:
+            self._require_own_page(scope, headers)
+        if not path.startswith(PROTECTED) or path in (*OPEN, *SIGNING):
+            return None
+        users, state = self._browsers.users, scope.setdefault("state", {})
         shown = list(bearers(headers.getlist("authorization")))
-        user = next(filter(None, map(self._users.of_token, shown)), None)
-        if user is not None and not self._users.is_open:
-            return user
-        # What a browser sends by itself, it sends for the page of any port.
-        if self._names.is_other_port(headers.get("origin"), headers.get("host")):
-            raise HttpError(403, "wrong_origin", "the page is of another port", help=PORT_HELP)
-        if self._users.is_open:
-            return EVERYBODY
-        in_cookie = _cookie_tokens(headers)
-        user = next(filter(None, map(self._users.of_token, in_cookie)), None)
-        if user is not None:
-            return user
-        message = "nobody is known by this token" if any((*shown, *in_cookie)) else "a bearer token is needed"
-        raise HttpError(401, "no_token", message, help=HELP)
+        user = next(filter(None, map(users.of_token, shown)), None)
+        if user is not None and not users.is_open:
+            state["user"] = user
+            return None
+        self._require_own_page(scope, headers)
+        if users.is_open:
+            state["user"] = EVERYBODY
+            return None
+        browser = next(filter(None, map(self._browsers.find, ids := session_ids(scope))), None)
+        if browser is None:
+            told = "nobody is known by this token" if any(shown) else "this browser is not signed in any more"
+            raise HttpError(401, "no_token", told if any((*shown, *ids)) else "a bearer token is needed", help=HELP)
+        state["user"] = browser.user
+        return browser
+
+    def _require_own_page(self, scope: Scope, headers: Headers) -> None:
+        """Raise HttpError unless a request comes from a page of the service, or from no page.
+
+        What a browser sends by itself, such as a cookie, it sends for pages of other ports, too. It says which page
+        that is, but for GET; so a cookie without a page comes from no browser.
+        """
+        origin = headers.get("origin")
+        is_other_site = headers.get("sec-fetch-site") in OTHER_SITES
+        if is_other_site or self._names.is_other_port(origin, headers.get("host")):
+            raise HttpError(403, "wrong_origin", "the page is of another server", help=PORT_HELP)
+        if origin is None and scope.get("method") not in SAFE_METHODS and session_ids(scope):
+            raise HttpError(403, "wrong_origin", "a cookie needs the `Origin` of a page beside it", help=PORT_HELP)
+
+    async def _serve_browser(self, browser: BrowserSession, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass on a request of a signed-in browser; a stream that answers it ends with the session."""
+        with CancelScope() as stream, ExitStack() as open_stream:
+
+            def begin_stream() -> None:
+                open_stream.enter_context(self._browsers.streaming(browser, stream.cancel))
+                stream.deadline = current_time() + self._browsers.seconds_left(browser)
+
+            async def send_on(message: Message) -> None:
+                if message["type"] == "http.response.start":
+                    kind = Headers(raw=message["headers"]).get("content-type", "")
+                    if kind.startswith("text/event-stream"):
+                        begin_stream()
+                await send(message)
+
+            if scope["type"] == "websocket":
+                begin_stream()
+            await self._app(scope, receive, send_on)
+        if stream.cancelled_caught:
+            with suppress(RuntimeError):  # the client has left meanwhile
+                await send(LAST_MESSAGES[scope["type"]])
 
 
-def _cookie_tokens(headers: Headers) -> list[str]:
-    try:
-        cookies = SimpleCookie(headers.get("cookie", ""))
-    except CookieError:
-        return []
-    return [cookies[COOKIE].value] if COOKIE in cookies else []
+def cookie_name(scope: Scope) -> str:
+    """The name of the cookie with the id of a session: cookies know no ports, so it has that of the service."""
+    return f"koi_session_{scope['server'][1]}"
+
+
+def session_ids(scope: Scope) -> list[str]:
+    """The ids of sessions that a browser shows."""
+    name, headers = f"{cookie_name(scope)}=", Headers(scope=scope).getlist("cookie")
+    cookies = (each.strip() for header in headers for each in header.split(";"))
+    return [each.removeprefix(name) for each in cookies if each.startswith(name)][:MAX_COOKIES]
 
 
 async def _refuse(error: KoiError, scope: Scope, receive: Receive, send: Send) -> None:
     if scope["type"] == "websocket":
         await receive()
-        await send({"type": "websocket.close", "code": 4001, "reason": error.message})
+        await send({"type": "websocket.close", "code": SIGNED_OUT, "reason": error.message})
         return
     await error_answer(error)(scope, receive, send)

@@ -88,8 +88,9 @@ _BRANCHED = closed_object({}, at={**_NUMBER, "minimum": 1}, answer=TEXT, message
 
 OPERATIONS: tuple[ApiOperation, ...] = (
     ApiOperation("health", "GET", "/health", "Whether the service can take more work", "Health", needs_token=False),
-    ApiOperation("login", "POST", "/login", "Change the token for a cookie", "Ok", closed_object({"token": TEXT}),
-                 needs_token=False),
+    ApiOperation("login", "POST", "/login", "Sign a browser in: change a token for a cookie", "Ok",
+                 closed_object({"token": TEXT}), needs_token=False),
+    ApiOperation("logout", "POST", "/logout", "Sign a browser out", "Ok", needs_token=False),
     ApiOperation("status", "GET", "/status", "Who asks, and how many sessions there are", "Status"),
     ApiOperation("program", "GET", "/program", "The programs with their agents and handlers", "Programs"),
     ApiOperation("startRun", "POST", "/runs", "Start a run", "Started", START, (_KEY, _WAIT), 202, ended="RunDetails"),

@@ -12,11 +12,12 @@ from starlette.responses import JSONResponse, Response
 
 from koi_lang.rpc.queries import agent_fields
 from koi_lang.service.programs import ServedProgram
+from koi_lang.service.users import BROWSER_S, BrowserSessions
 from koi_lang.system.capacity import are_files_short, count_open_files, file_limits
 from koi_lang.version import __version__
 from koi_lang.web.answers import RETRY_AFTER_S, HttpError, body_of
-from koi_lang.web.gate import COOKIE
-from koi_lang.web.request_context import host_of, user_of
+from koi_lang.web.gate import cookie_name, session_ids
+from koi_lang.web.request_context import body_with, host_of, user_of
 from koi_lang.web.run_library import RunLibrary
 
 # States of sessions that are counted also where there are none.
@@ -95,14 +96,34 @@ def program_fields(program: ServedProgram) -> dict[str, Any]:
 
 
 async def log_in(request: Request) -> Response:
-    """Have a browser show the token from now on; no page can read it."""
-    users, token = request.app.state.users, (await body_of(request, MAX_LOGIN_BYTES)).get("token")
+    """Sign a browser in: it shows the id of its session from now on, which no page can read."""
+    browsers: BrowserSessions = request.app.state.browsers
+    token = (await body_of(request, MAX_LOGIN_BYTES)).get("token")
     token = token if isinstance(token, str) else ""
-    user = users.of_token(token)
-    if user is None and not users.is_open:
+    user = browsers.users.of_token(token)
+    if user is None and not browsers.users.is_open:
         raise HttpError(401, "no_token", "nobody is known by this token", help="Take the one of the start.")
     answer = JSONResponse({"user": "" if user is None else user.name})
     if user is not None:
-        path = request.scope.get("root_path", "") or "/"
-        answer.set_cookie(COOKIE, token, httponly=True, samesite="strict", path=path, max_age=365 * 86400)
+        for id in session_ids(request.scope):
+            browsers.end(id)
+        _set_cookie(request, answer, browsers.begin(token), BROWSER_S)
     return answer
+
+
+async def log_out(request: Request) -> Response:
+    """Sign a browser out, with all streams that it has open."""
+    await body_with(request)
+    browsers: BrowserSessions = request.app.state.browsers
+    answer = JSONResponse({})
+    for id in session_ids(request.scope):
+        browsers.end(id)
+        _set_cookie(request, answer, "", 0)
+    return answer
+
+
+def _set_cookie(request: Request, answer: Response, value: str, max_age: int) -> None:
+    """Have a browser show the id of a session to this service alone; for 0 seconds, have it forget that."""
+    path, is_secure = request.scope.get("root_path", "") or "/", request.url.scheme == "https"
+    name = cookie_name(request.scope)
+    answer.set_cookie(name, value, max_age, path=path, secure=is_secure, httponly=True, samesite="strict")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 from starlette.applications import Starlette
@@ -13,14 +14,15 @@ from starlette.routing import Route
 from koi_lang.http_server.address import Address
 from koi_lang.http_server.guard import ServerNames
 from koi_lang.http_server.listening import serve_app
-from koi_lang.service.users import Users
+from koi_lang.service.store import Database
+from koi_lang.service.users import BrowserSessions, Users
 from koi_lang.version import __version__
 from koi_lang.web.app import ERROR_HANDLERS
 from koi_lang.web.dev_routes import DEV_ROUTES
 from koi_lang.web.gate import Gate
 from koi_lang.web.pages import PageFiles
 from koi_lang.web.run_library import RunLibrary
-from koi_lang.web.service_info import log_in, tell_health
+from koi_lang.web.service_info import log_in, log_out, tell_health
 
 HOME = "/"
 
@@ -41,6 +43,7 @@ ROUTES = (
     Route(HOME, _go_to_page),
     Route("/api/health", tell_health),
     Route("/api/login", log_in, methods=["POST"]),
+    Route("/api/logout", log_out, methods=["POST"]),
     Route("/api/status", _tell_status),
     *DEV_ROUTES,
 )
@@ -56,8 +59,10 @@ async def serve_view(folder: Path, address: Address, ready: Callable[[str], None
     Raises:
         UsageError: the address cannot be used.
     """
-    users = Users(address.token)
     pages = [route for route in PageFiles().routes if route.path != HOME]
     app = Starlette(routes=[*ROUTES, *pages], exception_handlers=ERROR_HANDLERS)
-    app.state.users, app.state.library = users, RunLibrary(folder)
-    await serve_app(Gate(app, ServerNames.of(address), users), address, ready)
+    app.state.library = RunLibrary(folder)
+    # The folder is only read, and browsers are signed in as long as the process lasts.
+    with closing(Database(Path(":memory:"))) as database:
+        browsers = app.state.browsers = BrowserSessions(database, Users(address.token))
+        await serve_app(Gate(app, ServerNames.of(address), browsers), address, ready)

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import os
+import sqlite3
+from collections import deque
+from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 
 import httpx2
 import pytest
-from websockets.exceptions import InvalidStatus
+from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
 from koi_lang.http_server.address import Address
 from koi_lang.http_server.guard import ServerNames
+from koi_lang.service.store import Database
+from koi_lang.service.users import BROWSER_S, MAX_BROWSERS, BrowserSessions, Users, hash_of
+from koi_lang.settings.service import UserSettings
 from tests.limits import LIMIT_S
+from tests.service.conftest import desk_in
 from tests.service.serving_process import ServiceProcess
+from tests.service.user_tokens import SETTINGS, TOKENS, as_user
 
 
 @pytest.mark.parametrize("token", ["", "wrong", "a-token-for-test"])
@@ -44,15 +55,132 @@ def test_pages_of_others_are_refused(service: ServiceProcess, headers: dict[str,
     assert status == service.request("GET", "api/status", **headers).status_code
 
 
-def test_a_browser_logs_in_once(service: ServiceProcess) -> None:
-    """The cookie stands for the token, and no page can read it or have it sent by another one."""
-    answer = service.request("POST", "api/login", {"token": service.token})
-    cookie = answer.headers["set-cookie"]
+def sign_in(service: ServiceProcess, **headers: str) -> str:
+    """The cookie that a browser shows from now on."""
+    answer = service.request("POST", "api/login", {"token": service.token}, **headers)
+    return answer.headers["set-cookie"].partition(";")[0]
 
-    assert "HttpOnly" in cookie
-    assert "SameSite=strict" in cookie
-    shown = replace(service, token="").request("GET", "api/status", Cookie=cookie.partition(";")[0])
+
+def asked_by(
+    service: ServiceProcess, cookie: str, method: str = "GET", path: str = "api/status", **headers: str
+) -> int:
+    """The status of the answer to a browser that shows a cookie."""
+    return replace(service, token="").request(method, path, Cookie=cookie, **headers).status_code
+
+
+def test_a_browser_logs_in_once(service: ServiceProcess) -> None:
+    """The cookie has an id in place of the token, and no page can read it or have it sent by another one."""
+    answer = service.request("POST", "api/login", {"token": service.token})
+    cookie, *attributes = answer.headers["set-cookie"].split("; ")
+
+    assert f"koi_session_{service.url.rpartition(':')[2]}" == cookie.partition("=")[0]
+    assert {"HttpOnly", "SameSite=strict", "Path=/", f"Max-Age={BROWSER_S}"} == {*attributes}
+    assert service.token not in cookie
+    assert 401 == replace(service, token=cookie.partition("=")[2]).request("GET", "api/status").status_code
+    shown = replace(service, token="").request("GET", "api/status", Cookie=f"theme=dark; {cookie}")
     assert "admin" == shown.json()["user"]
+
+
+def test_a_cookie_by_tls_goes_by_tls_alone(service: ServiceProcess) -> None:
+    """A proxy of this machine says by `X-Forwarded-Proto` how the browser has called."""
+    sent = {"X-Forwarded-Proto": "https", "Origin": service.url.replace("http", "https")}
+    answer = service.request("POST", "api/login", {"token": service.token}, **sent)
+
+    assert "Secure" in answer.headers["set-cookie"].split("; ")
+
+
+def test_each_sign_in_is_a_new_session(service: ServiceProcess) -> None:
+    """An id that somebody else has put into the browser is not that of the session, and an earlier one is over."""
+    first = sign_in(service)
+    name = first.partition("=")[0]
+    second = sign_in(service, Cookie=first, Origin=service.url)
+    third = sign_in(service, Cookie=f"{name}=chosen", Origin=service.url)
+
+    assert 3 == len({first, second, third})
+    assert [401, 200, 200] == [asked_by(service, cookie) for cookie in (first, second, third)]
+    assert 401 == asked_by(service, f"{name}=chosen")
+    assert 200 == asked_by(service, f"{name}=chosen; {third}")
+
+
+def test_signing_out_ends_what_a_browser_has_open(service: ServiceProcess) -> None:
+    """The id lets nobody in any more, its streams and WebSockets end, and those of others go on."""
+    run, cookie, other = service.begin(), sign_in(service), sign_in(service)
+    address = f"{service.url.replace('http', 'ws')}/api/runs/{run}/ws"
+    socket, kept = (
+        connect(address, origin=service.url, additional_headers={"Cookie": each}) for each in (cookie, other)
+    )
+    headers = {"Cookie": cookie}
+    events = httpx2.stream("GET", f"{service.url}/api/runs/{run}/events", headers=headers, timeout=LIMIT_S)
+    with socket, kept, events as followed:
+        lines = followed.iter_lines()
+        assert next(lines)
+        answer = replace(service, token="").request("POST", "api/logout", Cookie=cookie, Origin=service.url)
+        with pytest.raises(ConnectionClosed, match="signed out"):
+            deque(iter(socket.recv, None))
+        assert {"", "id", "data"} >= {line.partition(": ")[0] for line in lines}, "it ends in order"
+        kept.send("{}")
+        while "response" not in str(kept.recv(LIMIT_S)):
+            pass
+
+    assert (200, "0") == (answer.status_code, answer.headers["set-cookie"].partition("Max-Age=")[2].partition(";")[0])
+    assert [401, 200] == [asked_by(service, each) for each in (cookie, other)]
+
+
+def test_signing_out_without_a_session_does_nothing(service: ServiceProcess) -> None:
+    """Neither a stranger nor the owner of a token has something that would end."""
+    stranger = replace(service, token="")
+
+    assert [200, 200] == [each.request("POST", "api/logout").status_code for each in (stranger, service)]
+    assert 200 == service.request("GET", "api/status").status_code
+
+
+@pytest.fixture
+def of_users(tmp_path: Path) -> Iterator[ServiceProcess]:
+    """A service with users, which a test starts again."""
+    words = desk_in(tmp_path)
+    (tmp_path / "koi.toml").write_text(SETTINGS)
+    service = ServiceProcess(tmp_path, words)
+    service.start()
+    yield service
+    service.end()
+
+
+def test_sessions_last_as_long_as_their_tokens(of_users: ServiceProcess) -> None:
+    """Over restarts a browser stays signed in; where the user is gone, or has another token, it is not."""
+    cookies = [sign_in(as_user(of_users, name)) for name in ("ada", "bob", "root")]
+    place = of_users.folder / ".koi" / "service.sqlite"
+    of_users.end()
+    of_users.start()
+    first = [asked_by(of_users, cookie) for cookie in cookies]
+    of_users.end()
+    changed = SETTINGS.replace(hash_of(TOKENS["ada"]), hash_of("another"))
+    (of_users.folder / "koi.toml").write_text("\n".join(line for line in changed.splitlines() if "bob" not in line))
+    of_users.start()
+    second = [asked_by(of_users, cookie) for cookie in cookies]
+    with closing(sqlite3.connect(place)) as database:
+        stored = list(database.execute("select key, token from browser_sessions"))
+
+    assert ([200] * 3, [401, 401, 200]) == (first, second)
+    assert [(hash_of(cookies[2].partition("=")[2]), hash_of(TOKENS["root"]))] == stored
+    assert 0o600 == os.stat(place).st_mode & 0o777
+
+
+def test_sessions_are_bounded() -> None:
+    """The oldest of too many is over, and so is each after a while; those of another user are not concerned."""
+    now, ended = [1000.0], list[str]()
+    users = Users("start", {"ada": UserSettings(hash_of("ada"))})
+    with closing(Database(Path(":memory:"))) as database:
+        sessions = BrowserSessions(database, users, lambda: now[0])
+        other, first = sessions.begin("start"), sessions.begin("ada")
+        found = sessions.find(first)
+        assert found is not None
+        with sessions.streaming(found, lambda: ended.append("first")):
+            more = [sessions.begin("ada") for _ in range(MAX_BROWSERS)]
+        known = [sessions.find(each) is not None for each in (other, first, *more)]
+        now[0] += BROWSER_S
+        later = {sessions.find(each) for each in (other, *more)}
+
+    assert ([True, False, *[True] * MAX_BROWSERS], ["first"], {None}) == (known, ended, later)
 
 
 OWN, OTHER = "http://127.0.0.1:8421", "http://127.0.0.1:3000"
@@ -87,13 +215,9 @@ def test_pages_of_other_ports(origin: str | None, host: str, is_other: bool) -> 
 
 def test_a_cookie_counts_for_pages_of_its_own_port(service: ServiceProcess) -> None:
     """A browser sends it for those of other ports of the machine, too, which get neither an answer nor a WebSocket."""
-    cookie = service.request("POST", "api/login", {"token": service.token}).headers["set-cookie"].partition(";")[0]
-    run, stranger = service.begin(), replace(service, token="")
+    cookie, run = sign_in(service), service.begin()
     address = f"{service.url.replace('http', 'ws')}/api/runs/{run}/ws"
-    codes = [
-        stranger.request("GET", "api/status", Cookie=cookie, Origin=origin).status_code
-        for origin in (service.url, OTHER)
-    ]
+    codes = [asked_by(service, cookie, Origin=origin) for origin in (service.url, OTHER)]
     with connect(address, additional_headers={"Cookie": cookie}, origin=service.url) as opened:
         assert opened.recv(LIMIT_S)
     with pytest.raises(InvalidStatus, match="403"):
@@ -103,10 +227,45 @@ def test_a_cookie_counts_for_pages_of_its_own_port(service: ServiceProcess) -> N
     assert 200 == service.request("GET", "api/status", Origin=OTHER).status_code
 
 
-@pytest.mark.parametrize("path", ["api/runs", "api/command", "api/login"])
+@pytest.mark.parametrize(
+    ("method", "headers", "is_refused"),
+    [
+        ("GET", {}, False),
+        ("GET", {"Sec-Fetch-Site": "same-origin"}, False),
+        ("GET", {"Sec-Fetch-Site": "none"}, False),
+        ("GET", {"Sec-Fetch-Site": "same-site"}, True),
+        ("GET", {"Sec-Fetch-Site": "cross-site"}, True),
+        ("GET", {"Origin": "null"}, True),
+        ("GET", {"Origin": OTHER}, True),
+        ("POST", {}, True),
+        ("POST", {"Origin": "null"}, True),
+        ("POST", {"Origin": OTHER}, True),
+        ("POST", {"Origin": "OWN"}, False),
+    ],
+)
+@pytest.mark.parametrize("path", ["api/runs/0123456789ab/cancel", "api/logout"])
+def test_neighbours_do_nothing_by_a_cookie(
+    service: ServiceProcess, path: str, method: str, headers: dict[str, str], is_refused: bool
+) -> None:
+    """What browsers send with a cookie for a page of another port, one without an origin, or a form, is refused."""
+    cookie = sign_in(service)
+    own = {name: value.replace("OWN", service.url) for name, value in headers.items()}
+
+    assert is_refused == (403 == asked_by(service, cookie, method, path, **own))
+
+
+@pytest.mark.parametrize("origin", [None, OTHER, "null"])
+def test_a_web_socket_by_a_cookie_has_a_page(service: ServiceProcess, origin: str | None) -> None:
+    """A browser says of which page a WebSocket is."""
+    address = f"{service.url.replace('http', 'ws')}/api/runs/{service.begin()}/ws"
+    with pytest.raises(InvalidStatus, match="403"):
+        connect(address, additional_headers={"Cookie": sign_in(service)}, origin=origin)
+
+
+@pytest.mark.parametrize("path", ["api/runs", "api/command", "api/login", "api/logout"])
 def test_a_form_of_another_page_does_nothing(service: ServiceProcess, path: str) -> None:
     """What a page can send without being asked, a form with the cookie of its reader, is refused twice over."""
-    cookie = service.request("POST", "api/login", {"token": service.token}).headers["set-cookie"].partition(";")[0]
+    cookie = sign_in(service)
     known = len(service.get("api/runs")["runs"])
     for headers in ({"Origin": "http://evil.example"}, {}):
         for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"):

@@ -451,6 +451,31 @@ def test_a_wrong_key_is_told(place: Place) -> None:
 
 
 @pytest.mark.thorough
+def test_who_signs_out_leaves_nothing_open(place: Place) -> None:
+    """All tabs of the browser ask for the key, the one that was signed out has forgotten what was not sent."""
+    context = place.browser.new_context(viewport=DESK)
+    with place.visitor(within=context) as one, place.visitor(within=context) as other:
+        one.enter()
+        one.begin("Writer", "a question")
+        one.sees("Which tone?")
+        other.enter("")
+        other.page.get_by_role("link", name="a question").first.click()
+        other.sees("Which tone?")
+        one.page.fill("#message", "a draft")
+        one.keep("signed-in")
+        one.page.get_by_role("button", name="Sign out").click()
+        one.page.get_by_label("Key").wait_for()
+        other.page.get_by_label("Key").wait_for()
+
+        assert ("0", []) == (one.page.evaluate("String(sessionStorage.length)"), context.cookies())
+        one.page.reload()
+        one.page.get_by_label("Key").fill(place.service.token)
+        one.page.get_by_role("button", name="Enter").click()
+        one.page.get_by_text("Who can help?").wait_for()
+    context.close()
+
+
+@pytest.mark.thorough
 def test_who_is_forgotten_goes_on_after_the_key(place: Place) -> None:
     """Where the service does not know somebody any more, it asks, and the conversation is there again."""
     with place.visitor() as visitor:

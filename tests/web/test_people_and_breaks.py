@@ -198,7 +198,7 @@ def test_a_rehearsal_says_so(browser: Browser, serve: Callable[..., ServiceProce
         visitor.begin("Writer", "tea")
         visitor.page.get_by_text("No model is connected").wait_for()
 
-        assert "ada" == visitor.page.locator(".corner").inner_text().strip()
+        assert "ada" == visitor.page.locator(".corner span").first.inner_text().strip()
 
 
 def test_eight_tabs_work_at_once(browser: Browser, serve: Callable[..., ServiceProcess], tmp_path: Path) -> None:

@@ -60,6 +60,9 @@ export async function signIn(token = tokenInAddress()) {
   mustSignIn.value = false;
 }
 
+/** Have the service forget this browser, with all pages that it has open. */
+export const signOut = () => post("api/logout");
+
 function tokenInAddress() {
   const found = /(?:^#|&)token=([^&]*)/.exec(location.hash);
   if (!found) return "";

@@ -1,6 +1,6 @@
 // The page for people who use a program.
 
-import { mustSignIn, signIn } from "../api.js";
+import { mustSignIn, signIn, signOut } from "../api.js";
 import { html, render, useEffect, useRef, useState } from "../vendor/preact.js";
 import { Composer, Files } from "./composer.js";
 import { History } from "./history.js";
@@ -42,7 +42,12 @@ function App() {
 function Corner() {
   const run = runs.value.find((each) => each.id === place.value.run);
   const cost = run?.requests && run.usd !== 0 ? (run.usd === null ? `${run.tokens.toLocaleString()} tokens` : money(run.usd)) : "";
-  return html`<p class="corner small"><span><${Icon} name="person" />${user.value.user || "not signed in"}${user.value.admin && user.value.user !== "admin" && html`<span class="quiet"> · admin</span>`}</span>${cost && html`<span class="quiet" title="What this conversation has cost">${cost}</span>`}</p>`;
+  return html`<p class="corner small"><span><${Icon} name="person" />${user.value.user || "not signed in"}${user.value.admin && user.value.user !== "admin" && html`<span class="quiet"> · admin</span>`}</span>${cost && html`<span class="quiet" title="What this conversation has cost">${cost}</span>`}<button type="button" class="button plain small" onClick=${leave}>Sign out</button></p>`;
+}
+
+/** Sign out, and forget what was not sent: whoever comes next is somebody else. */
+async function leave() {
+  await signOut().then(() => (sessionStorage.clear(), location.assign(location.pathname)), (error) => (problem.value = error));
 }
 
 function Talk() {
