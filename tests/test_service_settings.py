@@ -45,6 +45,24 @@ def test_a_hook_has_one_address_or_several(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("written", "exact"),
+    [
+        ("https://A.org/app?x", "https://a.org"),
+        ("https://a.org:443", "https://a.org"),
+        ("http://a.org:80", "http://a.org"),
+        ("http://[::1]:3000/", "http://[::1]:3000"),
+    ],
+)
+def test_an_origin_is_written_as_browsers_send_it(tmp_path: Path, written: str, exact: str) -> None:
+    """Another spelling would never match, so the one that does is told."""
+    with pytest.raises(SettingsError) as caught:
+        read(tmp_path, f'[serve]\norigins = ["{written}"]')
+
+    assert f'Write each exactly: `origins = ["{exact}"]`.' == caught.value.help
+    assert [exact] == read(tmp_path, f'[serve]\norigins = ["{exact}"]').origins
+
+
+@pytest.mark.parametrize(
     ("text", "told"),
     [
         ("[serve]\nprogrammes = []", "`[serve]` in `koi.toml` has no `programmes`"),
@@ -65,6 +83,12 @@ def test_a_hook_has_one_address_or_several(tmp_path: Path) -> None:
         ('[serve.hooks]\nrun.ended = "https://a.org"', "`run` in `[serve.hooks]` of `koi.toml` is a table"),
         ('[serve.hooks]\n"run.ended" = "ftp://a.org"', "must be an address of the web"),
         ('[serve.hooks]\n"run.ended" = "https://u:p@a.org"', "must be an address of the web"),
+        ('[serve]\norigins = "https://a.org"', "`origins` in `[serve]` of `koi.toml` is no list of texts"),
+        ('[serve]\norigins = ["*"]', "has `*`, which is no origin"),
+        ('[serve]\norigins = ["null"]', "has `null`, which is no origin"),
+        ('[serve]\norigins = ["a.org"]', "has `a.org`, which is no origin"),
+        ('[serve]\norigins = ["https://a.org/"]', "has `https://a.org/`, which is no origin"),
+        ('[serve]\norigins = ["https://*.a.org:0"]', "has `https://*.a.org:0`, which is no origin"),
         ('[serve.hook_secrets]\ngithub = "x"', "neither `out` nor begins with `/`"),
         ('[serve.hook_secrets]\n"/github" = 3', "is no text"),
     ],

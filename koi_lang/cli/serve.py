@@ -146,6 +146,7 @@ def http(files: Sequence[str], strict: bool, no_cache: bool, record_dir: Path | 
         raise UsageError("with `[serve.users]` everybody shows a token", help="Leave out --no-token.")
     address = _address(Reach(place or about.http or PAGES_ADDRESS, token, no_token, (*about.names, *names)))
     assert address is not None, "one is always given"
+    address = replace(address, origins=tuple(about.origins))
     folder = record_dir or about.record_dir
     if folder is not None:
         options = replace(options, settings=settings_here(Path(folder).resolve()))

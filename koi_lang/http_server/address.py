@@ -13,6 +13,7 @@ class Address:
         port: 0 takes any that is free.
         known_as: further names under which clients reach the host.
         token: what clients must show; None lets everybody in.
+        origins: of pages of others that may call the server, as browsers send them.
         is_new: whether the token was made just now, so that somebody has to be told.
     """
 
@@ -21,6 +22,7 @@ class Address:
     token: str | None
     known_as: tuple[str, ...] = field(default=())
     is_new: bool = False
+    origins: tuple[str, ...] = field(default=())
 
     @property
     def advice(self) -> str:

@@ -31,17 +31,20 @@ class ServerNames:
     Attributes:
         hosts: values of `Host`; `:*` at the end stands for any port.
         origins: values of `Origin`, in the same form.
+        listed: origins of pages of others that may call the server, too.
     """
 
     hosts: tuple[str, ...]
     origins: tuple[str, ...]
+    listed: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, address: Address) -> ServerNames:
         """Those of a server at an address."""
         names = {*LOOPBACK, in_url(address.host), *map(in_url, address.known_as)}
         hosts = [form for name in sorted(names) for form in (name, name + ANY_PORT)]
-        return cls(tuple(hosts), tuple(f"{scheme}://{host}" for host in hosts for scheme in ("http", "https")))
+        origins = (f"{scheme}://{host}" for host in hosts for scheme in ("http", "https"))
+        return cls(tuple(hosts), tuple(origins), address.origins)
 
     def is_own_host(self, host: str | None) -> bool:
         """Whether a request calls the server by one of its names."""
@@ -50,6 +53,14 @@ class ServerNames:
     def is_own_origin(self, origin: str | None) -> bool:
         """Whether a request comes from a page of the server, or from no page."""
         return origin is None or any(_matches(origin, known) for known in self.origins)
+
+    def is_listed(self, origin: str | None, host: str | None) -> bool:
+        """Whether a request comes from a page of others that may call the server.
+
+        Args:
+            host: the value of `Host`; a page at that address is one of the server, even where it is listed.
+        """
+        return origin in self.listed and origin.partition("://")[2] != host
 
     def is_other_port(self, origin: str | None, host: str | None) -> bool:
         """Whether a request comes from a page of another server on the machine that it calls; cookies know no ports.

@@ -36,7 +36,9 @@ def app_of(server: Server[Sessions], address: Address, path: str = PATH) -> Star
     """The app at a path, which checks by which name it is called; it needs its lifespan."""
     names = ServerNames.of(address)
     security = TransportSecuritySettings(
-        enable_dns_rebinding_protection=True, allowed_hosts=list(names.hosts), allowed_origins=list(names.origins)
+        enable_dns_rebinding_protection=True,
+        allowed_hosts=list(names.hosts),
+        allowed_origins=[*names.origins, *names.listed],
     )
     return server.streamable_http_app(
         streamable_http_path=path, transport_security=security, max_sessions=MOST_SESSIONS

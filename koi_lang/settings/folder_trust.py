@@ -44,6 +44,7 @@ TEXTS: Mapping[str, str] = {
     "permissions.allow": "allowed without a question: ",
     "serve.hooks": "a service tells of its runs at ",
     "serve.http": "a service listens at ",
+    "serve.origins": "a service answers pages of ",
     "serve.programs": "a service serves ",
     "serve.record_dir": "a service works in the folder ",
     "serve.users": "a service lets in ",

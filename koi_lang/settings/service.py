@@ -66,6 +66,27 @@ def _is_hook(address: str) -> bool:
     return is_address and parts.username is None and not parts.fragment and address.isprintable()
 
 
+def _check_origins(value: Any, name: str) -> Problem:
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+        return "is no list of texts", f'Write `{name} = ["https://app.example.org"]`.'
+    for each in value:
+        exact = _origin_of(each)
+        if exact != each:
+            help = f'Write each exactly: `{name} = ["{exact or "https://app.example.org"}"]`.'
+            return f"has `{each}`, which is no origin", help
+    return None
+
+
+def _origin_of(address: str) -> str | None:
+    """The origin of an address as browsers send it; None where it has none."""
+    if not _is_hook(address) or not address.isascii():
+        return None
+    parts = urlsplit(address)
+    host = f"[{parts.hostname}]" if ":" in str(parts.hostname) else parts.hostname
+    is_usual = parts.port == {"http": 80, "https": 443}[parts.scheme]
+    return f"{parts.scheme}://{host}" + ("" if parts.port is None or is_usual else f":{parts.port}")
+
+
 def _check_table(value: Any, name: str) -> Problem:
     is_table = isinstance(value, dict)
     return None if is_table else ("is no table", f"Write `[serve.{name}]` on a line of its own.")
@@ -124,6 +145,7 @@ class ServiceSettings:
     Attributes:
         http: where to listen, `HOST:PORT`.
         names: further names by which clients reach this machine.
+        origins: of pages of others that may call the service, with a token.
         record_dir: the folder of the project whose runs these are.
         shared: names of programs whose sessions work on the files of that folder.
         hooks: addresses by event.
@@ -133,6 +155,7 @@ class ServiceSettings:
     programs: Sequence[str] = field(default=(), metadata=check_texts("desk.koi"))
     http: str | None = field(default=None, metadata={"check": _check_listening})
     names: Sequence[str] = field(default=(), metadata=check_texts("koi.example.org"))
+    origins: Sequence[str] = field(default=(), metadata={"check": _check_origins})
     record_dir: str | None = field(default=None, metadata=TEXT)
     shared: Sequence[str] = field(default=(), metadata=check_texts("desk"))
     users: Mapping[str, UserSettings] = field(default_factory=dict, metadata=TABLE)

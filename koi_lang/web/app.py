@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
+from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Match, Route, WebSocketRoute
@@ -52,6 +53,16 @@ from koi_lang.web.web_socket import talk_with_run
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, ExceptionHandler
 
+# What pages of others may send and read: https://fetch.spec.whatwg.org/#http-cors-protocol
+CORS_METHODS = ("GET", "POST", "PUT", "DELETE")
+CORS_HEADERS = (
+    *("Authorization", "Content-Type", "Idempotency-Key", "Last-Event-ID"),
+    *("Mcp-Session-Id", "Mcp-Protocol-Version", "A2A-Version", "A2A-Extensions"),
+)
+EXPOSED_HEADERS = (
+    *("Allow", "Content-Disposition", "ETag", "Idempotency-Replayed", "Location", "Retry-After", "WWW-Authenticate"),
+    "Mcp-Session-Id",
+)
 # What carries out the operations of the table, by their names.
 ENDPOINTS = {
     "health": tell_health,
@@ -104,7 +115,13 @@ def make_app(host: SessionHost, jobs: JobService, address: Address, users: Users
     browsers = BrowserSessions(host.database, users)
     app.state.host, app.state.jobs, app.state.browsers = host, jobs, browsers
     app.state.library = RunLibrary(host.folder, host)
-    return Gate(app, ServerNames.of(address), browsers)
+    gate = Gate(app, ServerNames.of(address), browsers)
+    if not address.origins:
+        return gate
+    # No credentials: a page of others has a token, and cookies of the service do not count for it.
+    return CORSMiddleware(
+        gate, address.origins, CORS_METHODS, CORS_HEADERS, allow_credentials=False, expose_headers=EXPOSED_HEADERS
+    )
 
 
 async def _tell_error(request: Request, error: Exception) -> Response:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 from anyio import CancelScope, current_time
 from starlette.datastructures import Headers
@@ -27,6 +28,8 @@ HELP = "Send `Authorization: Bearer TOKEN` with the token that was shown when th
 ORIGIN_HELP = "Start the service with `--name HOST` for each further name of it."
 
 PORT_HELP = "Send `Authorization: Bearer TOKEN`, or call the service by the address of the page."
+# Subprotocols of WebSockets, to which pages can add no header: what is spoken, and what precedes a token.
+SUBPROTOCOL, SHOWN_TOKEN = "koi", "bearer."
 # Methods of requests without an `Origin` that browsers send for pages of the service.
 SAFE_METHODS = ("GET", "HEAD")
 # `Sec-Fetch-Site` of requests for pages of others: https://www.w3.org/TR/fetch-metadata/#sec-fetch-site-header
@@ -66,7 +69,9 @@ class Gate:
         headers = Headers(scope=scope)
         if not self._names.is_own_host(headers.get("host")):
             raise HttpError(421, "wrong_host", "the service is not called by this name", help=ORIGIN_HELP)
-        if not self._names.is_own_origin(headers.get("origin")):
+        origin = headers.get("origin")
+        is_listed = origin in self._names.listed and self._names.is_listed(origin, headers.get("host"))
+        if not is_listed and not self._names.is_own_origin(origin):
             raise HttpError(403, "wrong_origin", "the page is of another host", help=ORIGIN_HELP)
         path = scope["path"].removeprefix(scope.get("root_path", ""))
         if path in SIGNING:
@@ -74,16 +79,20 @@ class Gate:
         if not path.startswith(PROTECTED) or path in (*OPEN, *SIGNING):
             return None
         users, state = self._browsers.users, scope.setdefault("state", {})
-        shown = list(bearers(headers.getlist("authorization")))
+        offered = (each for each in scope.get("subprotocols", ()) if each.startswith(SHOWN_TOKEN))
+        in_socket = (unquote(each.removeprefix(SHOWN_TOKEN)) for each in offered)
+        shown = [*bearers(headers.getlist("authorization")), *in_socket]
         user = next(filter(None, map(users.of_token, shown)), None)
         if user is not None and not users.is_open:
             state["user"] = user
             return None
-        self._require_own_page(scope, headers)
+        if not is_listed:
+            self._require_own_page(scope, headers)
         if users.is_open:
             state["user"] = EVERYBODY
             return None
-        browser = next(filter(None, map(self._browsers.find, ids := session_ids(scope))), None)
+        ids = [] if is_listed else session_ids(scope)
+        browser = next(filter(None, map(self._browsers.find, ids)), None)
         if browser is None:
             told = "nobody is known by this token" if any(shown) else "this browser is not signed in any more"
             raise HttpError(401, "no_token", told if any((*shown, *ids)) else "a bearer token is needed", help=HELP)
@@ -96,9 +105,9 @@ class Gate:
         What a browser sends by itself, such as a cookie, it sends for pages of other ports, too. It says which page
         that is, but for GET; so a cookie without a page comes from no browser.
         """
-        origin = headers.get("origin")
+        origin, host = headers.get("origin"), headers.get("host")
         is_other_site = headers.get("sec-fetch-site") in OTHER_SITES
-        if is_other_site or self._names.is_other_port(origin, headers.get("host")):
+        if is_other_site or self._names.is_listed(origin, host) or self._names.is_other_port(origin, host):
             raise HttpError(403, "wrong_origin", "the page is of another server", help=PORT_HELP)
         if origin is None and scope.get("method") not in SAFE_METHODS and session_ids(scope):
             raise HttpError(403, "wrong_origin", "a cookie needs the `Origin` of a page beside it", help=PORT_HELP)

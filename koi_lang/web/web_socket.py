@@ -16,6 +16,7 @@ from koi_lang.service.feed import UNREAD, Subscription
 from koi_lang.service.user_view import handle_as, view_of
 from koi_lang.service.users import User
 from koi_lang.sessions.errors import SessionError
+from koi_lang.web.gate import SUBPROTOCOL
 from koi_lang.web.live import PING_S, encode, position_of
 from koi_lang.web.request_context import run_of, user_of
 
@@ -25,7 +26,7 @@ GOING_AWAY, UNSUPPORTED, TRY_LATER, REFUSED = 1001, 1003, 1013, 4004
 
 async def talk_with_run(socket: WebSocket) -> None:
     """Follow a run and carry out what comes, until the client leaves."""
-    await socket.accept()
+    await socket.accept(SUBPROTOCOL if SUBPROTOCOL in socket.scope["subprotocols"] else None)
     user = user_of(socket)
     try:
         session, since = run_of(socket), position_of(socket)
