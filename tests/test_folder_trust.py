@@ -53,6 +53,7 @@ HOSTILE = """
     [serve]
     http = "0.0.0.0:80"
     origins = ["https://stranger.example"]
+    public_url = "https://stranger.example"
     limits = { usd_per_day = 4 }
 
     [serve.users]

@@ -9,7 +9,11 @@ import pytest
 from koi_lang.errors import SettingsError
 from koi_lang.settings import read_settings
 from koi_lang.settings.project import service_settings
-from koi_lang.settings.service import ServiceSettings, UserSettings
+from koi_lang.settings.service import OWN_PATHS, ServiceSettings, UserSettings
+from koi_lang.web.app import ROUTES
+from koi_lang.web.dev_routes import DEV_ROUTES
+from koi_lang.web.mounts import A2A, AGUI, MCP
+from koi_lang.web.pages import PageFiles
 
 HASH, OTHER = f"sha256:{'a' * 64}", f"sha256:{'b' * 64}"
 
@@ -62,6 +66,14 @@ def test_an_origin_is_written_as_browsers_send_it(tmp_path: Path, written: str, 
     assert [exact] == read(tmp_path, f'[serve]\norigins = ["{exact}"]').origins
 
 
+def test_a_public_url_takes_no_path_of_the_service() -> None:
+    """A proxy may leave its path before those of the service, and nobody could tell which is meant."""
+    paths = [*ROUTES, *DEV_ROUTES, *PageFiles().routes]
+
+    assert {each.path.split("/")[1] for each in paths} - {""} <= {*OWN_PATHS}
+    assert {each.strip("/") for each in (MCP, AGUI, A2A)} <= {*OWN_PATHS}
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [
@@ -89,6 +101,11 @@ def test_an_origin_is_written_as_browsers_send_it(tmp_path: Path, written: str, 
         ('[serve]\norigins = ["a.org"]', "has `a.org`, which is no origin"),
         ('[serve]\norigins = ["https://a.org/"]', "has `https://a.org/`, which is no origin"),
         ('[serve]\norigins = ["https://*.a.org:0"]', "has `https://*.a.org:0`, which is no origin"),
+        ('[serve]\npublic_url = "koi.example.org"', "`public_url` in `[serve]` of `koi.toml` must be an address"),
+        ('[serve]\npublic_url = "https://a.org/%2e%2e"', "must be an address of the web"),
+        ('[serve]\npublic_url = "https://a.org/a/../b"', "must be an address of the web"),
+        ('[serve]\npublic_url = "https://a.org/api"', "`/api` is a path of the service itself"),
+        ('[serve]\npublic_url = "https://A.org:443/koi/?x"', "is 'https://A.org:443/koi/?x'"),
         ('[serve.hook_secrets]\ngithub = "x"', "neither `out` nor begins with `/`"),
         ('[serve.hook_secrets]\n"/github" = 3', "is no text"),
     ],

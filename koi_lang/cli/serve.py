@@ -126,15 +126,17 @@ def mcp(file: str | None, strict: bool, no_cache: bool, **given: Any) -> None:
 @click.option("--token", help=f"What clients must show as bearer token; better set {TOKEN}.")
 @click.option("--no-token", is_flag=True, help="Let everybody on this machine in.")
 @click.option("--name", "names", multiple=True, metavar="HOST", help="A further name clients use for this machine.")
+@click.option("--public-url", metavar="URL", help="Where clients reach the service through a proxy, with its path.")
 @click.option("--record-dir", type=click.Path(path_type=Path), help="The folder of journals; by default this one.")
 @running_options("a session", "of a call")
-def http(files: Sequence[str], strict: bool, no_cache: bool, record_dir: Path | None, **given: Any) -> None:
+def http(files: Sequence[str], strict: bool, no_cache: bool, **given: Any) -> None:
     """Serve each FILE to people in a browser and to programs: many sessions in one process, which outlive it.
 
     Jobs of a FILE are started when they are due; nothing else that it runs is carried out before somebody asks for it.
     What is not said here says `[serve]` in `koi.toml`; without any FILE there it is std/coder. Without a model
     playbooks fail, unless --rehearse is said: nobody would see that a job was only rehearsed.
     """
+    public_url, record_dir = given.pop("public_url"), given.pop("record_dir")
     options = replace(options_from(given), record=True, missing_model_help="" if given["rehearse"] else SERVICE_HELP)
     about = _settings(options.settings)
     whole = replace(options.settings, is_trusted=True)
@@ -142,11 +144,14 @@ def http(files: Sequence[str], strict: bool, no_cache: bool, record_dir: Path | 
         help = "Name the files to serve, or have `koi trust` show what else does not count."
         raise UsageError("the programs of `[serve]` do not count: this folder is not trusted", help=help)
     place, token, no_token, names = (given.pop(name) for name in ("address", "token", "no_token", "names"))
+    about = replace(about, public_url=public_url or about.public_url)
+    if problem := about.public_url and service_settings.check_public_url(about.public_url, ""):
+        raise UsageError(f"`--public-url` {problem[0]}", help=problem[1])
     if no_token and about.users:
         raise UsageError("with `[serve.users]` everybody shows a token", help="Leave out --no-token.")
     address = _address(Reach(place or about.http or PAGES_ADDRESS, token, no_token, (*about.names, *names)))
     assert address is not None, "one is always given"
-    address = replace(address, origins=tuple(about.origins))
+    address = replace(address, origins=tuple(about.origins), public_url=about.public_url)
     folder = record_dir or about.record_dir
     if folder is not None:
         options = replace(options, settings=settings_here(Path(folder).resolve()))

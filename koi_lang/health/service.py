@@ -64,7 +64,7 @@ def _reach(about: ServiceSettings) -> Iterator[Finding]:
         if not about.users:
             text = f"`{about.http}` is reached from other machines, and everybody there is the admin"
             yield Finding(ABOUT, "warning", text, "koi serve token NAME")
-        if not about.names:
+        if not about.names and not about.public_url:
             text = f"`{about.http}` answers to no name but its number"
             yield Finding(ABOUT, "warning", text, f'{EDIT}`names = ["koi.example.org"]` in `[serve]`')
     limits = about.limits

@@ -32,19 +32,23 @@ class ServerNames:
         hosts: values of `Host`; `:*` at the end stands for any port.
         origins: values of `Origin`, in the same form.
         listed: origins of pages of others that may call the server, too.
+        public: the origin of its pages behind a proxy; no other port or scheme of that name is one of the server.
     """
 
     hosts: tuple[str, ...]
     origins: tuple[str, ...]
     listed: tuple[str, ...] = ()
+    public: str = ""
 
     @classmethod
     def of(cls, address: Address) -> ServerNames:
         """Those of a server at an address."""
         names = {*LOOPBACK, in_url(address.host), *map(in_url, address.known_as)}
+        if address.public_origin:
+            names.add(_name_and_port(address.public_origin.partition("://")[2])[0])
         hosts = [form for name in sorted(names) for form in (name, name + ANY_PORT)]
         origins = (f"{scheme}://{host}" for host in hosts for scheme in ("http", "https"))
-        return cls(tuple(hosts), tuple(origins), address.origins)
+        return cls(tuple(hosts), tuple(origins), address.origins, address.public_origin)
 
     def is_own_host(self, host: str | None) -> bool:
         """Whether a request calls the server by one of its names."""
@@ -60,7 +64,7 @@ class ServerNames:
         Args:
             host: the value of `Host`; a page at that address is one of the server, even where it is listed.
         """
-        return origin in self.listed and origin.partition("://")[2] != host
+        return origin in self.listed and origin.partition("://")[2] != host and origin != self.public
 
     def is_other_port(self, origin: str | None, host: str | None) -> bool:
         """Whether a request comes from a page of another server on the machine that it calls; cookies know no ports.
@@ -68,13 +72,15 @@ class ServerNames:
         Args:
             host: the value of `Host`; a proxy may leave the port out.
         """
-        if origin is None or host is None:
+        if origin is None or host is None or origin == self.public:
             return False
         scheme, _, page = origin.partition("://")
         (name, port), (called, own) = map(_name_and_port, (page, host))
         if name != called and not {name, called} <= {*LOOPBACK}:
             return False
         if not own:
+            if called == _name_and_port(self.public.partition("://")[2])[0]:
+                return True
             return called in LOOPBACK and port not in ("", DEFAULT_PORTS.get(scheme))
         return own != (port or DEFAULT_PORTS.get(scheme))
 

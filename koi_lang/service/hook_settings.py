@@ -34,7 +34,8 @@ def webhooks_of(
 
     secret = about.hook_secrets.get(OUTGOING) or kept_secret(database)
     sender = HookSender(secret.encode(), allowed, is_refused)
-    return Webhooks(database, about.hooks, sender, options.key_lookup().redactor(), note=note)
+    redact = options.key_lookup().redactor()
+    return Webhooks(database, about.hooks, sender, redact, public_url=about.public_url, note=note)
 
 
 def kept_secret(database: Database) -> str:

@@ -51,6 +51,7 @@ class Webhooks:
     Args:
         hooks: addresses by event.
         redact: takes secrets out of a text.
+        public_url: of the service, whose page shows a run; empty where nobody knows it.
         note: is told what goes wrong, without addresses, which may be secret.
         now: seconds since the epoch.
 
@@ -65,11 +66,12 @@ class Webhooks:
         sender: HookSender,
         redact: Redact,
         *,
+        public_url: str = "",
         note: Callable[[str], None] = lambda text: None,
         now: Callable[[], float] = time.time,
     ) -> None:
         self._table, self._hooks, self._sender = DeliveryTable(database), hooks, sender
-        self._redact, self.note, self._now = redact, note, now
+        self._redact, self._public_url, self.note, self._now = redact, public_url, note, now
         self._news = asyncio.Event()
         self._open: Counter[str] = Counter()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -91,6 +93,8 @@ class Webhooks:
 
     def _body(self, event: HookEvent, id: str) -> str:
         envelope = {"id": id, "event": event.name, "created": int(self._now()), "run": event.run or None}
+        if self._public_url and event.run:
+            envelope["url"] = f"{self._public_url}/#/run/{event.run}"
         line = line_of({**envelope, "data": event.fields}, self._redact)
         if len(line) > LONGEST_BODY:
             short = {name: value for name, value in event.fields.items() if len(str(value)) < LONGEST_FIELD}

@@ -46,6 +46,7 @@ TEXTS: Mapping[str, str] = {
     "serve.http": "a service listens at ",
     "serve.origins": "a service answers pages of ",
     "serve.programs": "a service serves ",
+    "serve.public_url": "clients of a service are sent to ",
     "serve.record_dir": "a service works in the folder ",
     "serve.users": "a service lets in ",
     "shell.allow": "commands run without a question: ",

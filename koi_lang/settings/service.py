@@ -20,6 +20,9 @@ TOKEN_HASH = re.compile(r"sha256:[0-9a-f]{64}")
 ADDRESS = re.compile(r"(?:(?P<host>[^\s:/\[\]]+)|\[(?P<six>[0-9a-fA-F:.]+)\])?:(?P<port>\d{1,5})")
 # What can be told to others over HTTP.
 HOOK_EVENTS = ("run.ended", "run.failed", "question.open", "approval.open", "budget.80", "budget.100")
+# The first part of each path of the service: what a proxy takes off, or leaves, is told by it.
+OWN_PATHS = ("api", "dev", "static", "mcp", "agui", "a2a", "hooks", ".well-known")
+PUBLIC_PATH = re.compile(r"(?:/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*")
 # The secret with which messages that go out are signed; the others are those of addresses at which messages come in.
 OUTGOING = "out"
 
@@ -75,6 +78,17 @@ def _check_origins(value: Any, name: str) -> Problem:
             help = f'Write each exactly: `{name} = ["{exact or "https://app.example.org"}"]`.'
             return f"has `{each}`, which is no origin", help
     return None
+
+
+def check_public_url(value: Any, name: str) -> Problem:
+    """What is wrong with the address of a proxy."""
+    origin = _origin_of(value) if isinstance(value, str) else None
+    path = urlsplit(value).path.rstrip("/") if origin is not None else ""
+    if origin is None or not PUBLIC_PATH.fullmatch(path):
+        return f"must be an address of the web, not {value!r}", 'Write one such as "https://koi.example.org/desk".'
+    if path.split("/")[1:2] and path.split("/")[1] in OWN_PATHS:
+        return f"is {value!r}, and `/{path.split('/')[1]}` is a path of the service itself", "Choose another path."
+    return None if value == origin + path else (f"is {value!r}", f'Write exactly "{origin}{path}".')
 
 
 def _origin_of(address: str) -> str | None:
@@ -145,6 +159,7 @@ class ServiceSettings:
     Attributes:
         http: where to listen, `HOST:PORT`.
         names: further names by which clients reach this machine.
+        public_url: where clients reach the service through a proxy, with its path.
         origins: of pages of others that may call the service, with a token.
         record_dir: the folder of the project whose runs these are.
         shared: names of programs whose sessions work on the files of that folder.
@@ -155,6 +170,7 @@ class ServiceSettings:
     programs: Sequence[str] = field(default=(), metadata=check_texts("desk.koi"))
     http: str | None = field(default=None, metadata={"check": _check_listening})
     names: Sequence[str] = field(default=(), metadata=check_texts("koi.example.org"))
+    public_url: str = field(default="", metadata={"check": check_public_url})
     origins: Sequence[str] = field(default=(), metadata={"check": _check_origins})
     record_dir: str | None = field(default=None, metadata=TEXT)
     shared: Sequence[str] = field(default=(), metadata=check_texts("desk"))

@@ -13,7 +13,6 @@ from starlette.routing import Match, Route, WebSocketRoute
 
 from koi_lang.errors import KoiError
 from koi_lang.http_server.address import Address
-from koi_lang.http_server.guard import ServerNames
 from koi_lang.service.host import SessionHost
 from koi_lang.service.job_service import JobService
 from koi_lang.service.users import BrowserSessions, Users
@@ -113,9 +112,9 @@ def make_app(host: SessionHost, jobs: JobService, address: Address, users: Users
     routes = [*ROUTES, *DEV_ROUTES, *mounts.routes, *PageFiles().routes]
     app = Starlette(routes=routes, exception_handlers=ERROR_HANDLERS, lifespan=mounts.lifespan)
     browsers = BrowserSessions(host.database, users)
-    app.state.host, app.state.jobs, app.state.browsers = host, jobs, browsers
+    app.state.host, app.state.jobs, app.state.browsers, app.state.address = host, jobs, browsers, address
     app.state.library = RunLibrary(host.folder, host)
-    gate = Gate(app, ServerNames.of(address), browsers)
+    gate = Gate(app, address, browsers)
     if not address.origins:
         return gate
     # No credentials: a page of others has a token, and cookies of the service do not count for it.

@@ -11,6 +11,7 @@ from anyio import CancelScope, current_time
 from starlette.datastructures import Headers
 
 from koi_lang.errors import KoiError
+from koi_lang.http_server.address import Address
 from koi_lang.http_server.guard import ServerNames, bearers
 from koi_lang.service.users import EVERYBODY, BrowserSession, BrowserSessions
 from koi_lang.web.answers import HttpError, error_answer
@@ -25,7 +26,7 @@ SIGNING = ("/api/login", "/api/logout")
 # What only users may ask for: the API, and what is served by other protocols.
 PROTECTED = ("/api/", "/mcp", "/agui", "/a2a", "/.well-known/")
 HELP = "Send `Authorization: Bearer TOKEN` with the token that was shown when the service was started."
-ORIGIN_HELP = "Start the service with `--name HOST` for each further name of it."
+ORIGIN_HELP = "Start the service with `--public-url URL`, or with `--name HOST` for each further name of it."
 
 PORT_HELP = "Send `Authorization: Bearer TOKEN`, or call the service by the address of the page."
 # Subprotocols of WebSockets, to which pages can add no header: what is spoken, and what precedes a token.
@@ -44,16 +45,22 @@ LAST_MESSAGES: Mapping[str, Message] = {
 
 
 class Gate:
-    """Lets requests through that are allowed; those of the API carry their user in `scope["state"]`."""
+    """Lets requests through that are allowed; those of the API carry their user in `scope["state"]`.
 
-    def __init__(self, app: ASGIApp, names: ServerNames, browsers: BrowserSessions) -> None:
-        self._app, self._names, self._browsers = app, names, browsers
+    A proxy may take the path of `public_url` off a request, or leave it.
+    """
+
+    def __init__(self, app: ASGIApp, address: Address, browsers: BrowserSessions) -> None:
+        self._app, self._names, self._browsers = app, ServerNames.of(address), browsers
+        self._path = address.public_path
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on to the application, or refuse it."""
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
+        if self._path and f"{scope['path']}/".startswith(f"{self._path}/"):
+            scope = {**scope, "root_path": self._path}
         try:
             browser = self._require_allowed(scope)
         except KoiError as error:

@@ -15,7 +15,7 @@ from koi_lang.version import __version__
 from koi_lang.web.answers import HttpError
 from koi_lang.web.costs import cost_book_of
 from koi_lang.web.openapi import document_of, to_text
-from koi_lang.web.request_context import host_of, user_of
+from koi_lang.web.request_context import address_of, host_of, user_of
 from koi_lang.web.service_info import program_fields
 
 GROUPINGS: tuple[By, ...] = get_args(By)
@@ -81,4 +81,7 @@ async def reload_programs(request: Request) -> Response:
 async def describe_api(request: Request) -> Response:
     """The OpenAPI document of the API."""
     programs = [program_fields(program) for program in host_of(request).programs]
-    return Response(to_text(document_of(programs, __version__)), media_type="application/json")
+    document = document_of(programs, __version__)
+    if public_url := address_of(request).public_url:
+        document["servers"] = [{"url": f"{public_url}/api"}]
+    return Response(to_text(document), media_type="application/json")

@@ -8,6 +8,7 @@ from typing import Any
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import JSONResponse, Response
 
+from koi_lang.http_server.address import Address
 from koi_lang.service.attached import RunHandle
 from koi_lang.service.host import SessionHost
 from koi_lang.service.hosted import HostedSession
@@ -23,6 +24,12 @@ def host_of(request: HTTPConnection) -> SessionHost:
     """The host of the service."""
     host: SessionHost = request.app.state.host
     return host
+
+
+def address_of(request: HTTPConnection) -> Address:
+    """Where the service listens, and where clients reach it."""
+    address: Address = request.app.state.address
+    return address
 
 
 def user_of(request: HTTPConnection) -> User:

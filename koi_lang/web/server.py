@@ -60,5 +60,7 @@ def _announce(url: str, address: Address, log: Callable[[str], None]) -> None:
     """Tell where the pages are; the token stands where no request carries it."""
     shown = f"#token={address.token}" if address.is_new else ""
     log(f"serving at {url}/{shown}")
+    if address.public_url:
+        log(f"clients reach it at {address.public_url}/{shown}")
     if address.advice:
         log(address.advice.rstrip("\n"))

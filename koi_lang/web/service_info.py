@@ -7,6 +7,7 @@ import shutil
 from collections import Counter
 from typing import Any
 
+from starlette.datastructures import URL
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
@@ -17,7 +18,7 @@ from koi_lang.system.capacity import are_files_short, count_open_files, file_lim
 from koi_lang.version import __version__
 from koi_lang.web.answers import RETRY_AFTER_S, HttpError, body_of
 from koi_lang.web.gate import cookie_name, session_ids
-from koi_lang.web.request_context import body_with, host_of, user_of
+from koi_lang.web.request_context import address_of, body_with, host_of, user_of
 from koi_lang.web.run_library import RunLibrary
 
 # States of sessions that are counted also where there are none.
@@ -124,6 +125,9 @@ async def log_out(request: Request) -> Response:
 
 def _set_cookie(request: Request, answer: Response, value: str, max_age: int) -> None:
     """Have a browser show the id of a session to this service alone; for 0 seconds, have it forget that."""
-    path, is_secure = request.scope.get("root_path", "") or "/", request.url.scheme == "https"
-    name = cookie_name(request.scope)
+    address, url, origin = address_of(request), request.base_url, request.headers.get("origin")
+    public = URL(address.public_url)
+    if origin == address.public_origin or (origin is None and url.netloc == public.netloc):
+        url = public
+    name, path, is_secure = cookie_name(request.scope), url.path.rstrip("/") or "/", url.scheme == "https"
     answer.set_cookie(name, value, max_age, path=path, secure=is_secure, httponly=True, samesite="strict")

@@ -12,7 +12,6 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from koi_lang.http_server.address import Address
-from koi_lang.http_server.guard import ServerNames
 from koi_lang.http_server.listening import serve_app
 from koi_lang.service.store import Database
 from koi_lang.service.users import BrowserSessions, Users
@@ -61,8 +60,8 @@ async def serve_view(folder: Path, address: Address, ready: Callable[[str], None
     """
     pages = [route for route in PageFiles().routes if route.path != HOME]
     app = Starlette(routes=[*ROUTES, *pages], exception_handlers=ERROR_HANDLERS)
-    app.state.library = RunLibrary(folder)
+    app.state.library, app.state.address = RunLibrary(folder), address
     # The folder is only read, and browsers are signed in as long as the process lasts.
     with closing(Database(Path(":memory:"))) as database:
         browsers = app.state.browsers = BrowserSessions(database, Users(address.token))
-        await serve_app(Gate(app, ServerNames.of(address), browsers), address, ready)
+        await serve_app(Gate(app, address, browsers), address, ready)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -211,6 +211,44 @@ def test_pages_of_other_ports(origin: str | None, host: str, is_other: bool) -> 
     names = ServerNames.of(Address("127.0.0.1", 8421, None, known_as=("koi.example.org",)))
 
     assert is_other == names.is_other_port(origin, host)
+
+
+@pytest.mark.parametrize(
+    ("origin", "host", "is_other"),
+    [
+        ("https://koi.example.org", "koi.example.org", False),
+        ("https://koi.example.org", "127.0.0.1:8421", False),
+        ("https://koi.example.org", "koi.example.org:8443", False),
+        (OWN, "127.0.0.1:8421", False),
+        ("http://koi.example.org:8421", "koi.example.org:8421", False),
+        ("http://koi.example.org", "koi.example.org", True),
+        ("https://koi.example.org:8443", "koi.example.org", True),
+        (OTHER, "127.0.0.1:8421", True),
+    ],
+)
+def test_pages_behind_a_proxy(origin: str, host: str, is_other: bool) -> None:
+    """Other ports and schemes of the public URL's name are told from it, also without a port in `Host`."""
+    names = ServerNames.of(Address("127.0.0.1", 8421, None, public_url="https://koi.example.org/desk"))
+
+    assert is_other == names.is_other_port(origin, host)
+    assert names.is_own_host(host)
+    assert names.is_own_origin(origin)
+
+
+def test_a_cookie_is_of_the_public_url(start_service: Callable[..., ServiceProcess]) -> None:
+    """Through the proxy it is for its path and for TLS alone; who calls the service here has one for here."""
+    service = start_service("--public-url", "https://koi.example.org/desk")
+    public = {"Host": "koi.example.org", "Origin": "https://koi.example.org"}
+    by_page, by_program, here = (
+        service.request("POST", "api/login", {"token": service.token}, **headers).headers["set-cookie"].split("; ")
+        for headers in (public, {"Host": "koi.example.org"}, {"Origin": service.url})
+    )
+    out = service.request("POST", "desk/api/logout", Cookie=by_page[0], **public)
+
+    assert [True, True] == ["Path=/desk" in each and "Secure" in each for each in (by_page, by_program)]
+    assert (True, False) == ("Path=/" in here, "Secure" in here)
+    assert {"Path=/desk", "Secure", "Max-Age=0"} <= {*out.headers["set-cookie"].split("; ")}
+    assert [401, 200] == [asked_by(service, each[0]) for each in (by_page, by_program)]
 
 
 def test_a_cookie_counts_for_pages_of_its_own_port(service: ServiceProcess) -> None:

@@ -15,6 +15,7 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
+import httpx2
 import pytest
 from websockets.sync.client import connect
 
@@ -23,6 +24,7 @@ from tests.pages import FENCE, ROOT
 from tests.service.conftest import desk_in
 from tests.service.serving_process import LIMIT_S, ServiceProcess, is_event
 from tests.service.test_sessions import START, is_question
+from tests.web.conftest import open_browser
 
 PAGE = (ROOT / "docs" / "unattended.md").read_text("utf-8")
 
@@ -32,12 +34,29 @@ def block(name: str) -> str:
     return next(text for _, file, text in FENCE.findall(PAGE) if file == name)
 
 
-@pytest.fixture
-def proxied(service: ServiceProcess, tmp_path: Path) -> Iterator[ServiceProcess]:
-    """The service as clients of nginx see it, below a path, with the lines of the manual."""
+CLERK = """
+role Worker { can execute }
+agent Clerk : Worker {
+  affordance "Counts"
+  expose a2a
+  on chat(args: { message: string }) { console.log(`heard ${args.message}`) return { answer: "well" } }
+}
+"""
+
+
+@pytest.fixture(params=["taken off", "left"])
+def proxied(
+    start_service: Callable[..., ServiceProcess], tmp_path: Path, request: pytest.FixtureRequest
+) -> Iterator[ServiceProcess]:
+    """A service as clients of nginx see it, below a path, with the lines of the manual, or where the path is left."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
+    desk_in(tmp_path)
+    (tmp_path / "clerk.koi").write_text(CLERK)
+    service = start_service("clerk.koi", "--public-url", f"http://127.0.0.1:{port}/koi")
     location = block("koi.conf").replace("http://127.0.0.1:8421", service.url)
+    if request.param == "left":
+        location = location.replace(f"{service.url}/;", f"{service.url};").replace("location /koi/", "location /koi")
     (tmp_path / "nginx.conf").write_text(
         f"daemon off; pid {tmp_path}/pid; error_log {tmp_path}/error.log; events {{}} http {{ access_log off;"
         f" client_body_temp_path {tmp_path}/body; proxy_temp_path {tmp_path}/proxy; fastcgi_temp_path {tmp_path}/f;"
@@ -72,8 +91,12 @@ def wait_for_port(port: int) -> None:
 def test_a_proxy_passes_everything_on(proxied: ServiceProcess) -> None:
     """Below a path of a proxy the page opens, its cookie counts there, and what is told live comes at once."""
     page = proxied.request("GET", "")
-    login = proxied.request("POST", "api/login", {"token": proxied.token})
-    run = proxied.begin(**START)
+    origin = proxied.url.removesuffix("/koi")
+    without_slash = httpx2.get(proxied.url)
+    card = proxied.get("a2a/Clerk/.well-known/agent-card.json")
+    document = proxied.get("api/openapi.json")
+    login = proxied.request("POST", "api/login", {"token": proxied.token}, Origin=origin)
+    run = proxied.begin(program="desk", **START)
     question = proxied.follow_until(run, is_question)[-1][1]
     with connect(
         f"{proxied.url.replace('http', 'ws', 1)}/api/runs/{run}/ws",
@@ -84,8 +107,35 @@ def test_a_proxy_passes_everything_on(proxied: ServiceProcess) -> None:
             pass
 
     assert 200 == page.status_code
+    assert (True, f"{proxied.url}/") == (without_slash.is_redirect, without_slash.headers["location"])
+    assert {f"{proxied.url}/a2a/Clerk"} == {each["url"] for each in card["supportedInterfaces"]}
+    assert [{"url": f"{proxied.url}/api"}] == document["servers"]
     assert [] == re.findall(r'(?:src|href)="/', page.text)
-    assert "path=/koi/" in login.headers["set-cookie"].lower()
+    assert "Path=/koi" in login.headers["set-cookie"].split("; ")
+
+
+@pytest.mark.needs("nginx")
+@pytest.mark.needs("chromium")
+def test_the_page_works_below_a_path(proxied: ServiceProcess) -> None:
+    """In a browser behind the proxy somebody signs in, talks over the WebSocket, and signs out."""
+    with open_browser() as browser:
+        page = browser.new_page()
+        wrong: list[str] = []
+        sockets: list[str] = []
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("websocket", lambda socket: sockets.append(socket.url))
+        page.goto(f"{proxied.url}/#token={proxied.token}")
+        page.get_by_role("button", name="Clerk").click()
+        page.fill("#message", "tea")
+        page.get_by_role("button", name="Send").click()
+        page.locator("main", has_text="heard tea").first.wait_for()
+        cookies = [(each["path"], each["httpOnly"]) for each in page.context.cookies(f"{proxied.url}/api")]
+        page.get_by_role("button", name="Sign out").click()
+        page.get_by_label("Key").wait_for()
+
+        assert ([("/koi", True)], []) == (cookies, page.context.cookies(f"{proxied.url}/api"))
+    assert ([], True) == (wrong, all(each.startswith(proxied.url.replace("http", "ws")) for each in sockets))
+    assert sockets
 
 
 @pytest.mark.needs("systemd-analyze")
@@ -106,7 +156,7 @@ def test_the_unit_serves(start_service: Callable[..., ServiceProcess]) -> None:
     unit = re.findall(r"^ExecStart=\S+/koi serve http \S+ (.*)$", block("koi-desk.service"), re.MULTILINE)
     (image,) = re.findall(r"^CMD (.*)$", block("Containerfile"), re.MULTILINE)
     for words in (unit[0].split(), json.loads(image)[4:]):
-        kept = [word for name, word in pairwise(words) if name == "--name" for word in (name, word)]
+        kept = [word for name, word in pairwise(words) if name == "--public-url" for word in (name, word)]
         service = start_service(*kept)
 
         assert 200 == service.request("GET", "api/status", Host="koi.example.org").status_code

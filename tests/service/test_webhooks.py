@@ -10,6 +10,7 @@ import socket
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -103,6 +104,15 @@ def test_a_message_is_signed(tmp_path: Path, receiver: Receiver) -> None:
         "run": "0123456789ab",
         "data": {"call": "call-1", "result": {"words": 9}},
     } == {**json.loads(got.body), "created": at}
+
+
+def test_a_message_leads_to_the_run(tmp_path: Path, receiver: Receiver) -> None:
+    """Where clients reach the service is in it, with the page of the run; what is about no run has no address."""
+    hooks = webhooks(tmp_path, receiver.url("ok"), public_url="https://koi.example.org/desk")
+    deliver(hooks, ended(1), replace(ended(2), run=""))
+    urls = {json.loads(got.body)["run"]: json.loads(got.body).get("url") for got in receiver.received}
+
+    assert {"0123456789ab": "https://koi.example.org/desk/#/run/0123456789ab", None: None} == urls
 
 
 def test_secrets_do_not_go_out(tmp_path: Path, receiver: Receiver) -> None:

@@ -19,7 +19,7 @@ from koi_lang.runtime.agents.agent import Agent
 from koi_lang.service.host import SessionHost
 from koi_lang.web.a2a.cards import card_of
 from koi_lang.web.a2a.executor import USER, SessionExecutor
-from koi_lang.web.request_context import user_of
+from koi_lang.web.request_context import address_of, user_of
 
 WELL_KNOWN = "/.well-known/agent-card.json"
 
@@ -77,10 +77,11 @@ def routes_of(
 
 
 def _card_route(path: str, agent: type[Agent], calls: str, *, needs_token: bool) -> Route:
-    """Where the card of an agent is; its address is that by which the service was called."""
+    """Where the card of an agent is; its address is below the public URL, else that by which the service was called."""
 
     async def tell(request: Request) -> Response:
-        card = card_of(agent, str(request.base_url).rstrip("/") + calls, needs_token=needs_token)
+        base = address_of(request).public_url or str(request.base_url).rstrip("/")
+        card = card_of(agent, base + calls, needs_token=needs_token)
         return JSONResponse(agent_card_to_dict(card))
 
     return Route(path, tell)
