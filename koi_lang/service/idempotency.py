@@ -19,7 +19,7 @@ class KeyedRequest:
 
     Attributes:
         digest: of what it asks for.
-        run: the id that its run has, or is to have.
+        run: the id that its run has, or is to have; for a call in a run the id of that.
         answer: what was answered, as JSON; empty while that is not known.
     """
 

@@ -36,25 +36,25 @@ def begin_main(session: Session) -> HeldCall:
     return session.begin(MAIN, lambda run: main())
 
 
-def begin_named(session: Session, name: str, payload: Any = None) -> HeldCall:
+def begin_named(session: Session, name: str, payload: Any = None, id: str = "") -> HeldCall:
     """Begin a call of a public handler, `Agent.event`; without a payload it is an empty object. Raises SessionError."""
-    return begin_checked(session, *handler_named(session, name), {} if payload is None else payload)
+    return begin_checked(session, *handler_named(session, name), {} if payload is None else payload, id)
 
 
-def begin_message(session: Session, said: Message, name: str = "") -> HeldCall:
+def begin_message(session: Session, said: Message, name: str = "", id: str = "") -> HeldCall:
     """Begin the call of the handler that a message is for; see `handler_for_message`. Raises SessionError."""
     session.require_idle()
-    return begin_checked(session, *handler_for_message(session, name, said))
+    return begin_checked(session, *handler_for_message(session, name, said), id)
 
 
-def begin_checked(session: Session, agent: type[Agent], event: str, payload: Any) -> HeldCall:
+def begin_checked(session: Session, agent: type[Agent], event: str, payload: Any, id: str = "") -> HeldCall:
     """Begin a call of a handler whose type the payload fits. Raises SessionError."""
     schema = agent.about.handlers[event].schema
     wrong = list(problems(payload, schema)) if schema else []
     if wrong:
         help = f"It takes ({signature_text(schema) or type_text(schema)})."
         raise SessionError("invalid_request", f"`{agent.about.name}.{event}`: {'; '.join(wrong)}", help=help)
-    return session.begin_handler(agent, event, payload)
+    return session.begin_handler(agent, event, payload, id)
 
 
 def begin_prompt(session: Session, name: str, arguments: Sequence[str]) -> HeldCall:

@@ -118,7 +118,7 @@ def _begun(session: Session, entry: JournalEntry) -> HeldCall:
             return begin_prompt(session, prompt, entry.data.get("args") or ())
         agent, event = handler_named(session, name, is_private=True)
         begin = session.begin_handler if fit is None or fit.has_ended else partial(begin_checked, session)
-        return begin(agent, event, entry.data.get("args", undefined))
+        return begin(agent, event, entry.data.get("args", undefined), str(entry.data.get("call", "")))
     except SessionError as error:
         if fit is None:
             raise

@@ -176,15 +176,19 @@ class Session(HeldRun):
         self._counts[type] += 1
         self.run.planning.set(on, (f"{type}#{self._counts[type]}",))
 
-    def begin(self, name: str, work: Work, **given: Any) -> HeldCall:
-        """Start a call; what it is `given` is told. Raises SessionError while another one is under way."""
-        self.require_idle()
-        return self.start(name, work, self.served.limit, is_alone=True, **given)
+    def begin(self, name: str, work: Work, id: str = "", **given: Any) -> HeldCall:
+        """Start a call; what it is `given` is told. Raises SessionError while another one is under way.
 
-    def begin_handler(self, agent: type[Agent], event: str, payload: Any) -> HeldCall:
-        """Start the call of a handler. Raises SessionError while another one is under way."""
+        Args:
+            id: of the caller; a call without is named by its number.
+        """
+        self.require_idle()
+        return self.start(name, work, self.served.limit, id, is_alone=True, **given)
+
+    def begin_handler(self, agent: type[Agent], event: str, payload: Any, id: str = "") -> HeldCall:
+        """Start the call of a handler, as `begin` does. Raises SessionError while another one is under way."""
         given = {} if payload is undefined else {"args": payload}
-        call = self.begin(f"{agent.about.name}.{event}", lambda run: run.call(agent, event, payload), **given)
+        call = self.begin(f"{agent.about.name}.{event}", lambda run: run.call(agent, event, payload), id, **given)
         self.last = (agent, event, payload)
         return call
 

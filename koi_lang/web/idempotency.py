@@ -18,43 +18,47 @@ HEADER, REPLAYED = "idempotency-key", "Idempotency-Replayed"
 LONGEST_KEY = 200
 JSON = "application/json"
 Begin = Callable[[str], Awaitable[Response]]
+# The answer to what has begun under an id; None where nothing has.
+FindBegun = Callable[[str], Awaitable[Response | None]]
 
 
-async def answer_once(request: Request, asked: Any, begin: Begin) -> Response:
-    """The answer to a request that begins a run; the same as before where its key is known. Raises HttpError.
+async def answer_once(request: Request, asked: Any, begin: Begin, find: FindBegun | None = None) -> Response:
+    """The answer to a request that begins something; the same as before where its key is known. Raises HttpError.
 
     Args:
         asked: what tells the request from others.
-        begin: carries it out, given the id of the run.
+        begin: carries it out, given the id of the run or call that it begins; empty for any.
+        find: looks for what an earlier process has begun; without it that is a run.
     """
     key = request.headers.get(HEADER)
     if key is None:
-        return await begin(new_run())
+        return await begin("")
     if not 0 < len(key) <= LONGEST_KEY or not key.isprintable():
         raise HttpError(400, "invalid_request", "the key is empty, too long or no text", help="A UUID is one.")
-    host, user = host_of(request), user_of(request)
+    host, user, digest, id = host_of(request), user_of(request), digest_of(asked), new_run()
     async with host.one_at_a_time((user.name, key)):
-        return await _answer_keyed(host, user, key, digest_of(asked), begin)
+        known = host.keyed.claim(user.name, key, digest, id)
+        if known is not None and known.digest != digest:
+            raise HttpError(409, "key_in_use", "the key was sent with another request", help="Take a new one for each.")
+        if known is not None and known.answer:
+            return Response(known.answer, 202, {REPLAYED: "true"}, JSON)
+        if known is not None:
+            # The process has ended before it had answered; what has begun by then is not begun again.
+            id = known.run
+            begun = await (find(id) if find is not None else _find_run(host, user, id))
+            if begun is not None:
+                return begun
+        return await _carry_out(host, user, key, id, begin)
 
 
-async def _answer_keyed(host: SessionHost, user: User, key: str, digest: str, begin: Begin) -> Response:
-    known = host.keyed.claim(user.name, key, digest, run := new_run())
-    if known is None:
-        return await _carry_out(host, user, key, run, begin)
-    if known.digest != digest:
-        raise HttpError(409, "key_in_use", "the key was sent with another request", help="Take a new one for each.")
-    if known.answer:
-        return Response(known.answer, 202, {REPLAYED: "true"}, JSON)
-    # The process has ended before it had answered; what has begun by then is not begun again.
-    begun = await host.find_begun(known.run, user)
-    if begun is not None:
-        return started_answer(begun)
-    return await _carry_out(host, user, key, known.run, begin)
+async def _find_run(host: SessionHost, user: User, run: str) -> Response | None:
+    session = await host.find_begun(run, user)
+    return None if session is None else started_answer(session)
 
 
-async def _carry_out(host: SessionHost, user: User, key: str, run: str, begin: Begin) -> Response:
+async def _carry_out(host: SessionHost, user: User, key: str, id: str, begin: Begin) -> Response:
     try:
-        answer = await begin(run)
+        answer = await begin(id)
     except BaseException:
         host.keyed.forget(user.name, key)
         raise

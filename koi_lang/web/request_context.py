@@ -86,6 +86,7 @@ async def body_with(request: Request, *fields: str) -> dict[str, Any]:
     return body
 
 
-def started_answer(session: HostedSession, call: HeldCall | None = None) -> Response:
-    """The answer to a request that has begun a session, and a call in it."""
-    return JSONResponse({**session.listing().as_data(), "call": None if call is None else call.id}, 202)
+def started_answer(session: HostedSession, call: HeldCall | str | None = None) -> Response:
+    """The answer to a request that has begun a session, or a call in it, which may be known by its id alone."""
+    id = call.id if isinstance(call, HeldCall) else call
+    return JSONResponse({**session.listing().as_data(), "call": id}, 202)

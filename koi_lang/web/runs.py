@@ -12,13 +12,16 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from koi_lang.events import CallStarted
+from koi_lang.runtime.journal.reader import read
 from koi_lang.service.attached import RunHandle
-from koi_lang.service.hosted import BeginCall, HostedSession
+from koi_lang.service.hosted import HostedSession
 from koi_lang.service.run_listing import read_outcome
 from koi_lang.service.user_view import handle_as, hide_operator
 from koi_lang.service.users import User
 from koi_lang.sessions.calls import begin_message, begin_named, message_with_images
 from koi_lang.sessions.errors import SessionError
+from koi_lang.sessions.held_call import HeldCall
 from koi_lang.web.answers import STATUSES, HttpError, body_of, headers_of
 from koi_lang.web.idempotency import REPLAYED, answer_once
 from koi_lang.web.request_context import (
@@ -61,12 +64,7 @@ async def begin_run(request: Request) -> Response:
         return started_answer(*await host.start(user, body.get("program", ""), call, title, run=run))
 
     answer = await answer_once(request, body, begin)
-    if not wait_s or answer.status_code != 202:
-        return answer
-    started = json.loads(bytes(answer.body))
-    ended = await _answer_in_time(request, host.find(started["id"], user), wait_s, started["call"])
-    ended.headers.update({name: value for name, value in answer.headers.items() if name == REPLAYED.lower()})
-    return ended
+    return await _wait_for_end(request, answer, wait_s) if wait_s else answer
 
 
 async def send_message(request: Request) -> Response:
@@ -74,7 +72,7 @@ async def send_message(request: Request) -> Response:
     body = await body_with(request, "message", "images", "handler")
     if "message" not in body:
         raise HttpError(400, "invalid_request", "`message` is missing", help="Send a text as `message`.")
-    return await _begin_further(request, call_by_message(body))
+    return await _begin_further(request, body, call_by_message(body))
 
 
 async def call_handler(request: Request) -> Response:
@@ -83,27 +81,39 @@ async def call_handler(request: Request) -> Response:
     handler = body.get("handler")
     if not isinstance(handler, str):
         raise HttpError(400, "invalid_request", "`handler` is missing or no text", help="Send `Agent.event`.")
-    return await _begin_further(request, partial(begin_named, name=handler, payload=body.get("payload")))
+    return await _begin_further(request, body, partial(begin_named, name=handler, payload=body.get("payload")))
 
 
-async def _begin_further(request: Request, begin: BeginCall) -> Response:
+async def _begin_further(request: Request, body: Mapping[str, Any], begin: partial[HeldCall]) -> Response:
     """The answer to a request that begins a call in a session: what came of it, where the client waits for that."""
     session, wait_s = session_of(request), wait_of(request)
-    call = await session.begin_call(begin)
-    return await _answer_in_time(request, session, wait_s, call.id)
+
+    async def begin_call(id: str) -> Response:
+        return started_answer(session, await session.begin_call(partial(begin, id=id and f"call-{id}")))
+
+    async def find_call(id: str) -> Response | None:
+        recorded = await asyncio.to_thread(read, session.feed.journal)
+        calls = [entry.data.get("call") for entry in recorded.entries if entry.kind == CallStarted.type]
+        return started_answer(session, f"call-{id}") if f"call-{id}" in calls else None
+
+    answer = await answer_once(request, {"run": session.id, **body}, begin_call, find_call)
+    return await _wait_for_end(request, answer, wait_s) if wait_s else answer
 
 
-async def _answer_in_time(request: Request, session: HostedSession, wait_s: int, call: str | None) -> Response:
-    """How a call ended; where it has not in so many seconds, 202 and how the session stands."""
-    if wait_s:
-        await session.wait_for_rest(wait_s)
-        details = await _describe_run(session, user_of(request), call)
-        if details["ok"] is not None:
-            return JSONResponse(details)
-    return JSONResponse({**session.listing().as_data(), "call": call}, 202)
+async def _wait_for_end(request: Request, answer: Response, wait_s: int) -> Response:
+    """How a call ended that has begun; where it has not in so many seconds, how the session stands."""
+    if answer.status_code != 202:
+        return answer
+    started = json.loads(bytes(answer.body))
+    session = host_of(request).find(started["id"], user_of(request))
+    await session.wait_for_rest(wait_s)
+    details = await _describe_run(session, user_of(request), started["call"])
+    ended = started_answer(session, started["call"]) if details["ok"] is None else JSONResponse(details)
+    ended.headers.update({name: value for name, value in answer.headers.items() if name == REPLAYED.lower()})
+    return ended
 
 
-def call_by_message(body: Mapping[str, Any]) -> BeginCall:
+def call_by_message(body: Mapping[str, Any]) -> partial[HeldCall]:
     """What begins the call that a message is, with images and for a handler that may be named. Raises KoiError."""
     text, images = body["message"], body.get("images")
     if not isinstance(text, str) or not isinstance(images, list | None):

@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sqlite3
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from koi_lang.service.idempotency import digest_of
 from tests import forks
 from tests.service.serving_process import ServiceProcess
 from tests.service.user_tokens import SETTINGS, as_user
@@ -119,6 +123,80 @@ def test_a_run_begun_with_a_key_is_waited_for_again(adder: ServiceProcess) -> No
     assert [(200, 3)] * 2 == [(answer.status_code, answer.json()["result"]) for answer in answers]
     assert [None, "true"] == [answer.headers.get("Idempotency-Replayed") for answer in answers]
     assert 1 == len({answer.json()["id"] for answer in answers})
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "result"),
+    [("calls", ADD, 3), ("messages", {"message": "hi", "handler": "Adder.say"}, "heard hi")],
+)
+def test_a_further_call_with_a_key_takes_place_once(
+    adder: ServiceProcess, path: str, body: dict[str, Any], result: Any
+) -> None:
+    """Sent again, also to be waited for, it has the answer of the first time; another request is refused."""
+    run = f"api/runs/{adder.begin()}"
+    key = {"Idempotency-Key": f"further-{path}"}
+    first = adder.request("POST", f"{run}/{path}", body, **key)
+    second = adder.request("POST", f"{run}/{path}", body, **key)
+    waited = adder.request("POST", f"{run}/{path}?wait=30", body, **key)
+    other = adder.request("POST", f"{run}/{path}", {**body, "handler": "Adder.fail"}, **key)
+    elsewhere = adder.request("POST", f"api/runs/{adder.begin()}/{path}", body, **key)
+
+    assert (202, first.json(), "true") == (second.status_code, second.json(), second.headers["Idempotency-Replayed"])
+    assert (200, result, "true") == (
+        waited.status_code,
+        waited.json()["result"],
+        waited.headers["Idempotency-Replayed"],
+    )
+    assert [(409, "key_in_use")] * 2 == [(each.status_code, each.json()["code"]) for each in (other, elsewhere)]
+    assert [first.json()["call"]] == calls_in(adder, run)
+
+
+def test_a_further_call_that_was_refused_may_be_sent_again(adder: ServiceProcess) -> None:
+    """While another one is under way nothing begins, and the key is free for the next time."""
+    run, key = f"api/runs/{adder.begin()}", {"Idempotency-Key": "refused-first"}
+    wrong = adder.request("POST", f"{run}/calls", {**ADD, "payload": {"a": "x"}}, **key)
+    right = adder.request("POST", f"{run}/calls?wait=30", ADD, **key)
+
+    assert (400, 200, 3) == (wrong.status_code, right.status_code, right.json()["result"])
+
+
+def calls_in(service: ServiceProcess, run: str) -> list[str]:
+    """The ids of the calls that were begun in a run."""
+    entries = service.get(f"{run}/entries?limit=1000")["entries"]
+    return [entry["call"] for entry in entries if entry["kind"] == "call_started"]
+
+
+@pytest.mark.parametrize("has_begun", [True, False])
+def test_a_further_call_is_not_carried_out_again_after_a_crash(
+    start_service: Callable[..., ServiceProcess], tmp_path: Path, has_begun: bool
+) -> None:
+    """Killed before it was answered, the call is found by its id where it had begun, goes on and ends under that id."""
+    service = start_service()
+    run, key = f"api/runs/{service.begin()}", {"Idempotency-Key": "key"}
+    service.request("POST", f"{run}/calls?wait=30", START, **(key if has_begun else {}))
+    (before,) = calls_in(service, run)
+    service.end(signal.SIGKILL)
+    forget_answer(tmp_path, run, before.removeprefix("call-") if has_begun else "0123456789ab")
+    service.start()
+    service.wait_for_state(run.removeprefix("api/runs/"), "waiting")
+    again = service.request("POST", f"{run}/calls", START, **key)
+    if has_begun:
+        (question,) = service.get(run)["open"]
+        service.request("POST", f"{run}/answer", {"request": question["id"], "answer": "yes"})
+        ended = service.request("POST", f"{run}/calls?wait=30", START, **key).json()
+        assert (before, True) == (again.json()["call"], ended["ok"])
+    else:
+        assert (409, "agent_busy") == (again.status_code, again.json()["code"])
+    assert [before] == calls_in(service, run)
+
+
+def forget_answer(folder: Path, run: str, id: str) -> None:
+    """Leave a database as it is where the process was killed between the claim of the key and the answer."""
+    asked = digest_of({"run": run.removeprefix("api/runs/"), **START})
+    with closing(sqlite3.connect(folder / ".koi" / "service.sqlite")) as database, database:
+        database.execute(
+            "insert or replace into idempotency values ('admin', 'key', ?, ?, '', ?)", (asked, id, time.time())
+        )
 
 
 def states_of(service: ServiceProcess, run: str) -> set[str]:
