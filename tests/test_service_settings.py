@@ -83,6 +83,7 @@ def test_a_public_url_takes_no_path_of_the_service() -> None:
         ('[serve]\nhttp = "127.0.0.1:99999"', "must be an address to listen at"),
         ("[serve]\nusers = 3", "`users` in `[serve]` of `koi.toml` is no table"),
         ('[serve.users]\nada = "a-secret-token"', "must be the hash of a token"),
+        (f'[serve.users]\nada = {{ token = "{HASH}", commands = ["branch"] }}', 'no list of `"set_model"`'),
         ("[serve.users.ada]\nadmin = true", "has no hash of a token"),
         (f'[serve.users]\nada = {{ token = "{HASH}", usd = 3 }}', "`[serve.users.ada]` in `koi.toml` has no `usd`"),
         (f'[serve.users]\nada = "{HASH}"\nbob = "{HASH}"', "have the same token"),

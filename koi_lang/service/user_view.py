@@ -22,6 +22,7 @@ from koi_lang.service.feed import EVENT, MessageView, view_all
 from koi_lang.service.users import User
 from koi_lang.sessions.client_host import APPROVAL, CLOSED, QUESTION, Message
 from koi_lang.sessions.errors import SessionError
+from koi_lang.settings.service import GRANTED_COMMANDS
 
 PAYMENT = ("model", "tokens", "usd", "stop", "estimated", "replayed")
 # The fields of each type of event, by their names on the wire.
@@ -97,8 +98,8 @@ MESSAGES: Mapping[str, tuple[str, ...] | None] = {
 COMMANDS = frozenset(
     {
         *("prompt", "run_playbook", "run", "continue", "steer", "follow_up", "send_to", "take_back", "pause", "abort"),
-        *("answer", "approve", "set_steering_mode", "set_follow_up_mode", "set_model", "set_thinking_level"),
-        *("set_plan_mode", "set_session_name", "compact", "extension_command", "get_state", "get_session_stats"),
+        *("answer", "approve", "set_steering_mode", "set_follow_up_mode", "set_thinking_level"),
+        *("set_plan_mode", "set_session_name", "compact", "get_state", "get_session_stats"),
         *("list_agents", "get_commands", "get_available_models"),
     }
 )
@@ -170,8 +171,9 @@ async def handle_as(user: User, run: RunHandle, message: Mapping[str, Any]) -> M
     if user.is_admin:
         return await run.handle(message)
     type = message.get("type")
-    if type not in COMMANDS and any(type == each.name for each in all_commands()):
-        help = "`GET /api/runs/ID/entries` and the stream of events have what you are shown of a run."
+    if type not in (*COMMANDS, *user.commands) and any(type == each.name for each in all_commands()):
+        seen = "`GET /api/runs/ID/entries` and the stream of events have what you are shown of a run."
+        help = USER_HELP if type in GRANTED_COMMANDS else seen
         return refusal(SessionError("admins_only", f"`{type}` is for admins alone", help=help), message)
     response = await run.handle(message)
     data = response.get("data")

@@ -26,10 +26,12 @@ class User:
 
     Attributes:
         is_admin: whether the runs of all others are theirs, too.
+        commands: of admins that they have, too.
     """
 
     name: str
     is_admin: bool = False
+    commands: tuple[str, ...] = ()
 
 
 EVERYBODY = User(ADMIN, is_admin=True)
@@ -48,7 +50,9 @@ class Users:
 
     def __init__(self, token: str | None, known: Mapping[str, UserSettings] | None = None) -> None:
         first = [] if token is None else [(hash_of(token), EVERYBODY)]
-        others = [(str(about.token), User(name, about.admin)) for name, about in (known or {}).items()]
+        others = [
+            (str(about.token), User(name, about.admin, tuple(about.commands))) for name, about in (known or {}).items()
+        ]
         self._by_hash, self.is_open = [*first, *others], token is None
 
     def all(self) -> list[User]:

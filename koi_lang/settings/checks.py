@@ -47,6 +47,17 @@ def check_one_of(*words: str) -> Mapping[str, Any]:
     return {"check": check}
 
 
+def check_some_of(*words: str) -> Mapping[str, Any]:
+    """What a list of some words has to be."""
+    listed = ", ".join(f'`"{word}"`' for word in words)
+
+    def check(value: Any, name: str) -> Problem:
+        is_list = isinstance(value, list) and all(each in words for each in value)
+        return None if is_list else (f"is {value!r}, no list of {listed}", f'Write `{name} = ["{words[0]}"]`.')
+
+    return {"check": check}
+
+
 def check_switch(value: Any, name: str) -> Problem:
     """What is no switch."""
     return None if isinstance(value, bool) else (f"must be true or false, not {value!r}", f"Write `{name} = false`.")

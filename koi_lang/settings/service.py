@@ -11,7 +11,16 @@ from zoneinfo import ZoneInfo
 
 from koi_lang.diagnostics import SLIP_IN_FOUR, nearest
 from koi_lang.errors import SettingsError
-from koi_lang.settings.checks import AMOUNT, COUNT, Problem, check_switch, check_texts, read_table, suggest_key
+from koi_lang.settings.checks import (
+    AMOUNT,
+    COUNT,
+    Problem,
+    check_some_of,
+    check_switch,
+    check_texts,
+    read_table,
+    suggest_key,
+)
 
 # Whoever has the token of the start; nobody else is called so.
 ADMIN = "admin"
@@ -20,6 +29,8 @@ TOKEN_HASH = re.compile(r"sha256:[0-9a-f]{64}")
 ADDRESS = re.compile(r"(?:(?P<host>[^\s:/\[\]]+)|\[(?P<six>[0-9a-fA-F:.]+)\])?:(?P<port>\d{1,5})")
 # What can be told to others over HTTP.
 HOOK_EVENTS = ("run.ended", "run.failed", "question.open", "approval.open", "budget.80", "budget.100")
+# Commands for admins, and for users whose table names them: they choose what is paid, or act beside the agents.
+GRANTED_COMMANDS = ("set_model", "extension_command")
 # The first part of each path of the service: what a proxy takes off, or leaves, is told by it.
 OWN_PATHS = ("api", "dev", "static", "mcp", "agui", "a2a", "hooks", ".well-known")
 PUBLIC_PATH = re.compile(r"(?:/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*")
@@ -118,6 +129,7 @@ class UserSettings:
         admin: whether this one sees and steers the runs of everybody.
         tokens_per_day: of all sessions of the user, in place of what `[serve.limits]` says; so `usd_per_day`.
         sessions: that are awake at a time, in place of what `[serve.limits]` says.
+        commands: of admins that this one has, too, such as `set_model`.
     """
 
     token: str | None = field(default=None, metadata={"check": _check_hash})
@@ -125,6 +137,7 @@ class UserSettings:
     tokens_per_day: int | None = field(default=None, metadata=COUNT)
     usd_per_day: float | None = field(default=None, metadata=AMOUNT)
     sessions: int | None = field(default=None, metadata=COUNT)
+    commands: Sequence[str] = field(default=(), metadata=check_some_of(*GRANTED_COMMANDS))
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from koi_lang.rpc import dispatcher
 from koi_lang.rpc.commands import all_commands
 from koi_lang.runtime.journal.history import RESUMED
 from koi_lang.service.user_view import COMMANDS, FIELDS
+from koi_lang.settings.service import GRANTED_COMMANDS
 from koi_lang.web.dev_routes import DEV_ROUTES
 from koi_lang.web.operations import API, OPERATIONS
 from tests.limits import LIMIT_S
@@ -195,8 +196,35 @@ def test_a_user_sees_what_was_said_done_asked_and_paid(desk: ServiceProcess, run
     assert "text" not in kinds["model_answered"]
 
 
+@pytest.mark.parametrize(
+    ("name", "type", "code"),
+    [
+        ("ada", "set_model", "admins_only"),
+        ("ada", "extension_command", "admins_only"),
+        ("eve", "set_model", None),
+        ("eve", "extension_command", "admins_only"),
+        ("root", "extension_command", "extension_command_not_handled"),
+    ],
+)
+def test_a_user_chooses_no_model_unless_allowed(desk: ServiceProcess, name: str, type: str, code: str | None) -> None:
+    """What is asked and paid is up to the operator, who may leave it to a user; nothing else comes with that."""
+    user = as_user(desk, name)
+    run = user.begin(program="main")
+    fields = {"set_model": {"model": "bad/one"}, "extension_command": {"name": "x"}}[type]
+    with connect(
+        f"{user.url.replace('http', 'ws', 1)}/api/runs/{run}/ws",
+        additional_headers={"Authorization": f"Bearer {user.token}"},
+    ) as socket:
+        socket.send(json.dumps({"type": type, **fields}))
+        while (told := json.loads(socket.recv(LIMIT_S)))["type"] != "response":
+            pass
+
+    assert [code] * 2 == [told.get("error_code"), user.command(run, type, **fields).get("error_code")]
+
+
 def test_the_list_names_what_there_is() -> None:
     """Every event and command on the list exists, and every command that is not on it is refused."""
     assert [] == [type for type in FIELDS if type not in EVENTS and type != RESUMED]
+    others = {each.name for each in all_commands()} - {*COMMANDS, *GRANTED_COMMANDS}
     assert {"get_messages", "get_last_assistant_text", "get_entries", "get_tree", "session_info", "quit", "branch",
-            "new_session", "resume_session"} == {each.name for each in all_commands()} - COMMANDS  # fmt: skip
+            "new_session", "resume_session"} == others  # fmt: skip

@@ -23,7 +23,7 @@ SETTINGS = f"""
 ada = "{hash_of(TOKENS["ada"])}"
 bob = {{ token = "{hash_of(TOKENS["bob"])}", sessions = 2 }}
 root = {{ token = "{hash_of(TOKENS["root"])}", admin = true }}
-eve = {{ token = "{hash_of(TOKENS["eve"])}", sessions = 5 }}
+eve = {{ token = "{hash_of(TOKENS["eve"])}", sessions = 5, commands = ["set_model"] }}
 """
 
 
