@@ -38,12 +38,14 @@ class ExposedTool:
     Attributes:
         name: of the tool.
         actions: all there are in the run.
+        has_playbook: whether the client may see the playbook of the handler.
     """
 
     name: str
     agent: type[Agent]
     handler: Handler
     actions: Sequence[ActionKind]
+    has_playbook: bool = True
 
     @property
     def target(self) -> str:
@@ -59,9 +61,11 @@ class ExposedTool:
     def description(self) -> str:
         """What the handler says about itself, else what its agent says."""
         about = self.agent.about
-        told = self.handler.affordance or about.playbooks.get(self.handler.event, "")
-        return told or f"`{self.handler.event}` of `{about.name}`" + (
-            f": {about.affordance}" if about.affordance else ""
+        playbook = about.playbooks.get(self.handler.event, "") if self.has_playbook else ""
+        return (
+            self.handler.affordance
+            or playbook
+            or f"`{self.handler.event}` of `{about.name}`" + (f": {about.affordance}" if about.affordance else "")
         )
 
     @property

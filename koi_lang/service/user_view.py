@@ -11,7 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from koi_lang import events
+from koi_lang.errors import KoiError
 from koi_lang.events import ENVELOPE, EventData
+from koi_lang.program.error_report import message as message_of
 from koi_lang.rpc.commands import all_commands
 from koi_lang.rpc.dispatcher import refusal
 from koi_lang.runtime.journal.entries import JournalEntry
@@ -147,6 +149,13 @@ def hide_operator(data: Mapping[str, Any]) -> dict[str, Any]:
         return {**data}
     shown = {**data, "error": hidden.get("error", "")}
     return shown | ({"help": USER_HELP} if "help" in data else {})
+
+
+def explain_to_user(error: BaseException) -> str:
+    """An error for a user who is no admin: what it says and how to go on, without its place in the program."""
+    help = {"help": error.help} if isinstance(error, KoiError) and error.help else {}
+    told = hide_operator({"error": message_of(error), **help})
+    return "\n".join(told.values())
 
 
 def _visible(data: Mapping[str, Any], names: Iterable[str], envelope: Iterable[str]) -> dict[str, Any]:

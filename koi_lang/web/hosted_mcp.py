@@ -40,6 +40,7 @@ from koi_lang.service.host import SessionHost
 from koi_lang.service.hosted import ANSWER_S, HostedSession
 from koi_lang.service.programs import ServedProgram
 from koi_lang.service.run_listing import read_call_end
+from koi_lang.service.user_view import explain_to_user
 from koi_lang.service.users import User
 from koi_lang.sessions.calls import begin_prompt, handler_named
 from koi_lang.sessions.client_host import APPROVAL, CLOSED, QUESTION, Message
@@ -262,8 +263,16 @@ class LatestService:
 
     def _make(self, ready: Prepared) -> McpService:
         service = service_of(ready, LOG.warning, open_session=self._open_session)
-        # As on the pages, sources are for admins.
-        return service if self._user.is_admin else replace(service, sources=replace(service.sources, files={}))
+        if self._user.is_admin:
+            return service
+        redact = ready.redactor()
+        # As on the pages, playbooks, sources and reports of errors are for admins.
+        return replace(
+            service,
+            sources=replace(service.sources, files={}),
+            tools={name: replace(offer, has_playbook=False) for name, offer in service.tools.items()},
+            explain=lambda error: redact(explain_to_user(error)),
+        )
 
 
 class UserApps:

@@ -23,6 +23,7 @@ from koi_lang.web.operations import API, OPERATIONS
 from tests.limits import LIMIT_S
 from tests.service.serving_process import ServiceProcess, is_event
 from tests.service.user_tokens import SETTINGS, TOKENS, as_user
+from tests.serving.conftest import INITIALIZE
 
 assert dispatcher
 # Texts of the operator: in a playbook, a prompt, a line of code, an instruction to a model, an answer of a model.
@@ -34,10 +35,12 @@ role Worker { can think, can execute, can delegate, can execute:shell }
 prompt House = "House rule prompt-marker."
 agent Main : Worker {
   expose mcp
+  expose a2a
   on chat(args: { message: string }) {
     playbook """Answer with the rule playbook-marker: {{args.message}}""" + House
   }
   on fail(args: Json) { throw new Error(["torn", "source-marker"][0]) }
+  on plain(args: Json) { playbook "Follow the playbook-marker." }
 }
 '''
 ANSWERS = {
@@ -160,7 +163,43 @@ def agui_of(user: ServiceProcess, run: str) -> Iterator[tuple[str, str]]:
     yield "agui", httpx2.post(f"{user.url}/agui", json=body | more, headers=headers, timeout=LIMIT_S).text
 
 
-WALKS = {"streams": streams_of, "requests": requests_of, "commands": commands_of, "agui": agui_of}
+def mcp_of(user: ServiceProcess, run: str) -> Iterator[tuple[str, str]]:
+    """What `/mcp` lists but for prompts, which a program offers there, and its answers to a call and for a source."""
+    headers = {"Accept": "application/json, text/event-stream"}
+    started = user.request("POST", "mcp", rpc("initialize", INITIALIZE), **headers)
+    headers |= {"Mcp-Session-Id": started.headers["mcp-session-id"], "MCP-Protocol-Version": "2025-06-18"}
+    for method in ("tools/list", "resources/list", "resources/templates/list"):
+        yield method, user.request("POST", "mcp", rpc(method), **headers).text
+    failing = {"name": "fail", "arguments": {}}
+    yield "tools/call", user.request("POST", "mcp", rpc("tools/call", failing), **headers).text
+    resource = {"uri": "koi://main.koi"}
+    yield "resources/read", user.request("POST", "mcp", rpc("resources/read", resource), **headers).text
+    yield "DELETE /mcp", user.request("DELETE", "mcp", **headers).text
+
+
+def a2a_of(user: ServiceProcess, run: str) -> Iterator[tuple[str, str]]:
+    """The cards of the agent, and its answers to a message that fails and to one that asks a person."""
+    for path in (".well-known/agent-card.json", "a2a/Main/.well-known/agent-card.json"):
+        yield path, user.request("GET", path).text
+    for skill in ("fail", "chat"):
+        said = {"messageId": skill, "role": "user", "kind": "message", "parts": [{"kind": "text", "text": "hi"}]}
+        params = {"message": {**said, "metadata": {"skill": skill}}}
+        yield skill, user.request("POST", "a2a/Main", rpc("message/send", params)).text
+
+
+def rpc(method: str, params: Any = None) -> dict[str, Any]:
+    """A request of JSON-RPC."""
+    return {"jsonrpc": "2.0", "id": 1, "method": method, **({} if params is None else {"params": params})}
+
+
+WALKS = {
+    "streams": streams_of,
+    "requests": requests_of,
+    "commands": commands_of,
+    "agui": agui_of,
+    "mcp": mcp_of,
+    "a2a": a2a_of,
+}
 
 
 @pytest.mark.parametrize("walk", WALKS)
@@ -172,6 +211,21 @@ def test_no_route_shows_what_is_for_others(
     answers = WALKS[walk](as_user(desk, user), run)
 
     assert [] == [(name, word) for name, text in answers for word in (*words, str(desk.folder)) if word in text]
+
+
+def test_nobody_deletes_what_is_of_others(desk: ServiceProcess, run: str) -> None:
+    """A run and a file of another are unknown and stay; those of one's own go, and nothing is told of them."""
+    ada, bob = (as_user(desk, name) for name in ("ada", "bob"))
+    own = ada.begin(program="main")
+    written = [ada.request("PUT", f"api/runs/{each}/files/a.txt", {"a": 1}).status_code for each in (run, own)]
+    paths = [f"api/runs/{each}{rest}" for rest in ("/files/a.txt", "") for each in (run, own)]
+    refused = [bob.request("DELETE", path) for path in paths]
+    deleted = [ada.request("DELETE", path) for path in paths if own in path]
+
+    assert {201} >= {*written} - {200}
+    assert [(404, "unknown_run")] * 4 == [(each.status_code, each.json()["code"]) for each in refused]
+    assert [(204, "")] * 2 == [(each.status_code, each.text) for each in deleted]
+    assert [200, 200, 404] == [ada.request("GET", path).status_code for path in (paths[0], paths[2], f"api/runs/{own}")]
 
 
 def test_an_admin_is_shown_everything(desk: ServiceProcess, run: str) -> None:

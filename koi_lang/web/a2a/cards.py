@@ -56,5 +56,6 @@ def card_of(agent: type[Agent], url: str, *, needs_token: bool) -> AgentCard:
 
 
 def _skill_of(agent: type[Agent], handler: Handler) -> AgentSkill:
-    told = handler.affordance or agent.about.playbooks.get(handler.event, "") or agent.about.affordance
-    return AgentSkill(id=handler.event, name=handler.event, description=told or handler.event, tags=["koi"])
+    # Not its playbook, which is for the operator alone.
+    description = handler.affordance or agent.about.affordance or handler.event
+    return AgentSkill(id=handler.event, name=handler.event, description=description, tags=["koi"])
