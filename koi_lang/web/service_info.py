@@ -30,6 +30,9 @@ NOT_SERVED = "the program is not served now"
 # Below so many bytes a disk is short; behind by so many seconds the event loop is late.
 MIN_DISK_BYTES, MAX_LAG_S = 50 << 20, 5.0
 
+# In which version 0.5 kept the token itself, for a year.
+TOKEN_COOKIE = "koi_token"
+
 # Bytes of a request of somebody who is not known yet.
 MAX_LOGIN_BYTES = 1 << 20
 
@@ -131,3 +134,5 @@ def _set_cookie(request: Request, answer: Response, value: str, max_age: int) ->
         url = public
     name, path, is_secure = cookie_name(request.scope), url.path.rstrip("/") or "/", url.scheme == "https"
     answer.set_cookie(name, value, max_age, path=path, secure=is_secure, httponly=True, samesite="strict")
+    if TOKEN_COOKIE in request.cookies:
+        answer.delete_cookie(TOKEN_COOKIE, path)

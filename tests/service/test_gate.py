@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sqlite3
 from collections import deque
@@ -17,12 +18,15 @@ from websockets.sync.client import connect
 
 from koi_lang.http_server.address import Address
 from koi_lang.http_server.guard import ServerNames
+from koi_lang.service import users as user_sessions
 from koi_lang.service.store import Database
 from koi_lang.service.users import BROWSER_S, MAX_BROWSERS, BrowserSessions, Users, hash_of
 from koi_lang.settings.service import UserSettings
 from tests.limits import LIMIT_S
 from tests.service.conftest import desk_in
+from tests.service.serving_here import served_here
 from tests.service.serving_process import ServiceProcess
+from tests.service.test_mcp_of_users import DESK
 from tests.service.user_tokens import SETTINGS, TOKENS, as_user
 
 
@@ -100,6 +104,33 @@ def test_each_sign_in_is_a_new_session(service: ServiceProcess) -> None:
     assert [401, 200, 200] == [asked_by(service, cookie) for cookie in (first, second, third)]
     assert 401 == asked_by(service, f"{name}=chosen")
     assert 200 == asked_by(service, f"{name}=chosen; {third}")
+
+
+def test_a_token_in_a_cookie_is_forgotten(service: ServiceProcess) -> None:
+    """Version 0.5 kept it there for a year; it counts no more, and the browser need not have it any longer."""
+    sent = {"Cookie": f"koi_token={service.token}", "Origin": service.url}
+    login = service.request("POST", "api/login", {"token": service.token}, **sent)
+
+    assert 401 == asked_by(service, sent["Cookie"])
+    assert ["koi_session", "koi_token"] == [
+        each.partition("=")[0].rstrip("_0123456789") for each in login.headers.get_list("set-cookie")
+    ]
+    assert "Max-Age=0" in login.headers.get_list("set-cookie")[1]
+
+
+def test_a_stream_ends_with_its_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where nobody signs out: a stream that is open goes on no longer than the session lasts."""
+    monkeypatch.setattr(user_sessions, "BROWSER_S", 1)
+
+    async def scenario(url: str) -> list[int]:
+        async with httpx2.AsyncClient(base_url=url, timeout=LIMIT_S) as client:
+            headers = {"Authorization": "Bearer start"}
+            run = (await client.post("/api/runs", json={}, headers=headers)).json()["id"]
+            await client.post("/api/login", json={"token": "start"})
+            streamed = await client.get(f"/api/runs/{run}/events")
+            return [streamed.status_code, (await client.get("/api/status")).status_code]
+
+    assert [200, 401] == asyncio.run(served_here(tmp_path, DESK, scenario))
 
 
 def test_signing_out_ends_what_a_browser_has_open(service: ServiceProcess) -> None:
