@@ -381,6 +381,8 @@ def test_two_tabs_show_one_conversation(place: Place) -> None:
         one.sees("It is plain.")
         one.page.locator(".request").wait_for(state="detached")
         other.sees("It is plain.")
+        for each in (one, other):
+            each.page.locator(".item", has_text="Working").wait_for(state="detached")
 
         assert [text.page.locator(".item").all_inner_texts() for text in (one,)] == [
             text.page.locator(".item").all_inner_texts() for text in (other,)
