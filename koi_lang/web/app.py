@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 CORS_METHODS = ("GET", "POST", "PUT", "DELETE")
 CORS_HEADERS = (
     *("Authorization", "Content-Type", "Idempotency-Key", "Last-Event-ID"),
-    *("Mcp-Session-Id", "Mcp-Protocol-Version", "A2A-Version", "A2A-Extensions"),
+    *("Mcp-Session-Id", "Mcp-Protocol-Version", "Mcp-Method", "Mcp-Name", "A2A-Version", "A2A-Extensions"),
 )
 EXPOSED_HEADERS = (
     *("Allow", "Content-Disposition", "ETag", "Idempotency-Replayed", "Location", "Retry-After", "WWW-Authenticate"),
