@@ -238,6 +238,15 @@ class RunEnded(EventData):
     origin: Sequence[str] = OMITTED
 
 
+@event("resumed")
+class RunResumed(EventData):
+    """A run goes on, with further `words` of a command line, or with another version of its program."""
+
+    words: Sequence[str] = OMITTED
+    limits: Mapping[str, Any] = OMITTED
+    version_hash: str = OMITTED
+
+
 @event("consumer_dropped")
 class ConsumerDropped(EventData):
     """A consumer of events has failed, and hears of no further ones."""

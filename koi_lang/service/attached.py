@@ -21,6 +21,7 @@ from koi_lang.service.live.client import LiveClient, open_client
 from koi_lang.service.run_listing import RunListing
 from koi_lang.sessions.client_host import Message
 from koi_lang.sessions.errors import SessionError
+from koi_lang.sessions.messages import GreetingMessage, StateMessage
 
 # No path leads out of the folder of journals.
 RUN = re.compile(r"[0-9a-zA-Z]+(?:-[0-9a-zA-Z]+)*")
@@ -45,7 +46,7 @@ class RunHandle(Protocol):
     def is_awake(self) -> bool:
         """Whether a process works on it."""
 
-    def greeting(self) -> dict[str, Any]:
+    def greeting(self) -> GreetingMessage:
         """The first message to who follows it."""
 
     def listing(self) -> RunListing:
@@ -124,11 +125,10 @@ class AttachedRun:
         """What goes on, or how it has ended. Raises JournalError."""
         return self.listing().state
 
-    def greeting(self) -> dict[str, Any]:
+    def greeting(self) -> GreetingMessage:
         """The first message to who follows it. Raises JournalError."""
         program = Path(read_header(self.journal).program).stem
-        known = {"id": self.id, "program": program, "title": "", "attached": True}
-        return {"type": "rpc_ready", **known, "state": self.state}
+        return GreetingMessage(type="rpc_ready", id=self.id, program=program, title="", state=self.state, attached=True)
 
     def listing(self) -> RunListing:
         """The run as it is listed. Raises JournalError."""
@@ -174,7 +174,7 @@ class AttachedRun:
                 finally:
                     self._forget(client)
         with suppress(JournalError):
-            self.feed.tell({"type": "state", "state": self.state})
+            self.feed.tell(StateMessage(type="state", state=self.state))
 
     async def _pass_on(self, client: LiveClient) -> None:
         async for message in client:

@@ -7,10 +7,10 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Final, Protocol, TypedDict
 
 from koi_lang.errors import JournalError
-from koi_lang.events import AnswerDelta, AnswerDiscarded, ModelAnswered, OutputDelta
+from koi_lang.events import AnswerDelta, AnswerDiscarded, EventData, ModelAnswered, OutputDelta
 from koi_lang.rpc.framing import line_of
 from koi_lang.runtime.journal.entries import JournalEntry, Redact
 from koi_lang.runtime.journal.entry_events import event_data
@@ -19,17 +19,32 @@ from koi_lang.runtime.journal.reader import lines
 from koi_lang.runtime.playbook.action_parsing import ReplyError
 from koi_lang.runtime.playbook.reply_parser import ReplyReader
 from koi_lang.runtime.playbook.written_texts import WrittenTexts
-from koi_lang.sessions.client_host import APPROVAL, CLOSED, QUESTION, Message
+from koi_lang.sessions.client_host import ANSWERED, APPROVAL, CLOSED, QUESTION, Message, closed_message
+from koi_lang.sessions.messages import EventMessage
 
 # Bytes that a reader may leave unread.
 MOST_UNREAD = 8 << 20
 UNREAD = f"more than {MOST_UNREAD >> 20} MB were left unread"
 # Entries of the past that are read at once.
 PAGE = 500
-EVENT = "event"
+EVENT: Final = "event"
 # What a client is told, without its line break, and the number of the entry that it is; None for what has none.
 Numbered = tuple[int | None, bytes]
 TextKey = tuple[tuple[str, ...], int, str]
+
+
+class WrittenText(TypedDict):
+    """The last text for people in an answer that was cut off, and the `action` that it stands in."""
+
+    action: str
+    text: str
+
+
+# Fields that a feed adds to events, with their types.
+ADDED_FIELDS: Mapping[type[EventData], Mapping[str, Any]] = {
+    OutputDelta: {"so_far": bool},
+    ModelAnswered: {"written": WrittenText},
+}
 # A message as a reader gets it; None where the reader gets none.
 MessageView = Callable[[Message], Message | None]
 
@@ -132,7 +147,7 @@ class Feed:
     def settle(self, request: str) -> None:
         """Forget a request that somebody has answered, and tell the others."""
         if request in self._open:
-            self.tell({"type": CLOSED, "id": request, "reason": "answered"})
+            self.tell(closed_message(request, ANSWERED))
 
     def restore(self, requests: Iterable[Message]) -> None:
         """Have questions and approvals be open that a session had asked before it went to sleep."""
@@ -176,7 +191,7 @@ class Feed:
             return
 
 
-def entry_message(entry: JournalEntry, run: str) -> dict[str, Any]:
+def entry_message(entry: JournalEntry, run: str) -> EventMessage:
     """The message of an entry; an answer that was cut off has the last text for people in it as `written`."""
     data = event_data(entry, run)
     if entry.kind == ModelAnswered.type and data.get("stop") == CUT:
@@ -185,7 +200,7 @@ def entry_message(entry: JournalEntry, run: str) -> dict[str, Any]:
             deque(ReplyReader(listener=WrittenTexts(pieces.append)).feed(str(data.get("text", ""))), maxlen=0)
         if pieces:
             text = "".join(each.text for each in pieces if each.number == pieces[-1].number)
-            data["written"] = {"action": pieces[-1].action, "text": text}
+            data["written"] = WrittenText(action=pieces[-1].action, text=text)
     return {"type": EVENT, "n": entry.n, "event": data}
 
 

@@ -49,6 +49,7 @@ from koi_lang.sessions.config import OpenRun
 from koi_lang.sessions.earlier_session import BranchPoint
 from koi_lang.sessions.factory import SessionFactory
 from koi_lang.sessions.held_call import HeldCall
+from koi_lang.sessions.messages import FailureMessage
 from koi_lang.settings.service import ServiceSettings
 
 Note = Callable[[str], None]
@@ -291,8 +292,10 @@ class SessionHost:
         try:
             await session.wake()
         except KoiError as error:
-            code = {"code": error.code} if isinstance(error, ServiceError) else {}
-            session.feed.tell({"type": "session_failed", **code, "error": error.message, "report": error.message})
+            failure = FailureMessage(type="session_failed", error=error.message, report=error.message)
+            if isinstance(error, ServiceError):
+                failure["code"] = error.code
+            session.feed.tell(failure)
             return False
         return True
 

@@ -34,6 +34,7 @@ from koi_lang.sessions.config import OpenRun
 from koi_lang.sessions.errors import SessionError
 from koi_lang.sessions.factory import SessionFactory
 from koi_lang.sessions.held_call import HeldCall
+from koi_lang.sessions.messages import GreetingMessage, LogMessage, StateMessage
 from koi_lang.sessions.recording import hash_of
 from koi_lang.sessions.session import GRACE_S, Session
 
@@ -175,15 +176,19 @@ class HostedSession:
         state = self.state
         if state != self._told_state:
             self._told_state = state
-            self.feed.tell({"type": "state", "state": state})
+            self.feed.tell(StateMessage(type="state", state=state))
 
-    def greeting(self) -> dict[str, Any]:
+    def greeting(self) -> GreetingMessage:
         """The first message to who follows it."""
-        known = {"program": self.row.program, "title": self.row.title}
+        row = self.row
+        greeting = GreetingMessage(type="rpc_ready", id=self.id, program=row.program, title=row.title, state=self.state)
         if self.misfit is not None:
-            known["changed"] = self.misfit.message
-        told = {} if self._dispatcher is None else self._dispatcher.ready()
-        return {**told, "type": "rpc_ready", "id": self.id, **known, "state": self.state}
+            greeting["changed"] = self.misfit.message
+        if self._dispatcher is not None:
+            ready = self._dispatcher.ready()
+            greeting["schema_version"], greeting["version"] = ready["schema_version"], ready["version"]
+            greeting["agents"] = ready["agents"]
+        return greeting
 
     # ------------------------------------------------------------ commands
 
@@ -356,7 +361,7 @@ class HostedSession:
 
     def note(self, text: str) -> None:
         """Tell a line that is no output."""
-        self.feed.tell({"type": "log", "text": text})
+        self.feed.tell(LogMessage(type="log", text=text))
 
     async def sleep(self) -> None:
         """Close its journal and end its run; what is under way in it goes on when the next command wakes it."""

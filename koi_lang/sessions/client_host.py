@@ -8,15 +8,18 @@ import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from koi_lang.runtime.forms import form_field
 from koi_lang.runtime.host import Approval, ApprovalDecision, ApprovalRequest, NobodyToAskError, choose_option
 from koi_lang.runtime.replay.location import current_path
 from koi_lang.sessions.errors import SessionError
+from koi_lang.sessions.messages import ClosedMessage, LogMessage
 
 ANSWER_S = 300.0
-QUESTION, APPROVAL, CLOSED = "question", "approval_request", "request_closed"
+QUESTION: Final = "question"
+APPROVAL: Final = "approval_request"
+CLOSED: Final = "request_closed"
 # Why a request is closed, where somebody else than the client has answered it.
 ANSWERED = "answered"
 Message = Mapping[str, Any]
@@ -134,7 +137,7 @@ class Client:
 
     def log(self, text: str) -> None:
         """Pass on a line that is not output."""
-        self._send({"type": "log", "text": text})
+        self._send(LogMessage(type="log", text=text))
 
     async def ask(self, question: str, options: Sequence[str] = ()) -> str:
         """Ask through the client; an option may be named by its number. Raises NobodyToAskError.
@@ -163,7 +166,7 @@ class Client:
         return answer
 
 
-def closed_message(id: str, reason: str) -> Message:
+def closed_message(id: str, reason: str) -> ClosedMessage:
     """What is told of a request that needs no answer any more."""
     return {"type": CLOSED, "id": id, "reason": reason}
 

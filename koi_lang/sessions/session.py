@@ -25,6 +25,7 @@ from koi_lang.sessions.config import ExtensionCommand, OpenRun, PreparedRun, Ses
 from koi_lang.sessions.errors import SessionError
 from koi_lang.sessions.held_call import HeldCall
 from koi_lang.sessions.held_run import HeldRun
+from koi_lang.sessions.messages import EventMessage, FailureMessage
 from koi_lang.sessions.totals import Statistics
 
 if TYPE_CHECKING:
@@ -123,8 +124,10 @@ class Session(HeldRun):
             await self._go_over(self, run.recorded.history)
 
     def _tell_failure(self, error: Exception) -> None:
-        code = {"code": "program_changed"} if isinstance(error, ProgramChangedError) else {}
-        self._send({"type": "session_failed", **code, "error": message(error), "report": self.served.explain(error)})
+        failure = FailureMessage(type="session_failed", error=message(error), report=self.served.explain(error))
+        if isinstance(error, ProgramChangedError):
+            failure["code"] = "program_changed"
+        self._send(failure)
 
     async def finish(self, grace_s: float) -> bool:
         """End the run; gives whether everything in it had ended by itself in time."""
@@ -149,7 +152,7 @@ class Session(HeldRun):
             await self.wait_for_end()
 
     def _tell(self, event: Event) -> None:
-        self._send({"type": "event", "event": event.as_data(self.served.detail)})
+        self._send(EventMessage(type="event", event=event.as_data(self.served.detail)))
 
     # ------------------------------------------------------------ calls
 

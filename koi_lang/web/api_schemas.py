@@ -1,9 +1,29 @@
-"""The JSON Schemas of what the API takes and gives, by the names that the document has them under."""
+"""The JSON Schemas of what the API takes and gives, by the names that the document has them under.
+
+Those of messages, events and commands are made from their records.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import typing
+from collections import abc
+from collections.abc import Iterable, Mapping
+from types import UnionType
 from typing import Any
+
+from koi_lang.events import EVENTS, OMITTED, VERSION, AnswerDelta, EventData
+from koi_lang.rpc.commands import all_commands
+from koi_lang.runtime.schema import of_annotation
+from koi_lang.service.feed import ADDED_FIELDS, WrittenText
+from koi_lang.service.hosted import OF_OTHER_RUNS
+from koi_lang.service.user_view import EVENT_FIELDS
+from koi_lang.sessions.messages import (
+    FOLLOWER_MESSAGES,
+    ApprovalMessage,
+    QuestionForm,
+    QuestionMessage,
+    ResponseMessage,
+)
 
 Schema = Mapping[str, Any]
 STATES = ("working", "waiting", "paused", "idle", "asleep", "ok", "failed", "cancelled", "interrupted")
@@ -58,7 +78,7 @@ _RUN: Mapping[str, Schema] = {
 }
 _OUTCOME: Mapping[str, Schema] = {
     "ok": {**or_null(YES_OR_NO), "description": "whether the last call has a result; null where it has not ended"},
-    "result": {"description": "of the last call, as the type of its handler says"},
+    "result": {"description": "of the last call; `Results` has its type"},
     "error": {**or_null(TEXT), "description": "why the last call failed"},
     "help": or_null(TEXT),
     "aborted": {**YES_OR_NO, "description": "whether the last call was cancelled"},
@@ -115,7 +135,7 @@ SCHEMAS: Mapping[str, Schema] = {
     "Started": object_of({"id": TEXT, "program": TEXT, "owner": TEXT, "state": reference("State")}, call=or_null(TEXT)),
     "Run": object_of(_RUN),
     "RunDetails": object_of(
-        {**_RUN, "open": list_of(ANY_OBJECT), **_OUTCOME}, call=or_null(ANYTHING), handler=or_null(TEXT)
+        {**_RUN, "open": list_of(reference("OpenRequest")), **_OUTCOME}, call=or_null(ANYTHING), handler=or_null(TEXT)
     ),
     "Runs": object_of({"runs": list_of(reference("Run")), "next": or_null(TEXT)}),
     "Entries": object_of({"entries": list_of(_ENTRY), "last": COUNT, "more": YES_OR_NO}),
@@ -133,3 +153,84 @@ SCHEMAS: Mapping[str, Schema] = {
     ),
     "Audit": object_of({"programs": list_of(ANY_OBJECT)}),
 }
+
+
+# ---------------------------------------------------------------- messages, events and commands
+
+# Fields of messages whose records say less than the document.
+_PARTS: Mapping[str, Schema] = {"state": reference("State"), "event": reference("Event")}
+# What events with an error have beside their fields.
+_FAILURE: Mapping[str, Schema] = {"error": TEXT, "origin": list_of(TEXT), "help": TEXT, "class": TEXT}
+_COMMAND_ID: Schema = {"type": ["string", "number"], "description": "comes back in the response"}
+
+
+def message_schemas() -> dict[str, Schema]:
+    """The schemas of what followers of a run get and may send, by the names of their records."""
+    records = {each.__name__: _record_schema(each) for each in (*FOLLOWER_MESSAGES, ResponseMessage)}
+    parts = {each.__name__: _record_schema(each) for each in (QuestionForm, WrittenText)}
+    events = {each.__name__: _event_schema(each) for each in EVENTS.values() if each is not AnswerDelta}
+    commands = {
+        f"{each.name.title().replace('_', '')}Command": _add_description(
+            closed_object({"type": {"const": each.name}}, id=_COMMAND_ID, **each.schema["properties"]),
+            each.description,
+            each.schema["required"],
+        )
+        for each in all_commands()
+        if each.name not in OF_OTHER_RUNS
+    }
+    told = {each.__name__: records[each.__name__] for each in FOLLOWER_MESSAGES}
+    requests = {each.__name__: records[each.__name__] for each in (QuestionMessage, ApprovalMessage)}
+    unions = {"Message": told, "SocketMessage": records, "OpenRequest": requests, "Event": events, "Command": commands}
+    schemas: dict[str, Schema] = {**records, **parts, **events, **commands}
+    for union, members in unions.items():
+        places = {each["properties"]["type"]["const"]: reference(name)["$ref"] for name, each in members.items()}
+        tag = {"propertyName": "type", "mapping": places}
+        schemas[union] = {"oneOf": list(map(reference, members)), "discriminator": tag}
+    return schemas
+
+
+def _add_description(schema: dict[str, Any], text: str | None, required: Iterable[str] = ()) -> dict[str, Any]:
+    return {"description": " ".join((text or "").split()), **schema, "required": [*schema["required"], *required]}
+
+
+def _record_schema(record: Any) -> dict[str, Any]:
+    """The schema of a `TypedDict`."""
+    hints = typing.get_type_hints(record, include_extras=True)
+    fields = {name: _PARTS.get(name) or _schema_of(hint) for name, hint in hints.items()}
+    required = [name for name, hint in hints.items() if typing.get_origin(hint) is not typing.NotRequired]
+    return _add_description(object_of({}, **fields), record.__doc__, required)
+
+
+def _event_schema(event: type[EventData]) -> dict[str, Any]:
+    """The schema of an event; a field is required where all users get it, and it may not be omitted."""
+    hints = {name: hint for name, hint in typing.get_type_hints(event).items() if name in event.__annotations__}
+    if event.spread:
+        del hints[event.spread]
+    wire = {name: event.wire_names.get(name, name) for name in hints}
+    public = EVENT_FIELDS.get(event, tuple(wire.values()))
+    required = [wire[name] for name in hints if getattr(event, name, None) is not OMITTED and wire[name] in public]
+    envelope: dict[str, Schema] = {"v": {"const": VERSION}, "type": {"const": event.type}, "run": TEXT, "agent": TEXT}
+    envelope |= {"path": list_of(TEXT), **({} if event.is_transient else {"seq": COUNT, "ts": SECONDS})}
+    fields = {wire[name]: _schema_of(hint) for name, hint in hints.items()}
+    fields |= {name: _schema_of(hint) for name, hint in ADDED_FIELDS.get(event, {}).items()}
+    failure = _FAILURE if event.spread else {}
+    text = f"{event.__doc__}{'' if event in EVENT_FIELDS else ' For admins alone.'}"
+    return _add_description(object_of(envelope, recalled=YES_OR_NO, **fields, **failure), text, required)
+
+
+def _schema_of(annotation: Any) -> Schema:
+    """The schema of the type of a field; anything for `Any`."""
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is typing.NotRequired:
+        return _schema_of(arguments[0])
+    if typing.is_typeddict(annotation):
+        return reference(annotation.__name__)
+    if origin in (typing.Union, UnionType):
+        return {"anyOf": [_schema_of(each) for each in arguments]}
+    if origin is typing.Literal and len(arguments) == 1:
+        return {"const": arguments[0]}
+    if origin is abc.Sequence:
+        return list_of(_schema_of(arguments[0]))
+    if origin is abc.Mapping:
+        return {"type": "object", "additionalProperties": _schema_of(arguments[1])}
+    return of_annotation(annotation)

@@ -13,6 +13,7 @@ from starlette.responses import Response, StreamingResponse
 from koi_lang.service.attached import RunHandle
 from koi_lang.service.feed import UNREAD, MessageView
 from koi_lang.service.user_view import view_of
+from koi_lang.sessions.messages import CutOffMessage
 from koi_lang.web.answers import HttpError
 from koi_lang.web.request_context import run_of, user_of
 
@@ -54,7 +55,7 @@ async def _events(session: RunHandle, since: int, view: MessageView) -> AsyncIte
             last, behind = (last, behind + 1) if number is None else (number, 0)
             yield _event(f"{last}.{behind}" if behind else str(last), message)
         if reader.is_cut_off:
-            yield _event(f"{last}.{behind + 1}", encode({"type": "cut_off", "reason": UNREAD}))
+            yield _event(f"{last}.{behind + 1}", encode(CutOffMessage(type="cut_off", reason=UNREAD)))
     finally:
         reader.close()
 

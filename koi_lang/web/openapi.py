@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from koi_lang.web.api_schemas import SCHEMAS, TEXT, Schema, closed_object, reference
-from koi_lang.web.operations import JSON, OPERATIONS, START, ApiOperation, QueryField
+from koi_lang.web.api_schemas import SCHEMAS, TEXT, Schema, closed_object, message_schemas, object_of, reference
+from koi_lang.web.operations import JSON, OPERATIONS, START, STREAM, ApiOperation
 
 OPENAPI, DIALECT = "3.1.1", "https://json-schema.org/draft/2020-12/schema"
 # What a name of a schema in the document cannot hold.
@@ -24,12 +24,20 @@ REFUSED: Mapping[str, Any] = {
     "content": {JSON: {"schema": reference("Error")}},
 }
 
+# The types of what handlers give.
+RESULTS = "Results"
+# One server-sent event, in the form that OpenAPI 3.2 has for the items of a stream.
+_DATA: Schema = {**TEXT, "contentMediaType": JSON, "contentSchema": reference("Message")}
+EVENT_ITEM = object_of({"id": TEXT, "data": _DATA})
+# OpenAPI has no words for what comes and goes over a WebSocket.
+WEBSOCKETS: Mapping[str, Any] = {"/runs/{id}/ws": {"receive": reference("SocketMessage"), "send": reference("Command")}}
+
 
 @dataclass(slots=True)
 class SchemaTable:
     """Schemas by the names that they have in the document."""
 
-    schemas: dict[str, Schema] = field(default_factory=lambda: dict(SCHEMAS))
+    schemas: dict[str, Schema] = field(default_factory=lambda: {**SCHEMAS, **message_schemas()})
 
     def add(self, name: str, schema: Schema) -> dict[str, str]:
         """Enter a schema with the declared types that it mentions; gives the reference to it."""
@@ -71,6 +79,7 @@ def document_of(programs: Iterable[Mapping[str, Any]], version: str) -> dict[str
     """
     table = SchemaTable()
     served = [program for program in programs if program.get("ok")]
+    table.schemas[RESULTS] = {**object_of({}), "description": "the results of handlers, by their names"}
     table.schemas[START] = _start_of(served, table)
     paths: dict[str, dict[str, Any]] = {}
     for operation in filter(lambda each: each.is_public, OPERATIONS):
@@ -84,6 +93,7 @@ def document_of(programs: Iterable[Mapping[str, Any]], version: str) -> dict[str
         "servers": [{"url": "../api"}],
         "security": [{"token": []}],
         "paths": paths,
+        "x-websockets": WEBSOCKETS,
         "components": {"schemas": table.schemas, "responses": {"Refused": REFUSED}, "securitySchemes": dict(SCHEMES)},
     }
 
@@ -127,7 +137,7 @@ def _call_of(
     beginning = name if is_alone else f"{program['name']}.{name}"
     payload = table.add(f"{beginning}.payload", handler["schema"])
     if handler["result"] is not None:
-        table.add(f"{beginning}.result", handler["result"])
+        table.schemas[RESULTS]["properties"][beginning] = table.add(f"{beginning}.result", handler["result"])
     own: Schema = {"const": program["name"]}
     required: dict[str, Schema] = (
         {"handler": {"const": name}} if is_alone else {"program": own, "handler": {"const": name}}
@@ -148,7 +158,8 @@ def _add_description(schema: dict[str, Any], handler: Mapping[str, Any]) -> Sche
 def _operation(operation: ApiOperation) -> dict[str, Any]:
     answer: dict[str, Any] = {"description": operation.summary}
     if operation.gives is not None:
-        answer["content"] = {operation.media: {"schema": _schema_of(operation.gives)}}
+        items = {"x-itemSchema": EVENT_ITEM} if operation.media == STREAM else {}
+        answer["content"] = {operation.media: {"schema": _schema_of(operation.gives), **items}}
     ended = {"description": "The call has ended.", "content": {JSON: {"schema": reference(operation.ended)}}}
     refused = {"$ref": "#/components/responses/Refused"}
     return {
@@ -176,11 +187,8 @@ def _parameters(operation: ApiOperation) -> Iterator[dict[str, Any]]:
         told = "of a run" if name == "id" else "of a file; slashes stand in it as they are"
         yield {"name": name, "in": "path", "required": True, "schema": {**TEXT, "minLength": 1}, "description": told}
     for each in operation.fields:
-        yield _parameter(each)
-
-
-def _parameter(field: QueryField) -> dict[str, Any]:
-    return {"name": field.name, "in": field.place, "schema": dict(field.schema), "description": field.description}
+        schema = dict(each.schema)
+        yield {"name": each.name, "in": each.place, "schema": schema, "description": each.description}
 
 
 def _schema_of(given: Schema | str) -> Schema:

@@ -16,6 +16,7 @@ from koi_lang.service.feed import UNREAD, Subscription
 from koi_lang.service.user_view import handle_as, view_of
 from koi_lang.service.users import User
 from koi_lang.sessions.errors import SessionError
+from koi_lang.sessions.messages import CutOffMessage
 from koi_lang.web.gate import SUBPROTOCOL
 from koi_lang.web.live import PING_S, encode, position_of
 from koi_lang.web.request_context import run_of, user_of
@@ -57,7 +58,7 @@ async def _tell(socket: WebSocket, reader: Subscription) -> None:
         if told is not None:
             await socket.send_text(told[1].decode())
     if reader.is_cut_off:
-        await _send(socket, {"type": "cut_off", "reason": UNREAD})
+        await _send(socket, CutOffMessage(type="cut_off", reason=UNREAD))
     await socket.close(TRY_LATER if reader.is_cut_off else GOING_AWAY)
 
 

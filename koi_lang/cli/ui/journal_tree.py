@@ -9,7 +9,7 @@ from typing import Any
 
 from koi_lang.cli.ui.activity_text import describe_round
 from koi_lang.errors import JournalError
-from koi_lang.events import HandlerStarted, LinePrinted, ModelAnswered, RoundEnded, decode
+from koi_lang.events import HandlerStarted, LinePrinted, ModelAnswered, RoundEnded, RunResumed, decode
 from koi_lang.runtime.journal import store
 from koi_lang.runtime.journal.entries import Header, JournalEntry
 from koi_lang.runtime.journal.reader import read, read_header
@@ -79,7 +79,7 @@ def _format_entry(entry: JournalEntry, inputs: Mapping[tuple[str, ...], Any]) ->
         case RoundEnded.type:
             ended = decode(entry.kind, entry.data)
             return describe_round(ended) if isinstance(ended, RoundEnded) else ""
-        case "resumed":
+        case RunResumed.type:
             return "resumed"
         case _:
             return ""

@@ -29,6 +29,7 @@ from koi_lang.events import (
     RetryEnded,
     RetryStarted,
     RunEnded,
+    RunResumed,
     TimedOut,
     TimerFired,
 )
@@ -42,7 +43,7 @@ from koi_lang.runtime.replay.location import BRANCH, Path, current_place
 from koi_lang.runtime.replay.ordering import BEGIN, END, FIRED, LATE
 from koi_lang.runtime.replay.policies import POLICIES, Mode
 
-RESUMED = "resumed"
+RESUMED = RunResumed.type
 # Why an answer ended that was not read to its end.
 CUT = "cut"
 # A mark at the entry of a request; no journal holds it.

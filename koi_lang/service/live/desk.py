@@ -23,6 +23,7 @@ from koi_lang.service.live.connection import LiveConnection
 from koi_lang.service.live.run_session import RunSession
 from koi_lang.sessions.client_host import Message
 from koi_lang.sessions.errors import SessionError
+from koi_lang.sessions.messages import StateMessage
 from koi_lang.version import __version__
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ class LiveFeed(Feed):
         Runs in the loop of the run, since secrets are taken out.
         """
         messages = [{"type": EVENT, "event": event} for event in self._texts.values()]
-        for message in (*messages, *self.requests, {"type": "state", "state": state_of(self._live)}):
+        for message in (*messages, *self.requests, StateMessage(type="state", state=state_of(self._live))):
             line = self._encode(reader.view, message)
             if line is not None:
                 reader.add((None, line))
@@ -107,7 +108,7 @@ class LiveFeed(Feed):
         state = state_of(self._live)
         if state != self._told_state:
             self._told_state = state
-            self.tell({"type": "state", "state": state})
+            self.tell(StateMessage(type="state", state=state))
 
 
 class LiveDesk:
