@@ -1,5 +1,7 @@
 """The pages of the manual that are made from the program itself: `python -m docs.generate` writes them.
 
+The modules of the JavaScript client, too, are made here, from the OpenAPI document of a service.
+
 The grammar, the actions, the messages, the help of commands, the parts of the standard library and the keys of
 `koi.toml` are described where they are defined; `tests/test_reference.py` fails when a page is stale.
 """
@@ -15,6 +17,7 @@ from pathlib import Path
 import click
 
 from benchmarks.security.results import dojo_table, read_dojo_results, read_results, table
+from docs.client_modules import client_modules
 from koi_lang import resources
 from koi_lang.cli import koi, std
 from koi_lang.cli.command_table import COMMANDS
@@ -58,6 +61,7 @@ def pages() -> Mapping[str, str]:
         "library.md": library_page(),
         "settings.md": settings_page(),
         "permissions.md": permissions_page(),
+        **{f"../../koi_lang/web/static/client/{name}": text for name, text in client_modules().items()},
         "../security.md": security_page((FOLDER.parent / "security.md").read_text("utf-8")),
     }
 

@@ -119,6 +119,8 @@ def _start_of(programs: list[Mapping[str, Any]], table: SchemaTable) -> Schema:
         if not handler["private"]
     ]
     images: Schema = {"type": "array", "items": {"type": "object"}}
+    if not programs:
+        handlers.append(closed_object({"handler": TEXT}, program=TEXT, payload={}))
     said = closed_object({"message": TEXT}, program=named, handler=TEXT, images=images)
     opened = closed_object({}, program=named, title=TEXT)
     return {"oneOf": [*handlers, said, opened]}

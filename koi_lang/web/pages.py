@@ -41,9 +41,9 @@ SECURITY_HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 # Files that become smaller when they are compressed.
-TEXTS = (".html", ".css", ".js", ".svg", ".toml", ".txt")
+TEXTS = (".html", ".css", ".js", ".json", ".svg", ".toml", ".ts", ".txt")
 # Media types that systems know differently, or not at all.
-MEDIA_TYPES = {".js": "text/javascript", ".svg": "image/svg+xml", ".toml": "text/plain"}
+MEDIA_TYPES = {".js": "text/javascript", ".ts": "text/plain", ".svg": "image/svg+xml", ".toml": "text/plain"}
 
 
 @dataclass(frozen=True, slots=True)
