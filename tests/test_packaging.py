@@ -83,6 +83,7 @@ def test_the_wheel_holds_what_a_run_needs(installed: Installed) -> None:
         "koi_lang/cli/run.py",
         "koi_lang/llm/rehearsal/languages.toml",
         "koi_lang/stdlib_skills/skills/koi-programs/SKILL.md",
+        *(f"koi_lang/web/static/client/{name}" for name in ("index.js", "index.d.ts", "schemas.d.ts", "package.json")),
         "koi_lang/web/static/vendor/VENDOR.toml",
         "koi_lang/web/static/vendor/preact.js",
         "koi_lang/web/static/vendor/licences/preact.txt",
