@@ -1,6 +1,6 @@
 // What the page makes of messages: a line of JSON for each line that comes in.
 import { createInterface } from "node:readline";
-import { parser } from "../../koi_lang/web/static/api.js";
+import { parser } from "../../koi_lang/web/static/client/following.js";
 import { Conversation } from "../../koi_lang/web/static/chat/conversation.js";
 import { versionsOf } from "../../koi_lang/web/static/chat/branches.js";
 import { asAnswer, fieldsOf, problemOf } from "../../koi_lang/web/static/chat/forms.js";

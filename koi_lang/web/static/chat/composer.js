@@ -3,7 +3,7 @@
 import { html, useEffect, useRef, useState } from "../vendor/preact.js";
 import { Icon } from "./icons.js";
 import { addFiles, conversation, dataAddress, draftKey, files, isBeginning, isPicture, place, problem, removeFile, say, stop, unsent, version } from "./store.js";
-import { mustSignIn, of } from "../api.js";
+import { koi, mustSignIn } from "../api.js";
 import { size } from "./words.js";
 
 const MOST_PICTURES = 20;
@@ -132,7 +132,7 @@ export function Files() {
     <details class="files" open=${isOpen} onToggle=${(event) => setOpen(event.target.open)}>
       <summary><${Icon} name="file" />${list.length === 1 ? "1 file" : `${list.length} files`}</summary>
       <ul>${list.map((file) => html`<li key=${file.path}>
-        <a href=${of(run, "files", file.path)} download=${file.path.split("/").pop()}>${file.path}</a><span class="quiet small">${size(file.size ?? file.bytes ?? 0)}</span>
+        <a href=${koi.run(run).fileUrl(file.path)} download=${file.path.split("/").pop()}>${file.path}</a><span class="quiet small">${size(file.size ?? file.bytes ?? 0)}</span>
         <button type="button" class="button plain icon" disabled=${isWorking} aria-label=${`Remove ${file.path}`} onClick=${doing(() => removeFile(file.path))}><${Icon} name="trash" /></button></li>`)}
       </ul>
       <input ref=${picker} type="file" multiple hidden onChange=${(event) => doing(() => addFiles([...event.target.files]))()} />

@@ -1,6 +1,6 @@
 // What the page knows: who is signed in, the programs, the runs of the person, and the conversation that is open.
 
-import { command, get, listen, mustSignIn, of, post, put, remove, request, ServiceError } from "../api.js";
+import { command, koi, KoiError, listen, mustSignIn } from "../api.js";
 import { batch, signal } from "../vendor/preact.js";
 import { Conversation } from "./conversation.js";
 import { Cast, grouped, withFiles, withoutFiles } from "./words.js";
@@ -26,7 +26,7 @@ export const targets = () =>
 
 /** Learn who this is and what there is. */
 export async function load() {
-  const [status, program] = await Promise.all([get("api/status"), get("api/program")]);
+  const [status, program] = await Promise.all([koi.status(), koi.program()]);
   cast = new Cast(program.programs);
   batch(() => {
     user.value = status;
@@ -37,10 +37,7 @@ export async function load() {
 
 /** The runs of the person, the newest first; with `more` the next page of them. */
 export async function loadRuns(more = false) {
-  const query = new URLSearchParams({ limit: "30" });
-  if (user.value?.user) query.set("user", user.value.user);
-  if (more && nextRuns.value) query.set("before", nextRuns.value);
-  const found = await get(`api/runs?${query}`);
+  const found = await koi.runs.list({ limit: 30, user: user.value?.user, before: more ? nextRuns.value : "" });
   // An admin sees those of everybody; here are one's own.
   const own = found.runs.filter((run) => !user.value?.user || run.owner === user.value.user);
   batch(() => {
@@ -112,7 +109,7 @@ export const goOn = () => command(place.value.run, "get_state");
 /** Go on in a new conversation with all that fits the program as it is now, with the same agent. */
 export async function goOnInBranch() {
   const { writer } = conversation.value;
-  const { id } = await post(of(place.value.run, "branch"), {});
+  const { id } = await koi.run(place.value.run).branch({});
   await load();
   if (programs.value.some((program) => program.agents?.some((agent) => agent.name === writer))) partners.set(id, writer);
   go("run", id);
@@ -135,7 +132,7 @@ function reloadSoon() {
 
 /** What was said too late to be heard is the next message. */
 function goOnOrLeave(run, held) {
-  if (!held.busy && held.waiting.some((each) => mine.has(each.id))) command(run, "continue").catch(() => {});
+  if (!held.busy && held.waiting.some((each) => mine.has(each.id))) koi.run(run).continue().catch(() => {});
 }
 
 /** Have the page drawn anew with the next frame, or soon where it has none because nobody looks at it. */
@@ -199,7 +196,7 @@ async function resend(run, text, given, before) {
 /** Say something in place of a message, in a branch that goes on from before it. */
 export async function sayInBranch(item, text) {
   const said = conversation.value.items.filter((each) => each.kind === "person" && each.call < item.call && each.text === text).length;
-  const { id } = await post(of(place.value.run, "branch"), { at: item.from });
+  const { id } = await koi.run(place.value.run).branch({ at: item.from });
   partners.set(id, item.handler);
   go("run", id);
   await resend(id, text, item.images, said);
@@ -211,7 +208,7 @@ export const family = signal([]);
 
 async function loadFamily() {
   const { run } = place.value;
-  const found = runs.value.some((each) => each.parent && (each.id === run || each.parent === run)) ? await get(of(run, "tree")).catch(() => null) : null;
+  const found = runs.value.some((each) => each.parent && (each.id === run || each.parent === run)) ? await koi.run(run).getTree().catch(() => null) : null;
   if (run === place.value.run) family.value = found?.runs || [];
 }
 
@@ -232,7 +229,7 @@ const fieldsOf = ({ text, images }) => ({ message: text, ...(images.length ? { i
 
 async function tell(letter) {
   const { run, others } = letter, name = partners.get(run);
-  for (const file of others) await put(of(run, "files", file.name), file);
+  await putFiles(run, others);
   const given = await command(run, "prompt", { ...fieldsOf(letter), ...(name ? { name } : {}), streaming_behavior: "steer" });
   partners.delete(run);
   if (given?.note) mine.add(given.note);
@@ -241,7 +238,7 @@ async function tell(letter) {
 
 async function begin(letter) {
   const { program, handler, others } = letter, served = program ? { program } : {};
-  const { id } = others.length ? await beginWithFiles(served, letter) : await post("api/runs", { ...served, handler, ...fieldsOf(letter) }, { "Idempotency-Key": letter.id });
+  const { id } = others.length ? await beginWithFiles(served, letter) : await koi.runs.start({ ...served, handler, ...fieldsOf(letter) }, { idempotencyKey: letter.id });
   const isHere = outbox.value.includes(letter) && !place.value.run;
   changeLetter(letter, { run: id });
   if (isHere) {
@@ -254,10 +251,14 @@ async function begin(letter) {
 
 /** Begin a conversation whose first message is about files: they are there when it is given. */
 async function beginWithFiles(served, letter) {
-  const { id } = await post("api/runs", { ...served, title: withoutFiles(letter.text).text || letter.others[0].name }, { "Idempotency-Key": letter.id });
-  for (const file of letter.others) await put(of(id, "files", file.name), file);
-  await command(id, "prompt", { ...fieldsOf(letter), name: letter.handler });
-  return { id };
+  const run = await koi.runs.start({ ...served, title: withoutFiles(letter.text).text || letter.others[0].name }, { idempotencyKey: letter.id });
+  await putFiles(run.id, letter.others);
+  await run.sendMessage({ ...fieldsOf(letter), handler: letter.handler });
+  return run;
+}
+
+async function putFiles(run, list) {
+  for (const file of list) await koi.run(run).putFile(file.name, file);
 }
 
 export const isPicture = (file) => /^image\/(png|jpeg|gif|webp)$/.test(file.type);
@@ -272,17 +273,17 @@ export const dataAddress = (file) =>
   new Promise((resolve, reject) => {
     const reader = new FileReader();
     reader.onload = () => resolve(reader.result);
-    reader.onerror = () => reject(new ServiceError(0, { message: `\`${file.name}\` cannot be read.` }));
+    reader.onerror = () => reject(new KoiError(`\`${file.name}\` cannot be read.`));
     reader.readAsDataURL(file);
   });
 
 /** End what goes on; the conversation stays. Gives what was still to be heard. */
 export async function stop() {
-  const { queued = [] } = (await command(place.value.run, "abort")) || {};
+  const { queued = [] } = await koi.run(place.value.run).cancel();
   return queued.filter((each) => !each.from || each.from === "person").map((each) => withoutFiles(each.text).text).join("\n\n");
 }
 
-export const answer = (request, text) => command(place.value.run, "answer", { request: request.id, answer: text });
+export const answer = (request, text) => koi.run(place.value.run).answer({ request: request.id, answer: text });
 
 // Answers to a plan that are still to be given, each to the question that the one before leads to.
 let plan = null;
@@ -334,23 +335,23 @@ function continueForm(held, id) {
 }
 
 export const approve = (request, decision, reason = "") =>
-  command(place.value.run, "approve", { request: request.id, decision, ...(reason ? { reason } : {}) });
+  koi.run(place.value.run).approve({ request: request.id, decision, ...(reason ? { reason } : {}) });
 
 /** The files of the session. */
 export async function loadFiles() {
   const { run } = place.value;
   if (!run) return;
-  const found = await get(of(run, "files")).catch(() => null);
+  const found = await koi.run(run).listFiles().catch(() => null);
   if (found && run === place.value.run) files.value = found.files || [];
 }
 
 export async function addFiles(list) {
-  for (const file of list) await put(of(place.value.run, "files", file.name), file);
+  await putFiles(place.value.run, list);
   await loadFiles();
 }
 
 export async function removeFile(path) {
-  await remove(of(place.value.run, "files", path));
+  await koi.run(place.value.run).deleteFile(path);
   await loadFiles();
 }
 
@@ -377,7 +378,7 @@ async function deleteNow() {
   runs.value = runs.value.filter((run) => !all.includes(run.id));
   deleted.value = null;
   // Requests of a page that is left are sent all the same.
-  await Promise.all(all.map((run) => request("DELETE", of(run), undefined, {}, { keepalive: true }))).catch((error) => (problem.value = error));
+  await Promise.all(all.map((run) => koi.run(run).delete({ keepalive: true }))).catch((error) => (problem.value = error));
   await loadRuns().catch(() => {});
 }
 addEventListener("pagehide", () => deleteNow());

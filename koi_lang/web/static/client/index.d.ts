@@ -62,6 +62,8 @@ export class Run extends RunOperations {
   readonly last: number;
   /** How that call ended; null while it goes on. */
   readonly ended: CallEnded | RunDetails | FailureMessage | null;
+  /** The address of a file, for links. */
+  fileUrl(path: string): string;
   /** The messages of the run, until the call that was begun here has ended. */
   events(options?: FollowOptions): AsyncGenerator<Message, void, void>;
   /** The result of the call. Throws a `KoiError` where it has failed, or was cancelled. */

@@ -2,9 +2,7 @@
 
 import { follow } from "./following.js";
 import { RunOperations, RunsOperations, ServiceOperations } from "./operations.js";
-import { KoiError, Transport } from "./transport.js";
-
-export { KoiError };
+import { encodePath, KoiError, Transport } from "./transport.js";
 
 // States of runs in which nothing more is going to happen.
 const OVER = new Set(["ok", "failed", "cancelled", "interrupted"]);
@@ -59,6 +57,11 @@ export class Run extends RunOperations {
     return this.begin(await super.callHandler(body, options));
   }
 
+  /** The address of a file, for links. */
+  fileUrl(path) {
+    return this.transport.address(`/runs/${encodeURIComponent(this.id)}/files/${encodePath(path)}`).href;
+  }
+
   async branch(body, options) {
     return new Run(this.transport, await super.branch(body, options));
   }
@@ -94,3 +97,5 @@ export class Run extends RunOperations {
     throw new KoiError(error || `the call was ${code.replace("_", " ")}`, { code, help, report });
   }
 }
+
+export { KoiError };

@@ -110,7 +110,7 @@ export class Transport {
 /** The folder that paths are joined to: that of an address which was given, or of the page. */
 function baseOf(url) {
   try {
-    const base = new URL(url ?? "", globalThis.location?.href);
+    const base = new URL(url ?? "", globalThis.document?.baseURI);
     base.hash = base.search = "";
     if (url !== undefined && !base.pathname.endsWith("/")) base.pathname += "/";
     return new URL("./", base);

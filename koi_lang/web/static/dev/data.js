@@ -1,40 +1,38 @@
 // Where pages have what they show from: the service, or what a page of a file holds.
 
-import { command, get, listen, post, ServiceError } from "../api.js";
+import { koi, KoiError, listen } from "../api.js";
 
 const PAGE = 500;
-const of = (id) => `api/dev/runs/${encodeURIComponent(id)}`;
-const program = (name, what) => get(`api/dev/program/${encodeURIComponent(name)}/${what}`);
-
-function query(values) {
-  const given = Object.entries(values).filter(([, value]) => value !== undefined && value !== "" && value !== null);
-  return given.length ? `?${new URLSearchParams(given)}` : "";
-}
+const of = (id, ...parts) => ["/dev/runs", encodeURIComponent(id), ...parts].join("/");
+const get = (path, query) => koi.transport.send("GET", path, query);
+const post = (path, body = {}) => koi.transport.send("POST", path, {}, body);
+const program = (name, what) => get(`/dev/program/${encodeURIComponent(name)}/${what}`);
 
 /** The service at the address of the page. */
 export function remoteData() {
   return {
     isFile: false,
-    login: (token) => post("api/login", { token }),
-    status: () => get("api/status"),
-    program: () => get("api/program"),
-    runs: (values) => get(`api/dev/runs${query(values)}`),
+    login: (token) => koi.login({ token }),
+    status: () => koi.status(),
+    program: () => koi.program(),
+    runs: (values) => get("/dev/runs", values),
     run: (id) => get(of(id)),
-    entries: (id, since) => get(`${of(id)}/entries${query({ since, limit: PAGE })}`),
-    source: (id) => get(`${of(id)}/source`),
-    graph: (id) => get(`${of(id)}/graph`),
-    audit: (id) => get(`${of(id)}/audit`),
-    tree: (id) => get(`${of(id)}/tree`),
-    diff: (id, other) => get(`${of(id)}/diff${query({ with: other })}`),
-    replay: (id) => post(`${of(id)}/replay`),
-    preview: (id, at) => get(`${of(id)}/branch-preview${query({ at })}`),
-    branch: (run, body) => post(`${run.hosted ? `api/runs/${encodeURIComponent(run.id)}` : of(run.id)}/branch`, body),
-    command,
-    start: (body) => post("api/runs", body),
+    entries: (id, since) => get(of(id, "entries"), { since, limit: PAGE }),
+    source: (id) => get(of(id, "source")),
+    graph: (id) => get(of(id, "graph")),
+    audit: (id) => get(of(id, "audit")),
+    tree: (id) => get(of(id, "tree")),
+    diff: (id, other) => get(of(id, "diff"), { with: other }),
+    replay: (id) => post(of(id, "replay")),
+    preview: (id, at) => get(of(id, "branch-preview"), { at }),
+    branch: (run, body) => (run.hosted ? koi.run(run.id).branch(body) : post(of(run.id, "branch"), body)),
+    // `answer`, `approve`, `steer`, `pause`, `continue` or `cancel`.
+    act: (id, operation, body) => koi.run(id)[operation](body),
+    start: (body) => koi.runs.start(body),
     programSource: (name) => program(name, "source"),
     programGraph: (name) => program(name, "graph"),
     programAudit: (name) => program(name, "audit"),
-    exportAddress: (id) => `${of(id)}/page.html`,
+    exportAddress: (id) => koi.transport.address(of(id, "page.html")).href,
     follow: (id, since, take) => followEvents(id, since, take),
   };
 }
@@ -61,5 +59,5 @@ export function fileData(held) {
 }
 
 function missing() {
-  return new ServiceError(0, { code: "not_in_file", message: "the file does not hold this" });
+  return new KoiError("the file does not hold this", { code: "not_in_file" });
 }

@@ -12,10 +12,10 @@ export function Talk({ run, data }) {
   const requests = [...run.open.value.values()];
   const writing = [...run.writing.value.values()];
   if (data.isFile || !run.canTalk.value || (!isLive(status) && !requests.length)) return null;
-  const act = async (type, fields) => {
+  const act = async (operation, body) => {
     setProblem(null);
     try {
-      await data.command(run.id, type, fields);
+      await data.act(run.id, operation, body);
       return true;
     } catch (error) {
       setProblem(error);
@@ -35,7 +35,7 @@ export function Talk({ run, data }) {
       <input class="grow" aria-label="say something to the agents at work" placeholder="say something to the agents at work" value=${words} onInput=${(event) => setWords(event.target.value)} />
       <button disabled=${!words.trim()}>Steer</button>
       ${status === "paused" ? html`<button type="button" onClick=${() => act("continue")}>Continue</button>` : html`<button type="button" onClick=${() => act("pause")}>Pause</button>`}
-      <button type="button" class="danger" onClick=${() => act("abort")}>Cancel</button>
+      <button type="button" class="danger" onClick=${() => act("cancel")}>Cancel</button>
     </form>
   </section>`;
 }
