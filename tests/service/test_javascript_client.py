@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import shutil
 import subprocess
 import threading
@@ -16,7 +18,7 @@ from koi_lang.web.pages import STATIC
 from tests.limits import LIMIT_S
 from tests.npm import npm_program
 from tests.service.conftest import desk_in
-from tests.service.serving_process import ServiceProcess
+from tests.service.serving_process import ROOT, ServiceProcess
 
 pytestmark = pytest.mark.needs("node")
 
@@ -235,3 +237,20 @@ def test_types_fit_the_client(tmp_path: Path) -> None:
 
     assert "" == right.stdout
     assert "maybe" in wrong.stdout
+
+
+@pytest.mark.needs("npm")
+def test_the_example_of_the_manual_works(service: ServiceProcess, tmp_path: Path) -> None:
+    """The folder is installed with npm, and the program of the manual runs as it stands there."""
+    (example,) = re.findall(r"```js\n(.*?)```", (ROOT / "docs" / "client.md").read_text("utf-8"), re.DOTALL)
+    (tmp_path / "package.json").write_text("{}")
+    subprocess.run(["npm", "install", "--silent", "--offline", CLIENT], cwd=tmp_path, check=True, timeout=LIMIT_S)
+    (tmp_path / "example.mjs").write_text(example.replace("http://127.0.0.1:8000", service.url))
+    done = subprocess.run(
+        ["node", "example.mjs"],
+        cwd=tmp_path, env={**os.environ, "KOI_SERVE_TOKEN": service.token}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+    assert "" == done.stderr
+    assert done.stdout.startswith("Tea reached Europe on Dutch ships")
+    assert "published: true" in done.stdout
