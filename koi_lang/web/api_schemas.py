@@ -82,6 +82,7 @@ _OUTCOME: Mapping[str, Schema] = {
     "error": {**or_null(TEXT), "description": "why the last call failed"},
     "help": or_null(TEXT),
     "aborted": {**YES_OR_NO, "description": "whether the last call was cancelled"},
+    "last_call": {**or_null(TEXT), "description": "id of the last call; null where it has not ended"},
 }
 _HANDLER: Mapping[str, Schema] = {
     "name": TEXT,

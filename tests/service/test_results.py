@@ -61,6 +61,7 @@ def test_a_request_that_waits_has_the_result(adder: ServiceProcess) -> None:
     assert [200] * 3 == [answer.status_code for answer in (first, called, said)]
     assert [3, 10, "heard hi"] == [answer.json()["result"] for answer in (first, called, said)]
     assert ("idle", True, "heard hi", None) == outcome(adder.get(run))
+    assert ["call-1", "call-2", "call-3"] == [answer.json()["last_call"] for answer in (first, called, said)]
 
 
 def test_many_clients_of_one_session_get_their_own_results(adder: ServiceProcess) -> None:

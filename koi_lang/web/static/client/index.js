@@ -44,8 +44,9 @@ export class Run extends RunOperations {
 
   begin(details) {
     this.details = details;
-    this.call = typeof details.call === "string" ? details.call : "";
+    this.call = details.call?.call ?? details.call ?? details.last_call ?? "";
     this.ended = typeof details.ok === "boolean" ? details : null;
+    this.endedAt = Infinity;
     return details;
   }
 
@@ -71,10 +72,11 @@ export class Run extends RunOperations {
    * behind the entry `since`. They end with the call that was begun here; without one when the loop is left.
    */
   async *events({ since = this.last, call = this.call, ...how } = {}) {
+    if (call && since >= this.endedAt) return;
     for await (const message of follow(this.transport, this.id, { since, ...how })) {
       this.last = Math.max(this.last, message.n ?? 0);
       const hasEnded = Boolean(call) && (message.type === "session_failed" || (message.event?.type === "call_ended" && message.event.call === call));
-      if (hasEnded) this.ended = message.event ?? message;
+      if (hasEnded) Object.assign(this, { ended: message.event ?? message, endedAt: this.last });
       yield message;
       if (hasEnded) return;
     }
@@ -83,9 +85,9 @@ export class Run extends RunOperations {
   /** Wait for the end of the call, and give its result. @throws {KoiError} the call has failed, or was cancelled. */
   async result({ signal, ...how } = {}) {
     if (!this.ended && !this.call) {
-      const details = await this.get({ signal });
-      if (typeof details.ok === "boolean" || OVER.has(details.state)) this.ended = details;
-      else this.last = Math.max(this.last, details.entries);
+      const { state, entries } = this.begin(await this.get({ signal }));
+      if (OVER.has(state)) this.ended = this.details;
+      if (!this.call) this.last = Math.max(this.last, entries);
     }
     for await (const { type, event } of this.ended ? [] : this.events({ signal, ...how })) {
       if (event?.type === "call_ended" && event.call === (this.call || event.call)) this.ended = event;

@@ -86,6 +86,8 @@ export interface RunDetails {
   help: string | null;
   /** whether the last call was cancelled */
   aborted: boolean;
+  /** id of the last call; null where it has not ended */
+  last_call: string | null;
   call?: unknown | null;
   handler?: string | null;
 }
