@@ -47,10 +47,12 @@ def operations_module() -> str:
     """The operations as methods of JavaScript."""
     parts = [NOTE, 'import { encodePath, withKey } from "./transport.js";']
     for name, operations in operations_by_class().items():
-        methods = [f"  /** {each.summary}. */\n  {method}({_parameters(each)}) {{\n    {_call(each)}\n  }}"
-                   for method, each in operations]  # fmt: skip
-        begin = "  constructor(transport) {\n    this.transport = transport;\n  }"
-        body = "\n\n".join([begin, *methods])
+        methods = [
+            f"  /** {each.summary}. */\n  {method}({_parameters(each)}) {{ {_call(each)} }}"
+            for method, each in operations
+        ]
+        begin = "  constructor(transport) {\n    this.transport = transport;\n  }\n"
+        body = "\n".join([begin, *methods])
         parts.append(f"/** {CLASSES[name][1]} */\nexport class {name} {{\n{body}\n}}")
     return "\n\n".join(parts) + "\n"
 

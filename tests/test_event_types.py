@@ -12,8 +12,10 @@ import pytest
 from koi_lang import resources
 from koi_lang.events import EVENTS, OMITTED, Event, EventData, UnknownEvent
 from koi_lang.runtime.journal.entries import KINDS
+from koi_lang.web.openapi import document_of
 from tests.package_trees import nodes_of, trees
 from tests.pages import ROOT
+from tests.service.test_message_schemas import closed, problems
 from tests.test_examples import NAMES, run_example
 
 OWN = f"{resources.PACKAGE.name}.events"
@@ -102,11 +104,13 @@ def test_the_manual_lists_all_events(accept: bool) -> None:
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", NAMES)
 def test_runs_tell_what_the_table_has(name: str, tmp_path: Path) -> None:
-    """Everything that the examples tell has a type, no other fields than it declares, and comes back as it was."""
+    """Everything that the examples tell has a type and a schema, no other fields, and comes back as it was."""
     done = run_example(name, tmp_path, "--json", "--debug")
     lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"v":')]
     told = [Event.of_data(line) for line in lines]
+    document = closed(document_of([], "1"))
 
+    assert [] == problems(document, "Event", lines)
     assert lines == [event.as_data() for event in told]
     assert "run_ended" == told[-1].type
     assert [] == [event for event in told if isinstance(event.data, UnknownEvent)]

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
-import shutil
 import subprocess
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from koi_lang.web.pages import STATIC
+from tests.client.node_script import CLIENT, NodeScript
 from tests.limits import LIMIT_S
 from tests.npm import npm_program
 from tests.service.conftest import desk_in
@@ -22,7 +18,6 @@ from tests.service.serving_process import ROOT, ServiceProcess
 
 pytestmark = pytest.mark.needs("node")
 
-CLIENT = STATIC / "client"
 PROGRAM = """
 role Worker { can think, can execute }
 agent Adder : Worker {
@@ -36,42 +31,6 @@ agent Adder : Worker {
   }
 }
 """
-HEAD = """
-import { KoiClient, KoiError } from "CLIENT/index.js";
-const [url, token] = process.argv.slice(1);
-const koi = new KoiClient({ url, token });
-const told = (value) => console.log(JSON.stringify(value));
-const refused = (work) => work.then(() => null, (error) => [error instanceof KoiError, error.code, error.status]);
-"""
-
-
-class NodeScript:
-    """A script in Node that may use `koi`, a client of a service."""
-
-    def __init__(self, service: ServiceProcess, script: str) -> None:
-        text = (HEAD + script).replace("CLIENT", CLIENT.as_uri())
-        node = shutil.which("node")
-        assert node is not None, "tests of this module are marked"
-        self._process = subprocess.Popen(
-            [node, "--input-type=module", "-e", text, service.url, service.token],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
-        self._timer = threading.Timer(LIMIT_S, self._process.kill)
-        self._timer.start()
-
-    def read(self) -> Any:
-        """The next value that it prints."""
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
-        assert line, self._process.communicate()[1]
-        return json.loads(line)
-
-    def end(self) -> Any:
-        """The last value that it prints, once it has ended."""
-        out, err = self._process.communicate()
-        self._timer.cancel()
-        assert self._process.returncode == 0, err
-        return json.loads(out.splitlines()[-1])
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +55,7 @@ def test_a_question_is_answered(adder: ServiceProcess) -> None:
     }
     told([printed, run.ended.ok, (await run.result()).published, (await run.get()).ok]);
     """
-    printed, *ended = NodeScript(adder, script).end()
+    printed, *ended = NodeScript(adder.url, adder.token, script).end()
 
     assert [True, True, True] == ended
     assert "Tea reached Europe" in printed[0]
@@ -113,17 +72,22 @@ def test_a_session_goes_on(adder: ServiceProcess) -> None:
     await run.sendMessage({ message: "hi", handler: "Adder.say" });
     for await (const { event } of run.events()) if (event) types.push(event.type);
     results.push(await run.result(), await koi.run(run.id).result());
+    await run.callHandler({ handler: "Adder.add", payload: { a: 3, b: 4 } }, { wait: 30 });
+    const calls = [];
+    for (const _ of "twice") {
+      for await (const { event } of run.events()) if (event?.type === "call_ended") calls.push(event.result);
+    }
     await run.putFile("notes/a b.txt", "tea");
     const text = await (await run.getFile("notes/a b.txt")).text();
     await run.deleteFile("notes/a b.txt");
     const [latest] = (await koi.runs.list({ limit: 1 })).runs;
-    told([results, types, text, (await run.listFiles()).files, latest.id === run.id]);
+    told([results, types, calls, text, (await run.listFiles()).files, latest.id === run.id]);
     """
-    results, types, *files = NodeScript(adder, script).end()
+    results, types, *files = NodeScript(adder.url, adder.token, script).end()
 
     assert [3, 3, 10, "heard hi", "heard hi"] == results
     assert ["call_started", "handler_started", "handler_ended", "call_ended"] == types
-    assert ["tea", [], True] == files
+    assert [[7], "tea", [], True] == files
 
 
 def test_errors_have_a_code(adder: ServiceProcess) -> None:
@@ -155,7 +119,7 @@ def test_errors_have_a_code(adder: ServiceProcess) -> None:
         [True, "invalid_request", 0],
         [True, "cancelled", 0],
         ["failed", "no tea"],
-    ] == NodeScript(adder, script).end()
+    ] == NodeScript(adder.url, adder.token, script).end()
 
 
 def test_a_killed_service_is_waited_for(start_service: Callable[..., ServiceProcess]) -> None:
@@ -171,7 +135,7 @@ def test_a_killed_service_is_waited_for(start_service: Callable[..., ServiceProc
     const again = koi.runs.start({ handler: "Adder.add", payload: { a: 1, b: 1 } });
     told([states, numbers, printed, await run.result(), await (await again).result()]);
     """
-    node = NodeScript(service, script)
+    node = NodeScript(service.url, service.token, script)
     assert "kill" == node.read()
     service.end(9)
     service.start()
@@ -194,7 +158,7 @@ def test_a_request_is_sent_again_with_its_key(start_service: Callable[..., Servi
     while (!run?.details.ok) run = await koi.runs.start(body, { idempotencyKey: "k", wait: 5 });
     told(run.details.result);
     """
-    node = NodeScript(service, script)
+    node = NodeScript(service.url, service.token, script)
     assert "kill" == node.read()
     service.end(9)
     service.start()

@@ -1,6 +1,6 @@
 // The messages of a run over a connection that may break: nothing is lost, and no entry comes twice.
 
-import { KoiError, pauses, sleep } from "./transport.js";
+import { FOREIGN, foreign, pauses, sleep } from "./transport.js";
 
 // The service says something every 20 s, if only that it is there.
 const MAX_SILENCE_MS = 50_000;
@@ -19,6 +19,7 @@ export async function* follow(transport, run, { since = 0, signal, patienceMs = 
   while (!signal?.aborted) {
     try {
       for await (const message of read(transport, run, place, signal)) {
+        if (typeof message?.type !== "string") throw foreign(transport, 200);
         contact = Date.now();
         if (message.type === "rpc_ready") onState("open");
         else waits = pauses();
@@ -27,8 +28,9 @@ export async function* follow(transport, run, { since = 0, signal, patienceMs = 
         yield message;
       }
     } catch (error) {
-      if (error instanceof KoiError && error.status >= 400 && error.status < 500 && error.status !== 429) throw error;
-      if (error instanceof SyntaxError || !transport.hasContact || Date.now() - contact > patienceMs) throw error;
+      const isRefused = error.code === FOREIGN || (error.status >= 400 && error.status < 500 && error.status !== 429);
+      if (error instanceof SyntaxError) throw foreign(transport, 200);
+      if (isRefused || !transport.hasContact || Date.now() - contact > patienceMs) throw error;
     }
     if (signal?.aborted) return;
     onState("lost");
@@ -87,6 +89,7 @@ async function* readEvents(transport, run, place, signal) {
     const headers = { Accept: "text/event-stream", ...(place.id && { "Last-Event-ID": place.id }) };
     const about = { method: "GET", signal: connection.signal, cache: "no-store", ...transport.content(undefined, headers) };
     const response = await transport.sendOnce(transport.address(`/runs/${encodeURIComponent(run)}/events`, { since: place.last }), about);
+    if (!response.headers.get("Content-Type")?.startsWith("text/event-stream")) throw foreign(transport, response.status);
     const messages = [];
     const parse = parser((id, data) => ((place.id = id || place.id), messages.push(JSON.parse(data))));
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();

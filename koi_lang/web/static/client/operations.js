@@ -9,94 +9,41 @@ export class RunOperations {
   }
 
   /** A run, and how its last call ended. */
-  get(options) {
-    return this.transport.send("GET", `/runs/${encodeURIComponent(this.id)}`, options);
-  }
-
+  get(options) { return this.transport.send("GET", `/runs/${encodeURIComponent(this.id)}`, options); }
   /** Remove a run, its journal and its files. */
-  delete(options) {
-    return this.transport.send("DELETE", `/runs/${encodeURIComponent(this.id)}`, options);
-  }
-
+  delete(options) { return this.transport.send("DELETE", `/runs/${encodeURIComponent(this.id)}`, options); }
   /** Begin the call that a message is. */
-  sendMessage(body, options) {
-    return this.transport.send("POST", `/runs/${encodeURIComponent(this.id)}/messages`, options, body);
-  }
-
+  sendMessage(body, options) { return this.transport.send("POST", `/runs/${encodeURIComponent(this.id)}/messages`, options, body); }
   /** Begin the call of a handler. */
-  callHandler(body, options) {
-    return this.transport.send("POST", `/runs/${encodeURIComponent(this.id)}/calls`, options, body);
-  }
-
+  callHandler(body, options) { return this.transport.send("POST", `/runs/${encodeURIComponent(this.id)}/calls`, options, body); }
   /** End what is under way, with all it started. */
-  cancel(options) {
-    return this.transport.send("POST", `/runs/${encodeURIComponent(this.id)}/cancel`, options);
-  }
-
+  cancel(options) { return this.transport.send("POST", `/runs/${encodeURIComponent(this.id)}/cancel`, options); }
   /** Have the next request to a model wait. */
-  pause(options) {
-    return this.transport.send("POST", `/runs/${encodeURIComponent(this.id)}/pause`, options);
-  }
-
+  pause(options) { return this.transport.send("POST", `/runs/${encodeURIComponent(this.id)}/pause`, options); }
   /** End a pause. */
-  continue(options) {
-    return this.transport.send("POST", `/runs/${encodeURIComponent(this.id)}/continue`, options);
-  }
-
+  continue(options) { return this.transport.send("POST", `/runs/${encodeURIComponent(this.id)}/continue`, options); }
   /** Say something to who works. */
-  steer(body, options) {
-    return this.transport.send("POST", `/runs/${encodeURIComponent(this.id)}/steer`, options, body);
-  }
-
+  steer(body, options) { return this.transport.send("POST", `/runs/${encodeURIComponent(this.id)}/steer`, options, body); }
   /** Answer a request for permission. */
-  approve(body, options) {
-    return this.transport.send("POST", `/runs/${encodeURIComponent(this.id)}/approve`, options, body);
-  }
-
+  approve(body, options) { return this.transport.send("POST", `/runs/${encodeURIComponent(this.id)}/approve`, options, body); }
   /** Answer a question. */
-  answer(body, options) {
-    return this.transport.send("POST", `/runs/${encodeURIComponent(this.id)}/answer`, options, body);
-  }
-
+  answer(body, options) { return this.transport.send("POST", `/runs/${encodeURIComponent(this.id)}/answer`, options, body); }
   /** Go back to an entry, in a run of its own. */
-  branch(body, options) {
-    return this.transport.send("POST", `/runs/${encodeURIComponent(this.id)}/branch`, withKey(options), body);
-  }
-
+  branch(body, options) { return this.transport.send("POST", `/runs/${encodeURIComponent(this.id)}/branch`, withKey(options), body); }
   /** Entries of the journal. */
-  listEntries(options) {
-    return this.transport.send("GET", `/runs/${encodeURIComponent(this.id)}/entries`, options);
-  }
-
+  listEntries(options) { return this.transport.send("GET", `/runs/${encodeURIComponent(this.id)}/entries`, options); }
   /** The runs that it goes on from, or that go on from it. */
-  getTree(options) {
-    return this.transport.send("GET", `/runs/${encodeURIComponent(this.id)}/tree`, options);
-  }
-
+  getTree(options) { return this.transport.send("GET", `/runs/${encodeURIComponent(this.id)}/tree`, options); }
   /** What its models took. */
-  getCost(options) {
-    return this.transport.send("GET", `/runs/${encodeURIComponent(this.id)}/cost`, options);
-  }
-
+  getCost(options) { return this.transport.send("GET", `/runs/${encodeURIComponent(this.id)}/cost`, options); }
   /** The files of the session. */
-  listFiles(options) {
-    return this.transport.send("GET", `/runs/${encodeURIComponent(this.id)}/files`, options);
-  }
-
+  listFiles(options) { return this.transport.send("GET", `/runs/${encodeURIComponent(this.id)}/files`, options); }
   /** A file. */
-  getFile(path, options) {
-    return this.transport.request("GET", `/runs/${encodeURIComponent(this.id)}/files/${encodePath(path)}`, options);
-  }
-
+  getFile(path, options) { return this.transport.request("GET", `/runs/${encodeURIComponent(this.id)}/files/${encodePath(path)}`, options); }
   /** Write a file. */
-  putFile(path, body, options) {
-    return this.transport.send("PUT", `/runs/${encodeURIComponent(this.id)}/files/${encodePath(path)}`, options, body);
-  }
-
+  putFile(path, body, options) { return this.transport.send("PUT", `/runs/${encodeURIComponent(this.id)}/files/${encodePath(path)}`, options, body); }
   /** Remove a file. */
-  deleteFile(path, options) {
-    return this.transport.send("DELETE", `/runs/${encodeURIComponent(this.id)}/files/${encodePath(path)}`, options);
-  }
+  deleteFile(path, options) { return this.transport.send("DELETE", `/runs/${encodeURIComponent(this.id)}/files/${encodePath(path)}`, options); }
 }
 
 /** The operations of all runs. */
@@ -106,14 +53,9 @@ export class RunsOperations {
   }
 
   /** Start a run. */
-  start(body, options) {
-    return this.transport.send("POST", "/runs", withKey(options), body);
-  }
-
+  start(body, options) { return this.transport.send("POST", "/runs", withKey(options), body); }
   /** The runs, newest first. */
-  list(options) {
-    return this.transport.send("GET", "/runs", options);
-  }
+  list(options) { return this.transport.send("GET", "/runs", options); }
 }
 
 /** The operations of a service. */
@@ -123,57 +65,25 @@ export class ServiceOperations {
   }
 
   /** Whether the service can take more work. */
-  health(options) {
-    return this.transport.send("GET", "/health", options);
-  }
-
+  health(options) { return this.transport.send("GET", "/health", options); }
   /** Change the token for a cookie. */
-  login(body, options) {
-    return this.transport.send("POST", "/login", options, body);
-  }
-
+  login(body, options) { return this.transport.send("POST", "/login", options, body); }
   /** Who asks, and how many sessions there are. */
-  status(options) {
-    return this.transport.send("GET", "/status", options);
-  }
-
+  status(options) { return this.transport.send("GET", "/status", options); }
   /** The programs with their agents and handlers. */
-  program(options) {
-    return this.transport.send("GET", "/program", options);
-  }
-
+  program(options) { return this.transport.send("GET", "/program", options); }
   /** What is started by itself, when next and how it went last. */
-  listJobs(options) {
-    return this.transport.send("GET", "/jobs", options);
-  }
-
+  listJobs(options) { return this.transport.send("GET", "/jobs", options); }
   /** What others were to be told, and whether it has arrived. */
-  listDeliveries(options) {
-    return this.transport.send("GET", "/deliveries", options);
-  }
-
+  listDeliveries(options) { return this.transport.send("GET", "/deliveries", options); }
   /** What models took, put together. */
-  listCosts(options) {
-    return this.transport.send("GET", "/cost", options);
-  }
-
+  listCosts(options) { return this.transport.send("GET", "/cost", options); }
   /** The models of the connected providers. */
-  listModels(options) {
-    return this.transport.send("GET", "/models", options);
-  }
-
+  listModels(options) { return this.transport.send("GET", "/models", options); }
   /** What the programs may do. */
-  getAudit(options) {
-    return this.transport.send("GET", "/audit", options);
-  }
-
+  getAudit(options) { return this.transport.send("GET", "/audit", options); }
   /** Serve programs as their files are now. */
-  reload(options) {
-    return this.transport.send("POST", "/reload", options);
-  }
-
+  reload(options) { return this.transport.send("POST", "/reload", options); }
   /** This document. */
-  openapi(options) {
-    return this.transport.send("GET", "/openapi.json", options);
-  }
+  openapi(options) { return this.transport.send("GET", "/openapi.json", options); }
 }

@@ -16,6 +16,12 @@ export class KoiError extends Error {
   }
 }
 
+export const FOREIGN = "foreign_server";
+
+/** The error of a server that answers otherwise than a service. */
+export const foreign = ({ base }, status) =>
+  new KoiError(`${base} is no service of Koi`, { code: FOREIGN, status, help: "Look at the address: it is the one that `koi serve http` shows." });
+
 /** Growing pauses between attempts, in milliseconds; not all clients come at once. */
 export function* pauses() {
   for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, MAX_PAUSE_MS)) yield pause * (0.75 + Math.random() / 2);
@@ -61,7 +67,7 @@ export class Transport {
     if (response.status === 204) return undefined;
     const data = await response.json().catch(() => undefined);
     if (data !== undefined) return data;
-    throw new KoiError(`${this.base} is no service of Koi: its answer is no JSON`, { code: "foreign_server", status: response.status });
+    throw foreign(this, response.status);
   }
 
   /**
