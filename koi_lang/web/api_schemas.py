@@ -8,6 +8,7 @@ from __future__ import annotations
 import typing
 from collections import abc
 from collections.abc import Iterable, Mapping
+from functools import cache
 from types import UnionType
 from typing import Any
 
@@ -165,7 +166,8 @@ _FAILURE: Mapping[str, Schema] = {"error": TEXT, "origin": list_of(TEXT), "help"
 _COMMAND_ID: Schema = {"type": ["string", "number"], "description": "comes back in the response"}
 
 
-def message_schemas() -> dict[str, Schema]:
+@cache
+def message_schemas() -> Mapping[str, Schema]:
     """The schemas of what followers of a run get and may send, by the names of their records."""
     records = {each.__name__: _record_schema(each) for each in (*FOLLOWER_MESSAGES, ResponseMessage)}
     parts = {each.__name__: _record_schema(each) for each in (QuestionForm, WrittenText)}
