@@ -46,7 +46,7 @@ def test_what_begins_a_run_is_sent_again_with_its_key(service: StandIn) -> None:
     service.reply("/api/runs/r1/messages", Reply(0), told(STARTED, 202))
     script = """
     await koi.health();
-    const run = await koi.runs.start({ handler: "Ada.go" });
+    const run = await koi.runs.start({ handler: "Ada.go" }, { idempotencyKey: undefined });
     told([run.id, await refused(run.sendMessage({ message: "hi" }))]);
     """
     assert ["r1", [True, "unreachable", 0]] == NodeScript(service.url, "secret", script).end()
@@ -61,13 +61,17 @@ def test_a_service_that_stays_away_is_given_up(service: StandIn) -> None:
     service.reply("/api/health", told({"ok": True}))
     service.reply(EVENTS, stream(READY), Reply(0))
     service.reply("/api/status", Reply(502, b"<p>bad gateway"))
+    service.reply("/api/models", Reply(500, b"null"))
     script = """
     const hasty = new KoiClient({ url, token, patienceMs: 300 });
     await hasty.health();
     const follow = async () => { for await (const _ of hasty.run("r1").events()); };
-    told([await refused(follow()), await refused(hasty.status())]);
+    told([await refused(follow()), await refused(hasty.status()), await refused(hasty.listModels())]);
     """
-    assert [[True, "unreachable", 0], [True, "unreadable", 502]] == NodeScript(service.url, "", script).end()
+    away, bad, broken = NodeScript(service.url, "", script).end()
+
+    assert [True, "unreachable", 0] == away
+    assert [[True, "unreadable", 502], [True, "unreadable", 500]] == [bad, broken]
 
 
 STRANGERS = {
@@ -76,6 +80,13 @@ STRANGERS = {
     "number": stream(("1", 5)),
     "text": Reply(200, b"data: hello\n\n", stream().headers),
 }
+
+
+def test_a_token_is_not_shown(service: StandIn) -> None:
+    """A client in a log, or as JSON, does not have the token of its user."""
+    script = 'import { inspect } from "node:util"; told(inspect(koi, { depth: 9 }) + JSON.stringify(koi));'
+
+    assert "secret" not in NodeScript(service.url, "secret", script).end()
 
 
 @pytest.mark.parametrize("reply", STRANGERS.values(), ids=STRANGERS)

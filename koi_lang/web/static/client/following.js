@@ -47,6 +47,7 @@ async function* read(transport, run, place, signal) {
   if (place.hasSockets) {
     for await (const message of readSocket(transport.address(`/runs/${encodeURIComponent(run)}/ws`, { since: place.last }), signal)) {
       isOpen = place.hadSocket = true;
+      place.id = "";
       if (message.type !== "response") yield message;
     }
   }
@@ -71,7 +72,7 @@ async function* readSocket(address, signal) {
   try {
     while (!signal?.aborted) {
       yield* messages.splice(0);
-      if (isClosed) return;
+      if (isClosed && !messages.length) return;
       if (!messages.length) await new Promise((resolve) => (wake = resolve));
     }
   } finally {

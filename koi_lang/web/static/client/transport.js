@@ -10,8 +10,8 @@ const REPEATABLE = new Set(["GET", "PUT"]);
  * `code`: why, in a word for programs. `help`: what to do. `status`: of HTTP, 0 where no answer came.
  */
 export class KoiError extends Error {
-  constructor(message, { code = "failed", help = "", status = 0, report = "", retryAfterMs = 0 } = {}) {
-    super(message);
+  constructor(message, { code = "failed", help = "", status = 0, report = "", retryAfterMs = 0, cause } = {}) {
+    super(message, { cause });
     Object.assign(this, { name: "KoiError", code, help: help || "", status, report, retryAfterMs });
   }
 }
@@ -46,12 +46,14 @@ export function encodePath(path) {
 }
 
 /** Options with the key of a request that may be sent again and happens once. */
-export const withKey = (options) => ({ idempotencyKey: `${Date.now().toString(36)}-${Math.random().toString(36).slice(2)}`, ...options });
+export const withKey = (options = {}) => ({ ...options, idempotencyKey: options.idempotencyKey ?? `${Date.now().toString(36)}-${Math.random().toString(36).slice(2)}` });
 
 /** Where a service is, and who asks. */
 export class Transport {
   constructor({ url, token = "", patienceMs = DEFAULT_PATIENCE_MS, onRefused = () => {} } = {}) {
-    Object.assign(this, { base: baseOf(url), token, patienceMs, onRefused, hasContact: false });
+    Object.assign(this, { base: baseOf(url), patienceMs, onRefused, hasContact: false });
+    // Whoever looks at a client in a log does not see it.
+    Object.defineProperty(this, "token", { value: token });
   }
 
   /** The address of something of the API. */
@@ -99,12 +101,14 @@ export class Transport {
   async sendOnce(address, about) {
     const response = await fetch(address, about).catch((error) => {
       if (about.signal?.aborted) throw error;
-      throw this.refuse(new KoiError("The service cannot be reached at the moment.", { code: "unreachable", help: `Look whether \`koi serve http\` runs at ${this.base}` }));
+      const help = `Look whether \`koi serve http\` runs at ${this.base}`;
+      throw this.refuse(new KoiError("The service cannot be reached at the moment.", { code: "unreachable", help, cause: error }));
     });
     this.hasContact = true;
     if (response.ok) return response;
-    const { message = `${response.status} ${response.statusText}`, ...refused } = await response.json().catch(() => ({ code: "unreadable" }));
-    throw this.refuse(new KoiError(message, { ...refused, status: response.status, retryAfterMs: 1000 * (Number(response.headers.get("Retry-After")) || 0) }));
+    const { message, code = "unreadable", help } = (await response.json().catch(() => null)) ?? {};
+    const { status, statusText } = response, retryAfterMs = 1000 * (Number(response.headers.get("Retry-After")) || 0);
+    throw this.refuse(new KoiError(message ?? `${status} ${statusText}`, { code, help, status, retryAfterMs }));
   }
 
   refuse(error) {
