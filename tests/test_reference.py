@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from docs import generate, site
+from docs.client_modules import operations_by_class
 from koi_lang.cli.docs import topics
 from tests.pages import FENCE, ROOT
 from tests.projects import Project
@@ -28,6 +29,14 @@ def test_generated_pages_are_not_stale(name: str, accept: bool) -> None:
         path.write_text(wanted, "utf-8")
 
     assert wanted == path.read_text("utf-8"), "run `python -m docs.generate`"
+
+
+def test_the_manual_names_all_methods_of_the_javascript_client() -> None:
+    """Its table has what is made of the operations."""
+    page = (generate.FOLDER.parent / "client.md").read_text("utf-8")
+    methods = [method for made in operations_by_class().values() for method, _ in made]
+
+    assert [] == [name for name in methods if not re.search(rf"`{name}\b", page)]
 
 
 def test_every_page_has_its_place_on_the_site() -> None:
