@@ -16,6 +16,7 @@ from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
 from koi_lang.diagnostics import suggestion
 from koi_lang.errors import KoiError, reason
+from koi_lang.mcp_server import tasks
 from koi_lang.mcp_server.call import CallFailed, CallSucceeded, ExposedCall
 from koi_lang.mcp_server.client_stream import (
     Request,
@@ -41,15 +42,6 @@ from koi_lang.mcp_server.sessions import (
     UnknownCallError,
     Work,
     sessions_of,
-)
-from koi_lang.mcp_server.tasks import (
-    TASK_AFTER_S,
-    TASKS,
-    TaskParams,
-    has_tasks,
-    require_capability,
-    require_same_name,
-    task_fields,
 )
 from koi_lang.mcp_server.tools import ExposedTool
 from koi_lang.runtime.host import NobodyToAskError
@@ -113,10 +105,10 @@ def server_of(
         on_completion=answers.complete,
     )
     server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, answers.set_level)
-    server.extensions |= {TASKS: {}, SESSION_HANDLE: {}}
-    server.add_request_handler("tasks/get", TaskParams, answers.get_task)
-    server.add_request_handler("tasks/update", TaskParams, answers.update_task)
-    server.add_request_handler("tasks/cancel", TaskParams, answers.cancel_task)
+    server.extensions |= {tasks.TASKS: {}, SESSION_HANDLE: {}}
+    server.add_request_handler("tasks/get", tasks.TaskParams, answers.get_task)
+    server.add_request_handler("tasks/update", tasks.TaskParams, answers.update_task)
+    server.add_request_handler("tasks/cancel", tasks.TaskParams, answers.cancel_task)
     sealing = sealing or RequestStateSecurity.ephemeral(ttl=KEEP_S)
     server.middleware += [RequestStateBoundary(sealing, default_audience=service.name), _tell_handle]
     return server
@@ -150,13 +142,13 @@ class _Answers:
         offer = _find_named(self._service.tools, asked.name, "tool")
         payload = offer.payload(asked.arguments or {})
         work = HandlerCall(offer.name, offer.agent, offer.handler.event, payload, offer.result)
-        end = await _carried_out(request, work, asked, TASK_AFTER_S if has_tasks(request) else None)
+        end = await _carried_out(request, work, asked, tasks.TASK_AFTER_S if tasks.has_tasks(request) else None)
         if isinstance(end, str):
             _, call = await _find_call(request, end)
             call.take_news()
             if call.outcome is not None:  # meanwhile
                 return self._tool_result(call.outcome, call.name)
-            return {"resultType": "task", **task_fields(end, call)}
+            return {"resultType": "task", **tasks.task_fields(end, call)}
         return end if isinstance(end, types.InputRequiredResult) else self._tool_result(end)
 
     def _tool_result(self, end: CallSucceeded | CallFailed, name: str = "") -> types.CallToolResult:
@@ -172,11 +164,11 @@ class _Answers:
 
     # ------------------------------------------------------------ tasks
 
-    async def get_task(self, request: Request, asked: TaskParams) -> HandlerResult:
+    async def get_task(self, request: Request, asked: tasks.TaskParams) -> HandlerResult:
         """How a call stands that has become a task."""
         _, call = await _find_task(request, asked)
         call.take_news()
-        fields = task_fields(asked.task_id, call)
+        fields = tasks.task_fields(asked.task_id, call)
         if call.outcome is not None and fields["status"] == "completed":
             result = self._tool_result(call.outcome, call.name)
             fields["result"] = result.model_dump(mode="json", by_alias=True, exclude_none=True)
@@ -184,14 +176,14 @@ class _Answers:
             fields["error"] = {"code": types.INTERNAL_ERROR, "message": self._service.explain(call.outcome.error)}
         return fields
 
-    async def update_task(self, request: Request, asked: TaskParams) -> types.EmptyResult:
+    async def update_task(self, request: Request, asked: tasks.TaskParams) -> types.EmptyResult:
         """Take answers to what a task asks."""
         _, call = await _find_task(request, asked)
         call.take_news()
         call.answer(answers_of(asked.input_responses))
         return types.EmptyResult()
 
-    async def cancel_task(self, request: Request, asked: TaskParams) -> types.EmptyResult:
+    async def cancel_task(self, request: Request, asked: tasks.TaskParams) -> types.EmptyResult:
         """End a task."""
         session, call = await _find_task(request, asked)
         call.take_news()
@@ -335,7 +327,9 @@ async def _carried_out(
             call.end()
     is_modern = request.protocol_version in MODERN_PROTOCOL_VERSIONS
     if is_modern and not call.asks and isinstance(end, CallFailed) and isinstance(end.error, NobodyToAskError):
-        require_capability(request, types.ClientCapabilities(elicitation=types.ElicitationCapability()), end.error)
+        tasks.require_capability(
+            request, types.ClientCapabilities(elicitation=types.ElicitationCapability()), end.error
+        )
     if isinstance(end, CallSucceeded) and call.name:
         return CallSucceeded(work.as_result(end.value))
     if not isinstance(end, Unfinished):
@@ -362,11 +356,11 @@ async def _find_call(request: Request, state: str) -> tuple[McpSession, ExposedC
     return session, await session.rejoin(id)
 
 
-async def _find_task(request: Request, asked: TaskParams) -> tuple[McpSession, ExposedCall]:
+async def _find_task(request: Request, asked: tasks.TaskParams) -> tuple[McpSession, ExposedCall]:
     """The call that is a task. Raises MCPError where the client does not know tasks, or there is none of the id."""
-    if not has_tasks(request):
-        require_capability(request, types.ClientCapabilities(extensions={TASKS: {}}))
-    require_same_name(request, asked.task_id)
+    if not tasks.has_tasks(request):
+        tasks.require_capability(request, types.ClientCapabilities(extensions={tasks.TASKS: {}}))
+    tasks.require_same_name(request, asked.task_id)
     try:
         return await _find_call(request, asked.task_id)
     except UnknownCallError as error:

@@ -29,7 +29,7 @@ export async function signIn(token = tokenInAddress()) {
 }
 
 /** Have the service forget this browser, with all pages that it has open. */
-export const signOut = () => post("api/logout");
+export const signOut = () => koi.logout();
 
 function tokenInAddress() {
   const found = /(?:^#|&)token=([^&]*)/.exec(location.hash);

@@ -16,9 +16,9 @@ export class RunOperations {
   /** Remove a run, its journal and its files. */
   delete(options?: RequestOptions): Promise<void>;
   /** Begin the call that a message is. */
-  sendMessage(body: { message: string; images?: Array<Record<string, unknown>>; handler?: string; }, options?: RequestOptions & { wait?: number }): Promise<Started | RunDetails>;
+  sendMessage(body: { message: string; images?: Array<Record<string, unknown>>; handler?: string; }, options?: RequestOptions & { idempotencyKey?: string; wait?: number }): Promise<RunHandle>;
   /** Begin the call of a handler. */
-  callHandler(body: { handler: string; payload?: unknown; }, options?: RequestOptions & { wait?: number }): Promise<Started | RunDetails>;
+  callHandler(body: { handler: string; payload?: unknown; }, options?: RequestOptions & { idempotencyKey?: string; wait?: number }): Promise<RunHandle>;
   /** End what is under way, with all it started. */
   cancel(options?: RequestOptions): Promise<Ok>;
   /** Have the next request to a model wait. */
@@ -61,8 +61,10 @@ export class RunsOperations {
 export class ServiceOperations {
   /** Whether the service can take more work. */
   health(options?: RequestOptions): Promise<Health>;
-  /** Change the token for a cookie. */
+  /** Sign a browser in: change a token for a cookie. */
   login(body: { token: string; }, options?: RequestOptions): Promise<Ok>;
+  /** Sign a browser out. */
+  logout(options?: RequestOptions): Promise<Ok>;
   /** Who asks, and how many sessions there are. */
   status(options?: RequestOptions): Promise<Status>;
   /** The programs with their agents and handlers. */

@@ -13,9 +13,9 @@ export class RunOperations {
   /** Remove a run, its journal and its files. */
   delete(options) { return this.transport.send("DELETE", `/runs/${encodeURIComponent(this.id)}`, options); }
   /** Begin the call that a message is. */
-  sendMessage(body, options) { return this.transport.send("POST", `/runs/${encodeURIComponent(this.id)}/messages`, options, body); }
+  sendMessage(body, options) { return this.transport.send("POST", `/runs/${encodeURIComponent(this.id)}/messages`, withKey(options), body); }
   /** Begin the call of a handler. */
-  callHandler(body, options) { return this.transport.send("POST", `/runs/${encodeURIComponent(this.id)}/calls`, options, body); }
+  callHandler(body, options) { return this.transport.send("POST", `/runs/${encodeURIComponent(this.id)}/calls`, withKey(options), body); }
   /** End what is under way, with all it started. */
   cancel(options) { return this.transport.send("POST", `/runs/${encodeURIComponent(this.id)}/cancel`, options); }
   /** Have the next request to a model wait. */
@@ -66,8 +66,10 @@ export class ServiceOperations {
 
   /** Whether the service can take more work. */
   health(options) { return this.transport.send("GET", "/health", options); }
-  /** Change the token for a cookie. */
+  /** Sign a browser in: change a token for a cookie. */
   login(body, options) { return this.transport.send("POST", "/login", options, body); }
+  /** Sign a browser out. */
+  logout(options) { return this.transport.send("POST", "/logout", options); }
   /** Who asks, and how many sessions there are. */
   status(options) { return this.transport.send("GET", "/status", options); }
   /** The programs with their agents and handlers. */
