@@ -150,5 +150,5 @@ def unload() -> None:
 
 def loaded_modules() -> Mapping[str, ModuleType]:
     """All loaded modules by path, while other threads may import."""
-    known = list(sys.modules.items())  # at once: the table must not grow while it is looked through
-    return {name.removeprefix(PREFIX): module for name, module in known if name.startswith(PREFIX)}
+    known = sys.modules.copy()  # which makes no objects, so that no collection of garbage lets others in between
+    return {name.removeprefix(PREFIX): module for name, module in known.items() if name.startswith(PREFIX)}

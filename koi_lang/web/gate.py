@@ -30,7 +30,7 @@ ORIGIN_HELP = "Start the service with `--public-url URL`, or with `--name HOST` 
 
 PORT_HELP = "Send `Authorization: Bearer TOKEN`, or call the service by the address of the page."
 # Subprotocols of WebSockets, to which pages can add no header: what is spoken, and what precedes a token.
-SUBPROTOCOL, SHOWN_TOKEN = "koi", "bearer."
+SUBPROTOCOL, BEARER_PREFIX = "koi", "bearer."
 # Methods of requests without an `Origin` that browsers send for pages of the service.
 SAFE_METHODS = ("GET", "HEAD")
 # `Sec-Fetch-Site` of requests for pages of others: https://www.w3.org/TR/fetch-metadata/#sec-fetch-site-header
@@ -86,8 +86,8 @@ class Gate:
         if not path.startswith(PROTECTED) or path in (*OPEN, *SIGNING):
             return None
         users, state = self._browsers.users, scope.setdefault("state", {})
-        offered = (each for each in scope.get("subprotocols", ()) if each.startswith(SHOWN_TOKEN))
-        in_socket = (unquote(each.removeprefix(SHOWN_TOKEN)) for each in offered)
+        offered = (each for each in scope.get("subprotocols", ()) if each.startswith(BEARER_PREFIX))
+        in_socket = (unquote(each.removeprefix(BEARER_PREFIX)) for each in offered)
         shown = [*bearers(headers.getlist("authorization")), *in_socket]
         user = next(filter(None, map(users.of_token, shown)), None)
         if user is not None and not users.is_open:
