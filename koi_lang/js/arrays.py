@@ -24,6 +24,7 @@ LONGEST = 2**32 - 1
 
 def _results(items: list[Value], callback: Value) -> Iterator[tuple[Value, Value]]:
     """Each item with what the callback gives for it."""
+    arity(callback)  # which refuses what cannot be called, also where there is nothing to call it for
     return zip(islice(items, len(items)), outcomes(callback, items, start_coroutine), strict=False)
 
 
@@ -91,6 +92,7 @@ def _find_index(items: list[Value], callback: Value) -> int:
 
 
 def _last(items: list[Value], callback: Value) -> int:
+    arity(callback)
     for index in reversed(range(len(items))):
         if truth(apply(callback, items[index], index, items)):
             return index
@@ -325,9 +327,10 @@ def _of(*items: Value) -> list[Value]:
 
 @STATICS.add_as("from")
 def _from(source: Value, callback: Value = undefined) -> list[Value]:
-    items = _to_list(source)
     if callback is undefined:
-        return items
+        return _to_list(source)
+    arity(callback)
+    items = _to_list(source)
     return [start_coroutine(apply(callback, item, index)) for index, item in enumerate(items)]
 
 

@@ -65,7 +65,7 @@ class _JsonWriter:
     def __init__(self, replacer: Value, step: str, *, is_exact: bool = False) -> None:
         self.is_exact = is_exact
         self.replace = replacer if callable(replacer) else None
-        self.names = [text(name) for name in replacer] if is_array(replacer) else None
+        self.names = list(dict.fromkeys(map(text, replacer))) if is_array(replacer) else None
         self.step = step
         self.open: set[int] = set()
 

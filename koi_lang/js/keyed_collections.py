@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from typing import ClassVar
 
-from koi_lang.js.calling import apply, describe
+from koi_lang.js.calling import apply, arity, describe
 from koi_lang.js.conversions import PRIMITIVES
 from koi_lang.js.errors import TypeErrorValue
 from koi_lang.js.iteration import IteratorValue, iterate
@@ -35,10 +35,12 @@ def _without_sign(key: Value) -> Value:
 class Entries:
     """Keys and values in the order they were added; what Map and Set are made of."""
 
-    __slots__ = ("_cells",)
+    __slots__ = ("_cells", "_walks")
 
     def __init__(self) -> None:
         self._cells: dict[Hashable, tuple[Value, Value]] = {}
+        # Of each walk over them that is under way: the keys it has visited, and those it finds at another place.
+        self._walks: list[tuple[set[Hashable], set[Hashable]]] = []
 
     def __len__(self) -> int:
         return len(self._cells)
@@ -49,21 +51,33 @@ class Entries:
 
     def delete(self, key: Value) -> bool:
         """Remove a key; says whether it was there."""
-        return self._cells.pop(identity(key), None) is not None
+        known = identity(key)
+        for seen, moved in self._walks:
+            seen.discard(known)
+            moved.add(known)
+        return self._cells.pop(known, None) is not None
 
     def clear(self) -> Value:
         """Remove everything."""
+        for seen, moved in self._walks:
+            seen.clear()
+            moved.update(self._cells)
         self._cells.clear()
         return undefined
 
     def pairs(self) -> Iterator[tuple[Value, Value]]:
-        """Keys with values; what is removed meanwhile is skipped, what is added is still visited."""
-        seen: set[Hashable] = set()
-        while fresh := [key for key in self._cells if key not in seen]:
-            for key in fresh:
-                if key in self._cells:
-                    yield self._cells[key]
-            seen.update(fresh)
+        """Keys with values; what is removed meanwhile is skipped, what is added, or added again, is still visited."""
+        seen, moved = walk = (set[Hashable](), set[Hashable]())
+        self._walks.append(walk)
+        try:
+            while fresh := [key for key in self._cells if key not in seen]:
+                moved.clear()
+                for key in fresh:
+                    if key in self._cells and key not in moved:
+                        seen.add(key)
+                        yield self._cells[key]
+        finally:
+            self._walks = [each for each in self._walks if each is not walk]
 
     def _each(self, callback: Value) -> Value:
         for key, value in self.pairs():
@@ -219,6 +233,7 @@ MAP_STATICS = MethodTable()
 def group_by(items: Value, callback: Value) -> MapValue:
     """`Map.groupBy`: items under what the callback gives for them."""
     groups = MapValue()
+    arity(callback)  # which refuses what cannot be called, also where there is nothing to call it for
     for index, item in enumerate(iterate(items)):
         key = apply(callback, item, index)
         if not groups.has(key):

@@ -214,7 +214,8 @@ def _is_nan(value: Value = undefined) -> bool:
 @GLOBALS.add_as("parseInt")
 @STATICS.add_as("parseInt")
 def _parse_int(value: Value = undefined, radix: Value = undefined) -> int | float:
-    return parse_int(text(value), integer(radix))
+    # The radix is one of 32 bits: https://tc39.es/ecma262/#sec-parseint-string-radix
+    return parse_int(text(value), (integer(radix) + 2**31) % 2**32 - 2**31)
 
 
 @GLOBALS.add_as("parseFloat")

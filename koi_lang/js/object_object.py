@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from koi_lang.js.calling import apply
+from koi_lang.js.calling import apply, arity
 from koi_lang.js.comparison import same
 from koi_lang.js.conversions import PRIMITIVES, property_key, text
 from koi_lang.js.errors import TypeErrorValue
@@ -54,6 +54,7 @@ def _from_entries(entries: Value) -> dict[str, Value]:
 @STATICS.add_as("groupBy")
 def _group_by(items: Value, callback: Value) -> dict[str, Value]:
     groups: dict[str, Value] = {}
+    arity(callback)
     for index, item in enumerate(iterate(items)):
         groups.setdefault(property_key(apply(callback, item, index)), []).append(item)
     return groups

@@ -25,8 +25,8 @@ class RegExpValue:
     __slots__ = ("flags", "last_index", "pattern", "source")
     __koi_members__: ClassVar[dict[str, str]] = {
         "source": "source", "flags": "flags", "global": "is_global", "ignoreCase": "ignore_case", "sticky": "sticky",
-        "multiline": "multiline", "dotAll": "dot_all", "unicode": "unicode", "lastIndex": "last_index", "test": "test",
-        "exec": "exec", "toString": "__str__",
+        "multiline": "multiline", "dotAll": "dot_all", "unicode": "unicode", "hasIndices": "has_indices",
+        "lastIndex": "last_index", "test": "test", "exec": "exec", "toString": "__str__",
     }  # fmt: skip
 
     def __init__(self, source: str, flags: str = "") -> None:
@@ -44,6 +44,7 @@ class RegExpValue:
     dot_all = property(lambda self: "s" in self.flags)
     unicode = property(lambda self: "u" in self.flags)
     sticky = property(lambda self: "y" in self.flags)
+    has_indices = property(lambda self: "d" in self.flags)
 
     def test(self, subject: Value) -> bool:
         """Whether the text matches; with the flags g or y, from `lastIndex` on."""
@@ -52,7 +53,7 @@ class RegExpValue:
     def exec(self, subject: Value) -> Value:
         """The next match as an array with `index`, `input` and `groups`, or null."""
         found = self.find(text(subject))
-        return None if found is None else RegexMatch(found)
+        return None if found is None else RegexMatch(found, has_indices=self.has_indices)
 
     def find(self, subject: str) -> re.Match[str] | None:
         """The next match; moves `lastIndex` if the flags say so."""
@@ -78,15 +79,36 @@ class Groups(dict[str, Value]):
 
 
 class RegexMatch(list[Value]):
-    """What `exec` and `match` give: the match and its groups, with where it was."""
+    """What `exec` and `match` give: the match and its groups, with where it was.
 
-    __koi_members__: ClassVar[dict[str, str]] = {"index": "start", "input": "input", "groups": "groups"}
+    Args:
+        has_indices: whether it says where each group was, as with the flag `d`.
+    """
 
-    def __init__(self, found: re.Match[str]) -> None:
+    __koi_members__: ClassVar[dict[str, str]] = {
+        "index": "start", "input": "input", "groups": "groups", "indices": "indices"
+    }  # fmt: skip
+
+    def __init__(self, found: re.Match[str], *, has_indices: bool = False) -> None:
         super().__init__([found[0], *captures(found)])
         self.start = found.start()
         self.input = found.string
         self.groups = named_captures(found)
+        self.indices: Value = MatchIndices(found) if has_indices else undefined
+
+
+class MatchIndices(list[Value]):
+    """Where a match and its groups begin and end; undefined for a group that took no part."""
+
+    __koi_members__: ClassVar[dict[str, str]] = {"groups": "groups"}
+
+    def __init__(self, found: re.Match[str]) -> None:
+        spans = [list(found.span(at)) if found.start(at) >= 0 else undefined for at in range(found.re.groups + 1)]
+        super().__init__(spans)
+        names = found.re.groupindex
+        self.groups: Value = undefined
+        if names:
+            self.groups = Groups({regex_translation.koi_name(name): spans[at] for name, at in names.items()})
 
 
 def captures(found: re.Match[str]) -> list[Value]:
@@ -133,7 +155,8 @@ def match_all(subject: str, wanted: Value) -> Iterator[RegexMatch]:
     expression = wanted if isinstance(wanted, RegExpValue) else _build(wanted, "g")
     if not expression.is_global:
         raise TypeErrorValue("String.prototype.matchAll called with a non-global RegExp argument")
-    return (RegexMatch(found) for found in expression.find_all(subject))
+    has_indices = expression.has_indices
+    return (RegexMatch(found, has_indices=has_indices) for found in expression.find_all(subject))
 
 
 def search(subject: str, wanted: Value) -> int:

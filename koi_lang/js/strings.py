@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from functools import lru_cache
 from unicodedata import normalize
 
@@ -271,10 +272,11 @@ def _from_char_code(*codes: Value) -> str:
 
 @STATICS.add_as("fromCodePoint")
 def _from_code_point(*codes: Value) -> str:
-    try:
-        return "".join(chr(integer(code)) for code in codes)
-    except (ValueError, OverflowError) as error:
-        raise RangeErrorValue(f"Invalid code point {text(codes[-1])}") from error
+    for code in codes:
+        n = number(code)
+        if not (0 <= n <= sys.maxunicode and n == int(n)):
+            raise RangeErrorValue(f"Invalid code point {text(code)}")
+    return "".join(chr(integer(code)) for code in codes)
 
 
 def _convert(*values: Value) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from binascii import Error, a2b_base64, b2a_base64
+from itertools import accumulate
 
 from koi_lang.js.conversions import text
 from koi_lang.js.errors import ErrorValue, URIErrorValue
@@ -35,7 +36,9 @@ def _characters(escapes: str, kept: frozenset[str]) -> str:
         decoded = bytes.fromhex(escapes.replace("%", "")).decode()
     except UnicodeDecodeError as error:
         raise URIErrorValue("URI malformed") from error
-    return "".join(f"%{ord(c):02X}" if c in kept else c for c in decoded)
+    # Those to keep are of one byte, and stay as they were written.
+    ends = accumulate(3 * len(c.encode()) for c in decoded)
+    return "".join(escapes[end - 3 : end] if c in kept else c for c, end in zip(decoded, ends, strict=True))
 
 
 @GLOBALS.add_as("encodeURIComponent")
