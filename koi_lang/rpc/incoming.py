@@ -6,10 +6,9 @@ import asyncio
 import os
 import select
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from time import monotonic
-from typing import Literal
 
 from koi_lang.rpc.framing import LineSplitter, message_in
 from koi_lang.sessions.errors import SessionError
@@ -19,9 +18,9 @@ READ_SIZE = 1 << 16
 MOST_WAITING = 1 << 25
 # How long the loop has for its next turn before it counts as standing still, and how often that is looked at.
 PATIENCE_S, TICK_S = 0.5, 0.1
-# What cannot wait until the program comes to an end: two commands, and the end of the input.
-Urgent = Literal["abort", "quit", "end"]
 Line = bytes | None
+# Stands for the end of the input among what cannot wait until the program comes to an end.
+END = "end"
 
 
 class Incoming:
@@ -29,14 +28,21 @@ class Incoming:
 
     Args:
         descriptor: of a pipe, socket, terminal or file.
-        overdue: is called by the thread, again and again, while something urgent waits and the loop stands still.
+        overdue: is called by the thread, again and again, while something urgent waits and the loop stands still, with
+            all that waits; the end of the input is `END`.
+        urgency_of: a word for what a line asks for that cannot wait; None where it can.
     """
 
-    def __init__(self, descriptor: int, overdue: Callable[[Urgent], None]) -> None:
-        self._descriptor, self._overdue = descriptor, overdue
+    def __init__(
+        self,
+        descriptor: int,
+        overdue: Callable[[Sequence[str]], None],
+        urgency_of: Callable[[Line], str | None],
+    ) -> None:
+        self._descriptor, self._overdue, self._urgency_of = descriptor, overdue, urgency_of
         self._loop = asyncio.get_running_loop()
         self._lines: asyncio.Queue[tuple[Line, bool]] = asyncio.Queue()
-        self._urgent: list[Urgent] = []
+        self._urgent: list[str] = []
         # Each is written by one side only.
         self._delivered = self._taken = 0
         self._asked_s = self._answered_s = 0.0
@@ -59,7 +65,7 @@ class Incoming:
                 return
             self._taken += len(line or b"")
             yield line
-            if urgency_of(line) is not None:
+            if self._urgency_of(line) is not None:
                 del self._urgent[0]
 
     def _put_lines(self, lines: list[Line], is_end: bool) -> None:
@@ -96,8 +102,8 @@ class Incoming:
 
     def _deliver(self, lines: list[Line], *, is_end: bool) -> None:
         self._delivered += sum(len(line or b"") for line in lines)
-        self._urgent += [what for line in lines if (what := urgency_of(line)) is not None]
-        self._urgent += ["end"] if is_end else []
+        self._urgent += [what for line in lines if (what := self._urgency_of(line)) is not None]
+        self._urgent += [END] if is_end else []
         self._loop.call_soon_threadsafe(self._put_lines, lines, is_end)
 
     def _look_after_loop(self) -> None:
@@ -108,11 +114,11 @@ class Incoming:
             self._asked_s = monotonic()
             self._loop.call_soon_threadsafe(self._answer)
         elif monotonic() - self._asked_s > PATIENCE_S:
-            self._overdue("abort" if "abort" in self._urgent else self._urgent[0])
+            self._overdue(tuple(self._urgent))
 
 
-def urgency_of(line: Line) -> Urgent | None:
-    """What a line asks for that cannot wait."""
+def urgency_of(line: Line) -> str | None:
+    """The command in a line that cannot wait, `abort` or `quit`."""
     if line is None or not (b"abort" in line or b"quit" in line):
         return None
     try:

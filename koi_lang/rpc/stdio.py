@@ -5,16 +5,16 @@ from __future__ import annotations
 import asyncio
 import os
 import select
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from koi_lang.errors import KoiError
 from koi_lang.rpc.dispatcher import Dispatcher, refusal
 from koi_lang.rpc.framing import LineSplitter, line_of, message_in
-from koi_lang.rpc.incoming import Incoming
+from koi_lang.rpc.incoming import Incoming, urgency_of
 from koi_lang.runtime.concurrency.tasks import together
 from koi_lang.runtime.journal.entries import Redact
-from koi_lang.sessions.client_host import ANSWER_S, Message
+from koi_lang.sessions.client_host import ANSWER_S, Send
 from koi_lang.sessions.config import OpenRun, SessionConfig
 from koi_lang.sessions.errors import SessionError
 from koi_lang.sessions.session import GRACE_S
@@ -43,32 +43,42 @@ async def serve_stdio(
     Args:
         earlier: opens the run of a session that goes on.
     """
+
+    async def serve(incoming: int, reply: Send) -> None:
+        dispatcher = Dispatcher(served, reply, answer_s=answer_s)
+        reply(dispatcher.ready())
+
+        def hurry(urgent: Sequence[str]) -> None:
+            dispatcher.session.interrupt(0 if "abort" in urgent else GRACE_S)
+
+        # At the end of the input what is under way has some time.
+        with Incoming(incoming, hurry, urgency_of) as lines:
+            await _answer_lines(dispatcher, lines, earlier, reply)
+
+    await serve_client("koi rpc", redact, serve)
+
+
+async def serve_client(command: str, redact: Redact, serve: Callable[[int, Send], Awaitable[None]]) -> None:
+    """Give standard input and output to a protocol, until `serve` returns or nobody reads any more. Raises KoiError.
+
+    Args:
+        command: that is used, for the message where the system lacks what it needs.
+        serve: takes the descriptor of what comes in, and what sends a message; being cancelled ends it.
+    """
     if not hasattr(select, "poll"):
         help = "Run it in WSL, or run the program from Python with `koi_lang.open`."
-        raise KoiError("this system has no pipes that `koi rpc` could watch", help=help)
+        raise KoiError(f"this system has no pipes that `{command}` could watch", help=help)
     with _own_streams() as (incoming, outgoing), suppress(ClientGoneError):
         outbox = Outbox(outgoing)
-        dispatcher = Dispatcher(served, lambda message: outbox.add(line_of(message, redact)), answer_s=answer_s)
         async with together() as group:
             writing, watching = group.create_task(outbox.write()), group.create_task(outbox.watch())
-            await _serve(dispatcher, incoming, earlier, lambda message: outbox.add(line_of(message, redact)))
+            await serve(incoming, lambda message: outbox.add(line_of(message, redact)))
             outbox.end()
             await writing
             watching.cancel()
 
 
-async def _serve(
-    dispatcher: Dispatcher, incoming: int, earlier: OpenRun | None, reply: Callable[[Message], None]
-) -> None:
-    """Answer what comes in until the client quits, or has no more to say: then what is under way has some time."""
-    reply(dispatcher.ready())
-    with Incoming(incoming, lambda urgent: dispatcher.session.interrupt(0 if urgent == "abort" else GRACE_S)) as lines:
-        await _answer_lines(dispatcher, lines, earlier, reply)
-
-
-async def _answer_lines(
-    dispatcher: Dispatcher, lines: Incoming, earlier: OpenRun | None, reply: Callable[[Message], None]
-) -> None:
+async def _answer_lines(dispatcher: Dispatcher, lines: Incoming, earlier: OpenRun | None, reply: Send) -> None:
     async with dispatcher.session.open(earlier) as session, together() as group:
         async for line in lines:
             try:

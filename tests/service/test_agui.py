@@ -12,7 +12,6 @@ import pytest
 from ag_ui.core import Event
 from pydantic import TypeAdapter
 
-from koi_lang.web.agui.text_messages import TextMessages
 from tests.limits import LIMIT_S
 from tests.npm import npm_package
 from tests.service.serving_process import TOKEN, ServiceProcess
@@ -221,19 +220,3 @@ def test_the_official_client_understands_it(program: ServiceProcess) -> None:
     assert ["assistant", "You like red."] in told["contents"]
     assert told["open"]["message"] == "Which?"
     assert told["outcome"]["interrupts"][0]["reason"] == "tool_call"
-
-
-def test_pieces_that_arrive_behind_their_text_begin_no_other_message() -> None:
-    """What a model writes is told apart from what is journaled, and may come later; another text is a message."""
-    texts = TextMessages("r1")
-    piece = {"path": ["Main.chat#1", "model#1"], "field": "message", "action": "print", "so_far": True}
-    said = [
-        *texts.complete("print", ["Main.chat#1", "print#1"], "It is 8 and counting."),
-        *texts.add({**piece, "number": 1, "text": "It is ${c.output"}),
-        *texts.add({**piece, "number": 1, "text": "It is ${c.output} and counting."}),
-        *texts.add({**piece, "number": 2, "text": "Bye"}),
-        *texts.complete("print", ["Main.chat#1", "print#2"], "Bye."),
-    ]
-
-    assert texts_of(said) == ["It is 8 and counting.", "Bye."]
-    assert texts.finished == [("r1-text-1", "It is 8 and counting."), ("r1-text-2", "Bye.")]

@@ -35,6 +35,9 @@ from ag_ui.core import (
     StateSnapshotEvent,
     StepFinishedEvent,
     StepStartedEvent,
+    TextMessageContentEvent,
+    TextMessageEndEvent,
+    TextMessageStartEvent,
     TokenUsage,
     ToolCall,
     ToolCallArgsEvent,
@@ -57,7 +60,7 @@ from koi_lang.events import (
     StateChanged,
     ThoughtDelta,
 )
-from koi_lang.web.agui.text_messages import TextMessages
+from koi_lang.sessions.text_messages import TextMessages, TextUpdate
 
 # Actions that are texts for people, and no calls of tools.
 TEXTS = ("print", "return", "prompt_user", "prompt_form")
@@ -116,9 +119,9 @@ class Projection:
             case ThoughtDelta.type:
                 yield from self._think(event)
             case OutputDelta.type if event["action"] == "print" or _is_result(event, path):
-                yield from self._texts.add(event)
+                yield from map(_text_event, self._texts.add(event))
             case "printed":
-                yield from self._texts.complete("print", path, str(event["message"]))
+                yield from map(_text_event, self._texts.complete("print", path, str(event["message"])))
             case HandlerStarted.type:
                 yield from self._begin_step(path)
             case HandlerEnded.type | HandlerFailed.type:
@@ -198,7 +201,7 @@ class Projection:
     def _end(self, event: Mapping[str, Any]) -> Iterator[BaseEvent]:
         result = event.get("result")
         if event["ok"] and isinstance(result, str) and result != "undefined":
-            yield from self._texts.complete("return", (f"{event['name']}#",), result)
+            yield from map(_text_event, self._texts.complete("return", (f"{event['name']}#",), result))
         if event["ok"]:
             yield from self._finish(RunFinishedSuccessOutcome(), result)
         elif event.get("aborted"):
@@ -235,9 +238,18 @@ class Projection:
     def _close(self) -> Iterator[BaseEvent]:
         """End what is open: a stream may not end before it."""
         yield from self._end_thought()
-        yield from self._texts.end_all()
+        yield from map(_text_event, self._texts.end_all())
         for path in reversed(list(self._steps)):
             yield StepFinishedEvent(step_name=self._steps.pop(path))
+
+
+def _text_event(update: TextUpdate) -> BaseEvent:
+    match update.phase:
+        case "start":
+            return TextMessageStartEvent(message_id=update.id, role="assistant")
+        case "content":
+            return TextMessageContentEvent(message_id=update.id, delta=update.delta)
+    return TextMessageEndEvent(message_id=update.id)
 
 
 def _is_result(event: Mapping[str, Any], path: tuple[str, ...]) -> bool:

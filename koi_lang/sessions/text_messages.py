@@ -4,12 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
-
-from ag_ui.core import BaseEvent, TextMessageContentEvent, TextMessageEndEvent, TextMessageStartEvent
+from typing import Any, Literal
 
 # Begins a reference, which is only known when the text is complete.
 REFERENCE = "${"
+
+
+@dataclass(frozen=True, slots=True)
+class TextUpdate:
+    """The start of a message, a piece of its text, or its end.
+
+    Attributes:
+        id: of the message.
+        delta: the piece; empty at the start and at the end.
+    """
+
+    phase: Literal["start", "content", "end"]
+    id: str
+    delta: str = ""
 
 
 @dataclass(slots=True)
@@ -50,7 +62,7 @@ class TextMessages:
         self._late: set[tuple[tuple[str, ...], int, str]] = set()
         self.finished: list[tuple[str, str]] = []
 
-    def add(self, event: Mapping[str, Any]) -> Iterator[BaseEvent]:
+    def add(self, event: Mapping[str, Any]) -> Iterator[TextUpdate]:
         """A piece of a text, or the text so far."""
         key = (tuple(event["path"]), event["number"], event["field"])
         known = self._open.get(key)
@@ -64,7 +76,7 @@ class TextMessages:
             if key in self._late:
                 return
             known = self._open[key] = StreamedText(self._new_id(), place, event["action"])
-            yield TextMessageStartEvent(message_id=known.id, role="assistant")
+            yield TextUpdate("start", known.id)
         known.text = event["text"] if event.get("so_far") else known.text + event["text"]
         yield from self._send(known, known.sure)
 
@@ -72,13 +84,13 @@ class TextMessages:
         self._count += 1
         return f"{self._run}-text-{self._count}"
 
-    def _send(self, known: StreamedText, text: str) -> Iterator[BaseEvent]:
+    def _send(self, known: StreamedText, text: str) -> Iterator[TextUpdate]:
         """Send what of a text was not sent."""
         if text.startswith(known.sent) and len(text) > len(known.sent):
             delta, known.sent = text[len(known.sent) :], text
-            yield TextMessageContentEvent(message_id=known.id, delta=delta)
+            yield TextUpdate("content", known.id, delta)
 
-    def complete(self, action: str, path: Sequence[str], text: str) -> Iterator[BaseEvent]:
+    def complete(self, action: str, path: Sequence[str], text: str) -> Iterator[TextUpdate]:
         """A text that is complete now: the oldest that was streamed there, or a new one."""
         key = self._find(action, tuple(path))
         known = None if key is None else self._open.pop(key)
@@ -92,7 +104,7 @@ class TextMessages:
             self._unstreamed.append((action, tuple(path), text))
         if text:
             fresh = StreamedText(self._new_id(), (), action)
-            yield TextMessageStartEvent(message_id=fresh.id, role="assistant")
+            yield TextUpdate("start", fresh.id)
             yield from self._send(fresh, text)
             yield self._end(fresh)
 
@@ -102,11 +114,11 @@ class TextMessages:
         )
         return next(fitting, None)
 
-    def _end(self, known: StreamedText) -> BaseEvent:
+    def _end(self, known: StreamedText) -> TextUpdate:
         self.finished.append((known.id, known.sent))
-        return TextMessageEndEvent(message_id=known.id)
+        return TextUpdate("end", known.id)
 
-    def end_all(self) -> Iterator[BaseEvent]:
+    def end_all(self) -> Iterator[TextUpdate]:
         """End what is still open."""
         for known in self._open.values():
             yield self._end(known)
