@@ -41,7 +41,7 @@ LAYERS = (
     {"testing"},
     {"sessions", "http_server"},
     {"rpc", "mcp_server", "lsp", "evaluation", "dap"},
-    {"service"},
+    {"service", "acp"},
     {"web", "client"},
     {"cli"},
     # For `koi_lang.run`, which asks at the terminal as `koi run` does.

@@ -27,6 +27,7 @@ PROJECT = tomllib.loads((CHECKOUT / "pyproject.toml").read_text("utf-8"))["proje
 IMPORTED_AS = {
     "a2a_sdk": "a2a",
     "ag_ui_protocol": "ag_ui",
+    "agent_client_protocol": "acp",
     "ipython": "IPython",
     "markdown_it_py": "markdown_it",
     **dict.fromkeys(

@@ -10,6 +10,7 @@ COMMANDS = {
     "chat": "Talk to an agent of a program.",
     "repl": "Type declarations and statements, and see what they give.",
     "rpc": "Let another program run and steer a program.",
+    "acp": "Serve an agent to editors that speak the Agent Client Protocol.",
     "test": "Run the tests of programs.",
     "eval": "Carry out the evals of programs, and measure what comes of them.",
     "check": "Report the problems of a program without running it.",

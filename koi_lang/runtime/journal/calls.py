@@ -17,7 +17,7 @@ from koi_lang.runtime.journal.reader import program_of, read_header
 
 # Commands whose runs are sessions.
 SERVE = "serve"
-SESSIONS = ("chat", "rpc", SERVE)
+SESSIONS = ("chat", "rpc", "acp", SERVE)
 # The place of a call that goes on beside others, and how the call of the `run` statements is named.
 CALL, MAIN = "call", "run"
 # The command whose runs are cases of an evaluation.

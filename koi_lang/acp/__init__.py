@@ -1,0 +1,1 @@
+"""Programs as agents of editors, by the Agent Client Protocol."""

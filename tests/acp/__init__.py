@@ -1,0 +1,1 @@
+"""`koi acp`, with the client of the package `agent-client-protocol`."""
