@@ -31,6 +31,12 @@ def message_of_blocks(blocks: Any, folder: Path) -> Message:
     return message_with_images(text, found)
 
 
+def code_block(text: str) -> str:
+    """A text as a block of Markdown that nothing in it ends."""
+    fence = max(FENCE.findall(text), key=len, default="``") + "`"
+    return "\n".join([fence, text.strip("\n"), fence])
+
+
 def _texts(block: JsonObject, folder: Path) -> Iterator[str]:
     match block:
         case {"type": "text", "text": str(text)}:
@@ -38,8 +44,7 @@ def _texts(block: JsonObject, folder: Path) -> Iterator[str]:
         case {"type": "resource_link", "uri": str(uri)}:
             yield f"`{_name_of(uri, folder)}`"
         case {"type": "resource", "resource": {"uri": str(uri), "text": str(text)}}:
-            fence = max(FENCE.findall(text), key=len, default="``") + "`"
-            yield f"\n\n`{_name_of(uri, folder)}`:\n{fence}\n{text.removesuffix(chr(10))}\n{fence}\n\n"
+            yield f"\n\n`{_name_of(uri, folder)}`:\n{code_block(text)}\n\n"
         case {"type": "resource", "resource": {"uri": str(uri), "blob": str()}}:
             yield f"`{_name_of(uri, folder)}`"
         case {"type": "image", "data": str()}:

@@ -44,7 +44,7 @@ class AcpServer:
     def __init__(self, prepare_program: PrepareProgram, target: str, log: Callable[[str], None]) -> None:
         self._prepare_program, self._target, self._log = prepare_program, target, log
         self._sessions: dict[str, AcpSession] = {}
-        self._capabilities: JsonObject = {}
+        self._can_show_forms = False
         self._methods: Mapping[str, Callable[[JsonObject], Awaitable[JsonObject | None]]] = {
             "initialize": self.initialize,
             "authenticate": self.authenticate,
@@ -63,15 +63,15 @@ class AcpServer:
         async with together() as group:
             self._group = group
             self._connection = Connection(send, self._answer)
-            with Incoming(incoming, self._interrupt, _urgency_of) as lines:
+            with Incoming(incoming, self.interrupt, _urgency_of) as lines:
                 async for line in lines:
                     self._connection.take(line, group)
                     await asyncio.sleep(0)  # a method begins before the next message
             for session in tuple(self._sessions.values()):
                 await session.close()
 
-    def _interrupt(self, urgent: Sequence[str]) -> None:
-        """End calls whose end cannot wait although a program computes."""
+    def interrupt(self, urgent: Sequence[str]) -> None:
+        """End calls whose end cannot wait, although a program computes. Any thread may call this."""
         for session in tuple(self._sessions.values()):
             if END in urgent or f"{CANCEL} {session.id}" in urgent:
                 session.interrupt()
@@ -87,8 +87,9 @@ class AcpServer:
 
     async def initialize(self, params: JsonObject) -> JsonObject:
         """Agree on what both sides can do."""
-        if isinstance(given := params.get("clientCapabilities"), dict):
-            self._capabilities = given
+        match params.get("clientCapabilities"):
+            case {"elicitation": {"form": dict()}}:
+                self._can_show_forms = True
         info = {"name": "koi", "title": "Koi", "version": __version__}
         return {
             "protocolVersion": PROTOCOL,
@@ -106,7 +107,7 @@ class AcpServer:
         """Begin a conversation in a folder."""
         folder = _folder_in(params)
         served = self._prepare_program(folder).served_config()
-        session = AcpSession(served, self._connection, folder, self._target, self._log)
+        session = AcpSession(served, self._connection, folder, self._target, self._log, forms=self._can_show_forms)
         await session.open_in(self._group)
         self._sessions[session.id] = session
         return {"sessionId": session.id}

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
 from koi_lang.acp.connection import INTERNAL_ERROR, INVALID_REQUEST, Connection, JsonObject, RpcError
 from koi_lang.acp.prompts import message_of_blocks
+from koi_lang.acp.tool_calls import preview_content, text_content
 from koi_lang.acp.updates import Updates
 from koi_lang.errors import AnswerTooLongError
 from koi_lang.events import CallEnded
 from koi_lang.rpc.dispatcher import Dispatcher
 from koi_lang.runtime.budget.limits import LimitReachedError
+from koi_lang.runtime.host import wish
 from koi_lang.sessions.calls import begin_message
-from koi_lang.sessions.client_host import Message
+from koi_lang.sessions.client_host import APPROVAL, CLOSED, QUESTION, Message, approval_in
 from koi_lang.sessions.config import OpenRun, SessionConfig
+from koi_lang.sessions.errors import SessionError
 from koi_lang.sessions.held_call import HeldCall
 
+# Fields of the form of a question.
+ANSWER, OTHER = "answer", "other"
 # A person may take their time.
 ANSWER_S = 24 * 3600.0
 # How long what a call has left in the background may go on when its session is closed.
@@ -33,15 +39,28 @@ class AcpSession:
         folder: that the client works in.
         target: the handler of messages, as `begin_message` takes it; empty where the program decides.
         log: takes lines that are no part of the conversation.
+        forms: whether the client can show forms.
     """
 
+    _start: Callable[[Coroutine[None, None, None]], asyncio.Task[None]]
+
     def __init__(
-        self, served: SessionConfig, connection: Connection, folder: Path, target: str, log: Callable[[str], None]
+        self,
+        served: SessionConfig,
+        connection: Connection,
+        folder: Path,
+        target: str,
+        log: Callable[[str], None],
+        *,
+        forms: bool,
     ) -> None:
         self._dispatcher = Dispatcher(served, self._follow, answer_s=ANSWER_S)
         self._connection, self._folder, self._target, self._log = connection, folder, target, log
-        self._updates = Updates(folder)
-        self._over = asyncio.Event()
+        self._updates, self._forms = Updates(folder), forms
+        # Requests that the client is asked, and questions that its next prompt answers, by their ids.
+        self._asking: dict[str, asyncio.Task[None]] = {}
+        self._questions: list[str] = []
+        self._over, self._ending = asyncio.Event(), asyncio.Lock()
         self._call: HeldCall | None = None
         self._turn: asyncio.Future[StopReason] | None = None
         self.id = ""
@@ -55,7 +74,7 @@ class AcpSession:
             earlier: opens the run of a session that goes on.
             id: of that session.
         """
-        self.id = id
+        self.id, self._start = id, group.create_task
         ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._holder = group.create_task(self._hold(earlier, ready))
         await ready
@@ -86,13 +105,18 @@ class AcpSession:
 
     async def prompt(self, blocks: object) -> JsonObject:
         """Carry out a turn, and say why it has ended. Being cancelled ends the call. Raises KoiError."""
+        async with self._ending:
+            pass
         if self._turn is not None:
             raise RpcError(INVALID_REQUEST, "a turn is under way", help="Wait for its end, or cancel it.")
         message = message_of_blocks(blocks, self._folder)
         self._turn = asyncio.get_running_loop().create_future()
         try:
-            self._call = await self._dispatcher.begin_call(lambda held: begin_message(held, message, self._target))
-            self._updates.begin_turn(f"{self.id}-{self._call.id}")
+            if self._questions:
+                self._answer_question(message.text)
+            else:
+                self._call = await self._dispatcher.begin_call(lambda held: begin_message(held, message, self._target))
+                self._updates.begin_turn(f"{self.id}-{self._call.id}")
             return {"stopReason": await self._turn}
         except asyncio.CancelledError:
             await self.cancel()
@@ -100,9 +124,17 @@ class AcpSession:
         finally:
             self._turn = None
 
+    def _answer_question(self, text: str) -> None:
+        """Answer the oldest question; the turn ends at once where another one is open."""
+        with suppress(SessionError):  # somebody else has answered it meanwhile
+            self._dispatcher.session.client.settle(self._questions.pop(0), QUESTION, text)
+        if self._questions and self._turn is not None:
+            self._turn.set_result("end_turn")
+
     async def cancel(self) -> None:
-        """End the call that is under way."""
-        await self._dispatcher.session.abort()
+        """End the call that is under way; a prompt waits for that."""
+        async with self._ending:
+            await self._dispatcher.session.abort()
 
     def _end_turn(self, event: JsonObject) -> None:
         """End the turn as its call has ended."""
@@ -134,12 +166,93 @@ class AcpSession:
                     self._update(update)
                 if event["type"] == CallEnded.type:
                     self._end_turn(event)
+            case str(type) if type == APPROVAL:
+                self._ask_client(message["id"], self._request_approval(message))
+            case str(type) if type == QUESTION:
+                self._ask_question(message)
+            case str(type) if type == CLOSED:
+                if (asking := self._asking.get(message["id"])) is not None:
+                    asking.cancel()
+                self._questions = [id for id in self._questions if id != message["id"]]
             case "log":
                 self._log(str(message["text"]))
             case "session_failed":
                 self._log(str(message["report"]))
                 if self._turn is not None and not self._turn.done():
                     self._turn.set_exception(RpcError(INTERNAL_ERROR, str(message["error"])))
+
+    # ------------------------------------------------------------ what is asked
+
+    def _ask_client(self, id: str, asking: Coroutine[None, None, None]) -> None:
+        self._asking[id] = self._start(asking)
+        self._asking[id].add_done_callback(lambda _: self._asking.pop(id, None))
+
+    async def _ask(self, method: str, params: JsonObject) -> JsonObject:
+        """What the client answers; nothing where it cannot be asked."""
+        try:
+            return await self._connection.request(method, {"sessionId": self.id, **params})
+        except RpcError as error:
+            self._log(error.message)
+            return {}
+
+    def _settle(self, request: Message, answer: str | None) -> None:
+        with suppress(SessionError):  # somebody else has answered it meanwhile
+            self._dispatcher.session.client.settle(request["id"], request["type"], answer)
+
+    async def _request_approval(self, request: Message) -> None:
+        """Have the person decide; whatever is no clear yes allows nothing."""
+        asked = approval_in(request)
+        chain = f"asked for by {' → '.join(f'`{name}`' for name in asked.chain)}" if asked.chain else ""
+        content = [*(text_content(text) for text in (asked.detail, chain) if text)]
+        call = {
+            "toolCallId": "/".join(request["path"]),
+            "title": wish(asked.what, asked.agent),
+            "status": "pending",
+            "content": [*content, *preview_content(asked.preview, self._folder)],
+        }
+        options = [("yes", "allow_once", "Allow"), ("no", "reject_once", "Reject")]
+        if asked.always:
+            options.insert(1, ("always", "allow_always", f"Always allow {asked.always}"))
+        answered = await self._ask(
+            "session/request_permission",
+            {
+                "toolCall": call,
+                "options": [{"optionId": id, "kind": kind, "name": name} for id, kind, name in options],
+            },
+        )
+        match answered.get("outcome"):
+            case {"outcome": "selected", "optionId": str(id)} if any(id == option[0] for option in options):
+                self._settle(request, id)
+            case _:
+                self._settle(request, "no")
+
+    def _ask_question(self, request: Message) -> None:
+        """Ask by a form where the client shows forms, else by a message that its next prompt answers.
+
+        What nobody may see is not asked at all: no form, and no message, may hold a secret.
+        """
+        if request.get("secret"):
+            self._settle(request, None)
+        elif self._forms:
+            self._ask_client(request["id"], self._show_form(request))
+        else:
+            options = [f"{number}. {option}" for number, option in enumerate(request["options"], 1)]
+            self._questions.append(request["id"])
+            self._update(self._updates.say("\n".join([request["question"], *options])))
+            if self._turn is not None and not self._turn.done():
+                self._turn.set_result("end_turn")
+
+    async def _show_form(self, request: Message) -> None:
+        """Have the person answer a question; options leave room for other words."""
+        text, options = {"type": "string", "title": "Answer"}, list(request["options"])
+        choice = {"type": "string", "title": "Answer", "enum": options, "default": options[0]} if options else text
+        more = {OTHER: {"type": "string", "title": "Something else"}} if options else {}
+        schema = {"type": "object", "properties": {ANSWER: choice, **more}, "required": [] if options else [ANSWER]}
+        form = {"mode": "form", "message": request["question"], "requestedSchema": schema}
+        answered = await self._ask("elicitation/create", form)
+        content = answered.get("content") if answered.get("action") == "accept" else None
+        given = [content.get(name) for name in (OTHER, ANSWER)] if isinstance(content, dict) else []
+        self._settle(request, next((str(each) for each in given if each not in (None, "")), None))
 
 
 def _stop_reason(error: BaseException | None) -> StopReason | None:

@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 from koi_lang.acp.connection import JsonObject
+from koi_lang.acp.prompts import code_block
+from koi_lang.acp.tool_calls import FileDiffs, output_of, start_of
 from koi_lang.events import (
+    ActionEnded,
+    ActionFailed,
+    ActionStarted,
+    ApprovalGiven,
+    ApprovalRequested,
     CallEnded,
     CallStarted,
+    EffectEnded,
+    EffectFailed,
+    FileChanged,
+    HandlerStarted,
     LinePrinted,
     OutputDelta,
+    PlanDecided,
+    PlanModeChanged,
+    PlanStepFinished,
     ThoughtDelta,
 )
 from koi_lang.sessions.message_targets import text_of
@@ -33,13 +49,15 @@ class Updates:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._texts = TextMessages("")
-        self._plan: list[tuple[str, bool]] = []
+        self._folder, self._diffs = folder, FileDiffs(folder)
+        # Tool calls that have not ended, with their titles.
+        self._titles: dict[str, str] = {}
+        self._plan: list[list[str]] = []
+        self.begin_turn("")
 
     def begin_turn(self, id: str) -> None:
         """Have the texts that follow be messages of a turn."""
-        self._texts = TextMessages(id)
+        self._texts, self._handler, self._has_said = TextMessages(id), ("",), False
 
     def translate(self, event: JsonObject) -> Iterator[JsonObject]:
         """The updates that an event of the session means."""
@@ -47,30 +65,87 @@ class Updates:
         match event["type"]:
             case ThoughtDelta.type:
                 yield _chunk("agent_thought_chunk", event["text"], f"{'/'.join(path)}-thought")
-            case OutputDelta.type if event["action"] == "print" or _is_result(event, path):
-                yield from _chunks(self._texts.add(event))
+            case OutputDelta.type if event["action"] == "print" or (
+                (event["action"], len(path)) == ("return", 2) and event["field"] in ("", "data")
+            ):
+                # What the call itself prints, or returns as a text, which people see.
+                yield from self._say(self._texts.add(event))
             case LinePrinted.type:
-                yield from _chunks(self._texts.complete("print", path, str(event["message"])))
+                yield from self._say(self._texts.complete("print", path, str(event["message"])))
+            case HandlerStarted.type if len(path) == 1:
+                self._handler = path
             case CallStarted.type if event.get("recalled"):
                 self.begin_turn(event["call"])
                 yield _chunk("user_message_chunk", text_of(event.get("args")), f"{event['call']}-user")
-            case CallEnded.type if event["ok"] and isinstance(text := event.get("result"), str) and text != "undefined":
-                yield from _chunks(self._texts.complete("return", (f"{event['name']}#",), text))
+            case CallEnded.type:
+                yield from self._end_call(event)
+            case PlanModeChanged.type:
+                yield {"sessionUpdate": "current_mode_update", "currentModeId": PLAN if event["on"] else WORK}
+            case PlanDecided.type if event["answer"] == "accepted":
+                self._plan = [[text, "pending"] for text in event["steps"]]
+                yield self._plan_update()
+            case PlanStepFinished.type if 0 < event["step"] <= len(self._plan):
+                self._plan[event["step"] - 1][1] = "completed"
+                yield self._plan_update()
+            case _:
+                yield from self._follow_tool(event, "/".join(path))
 
     def say(self, text: str) -> JsonObject:
         """A message of the agent that no model has written."""
         return _chunk("agent_message_chunk", text, None)
 
+    def _say(self, texts: Iterable[TextUpdate]) -> Iterator[JsonObject]:
+        for text in texts:
+            if text.phase == "content":
+                self._has_said = True
+                yield _chunk("agent_message_chunk", text.delta, text.id)
 
-def _is_result(event: JsonObject, path: tuple[str, ...]) -> bool:
-    """Whether a text is the result of the call itself, which people see."""
-    return event["action"] == "return" and event["field"] == "" and len(path) == 2
+    def _end_call(self, event: JsonObject) -> Iterator[JsonObject]:
+        """The result of a call, a text or, where nothing was said, a value; what it has left open has failed."""
+        result = event.get("result") if event["ok"] else None
+        if isinstance(result, str) and result != "undefined":
+            yield from self._say(self._texts.complete("return", self._handler, result))
+        elif result is not None and not isinstance(result, str) and not self._has_said:
+            yield self.say(code_block(json.dumps(result, ensure_ascii=False, indent=2, default=str)))
+        for id in tuple(self._titles):
+            yield self._end_tool(id, "failed", [])
+
+    def _plan_update(self) -> JsonObject:
+        entries = [{"content": text, "priority": "medium", "status": status} for text, status in self._plan]
+        return {"sessionUpdate": "plan", "entries": entries}
+
+    # ------------------------------------------------------------ tool calls
+
+    def _follow_tool(self, event: JsonObject, id: str) -> Iterator[JsonObject]:
+        match event["type"]:
+            case ActionStarted.type if event["intent"] not in TEXTS:
+                yield self._begin_tool(id, "in_progress", **start_of(event, self._folder))
+            case ApprovalRequested.type if id not in self._titles:
+                yield self._begin_tool(id, "pending", title=event["what"], kind="other")
+            case ApprovalGiven.type if id in self._titles and event["answer"] != "no":
+                title = self._titles[id]
+                yield {**_tool("tool_call_update", id, "in_progress"), "title": title, "content": []}
+            case FileChanged.type:
+                around = ("/".join(event["path"][:length]) for length in range(len(event["path"]) - 1, 0, -1))
+                if (tool := next((each for each in around if each in self._titles), None)) is not None:
+                    self._diffs.add(tool, event)
+            case ActionEnded.type | EffectEnded.type if id in self._titles:
+                yield self._end_tool(id, "completed", output_of(event))
+            case ActionFailed.type | EffectFailed.type if id in self._titles:
+                yield self._end_tool(id, "failed", output_of(event))
+
+    def _begin_tool(self, id: str, status: str, **about: Any) -> JsonObject:
+        self._titles[id] = about["title"]
+        return {**_tool("tool_call", id, status), **about}
+
+    def _end_tool(self, id: str, status: str, content: list[JsonObject]) -> JsonObject:
+        title, diffs = self._titles.pop(id), self._diffs.take(id)
+        update = {**_tool("tool_call_update", id, status), "title": title, "content": [*content, *diffs]}
+        return {**update, "locations": [{"path": diff["path"]} for diff in diffs]} if diffs else update
 
 
-def _chunks(texts: Iterable[TextUpdate]) -> Iterator[JsonObject]:
-    for text in texts:
-        if text.phase == "content":
-            yield _chunk("agent_message_chunk", text.delta, text.id)
+def _tool(update: str, id: str, status: str) -> JsonObject:
+    return {"sessionUpdate": update, "toolCallId": id, "status": status}
 
 
 def _chunk(kind: str, text: str, message: str | None) -> JsonObject:

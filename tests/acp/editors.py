@@ -126,6 +126,8 @@ async def _edit(
         *forks.koi("acp", *words),
         cwd=project.folder,
         env={**project.environment, **environment},
+        # The package has elicitation among the unstable parts still.
+        use_unstable_protocol=True,
     )
     async with asyncio.timeout(LIMIT_S), spawned as (koi, process):
         editor.koi, editor.process = koi, process

@@ -1,0 +1,129 @@
+"""Actions as tool calls of ACP: what an editor shows of them, and of the changes that they make."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from koi_lang.acp.connection import JsonObject
+from koi_lang.acp.prompts import code_block
+from koi_lang.runtime.snapshots.store import DamagedContentError, SnapshotStore, snapshots_folder
+
+KINDS = {
+    "read": ("read_file", "outline", "read_output", "read_skill", "mcp_read_resource", "registry_get"),
+    "search": ("grep", "list_files", "find_symbol", "web_search", "registry_search", "registry_keys"),
+    "edit": ("write_file", "edit_file", "patch_file"),
+    "execute": ("shell", "run_command", "run_tests", "run_lint", "run_types"),
+    "fetch": ("web_fetch",),
+    "think": ("think", "call_llm", "format", "propose_plan"),
+}
+KIND_OF = {name: kind for kind, names in KINDS.items() for name in names}
+# The field of an action that says most about it: the first one that is there.
+TELLING = ("command", "path", "pattern", "url", "query", "name", "tool", "event", "function")
+MAX_TITLE_CHARS, MAX_OUTPUT_CHARS, MAX_DIFF_BYTES = 200, 20_000, 1_000_000
+# The side of a diff that is no file, and what lines of a hunk begin with.
+NOTHING, MARKS = " /dev/null", (" ", "-", "+")
+
+
+def start_of(event: JsonObject, folder: Path) -> JsonObject:
+    """What an editor is shown of an action that begins."""
+    fields = event.get("fields") or {}
+    name = fields.get("function") if event["intent"] == "call_skill" else event["intent"]
+    given = fields["input"] if isinstance(fields.get("input"), dict) else fields
+    telling = next((str(given[key]) for key in TELLING if isinstance(given.get(key), str)), "")
+    kind, path = KIND_OF.get(str(name), "other"), given.get("path")
+    title = f"`{telling}`" if kind == "execute" and telling else f"{name} {telling}".strip()
+    line = {"line": given["offset"]} if isinstance(given.get("offset"), int) and given["offset"] > 0 else {}
+    places = {"locations": [{"path": str(folder / path), **line}]} if isinstance(path, str) and path else {}
+    return {"title": " ".join(title.split())[:MAX_TITLE_CHARS], "kind": kind, "rawInput": fields, **places}
+
+
+def output_of(event: JsonObject) -> list[JsonObject]:
+    """The result of an action, or why it has failed, as content of its tool call."""
+    if "error" in event:
+        return [text_content(str(event["error"]))]
+    result: Any = event.get("result")
+    if isinstance(result, dict) and (result == {"success": True} or KIND_OF.get(event["intent"]) == "edit"):
+        return []
+    match result:
+        case {"stdout": str(out), "stderr": str(err)}:
+            text = out + err + (f"\nexit code {code}" if (code := result.get("exitCode")) else "")
+        case {"content": str(text)} | str(text):
+            pass
+        case None:
+            return []
+        case _:
+            text = json.dumps(result, ensure_ascii=False, indent=2, default=str)
+    return [text_content(code_block(text[:MAX_OUTPUT_CHARS]))] if text.strip() else []
+
+
+def text_content(text: str) -> JsonObject:
+    """A text as content of a tool call."""
+    return {"type": "content", "content": {"type": "text", "text": text}}
+
+
+class FileDiffs:
+    """The changes that actions make of files, from the contents that the run keeps of them.
+
+    Args:
+        folder: of the project.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._store = folder, SnapshotStore(snapshots_folder(folder))
+        self._changes: dict[str, dict[str, tuple[Any, Any]]] = {}
+
+    def add(self, id: str, event: JsonObject) -> None:
+        """Note a change that the tool call of an id has made."""
+        files = self._changes.setdefault(id, {})
+        before, _ = files.get(event["file"], (event["before"], None))
+        files[event["file"]] = (before, event["after"])
+
+    def take(self, id: str) -> list[JsonObject]:
+        """The changes of a tool call as content, without those of what is no text."""
+        found = []
+        for file, (before, after) in self._changes.pop(id, {}).items():
+            old, new = self._text(before), self._text(after)
+            if (old, new) != (None, None) and before != after:
+                whole = {} if old is None else {"oldText": old}
+                found.append({"type": "diff", "path": str(self._folder / file), "newText": new or "", **whole})
+        return found
+
+    def _text(self, state: Any) -> str | None:
+        if not isinstance(state, Mapping) or state.get("is") != "file":
+            return None
+        try:
+            data = self._store.get(str(state["content"]))
+            return data.decode() if len(data) <= MAX_DIFF_BYTES else None
+        except (DamagedContentError, UnicodeDecodeError):
+            return None
+
+
+def preview_content(preview: str, folder: Path) -> list[JsonObject]:
+    """A unified diff of one file as content: each hunk with the lines around its changes, and what else it says."""
+    if not preview:
+        return []
+    old, new, *lines = preview.splitlines()
+    path = (old if new.endswith(NOTHING) else new)[len("+++ b/") :]
+    hunks: list[list[str]] = []
+    notes: list[str] = []
+    for line in lines:
+        if line.startswith("@@ "):
+            hunks.append([])
+        elif line[:1] in MARKS and hunks:
+            hunks[-1].append(line)
+        else:
+            notes.append(line)
+    found = []
+    for hunk in hunks:
+        before, after = (_side(hunk, marks) for marks in (" -", " +"))
+        whole = {} if old.endswith(NOTHING) else {"oldText": before}
+        found.append({"type": "diff", "path": str(folder / path), "newText": after, **whole})
+    return [*found, *map(text_content, notes)]
+
+
+def _side(lines: Iterable[str], marks: str) -> str:
+    """The lines of a hunk before or after the change."""
+    return "".join(f"{line[1:]}\n" for line in lines if line[0] in marks)
