@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -14,7 +13,7 @@ import click
 from koi_lang.errors import JournalError
 from koi_lang.events import EffortChanged, EventData, ModelChanged
 from koi_lang.runtime.journal import store
-from koi_lang.runtime.journal.calls import SERVE, doubts, is_session, is_session_of
+from koi_lang.runtime.journal.calls import SERVE, doubts, is_session, resuming_command, sessions_of
 from koi_lang.runtime.journal.entries import Header, JournalEntry
 from koi_lang.runtime.journal.history import History, lasting_entries
 from koi_lang.runtime.journal.reader import Journal, program_of
@@ -109,10 +108,8 @@ def _find_option(header: Header, entries: Sequence[JournalEntry], name: str, cha
 
 def _last(ready: Prepared) -> Path:
     """The journal of the latest session of a program. Raises JournalError."""
-    for path in reversed(store.journals(ready.folder)):
-        with suppress(JournalError):  # one that cannot be read is none
-            if is_session_of(path, ready.path):
-                return path
+    if (path := next(sessions_of(ready.folder, ready.path), None)) is not None:
+        return path
     raise JournalError(f"there is no earlier session of `{Path(ready.path).name}` in this folder")
 
 
@@ -125,7 +122,7 @@ def _require_session(path: Path, header: Header, ready: Prepared) -> None:
     is_same = program.name == Path(ready.path).name if ready.is_service else str(program) == ready.path
     if not is_same:
         by_browser = f"Go on with it in a browser: `koi serve http {program}`."
-        help = f"Go on with it: `koi {header.words[0]} {program} --resume {header.run}`."
+        help = f"Go on with it: `koi {resuming_command(header)} {program} --resume {header.run}`."
         raise JournalError(
             f"`{header.run}` is a session of another program, `{program.name}`",
             help=by_browser if header.words[0] == SERVE else help,

@@ -18,13 +18,11 @@ from koi_lang.cli.ui import journal_tree
 from koi_lang.cli.ui.text import brief, count_text, fit_text, one_line, usage_text
 from koi_lang.cli.ui.undo_report import nothing_text, outcome_lines, plan_lines
 from koi_lang.efforts import AUTO, EFFORTS, effort_help
-from koi_lang.errors import JournalError, UsageError
-from koi_lang.events import CallStarted
+from koi_lang.errors import UsageError
 from koi_lang.llm.images import Image
 from koi_lang.runtime.file_changes.run_undo import RunUndo
-from koi_lang.runtime.journal import store
-from koi_lang.runtime.journal.calls import call_at, is_session_of
-from koi_lang.runtime.journal.reader import lines, read
+from koi_lang.runtime.journal.calls import call_at, first_call, sessions_of
+from koi_lang.runtime.journal.reader import read
 from koi_lang.runtime.journal.summary import summarise
 from koi_lang.sessions.client_host import APPROVAL
 from koi_lang.sessions.errors import SessionError
@@ -304,22 +302,14 @@ async def resume(chat: ChatConversation, given: str) -> None:
 def _sessions(chat: ChatConversation) -> list[str]:
     """The latest sessions of the program, each with its first message."""
     program, current = str(chat.session.served.module.__file__), chat.session.run.id
-    known = (path for path in reversed(store.journals(Path.cwd())) if path.stem != current)
-    return [_session_line(path) for path in islice((path for path in known if _is_of(path, program)), MOST_LISTED)]
-
-
-def _is_of(path: Path, program: str) -> bool:
-    try:
-        return is_session_of(path, program)
-    except JournalError:
-        return False
+    known = (path for path in sessions_of(Path.cwd(), program) if path.stem != current)
+    return [_session_line(path) for path in islice(known, MOST_LISTED)]
 
 
 def _session_line(path: Path) -> str:
     summary = summarise(path)
     started = datetime.fromtimestamp(summary.header.started).strftime("%Y-%m-%d %H:%M")
-    entries = (line.entry for line in lines(path) if line.entry is not None)
-    first = next((entry for entry in entries if entry.kind == CallStarted.type), None)
+    first = first_call(path)
     said = "" if first is None else brief(text_of(first.data.get("args")) or str(first.data.get("name")))[:60]
     return f"{path.stem}  {started}  {summary.state:11}  {said}".rstrip()
 

@@ -6,18 +6,20 @@ on with the session makes them again, in order, and their outcomes are known.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from koi_lang.errors import JournalError
 from koi_lang.events import CallEnded, CallStarted, HandlerStarted
 from koi_lang.runtime.journal.entries import Header, JournalEntry
 from koi_lang.runtime.journal.history import in_doubt, is_cut
-from koi_lang.runtime.journal.reader import program_of, read_header
+from koi_lang.runtime.journal.reader import lines, program_of, read_header
+from koi_lang.runtime.journal.store import journals
 
 # Commands whose runs are sessions.
 SERVE = "serve"
-SESSIONS = ("chat", "rpc", "acp", SERVE)
+CHAT, ACP = "chat", "acp"
+SESSIONS = (CHAT, "rpc", ACP, SERVE)
 # The place of a call that goes on beside others, and how the call of the `run` statements is named.
 CALL, MAIN = "call", "run"
 # The command whose runs are cases of an evaluation.
@@ -31,6 +33,11 @@ def is_session(header: Header) -> bool:
     return header.words[:1] != () and header.words[0] in SESSIONS
 
 
+def resuming_command(header: Header) -> str:
+    """The command whose `--resume` goes on with a session; those of an editor are conversations."""
+    return CHAT if header.words[0] == ACP else header.words[0]
+
+
 def is_of_python(words: Sequence[str]) -> bool:
     """Whether the words that began a journal say that it is of calls of a Python program, which can be repeated."""
     return tuple(words[:1]) == (PYTHON,)
@@ -41,10 +48,24 @@ def is_evaluation(header: Header) -> bool:
     return header.words[:1] == EVAL and not header.case
 
 
-def is_session_of(path: Path, program: str) -> bool:
-    """Whether a journal is of a session of a program, by the absolute path of its file. Raises JournalError."""
-    header = read_header(path)
-    return is_session(header) and str(program_of(path, header)) == program
+def sessions_of(folder: Path, program: str) -> Iterator[Path]:
+    """The journals of sessions of a program, by the absolute path of its file, the latest first.
+
+    Damaged ones are left out.
+    """
+    for path in reversed(journals(folder)):
+        try:
+            header = read_header(path)
+            if is_session(header) and str(program_of(path, header)) == program:
+                yield path
+        except JournalError:
+            continue
+
+
+def first_call(path: Path) -> JournalEntry | None:
+    """The first call of a session; None before it. Raises JournalError."""
+    entries = (line.entry for line in lines(path) if line.entry is not None)
+    return next((entry for entry in entries if entry.kind == CallStarted.type), None)
 
 
 def require_run(header: Header) -> None:
@@ -55,7 +76,7 @@ def require_run(header: Header) -> None:
     if is_session(header):
         command = header.words[0]
         name = Path(header.program).name
-        help = f"Go on with it: `koi {command} {name} --resume {header.run}`."
+        help = f"Go on with it: `koi {resuming_command(header)} {name} --resume {header.run}`."
         if command == SERVE:
             help = f"Go on with it in a browser: `koi serve http {name}`."
         raise JournalError(
