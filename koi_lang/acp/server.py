@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -17,38 +19,47 @@ from koi_lang.acp.session import AcpSession
 from koi_lang.diagnostics import suggestion
 from koi_lang.rpc.incoming import END, Incoming
 from koi_lang.runtime.concurrency.tasks import together
+from koi_lang.runtime.journal.calls import first_call, sessions_of
 from koi_lang.sessions.client_host import Send
 from koi_lang.sessions.factory import SessionFactory
+from koi_lang.sessions.message_targets import text_of
 from koi_lang.version import __version__
 
 PROTOCOL = 1
+MAX_LISTED, MAX_TITLE_CHARS = 100, 80
 CANCEL = "session/cancel"
 CAPABILITIES = {
-    "loadSession": False,
+    "loadSession": True,
     "promptCapabilities": {"image": True, "audio": False, "embeddedContext": True},
-    "mcpCapabilities": {"http": False, "sse": False},
-    "sessionCapabilities": {"close": {}},
+    "mcpCapabilities": {"http": True, "sse": True},
+    "sessionCapabilities": {"list": {}, "resume": {}, "close": {}},
 }
-PrepareProgram = Callable[[Path], SessionFactory]
+ClientServers = Mapping[str, JsonObject]
+PrepareProgram = Callable[[Path, ClientServers], SessionFactory]
 
 
 class AcpServer:
     """The sessions of one client, by their ids.
 
     Args:
-        prepare_program: makes the runs of a folder that the client names. Raises KoiError.
+        program: the absolute path of its file.
+        prepare_program: makes the runs of a folder and the MCP servers that the client names. Raises KoiError.
         target: the handler of messages; empty where the program decides.
         log: takes lines for whoever looks at the agent's errors.
     """
 
-    def __init__(self, prepare_program: PrepareProgram, target: str, log: Callable[[str], None]) -> None:
-        self._prepare_program, self._target, self._log = prepare_program, target, log
+    def __init__(self, program: str, prepare_program: PrepareProgram, target: str, log: Callable[[str], None]) -> None:
+        self._program, self._prepare_program, self._target, self._log = program, prepare_program, target, log
         self._sessions: dict[str, AcpSession] = {}
         self._can_show_forms = False
         self._methods: Mapping[str, Callable[[JsonObject], Awaitable[JsonObject | None]]] = {
             "initialize": self.initialize,
             "authenticate": self.authenticate,
             "session/new": self.new_session,
+            "session/load": self.load_session,
+            "session/resume": self.resume_session,
+            "session/list": self.list_sessions,
+            "session/set_mode": self.set_mode,
             "session/prompt": self.prompt,
             "session/close": self.close,
             CANCEL: self.cancel,
@@ -105,12 +116,46 @@ class AcpServer:
 
     async def new_session(self, params: JsonObject) -> JsonObject:
         """Begin a conversation in a folder."""
+        session = await self._open(params)
+        return {"sessionId": session.id, "modes": session.modes}
+
+    async def load_session(self, params: JsonObject) -> JsonObject:
+        """Go on with a recorded conversation, and tell all of it again."""
+        return {"modes": (await self._open(params, _text(params, "sessionId"))).modes}
+
+    async def resume_session(self, params: JsonObject) -> JsonObject:
+        """The same without telling it."""
+        return {"modes": (await self._open(params, _text(params, "sessionId"), is_told=False)).modes}
+
+    async def _open(self, params: JsonObject, id: str = "", *, is_told: bool = True) -> AcpSession:
         folder = _folder_in(params)
-        served = self._prepare_program(folder).served_config()
-        session = AcpSession(served, self._connection, folder, self._target, self._log, forms=self._can_show_forms)
-        await session.open_in(self._group)
+        program = self._prepare_program(folder, _servers_in(params))
+        if id in self._sessions:
+            await self._sessions.pop(id).close()
+        session = AcpSession(
+            program.served_config(), self._connection, folder, self._target, self._log, forms=self._can_show_forms
+        )
+        earlier = program.open_recorded(id, None, False) if id else None
+        await session.open_in(self._group, earlier, id, is_told=is_told)
         self._sessions[session.id] = session
-        return {"sessionId": session.id}
+        # Behind the response, from which the client knows the session.
+        asyncio.get_running_loop().call_soon(session.tell_commands)
+        return session
+
+    async def list_sessions(self, params: JsonObject) -> JsonObject:
+        """The conversations of a folder, the latest first."""
+        folder = _folder_in(params) if params.get("cwd") else Path.cwd()
+        found = []
+        for path in islice(sessions_of(folder, self._program), MAX_LISTED):
+            if (call := first_call(path)) is not None:
+                title = " ".join(text_of(call.data.get("args")).split())[:MAX_TITLE_CHARS]
+                when = datetime.fromtimestamp(path.stat().st_mtime, UTC).isoformat()
+                found.append({"sessionId": path.stem, "cwd": str(folder), "title": title, "updatedAt": when})
+        return {"sessions": found}
+
+    async def set_mode(self, params: JsonObject) -> None:
+        """Begin or end plan mode."""
+        await self._session(params).set_mode(_text(params, "modeId"))
 
     async def prompt(self, params: JsonObject) -> JsonObject:
         """Carry out a turn of a conversation."""
@@ -141,6 +186,35 @@ def _folder_in(params: JsonObject) -> Path:
     if folder is None or not folder.is_absolute() or not folder.is_dir():
         raise RpcError(INVALID_PARAMS, f"`cwd` is no absolute path of a folder: `{text}`")
     return folder
+
+
+def _text(params: JsonObject, name: str) -> str:
+    """A text among the parameters. Raises RpcError."""
+    text = params.get(name)
+    if not isinstance(text, str) or not text:
+        raise RpcError(INVALID_PARAMS, f"`{name}` must be a text")
+    return text
+
+
+def _servers_in(params: JsonObject) -> ClientServers:
+    """The options of the MCP servers that a client names, as `.mcp.json` has them. Raises RpcError."""
+    found: dict[str, JsonObject] = {}
+    for given in params.get("mcpServers") or ():
+        match given:
+            case {"type": "http" | "sse" as type, "name": str(name), "url": str(url)}:
+                found[name] = {"type": type, "url": url, "headers": _pairs(given.get("headers"))}
+            case {"name": str(name), "command": str(command)}:
+                words = [str(word) for word in given.get("args") or ()]
+                found[name] = {"command": command, "args": words, "env": _pairs(given.get("env"))}
+            case _:
+                raise RpcError(INVALID_PARAMS, "`mcpServers` holds something that is no server")
+    return found
+
+
+def _pairs(given: Any) -> dict[str, str]:
+    """Variables or headers by name, from a list of `{name, value}`."""
+    pairs = [each for each in given or () if isinstance(each, dict)]
+    return {str(each["name"]): str(each["value"]) for each in pairs if {"name", "value"} <= each.keys()}
 
 
 def _urgency_of(line: bytes | None) -> str | None:

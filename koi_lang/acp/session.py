@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from koi_lang.acp.connection import INTERNAL_ERROR, INVALID_REQUEST, Connection, JsonObject, RpcError
+from koi_lang.acp.connection import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, Connection, JsonObject, RpcError
 from koi_lang.acp.prompts import message_of_blocks
 from koi_lang.acp.tool_calls import preview_content, text_content
-from koi_lang.acp.updates import Updates
+from koi_lang.acp.updates import MODES, PLAN, WORK, Updates
+from koi_lang.diagnostics import suggestion
 from koi_lang.errors import AnswerTooLongError
 from koi_lang.events import CallEnded
 from koi_lang.rpc.dispatcher import Dispatcher
@@ -30,6 +32,57 @@ ANSWER_S = 24 * 3600.0
 # How long what a call has left in the background may go on when its session is closed.
 GRACE_S = 1.0
 StopReason = Literal["end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"]
+
+
+@dataclass(frozen=True, slots=True)
+class SlashCommand:
+    """A command of a session that a message calls by its name, behind a slash.
+
+    Attributes:
+        type: of the command.
+        field: that takes what stands behind the name; empty for none.
+        is_needed: whether something must stand there.
+        answer: says what has come of it, as a format of the data of its response.
+    """
+
+    type: str
+    description: str
+    answer: str
+    field: str = ""
+    hint: str = ""
+    is_needed: bool = True
+
+
+COMMANDS = {
+    "compact": SlashCommand(
+        "compact",
+        "Shorten what the agent remembers",
+        "the conversation was shortened: {tokens_before:,} tokens became {tokens_after:,}",
+        "instructions",
+        "what to keep",
+        is_needed=False,
+    ),
+    "cost": SlashCommand(
+        "get_session_stats",
+        "Show what the conversation took",
+        "{requests:,} requests, {tokens[input]:,} tokens read, {tokens[output]:,} written, ${usd:.4f}; "
+        "{unpriced:,} requests have no known price",
+    ),
+    "effort": SlashCommand(
+        "set_thinking_level",
+        "Have models think so much from now on",
+        "models think with the effort `{level}` from now on",
+        "level",
+        "none, low, medium, high or auto",
+    ),
+    "model": SlashCommand(
+        "set_model",
+        "Use another model from now on",
+        "answers come from {model} from now on",
+        "model",
+        "provider/model",
+    ),
+}
 
 
 class AcpSession:
@@ -67,17 +120,22 @@ class AcpSession:
 
     # ------------------------------------------------------------ its run
 
-    async def open_in(self, group: asyncio.TaskGroup, earlier: OpenRun | None = None, id: str = "") -> None:
+    async def open_in(
+        self, group: asyncio.TaskGroup, earlier: OpenRun | None = None, id: str = "", *, is_told: bool = True
+    ) -> None:
         """Open the run in a task of a group. Raises KoiError.
 
         Args:
             earlier: opens the run of a session that goes on.
             id: of that session.
+            is_told: whether the client is told what has happened in it.
         """
+        self._is_told = is_told
         self.id, self._start = id, group.create_task
         ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._holder = group.create_task(self._hold(earlier, ready))
         await ready
+        self._is_told = True
 
     async def _hold(self, earlier: OpenRun | None, ready: asyncio.Future[None]) -> None:
         try:
@@ -101,6 +159,45 @@ class AcpSession:
         """End the call that is under way although its code computes. Any thread may call this."""
         self._dispatcher.session.interrupt(0)
 
+    # ------------------------------------------------------------ modes and commands
+
+    @property
+    def modes(self) -> JsonObject:
+        """The modes that there are, and the current one."""
+        known = [{"id": id, "name": name, "description": about} for id, (name, about) in MODES.items()]
+        is_planning = self._dispatcher.session.run.planning.is_on
+        return {"currentModeId": PLAN if is_planning else WORK, "availableModes": known}
+
+    async def set_mode(self, mode: str) -> None:
+        """Begin or end plan mode. Raises RpcError."""
+        if mode not in MODES:
+            raise RpcError(INVALID_PARAMS, f"there is no mode `{mode}`", help=suggestion(mode, list(MODES), "mode"))
+        await self._command("set_plan_mode", on=mode == PLAN)
+
+    def tell_commands(self) -> None:
+        """Tell the client which words begin a command."""
+        known = []
+        for name, command in COMMANDS.items():
+            takes = {"input": {"hint": command.hint}} if command.hint else {}
+            known.append({"name": name, "description": command.description, **takes})
+        self._update({"sessionUpdate": "available_commands_update", "availableCommands": known})
+
+    async def _command(self, type: str, **fields: Any) -> Any:
+        """The data of the response to a command of the session. Raises RpcError."""
+        response = await self._dispatcher.handle({"type": type, **fields}, lambda message: None)
+        if not response["success"]:
+            raise RpcError(INVALID_REQUEST, response["error"], help=response.get("help"))
+        return response.get("data")
+
+    async def _carry_out(self, name: str, given: str) -> None:
+        """Carry out a command that a message is, and say what has come of it. Raises RpcError."""
+        known = COMMANDS[name]
+        if known.hint and known.is_needed and not given:
+            self._update(self._updates.say(f"`/{name} {known.hint}`: {known.description}"))
+            return
+        data = await self._command(known.type, **({known.field: given} if known.field else {}))
+        self._update(self._updates.say(known.answer.format(**data)))
+
     # ------------------------------------------------------------ turns
 
     async def prompt(self, blocks: object) -> JsonObject:
@@ -112,8 +209,12 @@ class AcpSession:
         message = message_of_blocks(blocks, self._folder)
         self._turn = asyncio.get_running_loop().create_future()
         try:
+            word, _, rest = message.text.strip().partition(" ")
             if self._questions:
                 self._answer_question(message.text)
+            elif word[:1] == "/" and word[1:] in COMMANDS:
+                await self._carry_out(word[1:], rest.strip())
+                return {"stopReason": "end_turn"}
             else:
                 self._call = await self._dispatcher.begin_call(lambda held: begin_message(held, message, self._target))
                 self._updates.begin_turn(f"{self.id}-{self._call.id}")
@@ -163,7 +264,8 @@ class AcpSession:
             case "event":
                 event = message["event"]
                 for update in self._updates.translate(event):
-                    self._update(update)
+                    if self._is_told:
+                        self._update(update)
                 if event["type"] == CallEnded.type:
                     self._end_turn(event)
             case str(type) if type == APPROVAL:

@@ -21,7 +21,9 @@ KINDS = {
 }
 KIND_OF = {name: kind for kind, names in KINDS.items() for name in names}
 # The field of an action that says most about it: the first one that is there.
-TELLING = ("command", "path", "pattern", "url", "query", "name", "tool", "event", "function")
+TELLING = ("command", "path", "pattern", "url", "query", "name", "event")
+# The fields that name what an action calls.
+NAMED_BY = {"call_skill": "function", "call_mcp": "tool"}
 MAX_TITLE_CHARS, MAX_OUTPUT_CHARS, MAX_DIFF_BYTES = 200, 20_000, 1_000_000
 # The side of a diff that is no file, and what lines of a hunk begin with.
 NOTHING, MARKS = " /dev/null", (" ", "-", "+")
@@ -30,7 +32,7 @@ NOTHING, MARKS = " /dev/null", (" ", "-", "+")
 def start_of(event: JsonObject, folder: Path) -> JsonObject:
     """What an editor is shown of an action that begins."""
     fields = event.get("fields") or {}
-    name = fields.get("function") if event["intent"] == "call_skill" else event["intent"]
+    name = fields.get(NAMED_BY.get(event["intent"], "")) or event["intent"]
     given = fields["input"] if isinstance(fields.get("input"), dict) else fields
     telling = next((str(given[key]) for key in TELLING if isinstance(given.get(key), str)), "")
     kind, path = KIND_OF.get(str(name), "other"), given.get("path")

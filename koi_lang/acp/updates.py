@@ -105,7 +105,7 @@ class Updates:
         result = event.get("result") if event["ok"] else None
         if isinstance(result, str) and result != "undefined":
             yield from self._say(self._texts.complete("return", self._handler, result))
-        elif result is not None and not isinstance(result, str) and not self._has_said:
+        elif result and not isinstance(result, str) and not self._has_said:
             yield self.say(code_block(json.dumps(result, ensure_ascii=False, indent=2, default=str)))
         for id in tuple(self._titles):
             yield self._end_tool(id, "failed", [])

@@ -12,12 +12,13 @@ from typing import Any
 import click
 
 from koi_lang import resources
-from koi_lang.acp.server import AcpServer
+from koi_lang.acp.server import AcpServer, ClientServers
 from koi_lang.cli.completing.values import complete_agent, complete_program
-from koi_lang.cli.options import options_from, running_options, settings_here
+from koi_lang.cli.options import options_from, plan_option, running_options, settings_here
 from koi_lang.cli.ui.interrupts import carried_out, leave
 from koi_lang.cli.ui.messages import exit_code_of, show_warnings
 from koi_lang.cli.ui.terminal import Terminal
+from koi_lang.cli.ui.trust import AGREED
 from koi_lang.program import cache, declarations, loader
 from koi_lang.rpc.stdio import serve_client
 from koi_lang.service.live.live_run import LiveRun
@@ -33,6 +34,7 @@ from koi_lang.sessions.prepared import prepare_program
 @click.option("--event", metavar="NAME", default="", help="Give messages to this handler.")
 @running_options("a conversation", "of an answer")
 @click.option("--record/--no-record", default=None, help="Write journals of conversations, which is the default.")
+@plan_option
 def command(file: str, agent: str, event: str, **given: Any) -> None:
     """Serve an agent of FILE to an editor that speaks the Agent Client Protocol, such as Zed.
 
@@ -41,6 +43,8 @@ def command(file: str, agent: str, event: str, **given: Any) -> None:
     project of the folder that the editor names.
     """
     options = options_from(given)
+    # `--trust-folder` is about this folder, not about each that the editor names later.
+    click.get_current_context().meta.pop(AGREED, None)
     if not file:
         file, agent, event = str(resources.standard_skills() / "coder.koi"), agent or "Coder", event or "chat"
     entry = loader.load_compiled(file, strict=given["strict"], fresh=given["no_cache"])
@@ -59,8 +63,8 @@ def _serve(file: str, entry: cache.CachedModule, options: RunOptions, target: st
             text = each(text)
         return text
 
-    def open_program(folder: Path) -> SessionFactory:
-        there = replace(options, settings=settings_here(folder))
+    def prepare(folder: Path, servers: ClientServers) -> SessionFactory:
+        there = replace(options, settings=replace(settings_here(folder), servers=servers))
         ready = replace(prepare_program(file, entry, there), make_live=LiveRun)
         declarations.require_servers(ready.module, there.settings)
         redactors[folder] = ready.redactor()
@@ -70,7 +74,7 @@ def _serve(file: str, entry: cache.CachedModule, options: RunOptions, target: st
     def work() -> None:
         # What modules of Python print is no part of the protocol.
         with redirect_stdout(sys.stderr):
-            server = AcpServer(open_program, target, terminal.log)
+            server = AcpServer(file, prepare, target, terminal.log)
             carried_out(serve_client("koi acp", redact, server.serve), lambda text: click.echo(text, err=True))
 
     return exit_code_of(work, debug=options.debug, redact=redact)

@@ -45,11 +45,13 @@ class ProjectSettings:
             read again from there.
         files: content by name, or the error that kept a file from being read; a missing file has no entry.
         is_trusted: whether the person has agreed to what the files widen; else only the rest of them counts.
+        servers: MCP servers that the person names beside the files, by name, each with its options.
     """
 
     folder: Path
     files: Mapping[str, bytes | OSError] = field(default_factory=dict, repr=False)
     is_trusted: bool = False
+    servers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, repr=False)
 
     @property
     def has_project_file(self) -> bool:

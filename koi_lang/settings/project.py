@@ -347,14 +347,17 @@ def _written_fields(section: Any) -> dict[str, Any]:
 # ---------------------------------------------------------------- MCP servers
 
 
-MCP_FILE = ".mcp.json"
+MCP_FILE, EDITOR = ".mcp.json", "the editor"
+# What is said of a server that is no part of its description.
+SERVER_RULES = ("allow", "ask", "deny")
 
 
 def mcp_servers(settings: ProjectSettings) -> dict[str, tuple[str, Mapping[str, Any]]]:
     """The MCP servers that `koi.toml` and `.mcp.json` describe, by name: the file and the options.
 
     A server that both describe is that of `koi.toml`, as `[mcp.NAME]`; where that has neither `command` nor `url`, but
-    rules, for example, its options are laid over those of `.mcp.json`.
+    rules, for example, its options are laid over those of `.mcp.json`. One that the person names goes before both, with
+    the rules of `koi.toml`.
 
     Raises:
         SettingsError: a file is broken, or a server in it is not described by options.
@@ -367,6 +370,9 @@ def mcp_servers(settings: ProjectSettings) -> dict[str, tuple[str, Mapping[str, 
         if not isinstance(about, dict):
             help = '`koi.toml` has `[mcp.NAME]`, `.mcp.json` has { "mcpServers": { "NAME": { "command": … } } }.'
             raise SettingsError(f"`{name or 'mcp'}` in `{file}` describes no MCP server", help=help)
+    for name, about in settings.servers.items():
+        _, in_files = found.get(name, ("", {}))
+        found[name] = (EDITOR, {**{rule: in_files[rule] for rule in SERVER_RULES if rule in in_files}, **about})
     return found
 
 

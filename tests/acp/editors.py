@@ -27,10 +27,12 @@ class Editor:
         decide: the option that the person selects; an empty one cancels.
         answers: to elicitations, in order; None declines.
         koi: the agent.
+        errors: what it has written to stderr, once it has ended.
     """
 
     koi: ClientSideConnection
     process: asyncio.subprocess.Process
+    errors = ""
 
     def __init__(self, project: Project) -> None:
         self.project = project
@@ -134,4 +136,8 @@ async def _edit(
         known = schema.ClientCapabilities.model_validate(capabilities)
         await koi.initialize(protocol_version=acp.PROTOCOL_VERSION, client_capabilities=known)
         await test(editor)
+        assert process.stdin is not None
+        assert process.stderr is not None
+        process.stdin.close()
+        editor.errors = (await process.stderr.read()).decode()
     return editor
