@@ -70,6 +70,11 @@ class Connection:
             told = "the message is neither a request nor a response of JSON-RPC 2.0"
             self._refuse(id if is_id else None, RpcError(INVALID_REQUEST, told))
 
+    def end(self) -> None:
+        """Cancel the methods that are being carried out."""
+        for task in self._tasks.values():
+            task.cancel()
+
     def notify(self, method: str, params: JsonObject) -> None:
         """Tell the client something that it does not answer."""
         self._send({"jsonrpc": "2.0", "method": method, "params": params})

@@ -17,8 +17,9 @@ from typing import Any
 from koi_lang.acp.connection import INVALID_PARAMS, METHOD_NOT_FOUND, Connection, JsonObject, RpcError
 from koi_lang.acp.session import AcpSession
 from koi_lang.diagnostics import suggestion
+from koi_lang.errors import UntrustedJournalError
 from koi_lang.rpc.incoming import END, Incoming
-from koi_lang.runtime.concurrency.tasks import together
+from koi_lang.runtime.concurrency.tasks import gather, together
 from koi_lang.runtime.journal.calls import first_call, sessions_of
 from koi_lang.sessions.client_host import Send
 from koi_lang.sessions.factory import SessionFactory
@@ -78,8 +79,8 @@ class AcpServer:
                 async for line in lines:
                     self._connection.take(line, group)
                     await asyncio.sleep(0)  # a method begins before the next message
-            for session in tuple(self._sessions.values()):
-                await session.close()
+            self._connection.end()
+            await gather(session.close() for session in self._sessions.values())
 
     def interrupt(self, urgent: Sequence[str]) -> None:
         """End calls whose end cannot wait, although a program computes. Any thread may call this."""
@@ -135,7 +136,11 @@ class AcpServer:
         session = AcpSession(
             program.served_config(), self._connection, folder, self._target, self._log, forms=self._can_show_forms
         )
-        earlier = program.open_recorded(id, None, False) if id else None
+        try:
+            earlier = program.open_recorded(id, None, False) if id else None
+        except UntrustedJournalError as error:
+            help = f"Look at it with `koi runs show {id}`; `koi chat` goes on with it by `--resume {id} --trust`."
+            raise RpcError(INVALID_PARAMS, error.message, help=help) from error
         await session.open_in(self._group, earlier, id, is_told=is_told)
         self._sessions[session.id] = session
         # Behind the response, from which the client knows the session.

@@ -15,7 +15,6 @@ from koi_lang.acp.tool_calls import preview_content, text_content
 from koi_lang.acp.updates import MODES, PLAN, WORK, Updates
 from koi_lang.diagnostics import suggestion
 from koi_lang.errors import AnswerTooLongError
-from koi_lang.events import CallEnded
 from koi_lang.rpc.dispatcher import Dispatcher
 from koi_lang.runtime.budget.limits import LimitReachedError
 from koi_lang.runtime.host import wish
@@ -114,7 +113,6 @@ class AcpSession:
         self._asking: dict[str, asyncio.Task[None]] = {}
         self._questions: list[str] = []
         self._over, self._ending = asyncio.Event(), asyncio.Lock()
-        self._call: HeldCall | None = None
         self._turn: asyncio.Future[StopReason] | None = None
         self.id = ""
 
@@ -134,7 +132,12 @@ class AcpSession:
         self.id, self._start = id, group.create_task
         ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._holder = group.create_task(self._hold(earlier, ready))
-        await ready
+        try:
+            await asyncio.wait([ready])  # which leaves it alone where this is cancelled
+        except asyncio.CancelledError:
+            self._over.set()
+            raise
+        ready.result()
         self._is_told = True
 
     async def _hold(self, earlier: OpenRun | None, ready: asyncio.Future[None]) -> None:
@@ -216,8 +219,9 @@ class AcpSession:
                 await self._carry_out(word[1:], rest.strip())
                 return {"stopReason": "end_turn"}
             else:
-                self._call = await self._dispatcher.begin_call(lambda held: begin_message(held, message, self._target))
-                self._updates.begin_turn(f"{self.id}-{self._call.id}")
+                call = await self._dispatcher.begin_call(lambda held: begin_message(held, message, self._target))
+                call.task.add_done_callback(lambda _: self._end_turn(call))
+                self._updates.begin_turn(f"{self.id}-{call.id}")
             return {"stopReason": await self._turn}
         except asyncio.CancelledError:
             await self.cancel()
@@ -237,20 +241,20 @@ class AcpSession:
         async with self._ending:
             await self._dispatcher.session.abort()
 
-    def _end_turn(self, event: JsonObject) -> None:
-        """End the turn as its call has ended."""
-        call, turn = self._call, self._turn
-        if call is None or turn is None or turn.done() or event["call"] != call.id:
-            return
-        if event["ok"] or event.get("aborted"):
-            turn.set_result("end_turn" if event["ok"] else "cancelled")
+    def _end_turn(self, call: HeldCall) -> None:
+        """End the turn as its call has ended, whose updates have been sent."""
+        turn, ended = self._turn, call.describe_end(self._dispatcher.session.served.explain)
+        if turn is None or turn.done():
             return
         is_cut = call.task.cancelled() or call.scope.caught is not None
-        reason = _stop_reason(None if is_cut else call.task.result().error)
-        if reason is None:
-            turn.set_exception(RpcError(INTERNAL_ERROR, str(event.get("error")), help=event.get("help")))
+        reason = "cancelled" if ended.aborted else _stop_reason(None if is_cut else call.task.result().error)
+        if ended.ok:
+            turn.set_result("end_turn")
+        elif reason is None:
+            turn.set_exception(RpcError(INTERNAL_ERROR, ended.error, help=ended.help or None))
         else:
-            self._update(self._updates.say(str(event.get("error"))))
+            if ended.error:
+                self._update(self._updates.say(ended.error))
             turn.set_result(reason)
 
     # ------------------------------------------------------------ what is told
@@ -262,12 +266,9 @@ class AcpSession:
         """Take in what the session tells."""
         match message["type"]:
             case "event":
-                event = message["event"]
-                for update in self._updates.translate(event):
+                for update in self._updates.translate(message["event"]):
                     if self._is_told:
                         self._update(update)
-                if event["type"] == CallEnded.type:
-                    self._end_turn(event)
             case str(type) if type == APPROVAL:
                 self._ask_client(message["id"], self._request_approval(message))
             case str(type) if type == QUESTION:

@@ -27,7 +27,7 @@ ASKING = '''
 @pytest.fixture
 def mending(project: Project) -> tuple[Project, tuple[str, str]]:
     """A project in which something is to be mended, and the answers of a model that does it."""
-    shutil.copytree(PROJECTS / "failing-test" / "files", project.folder, dirs_exist_ok=True)
+    shutil.copytree(PROJECTS / "failing-test" / "files", project.folder / "work")
     return project, ("--answers", str(PROJECTS / "failing-test" / "answers.json"))
 
 
@@ -44,12 +44,12 @@ def decided(*options: str) -> Any:
 def test_the_agent_of_koi_do_mends_a_project(mending: tuple[Project, tuple[str, str]]) -> None:
     """Each action is a tool call, what needs permission is asked with its difference, and a changed file is a diff."""
     project, options = mending
-    bands = project.folder / "postage/bands.py"
+    bands = project.folder / "work/postage/bands.py"
     before = bands.read_text()
 
     async def mend(editor: Editor) -> None:
         editor.decide = decided("yes", "always", "yes")
-        assert "end_turn" == await editor.say(await editor.begin(), "mend the failing test")
+        assert "end_turn" == await editor.say(await editor.begin("work"), "mend the failing test")
 
     editor = edit(project, mend, *options)
 
@@ -85,12 +85,12 @@ def test_the_agent_of_koi_do_mends_a_project(mending: tuple[Project, tuple[str, 
 def test_what_is_not_allowed_is_not_done(mending: tuple[Project, tuple[str, str]], decision: str) -> None:
     """A refusal, a request that is cancelled, and an answer that was not offered allow nothing."""
     project, options = mending
-    bands = project.folder / "postage/bands.py"
+    bands = project.folder / "work/postage/bands.py"
     before = bands.read_text()
 
     async def refuse(editor: Editor) -> None:
         editor.decide = decided(*[decision] * 4)
-        await editor.say(await editor.begin(), "mend the failing test")
+        await editor.say(await editor.begin("work"), "mend the failing test")
 
     editor = edit(project, refuse, *options)
 
@@ -110,7 +110,7 @@ def test_a_turn_is_cancelled_while_permission_is_asked(mending: tuple[Project, t
             return await never
 
         editor.decide = wait
-        session = await editor.begin()
+        session = await editor.begin("work")
         turn = asyncio.create_task(editor.say(session, "mend it"))
         await editor.until(lambda: editor.permissions)
         await editor.koi.cancel(session_id=session)
@@ -131,7 +131,7 @@ def test_a_client_without_permissions(mending: tuple[Project, tuple[str, str]]) 
             raise acp.RequestError.method_not_found("session/request_permission")
 
         editor.decide = fail
-        await editor.say(await editor.begin(), "mend it")
+        await editor.say(await editor.begin("work"), "mend it")
 
     editor = edit(project, talk, *options)
 

@@ -195,6 +195,18 @@ def test_bad_input(program: Project) -> None:
     assert 1 == responses[-1]["result"]["protocolVersion"]
 
 
+def test_the_end_while_a_session_begins(program: Project) -> None:
+    """The process ends also where a session is being opened that nobody will close."""
+    program.write("slow.py", "import time; time.sleep(0.3)")
+    program.write("b.koi", PROGRAM.replace("loud.py", "slow.py"))
+    begin = {"jsonrpc": "2.0", "id": 1, "method": "session/new", "params": {"cwd": str(program.folder)}}
+
+    ended = program.koi("acp", "b.koi", stdin=json.dumps(begin) + "\n")
+
+    assert (0, "") == (ended.returncode, ended.stderr)
+    assert 1 == json.loads(ended.stdout.splitlines()[0])["id"]
+
+
 @pytest.mark.parametrize("event", ["wait", "spin"])
 def test_an_editor_that_is_gone(program: Project, event: str) -> None:
     """The end of the input ends what is under way, and the process with it."""
