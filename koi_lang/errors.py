@@ -221,6 +221,14 @@ class AnswerTooLongError(RequestError):
         self.repeatable = False
 
 
+class AnswerRefusedError(RequestError):
+    """A model has declined to answer; it would decline the same request again."""
+
+    def __init__(self, message: str, *, help: str | None = None, status: int | None = None) -> None:
+        super().__init__(message, help=help, status=status)
+        self.repeatable = False
+
+
 class ContextOverflowError(RequestError):
     """A conversation is longer than what its model can read; the same request fails again."""
 

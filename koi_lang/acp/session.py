@@ -14,7 +14,7 @@ from koi_lang.acp.prompts import message_of_blocks
 from koi_lang.acp.tool_calls import preview_content, text_content
 from koi_lang.acp.updates import MODES, PLAN, WORK, Updates
 from koi_lang.diagnostics import suggestion
-from koi_lang.errors import AnswerTooLongError
+from koi_lang.errors import AnswerRefusedError, AnswerTooLongError
 from koi_lang.rpc.dispatcher import Dispatcher
 from koi_lang.runtime.budget.limits import LimitReachedError
 from koi_lang.runtime.host import wish
@@ -365,4 +365,6 @@ def _stop_reason(error: BaseException | None) -> StopReason | None:
             return "max_tokens"
         case LimitReachedError():
             return "max_turn_requests"
+        case AnswerRefusedError():
+            return "refusal"
     return None

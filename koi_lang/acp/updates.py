@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -53,11 +54,12 @@ class Updates:
         # Tool calls that have not ended, with their titles.
         self._titles: dict[str, str] = {}
         self._plan: list[list[str]] = []
+        self._numbers = count(1)
         self.begin_turn("")
 
     def begin_turn(self, id: str) -> None:
         """Have the texts that follow be messages of a turn."""
-        self._texts, self._handler, self._has_said = TextMessages(id), ("",), False
+        self._turn, self._texts, self._handler, self._last = id, TextMessages(id), ("",), ""
 
     def translate(self, event: JsonObject) -> Iterator[JsonObject]:
         """The updates that an event of the session means."""
@@ -92,20 +94,23 @@ class Updates:
 
     def say(self, text: str) -> JsonObject:
         """A message of the agent that no model has written."""
-        return _chunk("agent_message_chunk", text, None)
+        (said,) = self._say([TextUpdate("content", f"{self._turn}-said-{next(self._numbers)}", text)])
+        return said
 
     def _say(self, texts: Iterable[TextUpdate]) -> Iterator[JsonObject]:
+        """Pieces of messages; there is a gap before one that follows another, as some clients join them."""
         for text in texts:
             if text.phase == "content":
-                self._has_said = True
-                yield _chunk("agent_message_chunk", text.delta, text.id)
+                gap = "\n\n" if self._last not in ("", text.id) else ""
+                self._last = text.id
+                yield _chunk("agent_message_chunk", gap + text.delta, text.id)
 
     def _end_call(self, event: JsonObject) -> Iterator[JsonObject]:
         """The result of a call, a text or, where nothing was said, a value; what it has left open has failed."""
         result = event.get("result") if event["ok"] else None
         if isinstance(result, str) and result != "undefined":
             yield from self._say(self._texts.complete("return", self._handler, result))
-        elif result and not isinstance(result, str) and not self._has_said:
+        elif result and not isinstance(result, str) and not self._last:
             yield self.say(code_block(json.dumps(result, ensure_ascii=False, indent=2, default=str)))
         for id in tuple(self._titles):
             yield self._end_tool(id, "failed", [])
@@ -148,6 +153,5 @@ def _tool(update: str, id: str, status: str) -> JsonObject:
     return {"sessionUpdate": update, "toolCallId": id, "status": status}
 
 
-def _chunk(kind: str, text: str, message: str | None) -> JsonObject:
-    named = {} if message is None else {"messageId": message}
-    return {"sessionUpdate": kind, **named, "content": {"type": "text", "text": text}}
+def _chunk(kind: str, text: str, message: str) -> JsonObject:
+    return {"sessionUpdate": kind, "messageId": message, "content": {"type": "text", "text": text}}

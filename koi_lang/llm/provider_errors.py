@@ -9,7 +9,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urlsplit
 
-from koi_lang.errors import AnswerTooLongError, ContextOverflowError, RequestError, root_reason
+from koi_lang.errors import AnswerRefusedError, AnswerTooLongError, ContextOverflowError, RequestError, root_reason
 from koi_lang.llm.connection import ProviderConnection
 from koi_lang.llm.context_overflow import error_text, is_overflow, overflow_size
 from koi_lang.llm.error_documents import LONGEST_LOOK, ErrorDocument, read_error
@@ -205,11 +205,8 @@ def page_error(provider: str) -> RequestError:
 def refusal_error(provider: str, reason: str, connection: ProviderConnection) -> RequestError:
     """The error for an answer that is a refusal; the same request would be refused again."""
     detail = f": {_line(reason, connection)}" if reason.strip() else ""
-    failure = RequestError(
-        f"the model at `{provider}` declined to answer{detail}", help="Word the request differently."
-    )
-    failure.repeatable = False
-    return failure
+    told = f"the model at `{provider}` declined to answer{detail}"
+    return AnswerRefusedError(told, help="Word the request differently.")
 
 
 def without_text(provider: str, *, called_tool: bool) -> RequestError:

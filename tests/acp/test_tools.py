@@ -175,7 +175,7 @@ def test_questions_are_messages_elsewhere(project: Project) -> None:
         assert "end_turn" == await editor.say(session, "x")
         assert "Tone?\n1. plain\n2. formal" == editor.text()
         assert "end_turn" == await editor.say(session, "2")
-        assert "Tone?\n1. plain\n2. formalformalWhy?" == editor.text()
+        assert "Tone?\n1. plain\n2. formal\n\nformal\n\nWhy?" == editor.text()
         await editor.koi.cancel(session_id=session)
         assert "end_turn" == await editor.say(session, "another message")
 

@@ -29,6 +29,7 @@ PROGRAM = '''
         while (true) { }
       }
       on fail(args: { message: string }) { throw new Error("no such luck") }
+      on refuse(args: { message: string }) { loud.refuse() }
     }
     '''
 LOUD = """
@@ -36,6 +37,9 @@ LOUD = """
     print("imported")
     def shout() -> None:
         print("called"); sys.stdout.flush()
+    def refuse() -> None:
+        from koi_lang.errors import AnswerRefusedError
+        raise AnswerRefusedError("the model declined")
     """
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
 
@@ -134,6 +138,9 @@ def test_how_turns_end(program: Project) -> None:
     async def reach_a_limit(editor: Editor) -> None:
         assert "max_turn_requests" == await editor.say(await editor.begin(), "x")
 
+    async def refuse(editor: Editor) -> None:
+        assert "refusal" == await editor.say(await editor.begin(), "x")
+
     async def fail(editor: Editor) -> None:
         session = await editor.begin()
         with pytest.raises(acp.RequestError, match="no such luck"):
@@ -144,9 +151,11 @@ def test_how_turns_end(program: Project) -> None:
     limited = edit(
         program, reach_a_limit, "a.koi", *answers(program, *[act("print", message=".")] * 3), "--max-turns=2"
     )
+    refused = edit(program, refuse, "a.koi", "Main.refuse")
     edit(program, fail, "a.koi", "Main.fail")
 
     assert "2 turns" in limited.text()
+    assert "the model declined" in refused.text()
 
 
 def test_several_sessions_at_a_time(program: Project) -> None:
