@@ -1,4 +1,4 @@
-"""Addresses of agents of other programs: `a2a://host/agent`."""
+"""Addresses of agents of other programs: `a2a://host/agent`, and `acp://command/argument` of processes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from koi_lang.system.loopback import is_loopback
 
-BEGIN = "a2a://"
+BEGIN, COMMAND = "a2a://", "acp://"
 ADDRESS = re.compile(
     r"a2a://(?P<host>\[[0-9A-Fa-f:]+\]|[A-Za-z0-9_.-]+)(?P<port>:[0-9]{1,5})?(?P<path>(?:/[A-Za-z0-9_.~-]+)*)/?"
 )
@@ -45,3 +45,26 @@ def parse_address(text: str) -> AgentAddress | None:
         return None
     host = found["host"]
     return AgentAddress(text, host, host + (found["port"] or ""), found["path"])
+
+
+@dataclass(frozen=True, slots=True)
+class CommandAddress:
+    """The command that starts an agent.
+
+    Attributes:
+        words: the program and its arguments.
+    """
+
+    text: str
+    words: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """What the agent is called: its program."""
+        return self.words[0]
+
+
+def parse_command(text: str) -> CommandAddress | None:
+    """The command in an address, whose arguments stand behind slashes; None where it is none."""
+    found = re.fullmatch(r"acp://[A-Za-z0-9_.][A-Za-z0-9_.-]*(?:/[A-Za-z0-9_.~-]+)*", text)
+    return None if found is None else CommandAddress(text, tuple(text.removeprefix(COMMAND).split("/")))

@@ -92,7 +92,7 @@ def _texts(lexer: type[KoiLexer]) -> list[Rule]:
         (r"'", String.Single, "single"),
         (r"`", String.Backtick, "template"),
         (r"mcp://[\w.\-]+/[\w/.\-]*", String.Other),
-        (r"a2a://[\w.\-:\[\]]+(?:/[\w/.~\-]*)?", String.Other),
+        (r"(?:a2a|acp)://[\w.\-:\[\]]+(?:/[\w/.~\-]*)?", String.Other),
         (rf"([=(:,\[!&|?;{{}}>]+){regex}", bygroups(Punctuation, Whitespace, String.Regex)),
         (rf"(\breturn\b|\byield\b){regex}", bygroups(Keyword, Whitespace, String.Regex)),
     ]

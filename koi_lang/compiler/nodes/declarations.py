@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from koi_lang.agent_address import BEGIN, COMMAND
 from koi_lang.compiler.nodes.base import Declaration, Expression, Node, node
 from koi_lang.compiler.nodes.executable import (
     A2aAddress,
@@ -80,7 +81,7 @@ class TeamMember(Node):
     def remote(self) -> str | None:
         """The address of an agent of another program, which may stand in quotes; None for all other members."""
         text = self.value.address if isinstance(self.value, A2aAddress) else getattr(self.value, "value", "")
-        return text if text.startswith("a2a://") else None
+        return text if text.startswith((BEGIN, COMMAND)) else None
 
 
 @node

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from koi_lang.agent_address import parse_address
+from koi_lang.agent_address import COMMAND, parse_address, parse_command
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
 from koi_lang.compiler.build import RESERVED
@@ -230,8 +230,9 @@ def _report_handler(name: n.Name, symbol: Symbol, names: list[str], report: Repo
 def wrong_member(file: Analysis, report: Report) -> None:
     """A member of a team is neither an agent nor an address.
 
-    A team lists agents by name, tools of servers as `mcp://server/tool`, and agents of other programs as
-    `a2a://host/agent`. Teams cannot be nested: an agent may use several teams instead.
+    A team lists agents by name, tools of servers as `mcp://server/tool`, agents of other programs as `a2a://host/agent`,
+    and agents that a command starts as `acp://command/argument`. Teams cannot be nested: an agent may use several
+    teams instead.
 
     Wrong:
 
@@ -273,8 +274,10 @@ def _check_address(value: n.Node, address: tuple[str, str], file: Analysis, repo
 
 def _check_remote(value: n.Node, address: str, report: Report) -> None:
     """An address of an agent names its host, without a user or anything behind the path."""
-    if parse_address(address) is None:
-        report.add(value.span, f"`{address}` is no address of an agent", help="write `a2a://host/agent`.")
+    is_command = address.startswith(COMMAND)
+    if (parse_command if is_command else parse_address)(address) is None:
+        form = "acp://command/argument" if is_command else "a2a://host/agent"
+        report.add(value.span, f"`{address}` is no address of an agent", help=f"write `{form}`.")
 
 
 def _check_named(value: n.Name, file: Analysis, report: Report) -> None:
@@ -291,7 +294,7 @@ def _check_quoted(value: n.Text, file: Analysis, report: Report) -> None:
         report.add(value.span, message, help=advice.help, fixes=advice.fixes)
 
 
-MEMBERS = "members are agents, and addresses: `mcp://server/tool`, `a2a://host/agent`."
+MEMBERS = "members are agents, and addresses: `mcp://server/tool`, `a2a://host/agent`, `acp://command`."
 
 
 @rule("E0209", "error")

@@ -1,4 +1,4 @@
-"""An agent of another program in the place of an agent: what is sent to it goes over the network."""
+"""An agent of another program in the place of an agent: what is sent to it goes over the network, or to a process."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import new_class
 from typing import TYPE_CHECKING, Any
 
-from koi_lang.agent_address import AgentAddress, parse_address
+from koi_lang.agent_address import COMMAND, AgentAddress, CommandAddress, parse_address, parse_command
 from koi_lang.errors import AgentError
 from koi_lang.js.undefined import undefined
 from koi_lang.lazy import lazy_module
@@ -20,16 +20,18 @@ from koi_lang.runtime.replay.calls import Effect
 
 if TYPE_CHECKING:
     from koi_lang.runtime.a2a import client
+    from koi_lang.runtime.acp import asking
     from koi_lang.runtime.guards import file_access, hosts
     from koi_lang.settings import project
 else:
+    asking = lazy_module("koi_lang.runtime.acp.asking")
     client = lazy_module("koi_lang.runtime.a2a.client")
     file_access = lazy_module("koi_lang.runtime.guards.file_access")
     hosts = lazy_module("koi_lang.runtime.guards.hosts")
     project = lazy_module("koi_lang.settings.project")
 
 EVENT = "ask"
-ROLE = Role("a2a", ("web_access",))
+ROLE, PROCESS_ROLE = Role("a2a", ("web_access",)), Role("acp", ("execute",))
 SCHEMA = {
     "anyOf": [
         {"type": "string"},
@@ -47,20 +49,24 @@ class AgentAtHost(Agent, koi_name="a2a"):
         origin: its address.
     """
 
-    origin: AgentAddress
+    origin: AgentAddress | CommandAddress
 
 
 def remote_agent(address: str) -> type[AgentAtHost]:
     """A member of a team that handles one event, `ask`. Raises AgentError where the address is none."""
-    found = parse_address(address)
+    found = parse_command(address) if address.startswith(COMMAND) else parse_address(address)
     if found is None:
-        raise AgentError(f"`{address}` is no address of an agent", help="Write `a2a://host/agent`.")
+        raise AgentError(f"`{address}` is no address of an agent", help="Write `a2a://host/agent`, or `acp://command`.")
 
     async def handle(this: Agent, args: Any = undefined) -> Any:
-        return await _ask(this, found, _part_of(args))
+        part = _part_of(args)
+        if isinstance(found, CommandAddress):
+            return await asking.ask_process(this, found, part.get("text"))
+        return await _ask(this, found, part)
 
     handler = Handler(EVENT, handle, f"asks the agent {found.name} of another program", schema=SCHEMA)
-    declared = {"koi_name": address, "role": lambda: ROLE}
+    role = PROCESS_ROLE if isinstance(found, CommandAddress) else ROLE
+    declared = {"koi_name": address, "role": lambda: role}
     return new_class("Remote", (AgentAtHost,), declared, lambda body: body.update({EVENT: handler, "origin": found}))
 
 

@@ -1,0 +1,1 @@
+"""Agents that are processes, asked by the Agent Client Protocol."""
