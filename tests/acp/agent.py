@@ -1,7 +1,8 @@
 """An agent of another make: it asks leave for what its message says, and ends its turn with what it was answered.
 
-`edit PATH` asks leave to change a file, `fetch URL` for a page, `free` for something without a kind. `odd` sends what
-is no message before it answers, `cost` says what it has cost, `wait` never ends its turn, and notes what it is told.
+`edit PATH` asks leave to change a file, `read PATH` to read it, `run COMMAND`, `fetch URL` for a page, `free` and
+`strange` for something that is not described, or not as the protocol says. `odd` sends what is no message before it
+answers, `cost` says what it has cost, `wait` never ends its turn, and notes what it is told.
 """
 
 from __future__ import annotations
@@ -52,6 +53,12 @@ def carry_out(text: str) -> str:
             return answer
         case "fetch":
             return ask(title="Look it up", kind="fetch", rawInput={"url": rest})
+        case "read":
+            return ask(title="Read it", kind="read", locations=[{"path": rest}])
+        case "run":
+            return ask(title="Run it", kind="execute", rawInput={"command": rest})
+        case "strange":
+            return ask(title=7, kind=["edit"], locations=7, content="x", rawInput=[1])
         case "free":
             return ask(title="Do as I like")
         case "odd":

@@ -116,6 +116,7 @@ def ask(project: Project, message: str, *words: str, more: str = "") -> str:
 def test_what_an_agent_asks_leave_for(other: Project) -> None:
     """Files, pages and all else go to the policy, are allowed once and never for always; the rest is not there."""
     file = other.write("src/x.txt", "a\n")
+    other.write(".env", "KEY=1\n")
     inside, outside = f"edit {file}", f"edit {other.folder.parent / 'y.txt'}"
 
     assert "oreject_once" == ask(other, inside)
@@ -124,6 +125,11 @@ def test_what_an_agent_asks_leave_for(other: Project) -> None:
     assert "oreject_once" == ask(other, "fetch https://example.org/x")
     assert "oallow_once" == ask(other, "fetch https://example.org/x", "--allow", "web:example.org")
     assert "oreject_once" == ask(other, "free", "--allow", "write:**", "--allow", "run:*")
+    everything = ("--allow", "read:**", "--allow", "write:**", "--allow", "run:*", "--allow", "shell")
+    assert "oallow_once" == ask(other, f"read {file}", *everything)
+    assert "oallow_once" == ask(other, "run ls src", *everything)
+    for closed in ("read .env", "edit koi.toml", "edit main.koi", "run cat .env", "strange"):
+        assert "oreject_once" == ask(other, closed, *everything), closed
     assert "-32601" == ask(other, "odd")
     assert "b\n" == file.read_text()
     assert not (other.folder.parent / "y.txt").exists()

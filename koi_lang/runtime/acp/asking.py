@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import difflib
+import shlex
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
+from itertools import islice
 from typing import Any
 from urllib.parse import urlsplit
 
 from koi_lang.agent_address import CommandAddress
-from koi_lang.errors import AgentError, PermissionDeniedError
+from koi_lang.errors import AgentError
 from koi_lang.events import ModelAnswered
 from koi_lang.runtime.acp import client
 from koi_lang.runtime.agents.agent import Agent
@@ -18,8 +19,10 @@ from koi_lang.runtime.budget.limits import current_spending
 from koi_lang.runtime.budget.payment import Payment
 from koi_lang.runtime.guards import commands, file_access
 from koi_lang.runtime.guards.permissions import Permission
-from koi_lang.runtime.guards.policy import Access, Refusal
+from koi_lang.runtime.guards.policy import Access
+from koi_lang.runtime.guards.working_files import working_path
 from koi_lang.runtime.host import ApprovalRequest
+from koi_lang.runtime.mcp.safe_text import clip_text
 from koi_lang.runtime.narrowing import bounds
 from koi_lang.runtime.replay.calls import Effect
 from koi_lang.runtime.replay.location import leaf_path
@@ -31,6 +34,7 @@ NEEDS = {"edit": "write", "delete": "write", "move": "write", "execute": "execut
 LOOKING = ("read", "search", "think")
 # How long a turn may take, for finding out what it has changed.
 MAX_TURN_S = 24 * 3600.0
+MAX_TITLE_CHARS = 300
 
 
 async def ask_process(this: Agent, address: CommandAddress, text: Any) -> str:
@@ -52,7 +56,7 @@ async def ask_process(this: Agent, address: CommandAddress, text: Any) -> str:
         try:
             for access in _accesses(call, address, this):
                 await this.run.policy.require(access)
-        except PermissionDeniedError:
+        except AgentError:  # of which a refusal is one
             return False
         return True
 
@@ -75,53 +79,56 @@ async def ask_process(this: Agent, address: CommandAddress, text: Any) -> str:
 
 
 def _accesses(call: dict[str, Any], address: CommandAddress, this: Agent) -> Iterator[Access]:
-    """What a tool call comes to, for the policy: a command, files, a page, or what the person alone can judge."""
-    kind, title = str(call.get("kind") or "other"), str(call.get("title") or "something that it does not name")
+    """What a tool call comes to, for the policy: a command, files, a page, or what the person alone can judge.
+
+    Raises:
+        PermissionDeniedError: it names something that is closed to agents, or lies outside of the project.
+        AgentError: it names something that is no path.
+    """
+    kind, root = str(call.get("kind") or "other"), this.run.folder
+    title = clip_text(str(call.get("title") or "something that it does not name"), MAX_TITLE_CHARS)
     bare = Access(bounds=bounds(), needs=NEEDS.get(kind), changes=kind not in LOOKING)
-    found: list[Permission | Refusal | None] = [*_permissions(kind, call, this.run.folder)]
-    for permission in found or [None]:
-        closed = permission if isinstance(permission, Refusal) else None
-        allowed = None if isinstance(permission, Refusal) else permission
-        told = "" if allowed is None else f" ({allowed.lasting_words})"
-        what = f"have `{address.name}` do this: {title}{told}"
-        request = ApprovalRequest(what, agent=this.name, preview=_preview(call))
-        yield replace(bare, request=request, permission=allowed, closed=closed)
-
-
-def _permissions(kind: str, call: dict[str, Any], root: Path) -> Iterator[Permission | Refusal]:
     given = call["rawInput"] if isinstance(call.get("rawInput"), dict) else {}
-    if kind == "execute" and isinstance(given.get("command"), str):
-        yield commands.CommandPermission(given["command"], commands.place_of(None, root))
+    found: list[tuple[Permission | None, str]] = []
+    command = given.get("command")
+    if isinstance(command, list):
+        command = shlex.join(map(str, command))
+    if kind == "execute" and isinstance(command, str):
+        place = commands.place_of(None, root)
+        commands.require_open_arguments(command, place)
+        found.append((commands.CommandPermission(command, place), ""))
     elif kind == "fetch" and isinstance(given.get("url"), str) and (host := urlsplit(given["url"]).hostname):
-        yield file_access.PagePermission(host)
+        found.append((file_access.PagePermission(host), ""))
     elif kind in ("read", "edit", "delete", "move"):
+        is_read = kind == "read"
         for path in _paths(call):
-            file = (root / path).resolve()
-            if file.is_relative_to(root.resolve()):
-                relative = file.relative_to(root.resolve()).as_posix()
-                yield file_access.FilePermission("read" if kind == "read" else "write", relative)
-            else:
-                yield Refusal(f"`{path}` is outside of the project")
+            name = working_path(root, path, changing=not is_read).relative_to(root.resolve()).as_posix()
+            found.append((file_access.FilePermission("read" if is_read else "write", name), _preview(call, path, name)))
+    for permission, preview in found or [(None, "\n".join(_preview(call, path, path) for path in _paths(call)))]:
+        told = "" if permission is None else f" ({permission.lasting_words})"
+        what = f"have `{address.name}` do this: {title}{told}"
+        yield replace(bare, request=ApprovalRequest(what, agent=this.name, preview=preview), permission=permission)
 
 
 def _paths(call: dict[str, Any]) -> list[str]:
     """The files that a tool call names, by its places and its differences."""
-    named = [*(call.get("locations") or ()), *_diffs(call)]
-    return list(
-        dict.fromkeys(each["path"] for each in named if isinstance(each, dict) and isinstance(each.get("path"), str))
-    )
+    named = [*_records(call.get("locations")), *_diffs(call)]
+    return list(dict.fromkeys(each["path"] for each in named if isinstance(each.get("path"), str)))
 
 
-def _preview(call: dict[str, Any]) -> str:
-    """The first difference that a tool call would make, as lines of a unified diff."""
-    for diff in _diffs(call):
-        old, new = str(diff.get("oldText") or ""), str(diff.get("newText") or "")
-        lines = difflib.unified_diff(
-            old.splitlines(), new.splitlines(), f"a/{diff.get('path')}", f"b/{diff.get('path')}", lineterm=""
-        )
-        return "\n".join(lines)
-    return ""
+def _preview(call: dict[str, Any], path: str, name: str) -> str:
+    """What a tool call would make of a file, as lines of a unified diff under one name."""
+    lines: list[str] = []
+    for diff in (each for each in _diffs(call) if each.get("path") == path):
+        old, new = str(diff.get("oldText") or "").splitlines(), str(diff.get("newText") or "").splitlines()
+        changed = difflib.unified_diff(old, new, f"a/{name}", f"b/{name}", lineterm="")
+        lines += islice(changed, 2 if lines else 0, None)
+    return "\n".join(lines)
 
 
 def _diffs(call: dict[str, Any]) -> list[dict[str, Any]]:
-    return [each for each in call.get("content") or () if isinstance(each, dict) and each.get("type") == "diff"]
+    return [each for each in _records(call.get("content")) if each.get("type") == "diff"]
+
+
+def _records(value: Any) -> list[dict[str, Any]]:
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []

@@ -185,7 +185,8 @@ class _Client:
         call = params["toolCall"] if isinstance(params.get("toolCall"), dict) else {}
         is_allowed = await self._decide({**self._calls.get(str(call.get("toolCallId")), {}), **call})
         wanted = "allow_once" if is_allowed else "reject_once"
-        options = (each for each in params.get("options") or () if isinstance(each, dict))
+        offered = params.get("options")
+        options = (each for each in offered if isinstance(each, dict)) if isinstance(offered, list) else ()
         chosen = next((each.get("optionId") for each in options if each.get("kind") == wanted), None)
         outcome = {"outcome": "cancelled"} if chosen is None else {"outcome": "selected", "optionId": chosen}
         await self._send(JSONRPCResponse(jsonrpc="2.0", id=request.id, result={"outcome": outcome}))
