@@ -142,6 +142,8 @@ def test_what_an_agent_changes_is_put_back(other: Project) -> None:
     """The files that it has changed are those of the run."""
     file = other.write("src/x.txt", "a\n")
     ask(other, f"edit {file}", "--allow", "write:src/**", "--record")
+    replayed = other.koi("replay", "last")
+    assert (0, "oallow_once\n") == (replayed.returncode, replayed.stdout[:12]), replayed.stderr
     other.koi("undo", "--yes")
 
     assert "a\n" == file.read_text()
@@ -152,6 +154,7 @@ def test_the_cost_of_an_agent_counts(other: Project) -> None:
     ask(other, "cost", "--record")
 
     assert "$0.25" in other.koi("runs", "show", "last").stdout
+    assert 0 == other.koi("replay", "last").returncode
 
 
 def test_an_agent_that_nobody_waits_for(other: Project) -> None:

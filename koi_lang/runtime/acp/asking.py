@@ -46,10 +46,8 @@ async def ask_process(this: Agent, address: CommandAddress, text: Any) -> str:
     request = ApprovalRequest(f"start the agent `{command}`, outside of the sandbox", text, agent=this.name)
     help = f'`--allow "run:{command}"` allows it beforehand.'
     permission = commands.CommandPermission(command, place)
-    await this.run.policy.require(
-        Access(
-            f"`{command}`", request, permission, bounds=bounds(), needs="execute", changes=True, done="run", help=help
-        )
+    start = Access(
+        f"`{command}`", request, permission, bounds=bounds(), needs="execute", changes=True, done="run", help=help
     )
 
     async def decide(call: dict[str, Any]) -> bool:
@@ -61,6 +59,8 @@ async def ask_process(this: Agent, address: CommandAddress, text: Any) -> str:
         return True
 
     async def carry_out() -> dict[str, Any]:
+        # Within the effect, so that a run that goes on asks nobody again.
+        await this.run.policy.require(start)
         async with this.run.changes.watch(MAX_TURN_S, this.name):
             return (await client.ask_agent(address.name, address.words, folder, text, decide)).as_data()
 
