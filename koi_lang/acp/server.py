@@ -204,21 +204,28 @@ def _text(params: JsonObject, name: str) -> str:
 def _servers_in(params: JsonObject) -> ClientServers:
     """The options of the MCP servers that a client names, as `.mcp.json` has them. Raises RpcError."""
     found: dict[str, JsonObject] = {}
-    for given in params.get("mcpServers") or ():
+    for given in _list(params.get("mcpServers")):
         match given:
             case {"type": "http" | "sse" as type, "name": str(name), "url": str(url)}:
                 found[name] = {"type": type, "url": url, "headers": _pairs(given.get("headers"))}
             case {"name": str(name), "command": str(command)}:
-                words = [str(word) for word in given.get("args") or ()]
+                words = [str(word) for word in _list(given.get("args"))]
                 found[name] = {"command": command, "args": words, "env": _pairs(given.get("env"))}
             case _:
                 raise RpcError(INVALID_PARAMS, "`mcpServers` holds something that is no server")
     return found
 
 
+def _list(value: Any) -> list[Any]:
+    """A list, empty where there is none. Raises RpcError."""
+    if value is not None and not isinstance(value, list):
+        raise RpcError(INVALID_PARAMS, "`mcpServers` and what they are given must be lists")
+    return value or []
+
+
 def _pairs(given: Any) -> dict[str, str]:
     """Variables or headers by name, from a list of `{name, value}`."""
-    pairs = [each for each in given or () if isinstance(each, dict)]
+    pairs = [each for each in _list(given) if isinstance(each, dict)]
     return {str(each["name"]): str(each["value"]) for each in pairs if {"name", "value"} <= each.keys()}
 
 

@@ -187,6 +187,7 @@ def test_bad_input(program: Project) -> None:
         '{"jsonrpc": "2.0", "id": 2, "method": "session/nwe"}',
         '{"jsonrpc": "2.0", "id": 3, "method": "session/prompt", "params": {"sessionId": "x", "prompt": []}}',
         '{"jsonrpc": "2.0", "id": 4, "method": "session/new", "params": {"cwd": "relative"}}',
+        '{"jsonrpc": "2.0", "id": 6, "method": "session/new", "params": {"cwd": "/", "mcpServers": 7}}',
         '{"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": 7}}',
         '{"jsonrpc": "2.0", "method": "$/cancel_request", "params": {"requestId": []}}',
         '{"jsonrpc": "2.0", "id": 99, "result": {}}',
@@ -199,7 +200,7 @@ def test_bad_input(program: Project) -> None:
     codes = {response["id"]: response["error"]["code"] for response in responses if "error" in response}
     assert (0, "") == (ended.returncode, ended.stderr)
     assert [-32700, -32700] == [response["error"]["code"] for response in responses[:2]]
-    assert {None: -32600, 1: -32600, 2: -32601, 3: -32602, 4: -32602} == codes
+    assert {None: -32600, 1: -32600, 2: -32601, 3: -32602, 4: -32602, 6: -32602} == codes
     assert "did you mean `session/new`?" in responses[4]["error"]["message"]
     assert 1 == responses[-1]["result"]["protocolVersion"]
 
