@@ -15,6 +15,8 @@ from koi_lang.acp.tool_calls import preview_content, text_content
 from koi_lang.acp.updates import MODES, PLAN, WORK, Updates
 from koi_lang.diagnostics import suggestion
 from koi_lang.errors import AnswerRefusedError, AnswerTooLongError
+from koi_lang.events import ModelAnswered
+from koi_lang.llm.models import card_of
 from koi_lang.rpc.dispatcher import Dispatcher
 from koi_lang.runtime.budget.limits import LimitReachedError
 from koi_lang.runtime.host import wish
@@ -64,8 +66,7 @@ COMMANDS = {
     "cost": SlashCommand(
         "get_session_stats",
         "Show what the conversation took",
-        "{requests:,} requests, {tokens[input]:,} tokens read, {tokens[output]:,} written, ${usd:.4f}; "
-        "{unpriced:,} requests have no known price",
+        "{requests:,} requests, {tokens[input]:,} tokens read, {tokens[output]:,} written, ${usd:.4f}{more}",
     ),
     "effort": SlashCommand(
         "set_thinking_level",
@@ -199,7 +200,8 @@ class AcpSession:
             self._update(self._updates.say(f"`/{name} {known.hint}`: {known.description}"))
             return
         data = await self._command(known.type, **({known.field: given} if known.field else {}))
-        self._update(self._updates.say(known.answer.format(**data)))
+        more = " or more" if data.get("unpriced") else ""
+        self._update(self._updates.say(known.answer.format(**data, more=more)))
 
     # ------------------------------------------------------------ turns
 
@@ -262,6 +264,14 @@ class AcpSession:
     def _update(self, update: JsonObject) -> None:
         self._connection.notify("session/update", {"sessionId": self.id, "update": update})
 
+    def _tell_usage(self, event: JsonObject) -> None:
+        """Tell how much of its context a model has used, where that is known, and the cost of the conversation."""
+        size, tokens = card_of(str(event["model"])).context_tokens, event["tokens"]
+        if size is not None:
+            cost = {"amount": self._dispatcher.session.statistics.usage.usd, "currency": "USD"}
+            used = tokens.get("input", 0) + tokens.get("output", 0)
+            self._update({"sessionUpdate": "usage_update", "used": used, "size": size, "cost": cost})
+
     def _follow(self, message: Message) -> None:
         """Take in what the session tells."""
         match message["type"]:
@@ -269,6 +279,8 @@ class AcpSession:
                 for update in self._updates.translate(message["event"]):
                     if self._is_told:
                         self._update(update)
+                if message["event"]["type"] == ModelAnswered.type and not message["event"].get("recalled"):
+                    self._tell_usage(message["event"])
             case str(type) if type == APPROVAL:
                 self._ask_client(message["id"], self._request_approval(message))
             case str(type) if type == QUESTION:

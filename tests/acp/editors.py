@@ -112,16 +112,17 @@ def edit(
     **environment: str,
 ) -> Editor:
     """Start `koi acp` and have a test talk to it; gives the editor after the end of the process."""
-    return asyncio.run(_edit(project, test, words, capabilities or {}, environment))
+    return asyncio.run(edit_in_loop(project, test, words, capabilities or {}, environment))
 
 
-async def _edit(
+async def edit_in_loop(
     project: Project,
     test: Test,
     words: tuple[str, ...],
     capabilities: Mapping[str, Any],
     environment: Mapping[str, str],
 ) -> Editor:
+    """The same in an event loop that is running."""
     editor = Editor(project)
     spawned = acp.spawn_agent_process(
         editor,  # type: ignore[arg-type]  # it takes whatever arguments a version gives

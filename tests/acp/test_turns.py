@@ -9,7 +9,8 @@ from typing import Any
 import acp
 import pytest
 
-from tests.acp.editors import Editor, edit
+from tests.acp.editors import Editor, edit, edit_in_loop
+from tests.llm.server import ModelServer
 from tests.playbook.playing import act, done
 from tests.projects import Project
 
@@ -77,6 +78,27 @@ def test_a_conversation(program: Project) -> None:
     assert 2 == len(ids)
     assert 1 == len(list((program.folder / "inner/.koi/runs").glob("*.jsonl")))
     assert 0 == editor.process.returncode
+
+
+def test_what_models_take(program: Project) -> None:
+    """A real request is streamed, and the editor is told how full the context is and what the conversation has cost."""
+    program.write("koi.toml", '[models]\ndefault = "openai/gpt-5.4-mini"\n')
+    told = json.dumps([act("print", message="Over the wire."), done()])
+
+    async def talk(editor: Editor) -> None:
+        assert "end_turn" == await editor.say(await editor.begin(), "one")
+
+    async def serve() -> Editor:
+        async with ModelServer([told]) as server:
+            variables = {"OPENAI_API_KEY": "sk-not-a-key", "OPENAI_BASE_URL": f"{server.url}/v1"}
+            return await edit_in_loop(program, talk, ("a.koi",), {}, variables)
+
+    editor = asyncio.run(serve())
+
+    assert "Over the wire." == editor.text()
+    (usage,) = editor.told("usage_update")
+    assert usage["size"] > usage["used"] > 0
+    assert usage["cost"]["amount"] > 0
 
 
 def test_what_an_editor_attaches(program: Project) -> None:
