@@ -211,6 +211,9 @@ class AcpSession:
             pass
         if self._turn is not None:
             raise RpcError(INVALID_REQUEST, "a turn is under way", help="Wait for its end, or cancel it.")
+        if not self._questions and self._dispatcher.session.current_call is not None:
+            told = "the turn that was interrupted when the agent was killed goes on"
+            raise RpcError(INVALID_REQUEST, told, help="Wait for its end, or cancel it.")
         message = message_of_blocks(blocks, self._folder)
         self._turn = asyncio.get_running_loop().create_future()
         try:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import shutil
 from typing import Any
 
 import acp
 import pytest
 
+from koi_lang.service.live.addresses import connect, socket_path
 from tests.acp.editors import Editor, edit
 from tests.acp.test_turns import answers
 from tests.playbook.playing import act, done
@@ -120,6 +122,34 @@ def test_a_turn_is_cancelled_while_permission_is_asked(mending: tuple[Project, t
     editor = edit(project, cancel, *options)
 
     assert ["completed", "failed"] == [update["status"] for update in editor.told("tool_call_update")]
+
+
+def test_somebody_else_decides(mending: tuple[Project, tuple[str, str]]) -> None:
+    """A request that is answered elsewhere, as by `koi dashboard`, is withdrawn, and the turn goes on."""
+    project, options = mending
+
+    async def decide_elsewhere(editor: Editor) -> None:
+        never: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        refusing = decided("no", "no", "no")
+        editor.decide = lambda request: never if len(editor.permissions) == 1 else refusing(request)
+        session = await editor.begin("work")
+        turn = asyncio.create_task(editor.say(session, "mend it"))
+        await editor.until(lambda: editor.permissions)
+        connected = connect(socket_path(project.folder / "work", session))
+        connected.setblocking(False)
+        reader, writer = await asyncio.open_connection(sock=connected)
+        writer.write(b'{"type": "follow", "since": 0}\n')
+        while (message := json.loads(await reader.readline()))["type"] != "approval_request":
+            pass
+        answer = {"type": "approve", "request": message["id"], "decision": "yes"}
+        writer.write(json.dumps(answer).encode() + b"\n")
+        assert "end_turn" == await turn
+        writer.close()
+        never.cancel()
+
+    editor = edit(project, decide_elsewhere, *options)
+
+    assert "AssertionError: Tuples differ" in editor.told("tool_call_update")[2]["content"][0]["content"]["text"]
 
 
 def test_a_client_without_permissions(mending: tuple[Project, tuple[str, str]]) -> None:

@@ -227,6 +227,33 @@ def test_bad_input(program: Project) -> None:
     assert 1 == responses[-1]["result"]["protocolVersion"]
 
 
+def test_a_turn_that_was_killed_goes_on(program: Project) -> None:
+    """A conversation whose process was killed in a turn is loaded with it; it may be cancelled."""
+    ids: list[str] = []
+
+    async def die(editor: Editor) -> None:
+        ids.append(await editor.begin())
+        turn = asyncio.create_task(editor.say(ids[0], "x"))
+        await editor.until(editor.text)
+        editor.process.kill()
+        await editor.process.wait()
+        turn.cancel()
+
+    async def go_on(editor: Editor) -> None:
+        await editor.koi.load_session(cwd=str(program.folder), session_id=ids[0], mcp_servers=[])
+        assert ("x", "begun") == (editor.text("user_message_chunk"), editor.text())
+        with pytest.raises(acp.RequestError, match="goes on"):
+            await editor.say(ids[0], "y")
+        await editor.koi.cancel(session_id=ids[0])
+        turn = asyncio.create_task(editor.say(ids[0], "y"))
+        await editor.until(lambda: editor.text() == "begunbegun")
+        await editor.koi.cancel(session_id=ids[0])
+        assert "cancelled" == await turn
+
+    edit(program, die, "a.koi", "Main", "--event", "wait")
+    edit(program, go_on, "a.koi", "Main", "--event", "wait")
+
+
 def test_the_end_while_a_session_begins(program: Project) -> None:
     """The process ends also where a session is being opened that nobody will close."""
     program.write("slow.py", "import time; time.sleep(0.3)")
