@@ -67,8 +67,8 @@ class Connection:
         elif is_id and method is None and ("result" in message) != ("error" in message):
             self._settle(id, message)
         else:
-            told = "the message is neither a request nor a response of JSON-RPC 2.0"
-            self._refuse(id if is_id else None, RpcError(INVALID_REQUEST, told))
+            text = "the message is neither a request nor a response of JSON-RPC 2.0"
+            self._refuse(id if is_id else None, RpcError(INVALID_REQUEST, text))
 
     def end(self) -> None:
         """Cancel the methods that are being carried out."""
@@ -145,5 +145,5 @@ class Connection:
 
     def _refuse(self, id: Any, error: RpcError) -> None:
         # Editors show the message alone.
-        told = f"{error.message}. {error.help}" if error.help else error.message
-        self._send({"jsonrpc": "2.0", "id": id, "error": {"code": error.code, "message": told}})
+        text = f"{error.message}. {error.help}" if error.help else error.message
+        self._send({"jsonrpc": "2.0", "id": id, "error": {"code": error.code, "message": text}})

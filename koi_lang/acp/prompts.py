@@ -27,8 +27,8 @@ def message_of_blocks(blocks: Any, folder: Path) -> Message:
     if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in blocks):
         raise RpcError(INVALID_PARAMS, "`prompt` is no list of content blocks")
     text = "".join(text for block in blocks for text in _texts(block, folder))
-    found = [_image(block) for block in blocks if _image(block) is not None]
-    return message_with_images(text, found)
+    images = [image for block in blocks if (image := _image(block)) is not None]
+    return message_with_images(text, images)
 
 
 def code_block(text: str) -> str:

@@ -126,9 +126,9 @@ class AcpServer:
 
     async def resume_session(self, params: JsonObject) -> JsonObject:
         """The same without telling it."""
-        return {"modes": (await self._open(params, _text(params, "sessionId"), is_told=False)).modes}
+        return {"modes": (await self._open(params, _text(params, "sessionId"), is_replayed=False)).modes}
 
-    async def _open(self, params: JsonObject, id: str = "", *, is_told: bool = True) -> AcpSession:
+    async def _open(self, params: JsonObject, id: str = "", *, is_replayed: bool = True) -> AcpSession:
         folder = _folder_in(params)
         program = self._prepare_program(folder, _servers_in(params))
         if id in self._sessions:
@@ -141,22 +141,22 @@ class AcpServer:
         except UntrustedJournalError as error:
             help = f"Look at it with `koi runs show {id}`; `koi chat` goes on with it by `--resume {id} --trust`."
             raise RpcError(INVALID_PARAMS, error.message, help=help) from error
-        await session.open_in(self._group, earlier, id, is_told=is_told)
+        await session.open_in(self._group, earlier, id, is_replayed=is_replayed)
         self._sessions[session.id] = session
         # Behind the response, from which the client knows the session.
-        asyncio.get_running_loop().call_soon(session.tell_commands)
+        asyncio.get_running_loop().call_soon(session.send_commands)
         return session
 
     async def list_sessions(self, params: JsonObject) -> JsonObject:
         """The conversations of a folder, the latest first."""
         folder = _folder_in(params) if params.get("cwd") else Path.cwd()
-        found = []
+        sessions = []
         for path in islice(sessions_of(folder, self._program), MAX_LISTED):
             if (call := first_call(path)) is not None:
                 title = " ".join(text_of(call.data.get("args")).split())[:MAX_TITLE_CHARS]
                 when = datetime.fromtimestamp(path.stat().st_mtime, UTC).isoformat()
-                found.append({"sessionId": path.stem, "cwd": str(folder), "title": title, "updatedAt": when})
-        return {"sessions": found}
+                sessions.append({"sessionId": path.stem, "cwd": str(folder), "title": title, "updatedAt": when})
+        return {"sessions": sessions}
 
     async def set_mode(self, params: JsonObject) -> None:
         """Begin or end plan mode."""
@@ -203,29 +203,29 @@ def _text(params: JsonObject, name: str) -> str:
 
 def _servers_in(params: JsonObject) -> ClientServers:
     """The options of the MCP servers that a client names, as `.mcp.json` has them. Raises RpcError."""
-    found: dict[str, JsonObject] = {}
-    for given in _list(params.get("mcpServers")):
-        match given:
+    servers: dict[str, JsonObject] = {}
+    for server in _list(params.get("mcpServers")):
+        match server:
             case {"type": "http" | "sse" as type, "name": str(name), "url": str(url)}:
-                found[name] = {"type": type, "url": url, "headers": _pairs(given.get("headers"))}
+                servers[name] = {"type": type, "url": url, "headers": _pairs(server.get("headers"))}
             case {"name": str(name), "command": str(command)}:
-                words = [str(word) for word in _list(given.get("args"))]
-                found[name] = {"command": command, "args": words, "env": _pairs(given.get("env"))}
+                words = [str(word) for word in _list(server.get("args"))]
+                servers[name] = {"command": command, "args": words, "env": _pairs(server.get("env"))}
             case _:
                 raise RpcError(INVALID_PARAMS, "`mcpServers` holds something that is no server")
-    return found
+    return servers
 
 
 def _list(value: Any) -> list[Any]:
     """A list, empty where there is none. Raises RpcError."""
     if value is not None and not isinstance(value, list):
-        raise RpcError(INVALID_PARAMS, "`mcpServers` and what they are given must be lists")
+        raise RpcError(INVALID_PARAMS, "`mcpServers` must be a list, as must `args`, `env` and `headers` of a server")
     return value or []
 
 
-def _pairs(given: Any) -> dict[str, str]:
+def _pairs(value: Any) -> dict[str, str]:
     """Variables or headers by name, from a list of `{name, value}`."""
-    pairs = [each for each in _list(given) if isinstance(each, dict)]
+    pairs = [each for each in _list(value) if isinstance(each, dict)]
     return {str(each["name"]): str(each["value"]) for each in pairs if {"name", "value"} <= each.keys()}
 
 

@@ -120,16 +120,16 @@ class AcpSession:
     # ------------------------------------------------------------ its run
 
     async def open_in(
-        self, group: asyncio.TaskGroup, earlier: OpenRun | None = None, id: str = "", *, is_told: bool = True
+        self, group: asyncio.TaskGroup, earlier: OpenRun | None = None, id: str = "", *, is_replayed: bool = True
     ) -> None:
         """Open the run in a task of a group. Raises KoiError.
 
         Args:
             earlier: opens the run of a session that goes on.
             id: of that session.
-            is_told: whether the client is told what has happened in it.
+            is_replayed: whether its history is sent to the client.
         """
-        self._is_told = is_told
+        self._is_replayed = is_replayed
         self.id, self._start = id, group.create_task
         ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._holder = group.create_task(self._hold(earlier, ready))
@@ -139,7 +139,7 @@ class AcpSession:
             self._over.set()
             raise
         ready.result()
-        self._is_told = True
+        self._is_replayed = True
 
     async def _hold(self, earlier: OpenRun | None, ready: asyncio.Future[None]) -> None:
         try:
@@ -168,9 +168,9 @@ class AcpSession:
     @property
     def modes(self) -> JsonObject:
         """The modes that there are, and the current one."""
-        known = [{"id": id, "name": name, "description": about} for id, (name, about) in MODES.items()]
+        modes = [{"id": id, "name": name, "description": about} for id, (name, about) in MODES.items()]
         is_planning = self._dispatcher.session.run.planning.is_on
-        return {"currentModeId": PLAN if is_planning else WORK, "availableModes": known}
+        return {"currentModeId": PLAN if is_planning else WORK, "availableModes": modes}
 
     async def set_mode(self, mode: str) -> None:
         """Begin or end plan mode. Raises RpcError."""
@@ -178,13 +178,13 @@ class AcpSession:
             raise RpcError(INVALID_PARAMS, f"there is no mode `{mode}`", help=suggestion(mode, list(MODES), "mode"))
         await self._command("set_plan_mode", on=mode == PLAN)
 
-    def tell_commands(self) -> None:
+    def send_commands(self) -> None:
         """Tell the client which words begin a command."""
-        known = []
+        commands = []
         for name, command in COMMANDS.items():
             takes = {"input": {"hint": command.hint}} if command.hint else {}
-            known.append({"name": name, "description": command.description, **takes})
-        self._update({"sessionUpdate": "available_commands_update", "availableCommands": known})
+            commands.append({"name": name, "description": command.description, **takes})
+        self._update({"sessionUpdate": "available_commands_update", "availableCommands": commands})
 
     async def _command(self, type: str, **fields: Any) -> Any:
         """The data of the response to a command of the session. Raises RpcError."""
@@ -193,15 +193,15 @@ class AcpSession:
             raise RpcError(INVALID_REQUEST, response["error"], help=response.get("help"))
         return response.get("data")
 
-    async def _carry_out(self, name: str, given: str) -> None:
+    async def _carry_out(self, name: str, argument: str) -> None:
         """Carry out a command that a message is, and say what has come of it. Raises RpcError."""
-        known = COMMANDS[name]
-        if known.hint and known.is_needed and not given:
-            self._update(self._updates.say(f"`/{name} {known.hint}`: {known.description}"))
+        command = COMMANDS[name]
+        if command.hint and command.is_needed and not argument:
+            self._update(self._updates.say(f"`/{name} {command.hint}`: {command.description}"))
             return
-        data = await self._command(known.type, **({known.field: given} if known.field else {}))
+        data = await self._command(command.type, **({command.field: argument} if command.field else {}))
         more = " or more" if data.get("unpriced") else ""
-        self._update(self._updates.say(known.answer.format(**data, more=more)))
+        self._update(self._updates.say(command.answer.format(**data, more=more)))
 
     # ------------------------------------------------------------ turns
 
@@ -212,8 +212,8 @@ class AcpSession:
         if self._turn is not None:
             raise RpcError(INVALID_REQUEST, "a turn is under way", help="Wait for its end, or cancel it.")
         if not self._questions and self._dispatcher.session.current_call is not None:
-            told = "the turn that was interrupted when the agent was killed goes on"
-            raise RpcError(INVALID_REQUEST, told, help="Wait for its end, or cancel it.")
+            text = "the turn that was interrupted when the agent was killed goes on"
+            raise RpcError(INVALID_REQUEST, text, help="Wait for its end, or cancel it.")
         message = message_of_blocks(blocks, self._folder)
         self._turn = asyncio.get_running_loop().create_future()
         try:
@@ -262,13 +262,13 @@ class AcpSession:
                 self._update(self._updates.say(ended.error))
             turn.set_result(reason)
 
-    # ------------------------------------------------------------ what is told
+    # ------------------------------------------------------------ updates
 
     def _update(self, update: JsonObject) -> None:
         self._connection.notify("session/update", {"sessionId": self.id, "update": update})
 
-    def _tell_usage(self, event: JsonObject) -> None:
-        """Tell how much of its context a model has used, where that is known, and the cost of the conversation."""
+    def _send_usage(self, event: JsonObject) -> None:
+        """Send the tokens in the context of a model whose card has a limit, and the cost of the conversation."""
         size, tokens = card_of(str(event["model"])).context_tokens, event["tokens"]
         if size is not None:
             cost = {"amount": self._dispatcher.session.statistics.usage.usd, "currency": "USD"}
@@ -276,14 +276,14 @@ class AcpSession:
             self._update({"sessionUpdate": "usage_update", "used": used, "size": size, "cost": cost})
 
     def _follow(self, message: Message) -> None:
-        """Take in what the session tells."""
+        """Handle a message of the session."""
         match message["type"]:
             case "event":
                 for update in self._updates.translate(message["event"]):
-                    if self._is_told:
+                    if self._is_replayed:
                         self._update(update)
                 if message["event"]["type"] == ModelAnswered.type and not message["event"].get("recalled"):
-                    self._tell_usage(message["event"])
+                    self._send_usage(message["event"])
             case str(type) if type == APPROVAL:
                 self._ask_client(message["id"], self._request_approval(message))
             case str(type) if type == QUESTION:
@@ -299,7 +299,7 @@ class AcpSession:
                 if self._turn is not None and not self._turn.done():
                     self._turn.set_exception(RpcError(INTERNAL_ERROR, str(message["error"])))
 
-    # ------------------------------------------------------------ what is asked
+    # ------------------------------------------------------------ requests to the client
 
     def _ask_client(self, id: str, asking: Coroutine[None, None, None]) -> None:
         self._asking[id] = self._start(asking)
@@ -319,18 +319,18 @@ class AcpSession:
 
     async def _request_approval(self, request: Message) -> None:
         """Have the person decide; whatever is no clear yes allows nothing."""
-        asked = approval_in(request)
-        chain = f"asked for by {' → '.join(f'`{name}`' for name in asked.chain)}" if asked.chain else ""
-        content = [*(text_content(text) for text in (asked.detail, chain) if text)]
+        approval = approval_in(request)
+        chain = f"asked for by {' → '.join(f'`{name}`' for name in approval.chain)}" if approval.chain else ""
+        content = [*(text_content(text) for text in (approval.detail, chain) if text)]
         call = {
             "toolCallId": "/".join(request["path"]),
-            "title": wish(asked.what, asked.agent),
+            "title": wish(approval.what, approval.agent),
             "status": "pending",
-            "content": [*content, *preview_content(asked.preview, self._folder)],
+            "content": [*content, *preview_content(approval.preview, self._folder)],
         }
         options = [("yes", "allow_once", "Allow"), ("no", "reject_once", "Reject")]
-        if asked.always:
-            options.insert(1, ("always", "allow_always", f"Always allow {asked.always}"))
+        if approval.always:
+            options.insert(1, ("always", "allow_always", f"Always allow {approval.always}"))
         answered = await self._ask(
             "session/request_permission",
             {
@@ -347,7 +347,7 @@ class AcpSession:
     def _ask_question(self, request: Message) -> None:
         """Ask by a form where the client shows forms, else by a message that its next prompt answers.
 
-        What nobody may see is not asked at all: no form, and no message, may hold a secret.
+        Questions for secrets are not sent: neither a form nor a message may hold one.
         """
         if request.get("secret"):
             self._settle(request, None)
@@ -369,12 +369,12 @@ class AcpSession:
         form = {"mode": "form", "message": request["question"], "requestedSchema": schema}
         answered = await self._ask("elicitation/create", form)
         content = answered.get("content") if answered.get("action") == "accept" else None
-        given = [content.get(name) for name in (OTHER, ANSWER)] if isinstance(content, dict) else []
-        self._settle(request, next((str(each) for each in given if each not in (None, "")), None))
+        values = [content.get(name) for name in (OTHER, ANSWER)] if isinstance(content, dict) else []
+        self._settle(request, next((str(each) for each in values if each not in (None, "")), None))
 
 
 def _stop_reason(error: BaseException | None) -> StopReason | None:
-    """Why a turn ends with an error; None where the error is what the client is to be told."""
+    """The stop reason for an error; None where the request fails with it."""
     match error:
         case AnswerTooLongError() | LimitReachedError(limit="tokens"):
             return "max_tokens"

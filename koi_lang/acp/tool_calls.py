@@ -33,11 +33,11 @@ def start_of(event: JsonObject, folder: Path) -> JsonObject:
     """What an editor is shown of an action that begins."""
     fields = event.get("fields") or {}
     name = fields.get(NAMED_BY.get(event["intent"], "")) or event["intent"]
-    given = fields["input"] if isinstance(fields.get("input"), dict) else fields
-    telling = next((str(given[key]) for key in TELLING if isinstance(given.get(key), str)), "")
-    kind, path = KIND_OF.get(str(name), "other"), given.get("path")
+    arguments = fields["input"] if isinstance(fields.get("input"), dict) else fields
+    telling = next((str(arguments[key]) for key in TELLING if isinstance(arguments.get(key), str)), "")
+    kind, path = KIND_OF.get(str(name), "other"), arguments.get("path")
     title = f"`{telling}`" if kind == "execute" and telling else f"{name} {telling}".strip()
-    line = {"line": given["offset"]} if isinstance(given.get("offset"), int) and given["offset"] > 0 else {}
+    line = {"line": arguments["offset"]} if isinstance(arguments.get("offset"), int) and arguments["offset"] > 0 else {}
     places = {"locations": [{"path": str(folder / path), **line}]} if isinstance(path, str) and path else {}
     return {"title": " ".join(title.split())[:MAX_TITLE_CHARS], "kind": kind, "rawInput": fields, **places}
 
@@ -85,13 +85,13 @@ class FileDiffs:
 
     def take(self, id: str) -> list[JsonObject]:
         """The changes of a tool call as content, without those of what is no text."""
-        found = []
+        content = []
         for file, (before, after) in self._changes.pop(id, {}).items():
             old, new = self._text(before), self._text(after)
             if (old, new) != (None, None) and before != after:
                 whole = {} if old is None else {"oldText": old}
-                found.append({"type": "diff", "path": str(self._folder / file), "newText": new or "", **whole})
-        return found
+                content.append({"type": "diff", "path": str(self._folder / file), "newText": new or "", **whole})
+        return content
 
     def _text(self, state: Any) -> str | None:
         if not isinstance(state, Mapping) or state.get("is") != "file":
@@ -118,12 +118,12 @@ def preview_content(preview: str, folder: Path) -> list[JsonObject]:
             hunks[-1].append(line)
         else:
             notes.append(line)
-    found = []
+    content = []
     for hunk in hunks:
         before, after = (_side(hunk, marks) for marks in (" -", " +"))
         whole = {} if old.endswith(NOTHING) else {"oldText": before}
-        found.append({"type": "diff", "path": str(folder / path), "newText": after, **whole})
-    return [*found, *map(text_content, notes)]
+        content.append({"type": "diff", "path": str(folder / path), "newText": after, **whole})
+    return [*content, *map(text_content, notes)]
 
 
 def _side(lines: Iterable[str], marks: str) -> str:

@@ -94,8 +94,8 @@ class Updates:
 
     def say(self, text: str) -> JsonObject:
         """A message of the agent that no model has written."""
-        (said,) = self._say([TextUpdate("content", f"{self._turn}-said-{next(self._numbers)}", text)])
-        return said
+        (chunk,) = self._say([TextUpdate("content", f"{self._turn}-said-{next(self._numbers)}", text)])
+        return chunk
 
     def _say(self, texts: Iterable[TextUpdate]) -> Iterator[JsonObject]:
         """Pieces of messages; there is a gap before one that follows another, as some clients join them."""

@@ -27,7 +27,7 @@ from koi_lang.runtime.narrowing import bounds
 from koi_lang.runtime.replay.calls import Effect
 from koi_lang.runtime.replay.location import leaf_path
 
-# Where what a turn has cost is told.
+# Label of the event with the cost of a turn.
 PAID = "acp"
 # The permission that a role needs for each kind of tool call, and those that change nothing.
 NEEDS = {"edit": "write", "delete": "write", "move": "write", "execute": "execute", "fetch": "web_access"}
@@ -73,8 +73,8 @@ async def ask_process(this: Agent, address: CommandAddress, text: Any) -> str:
         payment.count(ModelAnswered.type, path, 0, turn["usd"])
         this.run.events.emit(ModelAnswered(address.text, tokens, turn["usd"], stop=turn["stop"]), this.name, path=path)
     if turn["stop"] != "end_turn":
-        told = f": {turn['text']}" if turn["text"] else ""
-        raise AgentError(f"`{address.text}` has not done its work, but ended with `{turn['stop']}`{told}")
+        words = f": {turn['text']}" if turn["text"] else ""
+        raise AgentError(f"`{address.text}` has not done its work, but ended with `{turn['stop']}`{words}")
     return str(turn["text"])
 
 
@@ -88,25 +88,27 @@ def _accesses(call: dict[str, Any], address: CommandAddress, this: Agent) -> Ite
     kind, root = str(call.get("kind") or "other"), this.run.folder
     title = clip_text(str(call.get("title") or "something that it does not name"), MAX_TITLE_CHARS)
     bare = Access(bounds=bounds(), needs=NEEDS.get(kind), changes=kind not in LOOKING)
-    given = call["rawInput"] if isinstance(call.get("rawInput"), dict) else {}
-    found: list[tuple[Permission | None, str]] = []
-    command = given.get("command")
+    arguments = call["rawInput"] if isinstance(call.get("rawInput"), dict) else {}
+    wanted: list[tuple[Permission | None, str]] = []
+    command = arguments.get("command")
     if isinstance(command, list):
         command = shlex.join(map(str, command))
     if kind == "execute" and isinstance(command, str):
         place = commands.place_of(None, root)
         commands.require_open_arguments(command, place)
-        found.append((commands.CommandPermission(command, place), ""))
-    elif kind == "fetch" and isinstance(given.get("url"), str) and (host := urlsplit(given["url"]).hostname):
-        found.append((file_access.PagePermission(host), ""))
+        wanted.append((commands.CommandPermission(command, place), ""))
+    elif kind == "fetch" and isinstance(arguments.get("url"), str) and (host := urlsplit(arguments["url"]).hostname):
+        wanted.append((file_access.PagePermission(host), ""))
     elif kind in ("read", "edit", "delete", "move"):
         is_read = kind == "read"
         for path in _paths(call):
             name = working_path(root, path, changing=not is_read).relative_to(root.resolve()).as_posix()
-            found.append((file_access.FilePermission("read" if is_read else "write", name), _preview(call, path, name)))
-    for permission, preview in found or [(None, "\n".join(_preview(call, path, path) for path in _paths(call)))]:
-        told = "" if permission is None else f" ({permission.lasting_words})"
-        what = f"have `{address.name}` do this: {title}{told}"
+            wanted.append(
+                (file_access.FilePermission("read" if is_read else "write", name), _preview(call, path, name))
+            )
+    for permission, preview in wanted or [(None, "\n".join(_preview(call, path, path) for path in _paths(call)))]:
+        scope = "" if permission is None else f" ({permission.lasting_words})"
+        what = f"have `{address.name}` do this: {title}{scope}"
         yield replace(bare, request=ApprovalRequest(what, agent=this.name, preview=preview), permission=permission)
 
 

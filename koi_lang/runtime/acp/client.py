@@ -1,7 +1,7 @@
 """A client of ACP: a command that starts an agent, and a text, to what that agent says and does.
 
-The agent acts with the rights of its process. What it asks leave for is decided by its caller; it is offered neither
-files nor terminals of this side.
+The agent acts with the rights of its process. Its caller decides about its requests for permission. Files and terminals
+of this side are not offered to it.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ class AgentTurn:
             case {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": str(text)}}:
                 self.text = (self.text + text)[:MAX_TEXT_CHARS]
             case {"sessionUpdate": "tool_call" | "tool_call_update", "toolCallId": str(id)}:
-                known = self.tools.setdefault(id, {})
-                known.update(
+                tool = self.tools.setdefault(id, {})
+                tool.update(
                     {name: update[name] for name in ("title", "kind", "status") if isinstance(update.get(name), str)}
                 )
             case {"sessionUpdate": "usage_update", "cost": {"amount": int() | float() as amount, "currency": "USD"}}:
@@ -79,7 +79,7 @@ async def ask_agent(name: str, words: Sequence[str], folder: Path, text: str, de
 
     Args:
         name: of the agent, for messages.
-        decide: is asked for each tool call that the agent wants leave for.
+        decide: is asked for each tool call that the agent wants permission for.
 
     Raises:
         AgentError: it cannot be started, does not speak the protocol, or fails.
@@ -121,8 +121,8 @@ class _Client:
         try:
             async with asyncio.timeout(START_S):
                 info = {"name": "koi", "version": __version__}
-                known = {"protocolVersion": PROTOCOL, "clientCapabilities": {}, "clientInfo": info}
-                if (await self._ask("initialize", known)).get("protocolVersion") != PROTOCOL:
+                capabilities = {"protocolVersion": PROTOCOL, "clientCapabilities": {}, "clientInfo": info}
+                if (await self._ask("initialize", capabilities)).get("protocolVersion") != PROTOCOL:
                     raise AgentError(f"`{self._name}` does not speak version {PROTOCOL} of ACP")
                 session = (await self._ask("session/new", {"cwd": str(folder), "mcpServers": []})).get("sessionId")
         except TimeoutError as error:
