@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from time import time
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from koi_lang.errors import AgentError
 from koi_lang.events import ActionStarted, Event, HandlerStarted, ModelAsked
@@ -18,6 +18,8 @@ ANSWER_S = 600.0
 # The field of a form that is a single question, and the key of a question whose form has no `$id`.
 ANSWER, FORM_ID = "answer", "$id"
 
+# A JSON object: a form, or the answers to one.
+Fields: TypeAlias = dict[str, Any]
 # The fields of the form by which a person allows something, and what they may answer.
 DECISION, REASON = "decision", "reason"
 YES, ALWAYS, NO = "yes", "yes, from now on", "no"
@@ -52,10 +54,10 @@ class Question:
 
     text: str
     form: Mapping[str, Any]
-    answer: asyncio.Future[dict[str, Any] | None]
+    answer: asyncio.Future[Fields | None]
     key: str
 
-    def settle(self, answer: dict[str, Any] | NobodyToAskError | None) -> None:
+    def settle(self, answer: Fields | NobodyToAskError | None) -> None:
         """Give the answers, None where the person declines, or say why there are none."""
         if self.answer.done():
             return
@@ -141,7 +143,7 @@ class ExposedCall:
             case CallSucceeded() | CallFailed():
                 self.outcome = news
 
-    def answer(self, answers: dict[str, dict[str, Any] | None]) -> None:
+    def answer(self, answers: dict[str, Fields | None]) -> None:
         """Settle questions with the answers that have their keys; each is taken out, and counts once."""
         for key in self.questions.keys() & answers.keys():
             self.questions.pop(key).settle(answers.pop(key))
@@ -168,7 +170,7 @@ class ExposedCall:
             raise NobodyToAskError(f"the question was not answered: {text}")
         return str(answers.get(ANSWER, ""))
 
-    async def fill(self, text: str, form: Mapping[str, Any]) -> dict[str, Any] | None:
+    async def fill(self, text: str, form: Mapping[str, Any]) -> Fields | None:
         """The answers of the person at the client to a form; None when they decline. Raises NobodyToAskError."""
         if not self.asks:
             raise NobodyToAskError(f"nobody can answer: {text}", help="Use a client that supports elicitation.")
@@ -184,7 +186,7 @@ class ExposedCall:
             raise NobodyToAskError(f"nobody answered within {ANSWER_S:g} s: {text}") from None
 
 
-def answer_form(options: Sequence[str]) -> dict[str, Any]:
+def answer_form(options: Sequence[str]) -> Fields:
     """The form that is a single question."""
     choices = {"enum": list(dict.fromkeys(options))} if options else {}
     field = {"type": "string", "title": "Answer", **choices}
@@ -215,7 +217,7 @@ class ClientHost:
         """Ask through the client. Raises NobodyToAskError."""
         return await _call_to_ask(question).ask(question, options)
 
-    async def fill(self, question: str, form: Mapping[str, Any]) -> dict[str, Any] | None:
+    async def fill(self, question: str, form: Mapping[str, Any]) -> Fields | None:
         """Have a form filled in through the client. Raises NobodyToAskError."""
         return await _call_to_ask(question).fill(question, form)
 
@@ -261,7 +263,7 @@ def step_of(event: Event) -> str | None:
 # ---------------------------------------------------------------- approvals
 
 
-def approval_form(request: ApprovalRequest) -> dict[str, Any]:
+def approval_form(request: ApprovalRequest) -> Fields:
     """What can be answered, as a JSON Schema."""
     choices = [YES, ALWAYS, NO] if request.always else [YES, NO]
     decision = {"type": "string", "title": "Allow?", "enum": choices}

@@ -16,14 +16,23 @@ from mcp.shared.exceptions import MCPError
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
-from koi_lang.mcp_server.call import FORM_ID, CallFailed, CallSucceeded, ExposedCall, LineWritten, Question, StepBegun
+from koi_lang.mcp_server.call import (
+    FORM_ID,
+    CallFailed,
+    CallSucceeded,
+    ExposedCall,
+    Fields,
+    LineWritten,
+    Question,
+    StepBegun,
+)
 from koi_lang.runtime.host import NobodyToAskError
 
 Request = ServerRequestContext[Any, Any]
 LEVEL = "koi log level"
 LEVELS: tuple[types.LoggingLevel, ...] = get_args(types.LoggingLevel)
 # Answers by the keys of questions; None where the person declines.
-Answers: TypeAlias = dict[str, dict[str, Any] | None]
+Answers: TypeAlias = dict[str, Fields | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +110,7 @@ def form_of(question: Question) -> types.ElicitRequest:
     return types.ElicitRequest(params=types.ElicitRequestFormParams(message=question.text, requested_schema=schema))
 
 
-def _answer(result: types.ElicitResult) -> dict[str, Any] | None:
+def _answer(result: types.ElicitResult) -> Fields | None:
     """The answers of a client; None where its person declines."""
     return dict(result.content or {}) if result.action == "accept" else None
 

@@ -10,7 +10,7 @@ from contextvars import Context, copy_context
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from koi_lang.errors import AgentError, KoiError
 from koi_lang.events import Event
@@ -32,6 +32,7 @@ TELL_S = 10.0
 # How long a client without a connection may take to come back, and how many sessions wait for theirs at once.
 KEEP_S, MAX_KEPT = 3600.0, 1000
 AsResult = Callable[[Any], Any]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +242,7 @@ async def try_to_tell(work: Coroutine[Any, Any, None]) -> None:
     await capture(asyncio.wait_for(work, TELL_S))
 
 
-def start_task(group: asyncio.TaskGroup, work: Coroutine[Any, Any, None], context: Context) -> asyncio.Task[None]:
+def start_task(group: asyncio.TaskGroup, work: Coroutine[Any, Any, T], context: Context) -> asyncio.Task[T]:
     """Begin a task in a context of its own."""
     return group.create_task(work, context=context)
 

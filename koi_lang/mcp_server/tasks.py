@@ -6,7 +6,7 @@ The shapes are those of the extension `io.modelcontextprotocol/tasks` of the pro
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from mcp import types
 from mcp.shared.exceptions import MCPError
@@ -14,7 +14,7 @@ from mcp.shared.inbound import MCP_NAME_HEADER
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import Field
 
-from koi_lang.mcp_server.call import CallFailed, ExposedCall
+from koi_lang.mcp_server.call import CallFailed, ExposedCall, Fields
 from koi_lang.mcp_server.client_stream import Request, form_of
 from koi_lang.mcp_server.sessions import KEEP_S
 from koi_lang.sessions.held_run import ExitError
@@ -28,7 +28,7 @@ class TaskParams(types.RequestParams):
     """The parameters of all requests for tasks."""
 
     task_id: str = Field(alias="taskId")
-    input_responses: dict[str, Any] | None = Field(alias="inputResponses", default=None)
+    input_responses: Fields | None = Field(alias="inputResponses", default=None)
 
 
 def has_tasks(request: Request) -> bool:
@@ -52,9 +52,9 @@ def require_same_name(request: Request, id: str) -> None:
         raise MCPError(types.HEADER_MISMATCH, f"`{MCP_NAME_HEADER}` of the request names another task")
 
 
-def task_fields(id: str, call: ExposedCall) -> dict[str, Any]:
+def task_fields(id: str, call: ExposedCall) -> Fields:
     """How a call stands, without its result."""
-    fields: dict[str, Any] = {
+    fields: Fields = {
         "taskId": id,
         "status": _status(call),
         "createdAt": _time_text(call.created),

@@ -10,7 +10,7 @@ from contextlib import suppress
 from contextvars import Context
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from mcp.server.request_state import RequestStateSecurity
 
@@ -22,6 +22,7 @@ from koi_lang.mcp_server.call import (
     CallFailed,
     CallSucceeded,
     ExposedCall,
+    Fields,
     LineWritten,
     Question,
     StepBegun,
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
 LOG = logging.getLogger("koi_lang")
+T = TypeVar("T")
 WAITS = "This waits until you answer it on the page of the service, or by its API."
 
 
@@ -218,29 +220,26 @@ class HostedClient:
         """A question to the client; whoever answers first counts, and where its person declines nobody does."""
         id, form = str(request["id"]), answer_form(request["options"])
 
-        def pass_on(answer: asyncio.Future[dict[str, Any] | None]) -> None:
+        def pass_on(answer: asyncio.Future[Fields | None]) -> None:
             self._questions.pop(id, None)
             if answer.cancelled():
                 return
             answers = None if answer.exception() else answer.result()
             given = {"answer": str(answers.get(ANSWER, ""))} if answers else {"cancelled": True}
-            self._start(self._answer({"type": "answer", "request": id, **given}))
+            assert self._session is not None, "it asks"
+            self._start(self._session.handle({"type": "answer", "request": id, **given}))
 
         question = Question(request["question"], form, asyncio.get_running_loop().create_future(), id)
         question.answer.add_done_callback(pass_on)
         self._questions[id] = question
         return question
 
-    async def _answer(self, command: Message) -> None:
-        assert self._session is not None, "it asks"
-        await self._session.handle(command)
-
     def _stop_asking(self, *requests: str) -> None:
         for request in requests:
             if request in self._questions:
                 self._questions.pop(request).answer.cancel()
 
-    def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+    def _start(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         return start_task(self._group, work, Context())
 
 
