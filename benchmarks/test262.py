@@ -129,7 +129,7 @@ class Known:
 
 KNOWN: Sequence[Known] = (
     Known("arrays hold numbered items only", 243, told="holds numbered items only", is_refusal=True),
-    Known("functions, texts, numbers and truth values have no members that can be set", 61, is_refusal=True,
+    Known("functions, texts, numbers and truth values have no members that can be set", 63, is_refusal=True,
           told=r"Cannot (?:set|delete) property '[^']*' of (?:`|the function|\d|\"|true|false|-|an object)"),
     Known("functions, arrays and texts are no objects of `Object`, and plain functions no constructors", 52,
           told=r"` of (?:the function|an array|an object|\"[^\"]*\").* is not a function|is not a constructor",
@@ -165,8 +165,8 @@ KNOWN: Sequence[Known] = (
     Known("the order in which arguments are converted, and values that say what they are by steps", 13,
           names="fp-evaluation|year-offset|Error/constructor|lastindex-access|toPrecision/nan|return-abrupt|pos-coerce"
           "|computed-reference|11.2.3-3_3|S8.12.8|string-entry-primitive|hasOwn/hasown.js|replacer-array|toLocaleString"),
-    Known("not looked into yet", 9,
-          names="JSON/15.12-0-4|tamper-with|race/S25|string-replace-nocaptures|rhs-regexp|line-continuation|evaluation-body"
+    Known("not looked into yet", 7,
+          names="JSON/15.12-0-4|race/S25|string-replace-nocaptures|rhs-regexp|line-continuation|evaluation-body"
           "|yield/"),
 )  # fmt: skip
 

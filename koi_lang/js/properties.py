@@ -244,7 +244,7 @@ def _put_member(value: Value, name: str, new: Value) -> None:
         raise TypeErrorValue(f"Cannot set property '{name}' of {describe(value)}")
     try:
         setattr(value, attribute, new)
-    except AttributeError as error:
+    except (AttributeError, TypeError) as error:
         raise TypeErrorValue(f"Cannot set property '{name}' of {describe(value)}") from error
 
 

@@ -26,6 +26,7 @@ from koi_lang.js.call_helpers import (
 )
 from koi_lang.js.errors import ErrorValue, TypeErrorValue
 from koi_lang.js.globals import GLOBALS
+from koi_lang.js.keyed_collections import MAP
 from koi_lang.js.undefined import undefined
 
 
@@ -132,6 +133,7 @@ def test_writing_members() -> None:
         (Point(1), "_hidden", "Cannot set property '_hidden' of `Point`"),
         (Narrow(), "other", "Cannot set property 'other' of `Narrow`"),
         (Narrow(), "locked", "Cannot set property 'locked' of `Narrow`"),
+        (MAP, "groupBy", "Cannot set property 'groupBy' of"),
     ],
 )
 def test_what_cannot_be_written(value: Any, key: str, message: str) -> None:
