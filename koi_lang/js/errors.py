@@ -133,6 +133,11 @@ def thrown(value: Value) -> BaseException:
     return Thrown(value)
 
 
+def read_early(name: str) -> Value:
+    """The value of a variable that has none yet. Raises ReferenceErrorValue."""
+    raise ReferenceErrorValue(f"Cannot access '{name}' before initialization")
+
+
 def caught(error: BaseException) -> Value:
     """An exception to the value that `catch (e)` binds."""
     if isinstance(error, ErrorValue):

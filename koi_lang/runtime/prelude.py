@@ -21,7 +21,7 @@ from koi_lang.js.call_helpers import (
     spread,
 )
 from koi_lang.js.errors import catch_value as caught
-from koi_lang.js.errors import thrown
+from koi_lang.js.errors import read_early, thrown
 from koi_lang.js.generators import (
     AsyncDelegate,
     AsyncItems,
@@ -145,8 +145,8 @@ __all__ = [
     "length", "less", "less_equal", "live", "multiply", "named", "needs", "negate", "new", "note_misses",
     "nullish",
     "number", "on", "open_object", "or_bits", "output", "peek", "peers", "playbook", "power", "put", "put_last",
-    "python_file", "query", "regex", "registry", "remainder", "remote_agent", "remove", "require_function",
-    "run", "same", "send", "server", "settle",
+    "python_file", "query", "read_early", "regex", "registry", "remainder", "remote_agent", "remove",
+    "require_function", "run", "same", "send", "server", "settle",
     "shift_left", "shift_right", "shift_unsigned", "skill", "skill_folder", "spread", "subtract", "template", "text",
     "thrown", "tool", "truth", "type_of", "undefined", "unpack", "walk", "with_types", "without", "xor_bits",
 ]  # fmt: skip

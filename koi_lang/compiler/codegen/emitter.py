@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Literal
@@ -54,6 +54,7 @@ class Emitter:
         is_lone: whether the code stands at the top of the module, whose names it must not take.
         in_test: whether the code is a test, or an eval, which calls handlers by their names.
         in_eval: whether the code is an eval, which goes on where an expectation does not hold.
+        early: variables that have no value yet where the default of a parameter is computed.
         result_type: the name of the type that results of the innermost function must have; empty for any.
         kinds: of which kinds the values of expressions are.
     """
@@ -74,6 +75,7 @@ class Emitter:
     is_lone: bool = False
     in_test: bool = False
     in_eval: bool = False
+    early: Sequence[ScopeVariable] = ()
     result_type: str = ""
     kinds: Kinds = field(init=False)
 
@@ -116,9 +118,16 @@ class Emitter:
     @contextmanager
     def inside(self, function: FunctionScope) -> Iterator[list[ast.stmt]]:
         """Generate the body of a nested function; yields the definitions that must stand before its statements."""
-        saved = self.function, self.pending, self.frames, self.labels, self.result_type
-        self.function, self.pending, self.frames, self.labels, self.result_type = function, [], [], (), ""
+        saved = self.function, self.pending, self.frames, self.labels, self.result_type, self.early
+        self.function, self.pending, self.frames, self.labels, self.result_type, self.early = (
+            function,
+            [],
+            [],
+            (),
+            "",
+            (),
+        )
         try:
             yield self.pending
         finally:
-            self.function, self.pending, self.frames, self.labels, self.result_type = saved
+            self.function, self.pending, self.frames, self.labels, self.result_type, self.early = saved

@@ -72,7 +72,7 @@ def _name(node: n.Name, e: Emitter) -> ast.expr:
     at = e.at(node.span)
     variable = e.variable(node)
     if variable is not None:
-        return make_compact(node, read_variable(variable, at), e, at)
+        return make_compact(node, read_variable(variable, e, at), e, at)
     local = e.locals.get(node.name)
     return local(at) if local is not None else outer_name(node.name, e, at)
 
@@ -83,7 +83,7 @@ def operand(node: n.Expression, e: Emitter) -> ast.expr:
         case n.Parenthesized():
             return operand(node.value, e)
         case n.Name() if (variable := e.variable(node)) is not None:
-            return read_variable(variable, e.at(node.span))
+            return read_variable(variable, e, e.at(node.span))
         case n.Operation() if node.operators[0] not in LAZY:
             return _emit_operators(node, e)
     return expression(node, e)
@@ -95,8 +95,10 @@ def make_compact(node: n.Expression, value: ast.expr, e: Emitter, at: py.At) -> 
     return py.helper("number", [value], at) if kind.bits & LOOSE and kind.is_within(NUMBER) else value
 
 
-def read_variable(variable: ScopeVariable, at: py.At) -> ast.expr:
-    """The value of a variable."""
+def read_variable(variable: ScopeVariable, e: Emitter, at: py.At) -> ast.expr:
+    """The value of a variable; code that fails where it has none yet."""
+    if any(variable is each for each in e.early):
+        return py.helper("read_early", [py.constant(variable.name, at)], at)
     name = py.load(variable.python, at)
     return py.attribute(name, "value", at) if variable.is_boxed else name
 
@@ -496,7 +498,7 @@ def _call(node: n.Call, e: Emitter, guards: Guards, awaited: bool) -> ast.expr:
         target = [_base(callee.object, callee.optional, e, guards), key_of(callee, e)]
         return py.helper("apply_member" if awaited else "invoke", [*target, *items(node.arguments, e)], at)
     if (variable := find_called_function(node, e)) is not None:
-        return py.call(read_variable(variable, at), items(node.arguments, e), at)
+        return py.call(read_variable(variable, e, at), items(node.arguments, e), at)
     if isinstance(callee, (n.Member, n.Index)) and not e.lenient:
         owner = _base(callee.object, callee.optional, e, guards)
         again = e.fresh("value")

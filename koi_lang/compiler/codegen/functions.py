@@ -136,9 +136,11 @@ def parameters(
     defaults: list[ast.expr] = []
     rest: ast.arg | None = None
     prologue: list[ast.stmt] = []
-    for node in nodes:
+    for number, node in enumerate(nodes):
         at = e.at(node.span)
+        e.early = [found for each in nodes[number:] if (found := e.variable(each.pattern)) is not None]
         argument, opening = _parameter(node, e, at)
+        e.early = ()
         if typed and node.type is not None:
             argument.annotation = annotation(node.type, at, e.names)
         prologue += opening

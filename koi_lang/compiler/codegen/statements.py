@@ -92,7 +92,7 @@ def _boxed_variables(node: n.Node, e: Emitter) -> list[tuple[ScopeVariable, py.A
 def _next_boxes(node: n.For, e: Emitter) -> list[ast.stmt]:
     """The boxes of the next turn of a loop, with the values of this one; closures keep the old boxes."""
     return [
-        py.assign(v.python, py.helper("Box", [read_variable(v, at)], at), at) for v, at in _boxed_variables(node, e)
+        py.assign(v.python, py.helper("Box", [read_variable(v, e, at)], at), at) for v, at in _boxed_variables(node, e)
     ]
 
 
