@@ -74,6 +74,8 @@ class ServerNames:
         """
         if origin is None or host is None or origin == self.public:
             return False
+        if host == self.public.partition("://")[2]:
+            return True  # the proxy is called, whose pages have one origin
         scheme, _, page = origin.partition("://")
         (name, port), (called, own) = map(_name_and_port, (page, host))
         if name != called and not {name, called} <= {*LOOPBACK}:

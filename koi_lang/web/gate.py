@@ -28,6 +28,7 @@ PROTECTED = ("/api/", "/mcp", "/agui", "/a2a", "/.well-known/")
 HELP = "Send `Authorization: Bearer TOKEN` with the token that was shown when the service was started."
 ORIGIN_HELP = "Start the service with `--public-url URL`, or with `--name HOST` for each further name of it."
 
+NO_ORIGIN_HELP = "A page that is a file, or in a sandbox, has no origin: serve it, and list its origin in `origins`."
 PORT_HELP = "Send `Authorization: Bearer TOKEN`, or call the service by the address of the page."
 # Subprotocols of WebSockets, to which pages can add no header: what is spoken, and what precedes a token.
 SUBPROTOCOL, BEARER_PREFIX = "koi", "bearer."
@@ -53,6 +54,7 @@ class Gate:
     def __init__(self, app: ASGIApp, address: Address, browsers: BrowserSessions) -> None:
         self._app, self._names, self._browsers = app, ServerNames.of(address), browsers
         self._path = address.public_path
+        self._public_scheme, _, self._public_host = address.public_origin.partition("://")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on to the application, or refuse it."""
@@ -61,6 +63,8 @@ class Gate:
             return
         if self._path and f"{scope['path']}/".startswith(f"{self._path}/"):
             scope = {**scope, "root_path": self._path}
+        if scope["type"] == "http" and Headers(scope=scope).get("host") == self._public_host:
+            scope = {**scope, "scheme": self._public_scheme}  # for redirects
         try:
             browser = self._require_allowed(scope)
         except KoiError as error:
@@ -79,7 +83,8 @@ class Gate:
         origin = headers.get("origin")
         is_listed = origin in self._names.listed and self._names.is_listed(origin, headers.get("host"))
         if not is_listed and not self._names.is_own_origin(origin):
-            raise HttpError(403, "wrong_origin", "the page is of another host", help=ORIGIN_HELP)
+            help = NO_ORIGIN_HELP if origin == "null" else ORIGIN_HELP
+            raise HttpError(403, "wrong_origin", "the page is of another host", help=help)
         path = scope["path"].removeprefix(scope.get("root_path", ""))
         if path in SIGNING:
             self._require_own_page(scope, headers)

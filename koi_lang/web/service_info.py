@@ -16,7 +16,7 @@ from koi_lang.service.programs import ServedProgram
 from koi_lang.service.users import BROWSER_S, BrowserSessions
 from koi_lang.system.capacity import are_files_short, count_open_files, file_limits
 from koi_lang.version import __version__
-from koi_lang.web.answers import RETRY_AFTER_S, HttpError, body_of
+from koi_lang.web.answers import RETRY_AFTER_S, HttpError
 from koi_lang.web.gate import cookie_name, session_ids
 from koi_lang.web.request_context import address_of, body_with, host_of, user_of
 from koi_lang.web.run_library import RunLibrary
@@ -102,7 +102,7 @@ def program_fields(program: ServedProgram) -> dict[str, Any]:
 async def log_in(request: Request) -> Response:
     """Sign a browser in: it shows the id of its session from now on, which no page can read."""
     browsers: BrowserSessions = request.app.state.browsers
-    token = (await body_of(request, MAX_LOGIN_BYTES)).get("token")
+    token = (await body_with(request, "token", max_bytes=MAX_LOGIN_BYTES)).get("token")
     token = token if isinstance(token, str) else ""
     user = browsers.users.of_token(token)
     if user is None and not browsers.users.is_open:

@@ -157,6 +157,13 @@ def test_signing_out_ends_what_a_browser_has_open(service: ServiceProcess) -> No
     assert [401, 200] == [asked_by(service, each) for each in (cookie, other)]
 
 
+def test_a_field_that_is_not_known_is_refused(service: ServiceProcess) -> None:
+    """Also where a browser signs in."""
+    refused = service.request("POST", "api/login", {"token": TOKENS["ada"], "other": 1}, Origin=service.url)
+
+    assert (400, "there is no field `other`") == (refused.status_code, refused.json()["message"])
+
+
 def test_signing_out_without_a_session_does_nothing(service: ServiceProcess) -> None:
     """Neither a stranger nor the owner of a token has something that would end."""
     stranger = replace(service, token="")
@@ -264,6 +271,22 @@ def test_pages_behind_a_proxy(origin: str, host: str, is_other: bool) -> None:
     assert is_other == names.is_other_port(origin, host)
     assert names.is_own_host(host)
     assert names.is_own_origin(origin)
+
+
+def test_redirects_and_pages_have_the_public_origin(start_service: Callable[..., ServiceProcess]) -> None:
+    """A proxy that leaves its path is redirected to its own scheme; a cookie counts for its pages, not for local ones."""
+    service = start_service("--public-url", "https://koi.example.org/desk")
+    public = {"Host": "koi.example.org", "Origin": "https://koi.example.org"}
+    signed_in = service.request("POST", "desk/api/login", {"token": service.token}, **public)
+    cookie = signed_in.headers["set-cookie"].partition(";")[0]
+    browser = replace(service, token="")
+
+    assert "https://koi.example.org/desk/" == service.request("GET", "desk", Host="koi.example.org").headers["location"]
+    local = public | {"Origin": "http://127.0.0.1:8421"}
+    statuses = [
+        browser.request("POST", "desk/api/runs", {}, Cookie=cookie, **each).status_code for each in (public, local)
+    ]
+    assert [202, 403] == statuses
 
 
 def test_a_cookie_is_of_the_public_url(start_service: Callable[..., ServiceProcess]) -> None:
