@@ -274,7 +274,7 @@ def test_pages_behind_a_proxy(origin: str, host: str, is_other: bool) -> None:
 
 
 def test_redirects_and_pages_have_the_public_origin(start_service: Callable[..., ServiceProcess]) -> None:
-    """A proxy that leaves its path is redirected to its own scheme; a cookie counts for its pages, not for local ones."""
+    """A proxy that leaves its path is redirected to its scheme; a cookie counts for its pages, not for local ones."""
     service = start_service("--public-url", "https://koi.example.org/desk")
     public = {"Host": "koi.example.org", "Origin": "https://koi.example.org"}
     signed_in = service.request("POST", "desk/api/login", {"token": service.token}, **public)
