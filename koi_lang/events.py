@@ -798,13 +798,14 @@ class ConversationCompacted(EventData):
 # ---------------------------------------------------------------- sessions
 
 
-@event("call_started", detailed=["args"])
+@event("call_started", detailed=["args", "client_tools"])
 class CallStarted(EventData):
-    """A client of a session, or Python code, begins a call."""
+    """A client of a session, or Python code, begins a call, for which the client may offer `client_tools`."""
 
     call: str
     name: str
     args: Any = OMITTED
+    client_tools: Any = OMITTED
 
 
 @event("call_ended", detailed=["result"])

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from koi_lang.runtime.actions.client_tools import requested_tool
 from koi_lang.runtime.forms import form_field
 from koi_lang.runtime.host import Approval, ApprovalDecision, ApprovalRequest, NobodyToAskError, choose_option
 from koi_lang.runtime.replay.location import current_path
@@ -142,10 +143,11 @@ class Client:
     async def ask(self, question: str, options: Sequence[str] = ()) -> str:
         """Ask through the client; an option may be named by its number. Raises NobodyToAskError.
 
-        A question about a field of a form has the whole `form`: its `title`, its `schema`, and the `field`.
+        A question about a field of a form has the whole `form`: its `title`, its `schema`, and the `field`. One that
+        calls a tool of the client has the `tool`: its `name` and its `arguments`.
         """
-        form = form_field.get()
-        about = {} if form is None else {"form": dict(form)}
+        form, tool = form_field.get(), requested_tool.get()
+        about = {"form": dict(form)} if form is not None else {"tool": dict(tool)} if tool is not None else {}
         answer = (await self._request(QUESTION, question=question, options=list(options), **about)).text
         if answer is None:
             help = "Send `answer` with the id of the question in time."

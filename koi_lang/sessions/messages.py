@@ -40,6 +40,13 @@ class QuestionForm(TypedDict):
     field: str
 
 
+class QuestionTool(TypedDict):
+    """The tool of the client that a question calls; the answer is its result, or `{"error": …}`."""
+
+    name: str
+    arguments: Mapping[str, Any]
+
+
 class QuestionMessage(TypedDict):
     """A question to a person, until a `request_closed` with its `id`."""
 
@@ -48,6 +55,7 @@ class QuestionMessage(TypedDict):
     question: str
     options: Sequence[str]
     form: NotRequired[QuestionForm]
+    tool: NotRequired[QuestionTool]
     # Whether the answer is not to be shown.
     secret: NotRequired[bool]
     path: Sequence[str]

@@ -118,8 +118,8 @@ class TextMessages:
         self.finished.append((known.id, known.sent))
         return TextUpdate("end", known.id)
 
-    def end_all(self) -> Iterator[TextUpdate]:
-        """End what is still open."""
+    def end_all(self, *, will_come_again: bool = False) -> Iterator[TextUpdate]:
+        """End what is still open; what comes again as a whole is no finished message."""
         for known in self._open.values():
-            yield self._end(known)
+            yield TextUpdate("end", known.id) if will_come_again else self._end(known)
         self._open.clear()

@@ -23,6 +23,7 @@ from koi_lang.sessions.messages import (
     ApprovalMessage,
     QuestionForm,
     QuestionMessage,
+    QuestionTool,
     ResponseMessage,
 )
 
@@ -170,7 +171,7 @@ _COMMAND_ID: Schema = {"type": ["string", "number"], "description": "comes back 
 def message_schemas() -> Mapping[str, Schema]:
     """The schemas of what followers of a run get and may send, by the names of their records."""
     records = {each.__name__: _record_schema(each) for each in (*FOLLOWER_MESSAGES, ResponseMessage)}
-    parts = {each.__name__: _record_schema(each) for each in (QuestionForm, WrittenText)}
+    parts = {each.__name__: _record_schema(each) for each in (QuestionForm, QuestionTool, WrittenText)}
     events = {each.__name__: _event_schema(each) for each in EVENTS.values() if each is not AnswerDelta}
     commands = {
         f"{each.name.title().replace('_', '')}Command": _add_description(

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import httpx2
 import pytest
-from ag_ui.core import Event
-from pydantic import TypeAdapter
 
 from tests.limits import LIMIT_S
-from tests.npm import npm_package
+from tests.service.agui_runs import run, run_page, texts_of
 from tests.service.serving_process import TOKEN, ServiceProcess
 
-EVENTS: TypeAdapter[Any] = TypeAdapter(Event)
-CLIENT = "1.0.0"
 PROGRAM = """
 role Worker { can execute, can delegate, can execute:shell }
 team Desk { clerk: Clerk }
@@ -60,26 +55,6 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceProcess
     process.start()
     yield process
     process.end()
-
-
-def run(service: ServiceProcess, thread: str, text: str = "hi", **more: Any) -> list[Any]:
-    """The events of a run, each of which fits the official model of its type."""
-    messages = [{"id": "m1", "role": "user", "content": text}]
-    body = {"threadId": thread, "runId": "r1", "messages": messages, "tools": [], "context": [], "state": {}, **more}
-    headers = {"Authorization": f"Bearer {service.token}"}
-    with httpx2.stream("POST", f"{service.url}/agui", json=body, headers=headers, timeout=LIMIT_S) as answer:
-        assert answer.status_code == 200, answer.read()
-        assert answer.headers["content-type"].startswith("text/event-stream")
-        return [EVENTS.validate_json(line[6:]) for line in answer.iter_lines() if line.startswith("data: ")]
-
-
-def texts_of(events: list[Any]) -> list[str]:
-    """The messages that were streamed, put together."""
-    found: dict[str, str] = {}
-    for event in events:
-        if event.type == "TEXT_MESSAGE_CONTENT":
-            found[event.message_id] = found.get(event.message_id, "") + event.delta
-    return list(found.values())
 
 
 def kinds(events: list[Any], *left_out: str) -> list[str]:
@@ -206,13 +181,7 @@ console.log(JSON.stringify({ told, state, contents, open, outcome }))
 @pytest.mark.needs("node", "npm")
 def test_the_official_client_understands_it(program: ServiceProcess) -> None:
     """`@ag-ui/client` checks the order of events, applies patches and messages, and resumes."""
-    folder = npm_package("@ag-ui/client", CLIENT)
-    done = subprocess.run(
-        ["node", "--input-type=module", "-", f"{program.url}/agui", TOKEN],
-        input=SCRIPT, capture_output=True, text=True, cwd=folder, timeout=LIMIT_S, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
+    told = run_page(SCRIPT, f"{program.url}/agui", TOKEN)
 
     assert told["state"] == {"Main": {"count": 3, "names": ["a/b"]}}
     assert (told["told"][0], told["told"][-1]) == ("RUN_STARTED", "RUN_FINISHED")

@@ -9,6 +9,7 @@ from koi_lang.diagnostics import suggestion
 from koi_lang.errors import AgentError
 from koi_lang.js.undefined import undefined
 from koi_lang.runtime.actions import control, core, mcp, outputs, planning, registry, shell, skill_reading
+from koi_lang.runtime.actions.client_tools import client_offer
 from koi_lang.runtime.actions.layers import perform
 from koi_lang.runtime.actions.registered import ActionContext, ActionKind, builtin_actions, find_builtin
 from koi_lang.runtime.guards.policy import action_access
@@ -29,8 +30,8 @@ def all_actions() -> Sequence[ActionKind]:
 
 
 def find_action(run: RunPort, name: str) -> ActionKind | None:
-    """An action of a run by name: a built-in one, else one that an extension adds."""
-    return find_builtin(name) or run.added.actions.get(name)
+    """An action of a run by name: a built-in one, else one of an extension, or a tool of the client."""
+    return find_builtin(name) or run.added.actions.get(name) or client_offer().actions.get(name)
 
 
 async def call_action(run: RunPort, agent: AgentPort, name: str, data: Any) -> Any:
@@ -50,8 +51,8 @@ async def call_action(run: RunPort, agent: AgentPort, name: str, data: Any) -> A
 
 
 def actions_of(agent: AgentPort) -> list[ActionKind]:
-    """The actions an agent's role permits now; outputs, skills and plans have theirs where there are any."""
-    known = [*all_actions(), *agent.run.added.actions.values()]
+    """The actions an agent's role permits now; outputs, skills, plans and clients have theirs where there are any."""
+    known = [*all_actions(), *agent.run.added.actions.values(), *client_offer().actions.values()]
     has_outputs = agent.run.has_outputs and bool(agent.run.outputs.told_to(agent.name))
     readable = {READ_OUTPUT: has_outputs, skill_reading.READ_SKILL: agent.about.reads_skills}
     plan, policy, role = agent.run.planning, agent.run.policy, agent.role

@@ -6,23 +6,27 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from ag_ui.core import BaseEvent, ResumeEntry, RunAgentInput, UserMessage
+from ag_ui.core import BaseEvent, ResumeEntry, RunAgentInput, ToolMessage, UserMessage
 from ag_ui.encoder import EventEncoder
 from anyio import CancelScope
 from pydantic import ValidationError
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
+from koi_lang.runtime.actions.client_tools import ERROR, ClientTool, actions_of_tools, offer_tools
 from koi_lang.service.feed import UNREAD
 from koi_lang.service.host import SessionHost
-from koi_lang.service.hosted import HostedSession
+from koi_lang.service.hosted import ASK_AGAIN_S, HostedSession
 from koi_lang.service.known_state import read_state
 from koi_lang.service.threads import ThreadRow, ThreadTable
 from koi_lang.service.user_view import view_of
 from koi_lang.service.users import User
-from koi_lang.web.agui.projection import Projection
+from koi_lang.sessions.calls import begin_message, message_with_images
+from koi_lang.sessions.held_call import HeldCall
+from koi_lang.web.agui.projection import TOOL, Projection
 from koi_lang.web.answers import HttpError, body_of, refused_answer
 from koi_lang.web.request_context import host_of, user_of
 
@@ -36,16 +40,22 @@ LONGEST_THREAD = 200
 async def answer(request: Request) -> Response:
     """Carry out a run of AG-UI."""
     given = await _input_of(request)
+    actions_of_tools(_tools_of(given))
     host, user = host_of(request), user_of(request)
     program = host.programs.find(request.path_params.get("program", ""))
     threads = ThreadTable(host.database)
     session, row = await _session_of(host, user, program.name, given, threads)
     known = await asyncio.to_thread(read_state, session.feed.journal, row.told or None)
-    for command in _commands(given, session):
+    if given.messages and given.messages[-1].role == "tool":
+        await session.wake()
+        await session.wait_for_rest(ASK_AGAIN_S)
+    commands = list(_answers_in(given, session))
+    for command in commands:
         response = await session.handle(command)
         if not response["success"]:
             return refused_answer(response)
-    projection = Projection(given, known.agents)
+    call = session.call if commands else await _begin_call(given, session)
+    projection = Projection(given, known.agents, "" if call is None else call.id)
     reader = AguiStream(request, session, projection, known.last)
     stream = reader.encode(lambda told: threads.keep(replace(row, told=told)))
     return StreamingResponse(stream, media_type=EventEncoder().get_content_type(), headers=HEADERS)
@@ -82,18 +92,44 @@ async def _session_of(
 # ---------------------------------------------------------------- what is asked
 
 
-def _commands(given: RunAgentInput, session: HostedSession) -> Iterator[Mapping[str, Any]]:
-    """The commands of a session that a run begins with."""
+async def _begin_call(given: RunAgentInput, session: HostedSession) -> HeldCall:
+    """Begin the call that the last message of the user is, with the tools of the page. Raises KoiError."""
+    message = _last_message(given)
+    props = given.forwarded_props if isinstance(given.forwarded_props, dict) else {}
+    name = props.get("handler", "")
+    # Images that stand elsewhere are not fetched.
+    parts = [] if isinstance(message.content, str) else [part for part in message.content if part.type == "image"]
+    sources = [part.source for part in parts if part.source.type == "data"]
+    images = [{"media_type": source.mime_type, "data": source.value} for source in sources]
+    said = message_with_images(_text_of(message), images)
+    if any(TOOL in request for request in session.feed.requests):  # the page has left a tool of it open
+        await session.handle({"type": "abort"})
+    with offer_tools(_tools_of(given)):
+        return await session.begin_call(partial(begin_message, said=said, name=name if isinstance(name, str) else ""))
+
+
+def _tools_of(given: RunAgentInput) -> list[ClientTool]:
+    return [ClientTool(name=t.name, description=t.description, parameters=t.parameters) for t in given.tools or ()]
+
+
+def _answers_in(given: RunAgentInput, session: HostedSession) -> Iterator[Mapping[str, Any]]:
+    """The commands that answer what is open in a session. Raises HttpError."""
     if given.resume:
         open_ones = {request["id"]: request for request in session.feed.requests}
         yield from (_answer_to(entry, open_ones.get(entry.interrupt_id)) for entry in given.resume)
         return
-    message = _last_message(given)
-    images = list(_images_of(message))
-    props = given.forwarded_props if isinstance(given.forwarded_props, dict) else {}
-    name = props.get("handler", "")
-    more = {"images": images} if images else {}
-    yield {"type": "prompt", "message": _text_of(message), "name": name if isinstance(name, str) else "", **more}
+    calls = {"/".join(request["path"]): request["id"] for request in session.feed.requests if TOOL in request}
+    results = [each for each in given.messages if isinstance(each, ToolMessage) and each.tool_call_id in calls]
+    for message in results:
+        text = message.content if isinstance(message.content, str) else _text_in(message.content)
+        text = text if message.error is None else json.dumps({ERROR: message.error})
+        yield {"type": "answer", "request": calls[message.tool_call_id], "answer": text}
+    if results and given.messages[-1].role == "user":
+        text = _text_of(_last_message(given))
+        yield {"type": "prompt", "message": text, "streaming_behavior": "steer"}
+    if not results and given.messages and given.messages[-1].role == "tool":
+        help = "Send a message of the user: the call that asked for it has ended."
+        raise HttpError(409, "unknown_request", "no tool of the page waits for a result", help=help)
 
 
 def _answer_to(entry: ResumeEntry, request: Mapping[str, Any] | None) -> Mapping[str, Any]:
@@ -136,16 +172,11 @@ def _last_message(given: RunAgentInput) -> UserMessage:
 
 
 def _text_of(message: UserMessage) -> str:
-    if isinstance(message.content, str):
-        return message.content
-    return "\n".join(part.text for part in message.content if part.type == "text")
+    return message.content if isinstance(message.content, str) else _text_in(message.content)
 
 
-def _images_of(message: UserMessage) -> Iterable[dict[str, str]]:
-    """The images that a message brings along; what stands elsewhere is not fetched."""
-    for part in () if isinstance(message.content, str) else message.content:
-        if part.type == "image" and part.source.type == "data":
-            yield {"media_type": part.source.mime_type, "data": part.source.value}
+def _text_in(parts: Iterable[Any]) -> str:
+    return "\n".join(part.text for part in parts if part.type == "text")
 
 
 # ---------------------------------------------------------------- what is told

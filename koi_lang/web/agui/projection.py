@@ -60,10 +60,13 @@ from koi_lang.events import (
     StateChanged,
     ThoughtDelta,
 )
+from koi_lang.runtime.actions.client_tools import PREFIX
 from koi_lang.sessions.text_messages import TextMessages, TextUpdate
 
 # Actions that are texts for people, and no calls of tools.
 TEXTS = ("print", "return", "prompt_user", "prompt_form")
+# Of a question that calls a tool of the page.
+TOOL = "tool"
 APPROVAL_SCHEMA = {
     "type": "object",
     "properties": {"decision": {"enum": ["yes", "always", "no"]}, "reason": {"type": "string"}},
@@ -76,13 +79,14 @@ class Projection:
 
     Args:
         state: of agents that have some, by their names, when it begins.
+        call: id of the call that it is about; the end of another one is not its end.
 
     Attributes:
         is_over: whether its last event was given.
     """
 
-    def __init__(self, given: RunAgentInput, state: Mapping[str, Any]) -> None:
-        self._given, self._texts = given, TextMessages(given.run_id)
+    def __init__(self, given: RunAgentInput, state: Mapping[str, Any], call: str = "") -> None:
+        self._given, self._texts, self._call = given, TextMessages(given.run_id), call
         self._state = {agent: dict(fields) for agent, fields in state.items()}
         self._steps: dict[tuple[str, ...], str] = {}
         self._calls: list[Message] = []
@@ -126,15 +130,15 @@ class Projection:
                 yield from self._begin_step(path)
             case HandlerEnded.type | HandlerFailed.type:
                 yield from self._end_step(path)
-            case ActionStarted.type if event["intent"] not in TEXTS:
-                yield from self._begin_call(event, path)
-            case ActionEnded.type | ActionFailed.type if event["intent"] not in TEXTS:
+            case ActionStarted.type if _is_tool(event["intent"]):
+                yield from self._call_tool("/".join(path), event["intent"], event.get("fields") or {})
+            case ActionEnded.type | ActionFailed.type if _is_tool(event["intent"]):
                 yield from self._end_call(event, path)
             case StateChanged.type:
                 yield self._change_state(event["agent"], event.get("updates") or {})
             case ModelAnswered.type:
                 self._count(event)
-            case CallEnded.type:
+            case CallEnded.type if event["call"] == self._call or not self._call:
                 yield from self._end(event)
 
     # ------------------------------------------------------------ steps, calls, thoughts, state
@@ -150,12 +154,12 @@ class Projection:
         for inside in [other for other in reversed(self._steps) if other[: len(path)] == path]:
             yield StepFinishedEvent(step_name=self._steps.pop(inside))
 
-    def _begin_call(self, event: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[BaseEvent]:
-        id, arguments = "/".join(path), json.dumps(event.get("fields") or {}, ensure_ascii=False)
-        yield ToolCallStartEvent(tool_call_id=id, tool_call_name=event["intent"])
+    def _call_tool(self, id: str, name: str, fields: Mapping[str, Any]) -> Iterator[BaseEvent]:
+        arguments = json.dumps(fields, ensure_ascii=False)
+        yield ToolCallStartEvent(tool_call_id=id, tool_call_name=name, parent_message_id=f"{id}-call")
         yield ToolCallArgsEvent(tool_call_id=id, delta=arguments)
         yield ToolCallEndEvent(tool_call_id=id)
-        call = ToolCall(id=id, function=FunctionCall(name=event["intent"], arguments=arguments))
+        call = ToolCall(id=id, function=FunctionCall(name=name, arguments=arguments))
         self._calls.append(AssistantMessage(id=f"{id}-call", tool_calls=[call]))
 
     def _end_call(self, event: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[BaseEvent]:
@@ -210,8 +214,16 @@ class Projection:
             yield from self.fail(str(event.get("error") or "the call has failed"))
 
     def _interrupt(self, requests: Iterable[Mapping[str, Any]]) -> Iterator[BaseEvent]:
-        interrupts = [_interrupt_of(request) for request in requests]
-        yield from self._finish(RunFinishedInterruptOutcome(interrupts=interrupts))
+        """End with what is open: calls of tools of the page, which the page carries out, and all else as interrupts."""
+        calls = {"/".join(request["path"]): request[TOOL] for request in requests if TOOL in request}
+        interrupts = [_interrupt_of(request) for request in requests if TOOL not in request]
+        yield from map(_text_event, self._texts.end_all(will_come_again=True))
+        for id, tool in calls.items():
+            yield from self._call_tool(id, tool["name"], tool["arguments"])
+        if interrupts:
+            yield from self._finish(RunFinishedInterruptOutcome(interrupts=interrupts))
+        else:
+            yield from self._finish(RunFinishedSuccessOutcome(pending_tool_call_ids=list(calls)))
 
     def _finish(self, outcome: Any, result: Any = None) -> Iterator[BaseEvent]:
         yield from self._close()
@@ -250,6 +262,11 @@ def _text_event(update: TextUpdate) -> BaseEvent:
         case "content":
             return TextMessageContentEvent(message_id=update.id, delta=update.delta)
     return TextMessageEndEvent(message_id=update.id)
+
+
+def _is_tool(intent: str) -> bool:
+    """Whether an action is shown as a call of a tool; a tool of the page is, when the page is asked for it."""
+    return intent not in TEXTS and not intent.startswith(PREFIX)
 
 
 def _is_result(event: Mapping[str, Any], path: tuple[str, ...]) -> bool:

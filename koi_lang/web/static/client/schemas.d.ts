@@ -185,6 +185,7 @@ export interface QuestionMessage {
   question: string;
   options: Array<string>;
   form?: QuestionForm;
+  tool?: QuestionTool;
   secret?: boolean;
   path: Array<string>;
   timeout_s: number | null;
@@ -255,6 +256,12 @@ export interface QuestionForm {
   title: string;
   schema: Record<string, unknown>;
   field: string;
+}
+
+/** The tool of the client that a question calls; the answer is its result, or `{"error": …}`. */
+export interface QuestionTool {
+  name: string;
+  arguments: Record<string, unknown>;
 }
 
 /** The last text for people in an answer that was cut off, and the `action` that it stands in. */
@@ -1209,7 +1216,7 @@ export interface ConversationCompacted {
   fallback?: string;
 }
 
-/** A client of a session, or Python code, begins a call. */
+/** A client of a session, or Python code, begins a call, for which the client may offer `client_tools`. */
 export interface CallStarted {
   v: 1;
   type: "call_started";
@@ -1223,6 +1230,7 @@ export interface CallStarted {
   call: string;
   name: string;
   args?: unknown;
+  client_tools?: unknown;
 }
 
 /** Such a call has ended: with a result, because it was `aborted`, or with an error. */

@@ -1,0 +1,123 @@
+"""Tools of a client, such as functions of a page, as actions of the playbooks of one call.
+
+A tool is carried out by the client: calling it is a question with the name of the tool and its arguments, and the
+answer is its result. What a client says of its tools is data. It stands in prompts as quoted text, and a tool can do
+no more than answer.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, TypedDict
+
+from koi_lang.errors import UsageError
+from koi_lang.runtime.actions.registered import ActionContext, ActionError, ActionKind
+from koi_lang.runtime.mcp.safe_text import one_line, quote_text
+from koi_lang.runtime.playbook.tool_schemas import MOST, simplify_schema
+
+# Begins the names of the actions, so that none of them is one of Koi, of an extension, or an event of a member.
+PREFIX = "page::"
+# A role without this permission is not offered them.
+NEEDS = "execute"
+NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+MAX_TOOLS = 64
+# Characters of what is said of a tool, and of a question.
+MAX_DESCRIPTION_CHARS, MAX_QUESTION_CHARS = 1000, 500
+# The only key of a result that tells why a tool has failed.
+ERROR = "error"
+
+# A variable of the caller: whoever begins a call within `offer_tools` hands the tools on to the call.
+_offered: ContextVar[ClientOffer] = ContextVar("client_tools")
+# The tool that the client is asked to carry out just now, with its arguments.
+requested_tool: ContextVar[Mapping[str, object] | None] = ContextVar("koi_requested_tool", default=None)
+
+
+class ClientTool(TypedDict):
+    """A tool as a client describes it; `parameters` is a JSON Schema, or None for any fields."""
+
+    name: str
+    description: str
+    parameters: Any
+
+
+@dataclass(frozen=True, slots=True)
+class ClientOffer:
+    """What a client offers for a call.
+
+    Attributes:
+        tools: as the client describes them, and as they are recorded.
+        actions: what they are for playbooks, by name.
+    """
+
+    tools: Sequence[ClientTool] = ()
+    actions: Mapping[str, ActionKind] = field(default_factory=dict)
+
+
+NOTHING = ClientOffer()
+
+
+def client_offer() -> ClientOffer:
+    """What the client of the current call offers."""
+    return _offered.get(NOTHING)
+
+
+@contextmanager
+def offer_tools(tools: Sequence[ClientTool]) -> Iterator[None]:
+    """A context in which calls are begun whose playbooks can call tools of a client.
+
+    Raises:
+        UsageError: there are too many, or one of them cannot be offered.
+    """
+    token = _offered.set(ClientOffer(tools, actions_of_tools(tools)))
+    try:
+        yield
+    finally:
+        _offered.reset(token)
+
+
+def actions_of_tools(tools: Sequence[ClientTool]) -> dict[str, ActionKind]:
+    """An action for each tool of a client, by their names. Raises UsageError, as `offer_tools` does."""
+    if len(tools) > MAX_TOOLS:
+        raise UsageError(f"there are {len(tools)} tools, and a call has {MAX_TOOLS} at most", help="Offer fewer.")
+    actions: dict[str, ActionKind] = {}
+    for tool in tools:
+        name, schema = tool["name"], simplify_schema(tool["parameters"] or {})
+        if NAME.fullmatch(name) is None:
+            help = "A name has up to 64 letters, digits, `_` and `-`, a letter first."
+            raise UsageError(f"a tool cannot be called `{one_line(name)}`", help=help)
+        if PREFIX + name in actions:
+            raise UsageError(f"two tools have the same name `{name}`", help="Give each a name of its own.")
+        if schema is None:
+            help = f"It has up to {MOST:,} characters, and objects in objects up to ten times."
+            raise UsageError(f"the schema of the tool `{name}` is too large", help=help)
+        said = quote_text(tool["description"], MAX_DESCRIPTION_CHARS)
+        description = "A tool of the client" + (f", which says of it: {said}" if said else ".")
+        fields = {"required": [], **schema}
+        # It is safe, since an answer that was lost is asked for again: the client has the id of the request.
+        actions[PREFIX + name] = ActionKind(
+            PREFIX + name, NEEDS, description, fields, partial(_call_tool, name), safe=True
+        )
+    return actions
+
+
+async def _call_tool(tool: str, context: ActionContext, **arguments: Any) -> Any:
+    """Have the client carry out a tool; gives its result, a value where it is JSON."""
+    given = one_line(json.dumps(arguments, ensure_ascii=False, default=str), MAX_QUESTION_CHARS)
+    token = requested_tool.set({"name": tool, "arguments": arguments})
+    try:
+        answer = await context.run.host.ask(f"The page is asked to carry out its tool `{tool}` with {given}")
+    finally:
+        requested_tool.reset(token)
+    try:
+        result = json.loads(answer)
+    except ValueError:
+        return answer
+    if isinstance(result, dict) and result.keys() == {ERROR}:
+        raise ActionError(f"the tool `{tool}` of the client has failed: {result[ERROR]}")
+    return result
