@@ -798,14 +798,15 @@ class ConversationCompacted(EventData):
 # ---------------------------------------------------------------- sessions
 
 
-@event("call_started", detailed=["args", "client_tools"])
+@event("call_started", detailed=["args", "client_tools", "client_context"])
 class CallStarted(EventData):
-    """A client of a session, or Python code, begins a call, for which the client may offer `client_tools`."""
+    """A client of a session, or Python code, begins a call, with what the client offers for it."""
 
     call: str
     name: str
     args: Any = OMITTED
     client_tools: Any = OMITTED
+    client_context: Any = OMITTED
 
 
 @event("call_ended", detailed=["result"])

@@ -18,7 +18,7 @@ from koi_lang.events import (
     SessionNamed,
 )
 from koi_lang.js.undefined import undefined
-from koi_lang.runtime.actions.client_tools import offer_tools
+from koi_lang.runtime.actions.client_tools import ClientOffer, use_offer
 from koi_lang.runtime.journal.calls import MAIN
 from koi_lang.runtime.journal.entries import JournalEntry
 from koi_lang.runtime.journal.history import History, ProgramFit, is_cut
@@ -119,7 +119,7 @@ def _begun(session: Session, entry: JournalEntry) -> HeldCall:
             return begin_prompt(session, prompt, entry.data.get("args") or ())
         agent, event = handler_named(session, name, is_private=True)
         begin = session.begin_handler if fit is None or fit.has_ended else partial(begin_checked, session)
-        with offer_tools(entry.data.get("client_tools", ())):
+        with use_offer(ClientOffer.of_entry(entry.data)):
             return begin(agent, event, entry.data.get("args", undefined), str(entry.data.get("call", "")))
     except SessionError as error:
         if fit is None:

@@ -190,18 +190,18 @@ class Session(HeldRun):
         return self.start(name, work, self.served.limit, id, is_alone=True, **given)
 
     def begin_handler(self, agent: type[Agent], event: str, payload: Any, id: str = "") -> HeldCall:
-        """Start the call of a handler, as `begin` does, with the tools that the client offers for it.
+        """Start the call of a handler, as `begin` does, with what the client offers for it.
 
         Raises:
             SessionError: another one is under way, or the name of a tool could be that of an event of a member.
         """
         given = {} if payload is undefined else {"args": payload}
-        if tools := client_offer().tools:
+        given |= client_offer().as_fields()
+        if client_offer().tools:
             key = PREFIX.removesuffix("::")
             if team := next((each for each in self.run.teams() if key in each.members()), None):
                 told = f"the team `{team.name}` has a member `{key}`, and tools of a client are called `{PREFIX}NAME`"
                 raise SessionError("invalid_request", told, help="Call the member otherwise, or send no tools.")
-            given["client_tools"] = tools
         call = self.begin(f"{agent.about.name}.{event}", lambda run: run.call(agent, event, payload), id, **given)
         self.last = (agent, event, payload)
         return call

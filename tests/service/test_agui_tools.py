@@ -17,6 +17,7 @@ role Worker { can execute, can delegate }
 role Reader { can read }
 team Desk { clerk: Clerk }
 agent Clerk : Reader { on paint(args: { color: string }) { playbook "Paint it." } }
+agent Typed : Worker { on tint(args: { message: string }): { status: string } { playbook "Tint it." } }
 agent Main : Worker {
   uses team Desk
   on chat(args: { message: string }) { playbook "Answer the person: {{args.message}}." }
@@ -41,6 +42,7 @@ ANSWERS = {
         {"batch": [PAINT, {"intent": "print", "message": "It is ${p.output.status} now."}]},
         {"intent": "return", "data": "done"},
     ],
+    "Tint it": [PAINT, {"intent": "return", "data": "${p.output}"}],
     "Paint it": [PAINT, {"intent": "return", "data": "gave up"}],
 }
 
@@ -102,6 +104,22 @@ def test_the_journal_has_the_tools_of_a_call(desk: ServiceProcess) -> None:
     )
 
 
+def test_context_of_the_page_is_data_of_the_call(desk: ServiceProcess) -> None:
+    """The model of the playbook is told it once, beside the payload; the system text stays the same for all."""
+    context = [{"description": "The user", "value": "Ada\n## Actions"}]
+    run(desk, "context", context=context)
+    run(desk, "context", "again", context=context)
+    run(desk, "context", "last")
+    latest = desk.get("api/runs")["runs"][0]["id"]
+    entries = desk.get(f"api/runs/{latest}/entries")["entries"]
+    told = [text for entry in entries for role, text, *_ in entry.get("messages", ()) if text.startswith("Context:")]
+    (begun, *_) = [entry for entry in entries if entry["kind"] == "call_started"]
+
+    assert begun["client_context"] == context
+    assert [json.loads(text.removeprefix("Context: ")).get("page") for text in told] == [context, None, []]
+    assert len({entry["system"] for entry in entries if "system" in entry}) == 1
+
+
 def test_calls_at_once_are_asked_together_or_one_after_the_other(desk: ServiceProcess) -> None:
     """Each call is asked once, and each result goes to its call."""
     messages, calls, events = None, 0, run(desk, "both", "both", tools=[BACKGROUND])
@@ -119,6 +137,15 @@ def test_a_failure_of_the_page_is_one_of_the_action(desk: ServiceProcess) -> Non
     last = run(desk, "failed", messages=answered(asked, "", error="no canvas"), tools=[BACKGROUND])
 
     assert texts_of(last) == ["done"]
+
+
+def test_a_playbook_with_a_declared_result_can_call_tools(desk: ServiceProcess) -> None:
+    """It is not asked for its result alone, as it is where it can do nothing else."""
+    props = {"handler": "Typed.tint"}
+    asked = run(desk, "typed", tools=[BACKGROUND], forwardedProps=props)
+    last = run(desk, "typed", messages=answered(asked, '{"status": "red"}'), tools=[BACKGROUND], forwardedProps=props)
+
+    assert last[-1].result == {"status": "red"}
 
 
 def test_a_role_forbids_tools_of_pages(desk: ServiceProcess) -> None:
@@ -175,6 +202,15 @@ def test_tools_are_bounded(desk: ServiceProcess, tools: list[Any], said: str) ->
 
     assert refused.status_code == 400
     assert said in refused.json()["message"]
+
+
+def test_context_is_bounded(desk: ServiceProcess) -> None:
+    """A page cannot fill a model's window by it."""
+    context = [{"description": "all", "value": "x" * 50_000}]
+    refused = desk.request("POST", "agui", body_of("long", context=context))
+
+    assert refused.status_code == 400
+    assert "50,003 characters" in refused.json()["message"]
 
 
 def test_a_member_called_page_is_not_mixed_up_with_tools(start_service: Start) -> None:

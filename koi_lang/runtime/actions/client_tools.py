@@ -1,4 +1,4 @@
-"""Tools of a client, such as functions of a page, as actions of the playbooks of one call.
+"""What a client, such as a page, offers for one call: tools as actions of playbooks, and context.
 
 A tool is carried out by the client: calling it is a question with the name of the tool and its arguments, and the
 answer is its result. What a client says of its tools is data. It stands in prompts as quoted text, and a tool can do
@@ -27,12 +27,13 @@ PREFIX = "page::"
 NEEDS = "execute"
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 MAX_TOOLS = 64
+MAX_CONTEXT_ENTRIES, MAX_CONTEXT_CHARS = 64, 50_000
 # Characters of what is said of a tool, and of a question.
 MAX_DESCRIPTION_CHARS, MAX_QUESTION_CHARS = 1000, 500
 # The only key of a result that tells why a tool has failed.
 ERROR = "error"
 
-# A variable of the caller: whoever begins a call within `offer_tools` hands the tools on to the call.
+# A variable of the caller: whoever begins a call within `use_offer` hands the offer on to the call.
 _offered: ContextVar[ClientOffer] = ContextVar("client_tools")
 # The tool that the client is asked to carry out just now, with its arguments.
 requested_tool: ContextVar[Mapping[str, object] | None] = ContextVar("koi_requested_tool", default=None)
@@ -46,17 +47,53 @@ class ClientTool(TypedDict):
     parameters: Any
 
 
+class ContextEntry(TypedDict):
+    """Something that playbooks are to know of a client."""
+
+    description: str
+    value: str
+
+
 @dataclass(frozen=True, slots=True)
 class ClientOffer:
-    """What a client offers for a call.
+    """What a client offers for a call; make it with `of`.
 
     Attributes:
         tools: as the client describes them, and as they are recorded.
-        actions: what they are for playbooks, by name.
+        context: what the model of the playbook that the call begins is told, as data.
+        actions: the tools as actions, by name.
     """
 
     tools: Sequence[ClientTool] = ()
+    context: Sequence[ContextEntry] = ()
     actions: Mapping[str, ActionKind] = field(default_factory=dict)
+
+    @staticmethod
+    def of(tools: Sequence[ClientTool], context: Sequence[ContextEntry]) -> ClientOffer:
+        """An offer.
+
+        Raises:
+            UsageError: a tool cannot be offered, or there is too much of something.
+        """
+        size = sum(len(entry["description"]) + len(entry["value"]) for entry in context)
+        if len(context) > MAX_CONTEXT_ENTRIES or size > MAX_CONTEXT_CHARS:
+            told = f"there are {len(context)} entries of context with {size:,} characters"
+            help = f"Send {MAX_CONTEXT_ENTRIES} entries with {MAX_CONTEXT_CHARS:,} characters at most."
+            raise UsageError(told, help=help)
+        return ClientOffer(tools, context, actions_of(tools))
+
+    def as_fields(self) -> dict[str, Any]:
+        """The fields of a journal's entry that have it."""
+        return {name: value for name, value in zip(RECORDED, (self.tools, self.context), strict=True) if value}
+
+    @staticmethod
+    def of_entry(data: Mapping[str, Any]) -> ClientOffer:
+        """The offer that an entry has. Raises UsageError."""
+        return ClientOffer.of(*(data.get(name, ()) for name in RECORDED))
+
+
+# The fields of the entry of a call.
+RECORDED = ("client_tools", "client_context")
 
 
 NOTHING = ClientOffer()
@@ -68,21 +105,17 @@ def client_offer() -> ClientOffer:
 
 
 @contextmanager
-def offer_tools(tools: Sequence[ClientTool]) -> Iterator[None]:
-    """A context in which calls are begun whose playbooks can call tools of a client.
-
-    Raises:
-        UsageError: there are too many, or one of them cannot be offered.
-    """
-    token = _offered.set(ClientOffer(tools, actions_of_tools(tools)))
+def use_offer(offer: ClientOffer) -> Iterator[None]:
+    """A context in which calls are begun that have what a client offers."""
+    token = _offered.set(offer)
     try:
         yield
     finally:
         _offered.reset(token)
 
 
-def actions_of_tools(tools: Sequence[ClientTool]) -> dict[str, ActionKind]:
-    """An action for each tool of a client, by their names. Raises UsageError, as `offer_tools` does."""
+def actions_of(tools: Sequence[ClientTool]) -> dict[str, ActionKind]:
+    """An action for each tool, by their names. Raises UsageError."""
     if len(tools) > MAX_TOOLS:
         raise UsageError(f"there are {len(tools)} tools, and a call has {MAX_TOOLS} at most", help="Offer fewer.")
     actions: dict[str, ActionKind] = {}

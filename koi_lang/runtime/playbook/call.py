@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +10,7 @@ from koi_lang.interpolation import Rendered
 from koi_lang.js.undefined import undefined
 from koi_lang.llm.messages import ActionResult, Request
 from koi_lang.llm.models import card_of
+from koi_lang.runtime.actions.client_tools import ContextEntry, client_offer
 from koi_lang.runtime.actions.registered import FormError
 from koi_lang.runtime.agents.result_types import ResultType
 from koi_lang.runtime.budget.limits import BudgetAccount, LimitReachedError
@@ -43,6 +44,7 @@ class PlaybookCall:
         means: how much its model is told beside single actions.
         tools: what MCP servers offer it.
         guidance: what the files of the project tell it.
+        page: what the client tells of its page, as data; for the playbook that a call of the client begins.
         conversation: what its model is told; None before it is told anything.
         turns: how many answers its model has begun.
         results: what was carried out, in order of completion.
@@ -66,6 +68,7 @@ class PlaybookCall:
     means: Means = EVERYTHING
     tools: Mapping[str, Any] = field(default_factory=dict)
     guidance: Mapping[str, Any] = field(default_factory=dict)
+    page: Sequence[ContextEntry] = ()
     conversation: Conversation | None = None
     turns: int = 0
     results: list[ActionResult] = field(default_factory=list)
@@ -118,7 +121,7 @@ class PlaybookCall:
         card = card_of(agent.run.models.of(agent).model)
         is_known = (card.context_tokens, card.output_tokens, card.prices_usd) != (None, None, None) or not card.sampling
         members = [member.key for member in reachable(agent)]
-        has_others = any((agent.offered_skills, agent.about.mcps(), agent.state, members))
+        has_others = any((agent.offered_skills, agent.about.mcps(), agent.state, members, client_offer().actions))
         self.means = means_of(instructions.text, is_known=is_known, has_others=has_others, members=members)
 
     @property

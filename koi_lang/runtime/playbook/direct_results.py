@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from koi_lang.llm.action_schema import close
 from koi_lang.llm.messages import Message
 from koi_lang.llm.rehearsal.languages import compile_needs
+from koi_lang.runtime.actions.client_tools import NEEDS, client_offer
 from koi_lang.runtime.agents.result_types import ResultType
 from koi_lang.runtime.budget.limits import LimitReachedError
 from koi_lang.runtime.playbook.action_parsing import (
@@ -60,6 +61,7 @@ def obstacle(call: PlaybookCall) -> str:
         "it uses MCP servers": agent.about.mcps(),
         "it reads files of the project": agent.about.instructions or agent.about.reads_skills,
         "it has a state": agent.state,
+        "the client offers tools": client_offer().actions and agent.role.allows(NEEDS),
         "it has a plan": agent.run.planning.section(),
         f"{MAX_WRONG_ANSWERS} answers were not of its type": call.wrong_answers >= MAX_WRONG_ANSWERS,
     }
@@ -94,9 +96,9 @@ def messages_for(call: PlaybookCall, messages: Messages) -> Sequence[Message]:
     if not (call.is_direct and call.means.is_plain) or last is None or messages[last].text == SAME_PLAYBOOK:
         return messages
     first = next((n for n in range(last, 0, -1) if not isinstance(messages[n - 1], DataMessage)), 0)
-    has_images = any(message.images for message in messages[first : last + 1])
+    has_others = bool(call.page) or any(message.images for message in messages[first : last + 1])
     today = call.agent.run.today if compile_needs("today").search(call.playbook.text) else ""
-    text = None if has_images else fill_in(call.instructions, call.args, today)
+    text = None if has_others else fill_in(call.instructions, call.args, today)
     return messages if text is None else [*messages[:first], Message("user", text), *messages[last + 1 :]]
 
 

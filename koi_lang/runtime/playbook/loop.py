@@ -15,6 +15,7 @@ from koi_lang.llm.models import card_of
 from koi_lang.llm.retry import MOST_ATTEMPTS
 from koi_lang.llm.tools import ToolOffer
 from koi_lang.llm.transcript import Beginning, Transcript
+from koi_lang.runtime.actions.client_tools import client_offer
 from koi_lang.runtime.actions.kept_results import with_references
 from koi_lang.runtime.actions.lookup import actions_of
 from koi_lang.runtime.budget.limits import LimitReachedError, current_spending
@@ -82,7 +83,7 @@ async def open_conversation(call: PlaybookCall) -> Transcript:
     """Begin to tell a model of a call: what its agent remembers, and what the call is given."""
     said = call.conversation = Conversation.of(call.agent, call.spending, recall_messages(call))
     await look_for_guidance(call)
-    return said.begin(said.told.begin(args_of(call), call.agent.state, call.agent.run.today))
+    return said.begin(said.told.begin(args_of(call), call.agent.state, call.agent.run.today, call.page))
 
 
 def args_of(call: PlaybookCall) -> Any:
@@ -125,9 +126,9 @@ def begin(agent: AgentPort, event: str, args: Any) -> PlaybookCall:
     given = {} if args is undefined else args
     names = ActionScope(run.evaluate, given, agent.state)
     patience = run.patience
-    return PlaybookCall(
-        agent, event, given, names, spending, RepetitionGuard(what, patience), Failures(what, patience), parent
-    )
+    page = client_offer().context if parent is None else ()
+    circles, failures = RepetitionGuard(what, patience), Failures(what, patience)
+    return PlaybookCall(agent, event, given, names, spending, circles, failures, parent, page=page)
 
 
 def recall_messages(call: PlaybookCall) -> Sequence[Message]:

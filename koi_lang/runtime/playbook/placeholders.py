@@ -6,7 +6,7 @@ import inspect
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from math import isfinite
@@ -18,7 +18,7 @@ from koi_lang.llm.messages import Message
 from koi_lang.runtime.model_calls.images import images_in, prompt_text
 from koi_lang.runtime.playbook.outside_text import escape_breaks
 
-ARGS, STATE, TODAY = "args", "state", "today"
+ARGS, STATE, TODAY, PAGE = "args", "state", "today", "page"
 # A path from the payload or the state.
 PATH = re.compile(rf"(?:{ARGS}|{STATE})(?:\.[A-Za-z_$][\w$]*|\[\d+\])*")
 LINK = re.compile(r"\.([\w$]+)|\[(\d+)\]")
@@ -153,16 +153,19 @@ class ToldValues:
             if isinstance(message, DataMessage):
                 self._note(message)
 
-    def begin(self, args: Any, state: Mapping[str, Any], today: str = "") -> DataMessage:
-        """What a call begins with: its payload, and what of the state is not as it was told; images are shown.
+    def begin(self, args: Any, state: Mapping[str, Any], today: str = "", page: Sequence[object] = ()) -> DataMessage:
+        """What a call begins with: its payload, and what else is not as it was told; images are shown.
 
         Args:
             today: date and place; empty tells none.
+            page: what a client tells of its page.
         """
         digest = _digest(prompt_text(dict(state)))
         told, values = ({}, {}) if self._told.get(STATE) == digest else self._tell_state(state, digest)
         if today and self._told.get(TODAY) != (when := _digest(today)):
             told, values = {**told, TODAY: today}, {**values, TODAY: when}
+        if (page or PAGE in self._told) and self._told.get(PAGE) != (what := _digest(prompt_text(list(page)))):
+            told, values = {**told, PAGE: list(page)}, {**values, PAGE: what}
         text = f"Context: {escape_breaks(prompt_text({ARGS: args, **told}))}"
         return self._note(DataMessage("user", text, images_in(args), values=tuple(values.items())))
 

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from koi_lang.runtime.actions.client_tools import ERROR, ClientTool, actions_of_tools, offer_tools
+from koi_lang.runtime.actions.client_tools import ERROR, ClientOffer, ClientTool, ContextEntry, use_offer
 from koi_lang.service.feed import UNREAD
 from koi_lang.service.host import SessionHost
 from koi_lang.service.hosted import ASK_AGAIN_S, HostedSession
@@ -40,7 +40,7 @@ LONGEST_THREAD = 200
 async def answer(request: Request) -> Response:
     """Carry out a run of AG-UI."""
     given = await _input_of(request)
-    actions_of_tools(_tools_of(given))
+    offer = _offer_in(given)
     host, user = host_of(request), user_of(request)
     program = host.programs.find(request.path_params.get("program", ""))
     threads = ThreadTable(host.database)
@@ -54,7 +54,7 @@ async def answer(request: Request) -> Response:
         response = await session.handle(command)
         if not response["success"]:
             return refused_answer(response)
-    call = session.call if commands else await _begin_call(given, session)
+    call = session.call if commands else await _begin_call(given, session, offer)
     projection = Projection(given, known.agents, "" if call is None else call.id)
     reader = AguiStream(request, session, projection, known.last)
     stream = reader.encode(lambda told: threads.keep(replace(row, told=told)))
@@ -75,6 +75,13 @@ async def _input_of(request: Request) -> RunAgentInput:
     return given
 
 
+def _offer_in(given: RunAgentInput) -> ClientOffer:
+    """The tools and the context that a page sends. Raises UsageError."""
+    tools = [ClientTool(name=t.name, description=t.description, parameters=t.parameters) for t in given.tools or ()]
+    context = [ContextEntry(description=each.description, value=each.value) for each in given.context or ()]
+    return ClientOffer.of(tools, context)
+
+
 async def _session_of(
     host: SessionHost, user: User, program: str, given: RunAgentInput, threads: ThreadTable
 ) -> tuple[HostedSession, ThreadRow]:
@@ -92,8 +99,8 @@ async def _session_of(
 # ---------------------------------------------------------------- what is asked
 
 
-async def _begin_call(given: RunAgentInput, session: HostedSession) -> HeldCall:
-    """Begin the call that the last message of the user is, with the tools of the page. Raises KoiError."""
+async def _begin_call(given: RunAgentInput, session: HostedSession, offer: ClientOffer) -> HeldCall:
+    """Begin the call that the last message of the user is, with what the page offers. Raises KoiError."""
     message = _last_message(given)
     props = given.forwarded_props if isinstance(given.forwarded_props, dict) else {}
     name = props.get("handler", "")
@@ -104,12 +111,8 @@ async def _begin_call(given: RunAgentInput, session: HostedSession) -> HeldCall:
     said = message_with_images(_text_of(message), images)
     if any(TOOL in request for request in session.feed.requests):  # the page has left a tool of it open
         await session.handle({"type": "abort"})
-    with offer_tools(_tools_of(given)):
+    with use_offer(offer):
         return await session.begin_call(partial(begin_message, said=said, name=name if isinstance(name, str) else ""))
-
-
-def _tools_of(given: RunAgentInput) -> list[ClientTool]:
-    return [ClientTool(name=t.name, description=t.description, parameters=t.parameters) for t in given.tools or ()]
 
 
 def _answers_in(given: RunAgentInput, session: HostedSession) -> Iterator[Mapping[str, Any]]:
@@ -141,7 +144,9 @@ def _answer_to(entry: ResumeEntry, request: Mapping[str, Any] | None) -> Mapping
         return {"type": "approve", "request": entry.interrupt_id, "decision": decision, **more}
     if is_cancelled:
         return {"type": "abort"}
-    text = payload if isinstance(payload, str) else _field(payload, "answer")
+    value = _field_value(payload, "answer")
+    value = payload if value is None else value
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return {"type": "answer", "request": entry.interrupt_id, "answer": text}
 
 
@@ -156,11 +161,6 @@ def _decision_in(payload: Any) -> tuple[str, str]:
 
 def _field_value(payload: Any, name: str) -> Any:
     return payload.get(name) if isinstance(payload, dict) else None
-
-
-def _field(payload: Any, name: str) -> str:
-    value = _field_value(payload, name)
-    return value if isinstance(value, str) else json.dumps(payload if value is None else value, ensure_ascii=False)
 
 
 def _last_message(given: RunAgentInput) -> UserMessage:

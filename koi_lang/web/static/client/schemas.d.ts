@@ -1216,7 +1216,7 @@ export interface ConversationCompacted {
   fallback?: string;
 }
 
-/** A client of a session, or Python code, begins a call, for which the client may offer `client_tools`. */
+/** A client of a session, or Python code, begins a call, with what the client offers for it. */
 export interface CallStarted {
   v: 1;
   type: "call_started";
@@ -1231,6 +1231,7 @@ export interface CallStarted {
   name: string;
   args?: unknown;
   client_tools?: unknown;
+  client_context?: unknown;
 }
 
 /** Such a call has ended: with a result, because it was `aborted`, or with an error. */
