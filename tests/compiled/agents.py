@@ -17,6 +17,7 @@ class Adder(
     role=lambda: Worker,
     exposed=True,
     state=lambda: {'total': 0, 'seen': [], 'last': None},
+    state_types={'total': {'type': 'number'}, 'last': {'type': 'string'}},
 ):
     """Adds numbers."""
 

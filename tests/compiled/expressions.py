@@ -10,6 +10,7 @@ class Expressions(
     koi_name='Expressions',
     role=lambda: Worker,
     state=lambda: {'total': 0},
+    state_types={'total': {'type': 'number'}},
 ):
     @koi.on('arithmetic')
     async def arithmetic(this, args):

@@ -36,7 +36,13 @@ async def compose_Plan(scope):
 Plan = koi.Composed('Plan', lambda: [Rules, Both], compose_Plan)
 
 
-class Host(koi.Agent, koi_name='Host', role=lambda: Worker, state=lambda: {'count': 0}):
+class Host(
+    koi.Agent,
+    koi_name='Host',
+    role=lambda: Worker,
+    state=lambda: {'count': 0},
+    state_types={'count': {'type': 'number'}},
+):
     @koi.on('greet', playbook=True)
     async def greet(this, args):
         return await koi.playbook(

@@ -78,6 +78,9 @@ def _keywords(node: n.Agent, file: Analysis, names: ModuleNames, at: py.At) -> d
         match item:
             case n.State():
                 result["state"] = _state(item, file, names)
+                declared = {field.name.name: schema(field.type, file.table) for field in item.fields}
+                if types := {name: of_field for name, of_field in declared.items() if of_field}:
+                    result["state_types"] = plain_data(types, at)
             case n.Amnesia(value=True):
                 result["amnesia"] = py.constant(True, at)
             case n.Examples(texts=texts):

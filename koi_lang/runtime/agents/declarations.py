@@ -153,6 +153,7 @@ class AgentDeclaration:
     Attributes:
         examples: messages that people may begin with.
         guides: the skills in files that the program names for it.
+        state_types: JSON Schemas of the fields of its state that declare a type.
         exposed: whether it is served to MCP clients.
         exposed_a2a: whether it is served to agents of other programs.
         instructions: whether the instructions of the project stand before its playbooks.
@@ -168,6 +169,7 @@ class AgentDeclaration:
     guides: Callable[[], Sequence[SkillFolder]] = tuple
     mcps: Callable[[], Sequence[Mcp]] = tuple
     state: Callable[[], dict[str, Any]] = dict
+    state_types: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     amnesia: bool = False
     examples: Sequence[str] = ()
     exposed: bool = False
