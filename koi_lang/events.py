@@ -798,7 +798,7 @@ class ConversationCompacted(EventData):
 # ---------------------------------------------------------------- sessions
 
 
-@event("call_started", detailed=["args", "client_tools", "client_context"])
+@event("call_started", detailed=["args", "client_tools", "client_context", "client_state"])
 class CallStarted(EventData):
     """A client of a session, or Python code, begins a call, with what the client offers for it."""
 
@@ -807,6 +807,7 @@ class CallStarted(EventData):
     args: Any = OMITTED
     client_tools: Any = OMITTED
     client_context: Any = OMITTED
+    client_state: Any = OMITTED
 
 
 @event("call_ended", detailed=["result"])

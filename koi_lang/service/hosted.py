@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -14,9 +15,10 @@ from koi_lang.events import CallEnded
 from koi_lang.outcome import capture
 from koi_lang.program.error_report import message as message_of
 from koi_lang.rpc.dispatcher import Dispatcher, refusal
+from koi_lang.runtime.actions.client_tools import AgentFields
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.concurrency.cancellation import detached_context
-from koi_lang.runtime.journal.entries import JournalEntry
+from koi_lang.runtime.journal.entries import JournalEntry, json_line
 from koi_lang.runtime.journal.reader import read_header
 from koi_lang.runtime.journal.store import path_of
 from koi_lang.runtime.journal.summary import summarise
@@ -123,8 +125,8 @@ class HostedSession:
         self.id, self.owner = row.run, row.owner
         self._limits, self._note_awake = limits, note_awake
         self._folder = program.options.folder
-        redact = program.options.key_lookup().redactor()
-        self.feed = Feed(row.run, path_of(self._folder, row.run), redact, self._hear)
+        self._redact = program.options.key_lookup().redactor()
+        self.feed = Feed(row.run, path_of(self._folder, row.run), self._redact, self._hear)
         self._dispatcher: Dispatcher | None = None
         self._session: Session | None = None  # also while it is being opened
         self._usage: RunUsage | None = None
@@ -152,6 +154,17 @@ class HostedSession:
         """An agent of its run; None while it sleeps. Raises SessionError where the program has no such agent."""
         session = None if self._dispatcher is None else self._dispatcher.session
         return session.run.agent(agent_named(session, name)) if session is not None and session.is_open else None
+
+    def state_of_agents(self, places: Iterable[str]) -> AgentFields:
+        """The state of agents, `Main`, or fields of it, `Main.recipe`, without secrets; empty while it sleeps."""
+        state: dict[str, dict[str, object]] = {}
+        known = () if self._session is None else [agent.about.name for agent in self._session.served.agents]
+        for name, _, field in (place.partition(".") for place in places):
+            agent = self.find_agent(name) if name in known else None
+            fields = {} if agent is None else agent.state
+            state.setdefault(name, {}).update({each: fields[each] for each in fields if field in ("", each)})
+        told: AgentFields = json.loads(json_line(state, self._redact))
+        return {name: fields for name, fields in told.items() if fields}
 
     @property
     def state(self) -> HostedState:

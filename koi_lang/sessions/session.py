@@ -15,6 +15,7 @@ from koi_lang.outcome import raised_as
 from koi_lang.program.error_report import message
 from koi_lang.runtime.actions.client_tools import PREFIX, client_offer
 from koi_lang.runtime.agents.agent import Agent
+from koi_lang.runtime.agents.exports import plain_copy
 from koi_lang.runtime.concurrency.tasks import together
 from koi_lang.runtime.events import Consumer
 from koi_lang.runtime.playbook.steering import QueuedMessage
@@ -196,13 +197,22 @@ class Session(HeldRun):
             SessionError: another one is under way, or the name of a tool could be that of an event of a member.
         """
         given = {} if payload is undefined else {"args": payload}
-        given |= client_offer().as_fields()
-        if client_offer().tools:
+        offer = client_offer()
+        given |= offer.as_fields()
+        if offer.tools:
             key = PREFIX.removesuffix("::")
             if team := next((each for each in self.run.teams() if key in each.members()), None):
                 told = f"the team `{team.name}` has a member `{key}`, and tools of a client are called `{PREFIX}NAME`"
                 raise SessionError("invalid_request", told, help="Call the member otherwise, or send no tools.")
-        call = self.begin(f"{agent.about.name}.{event}", lambda run: run.call(agent, event, payload), id, **given)
+
+        async def carry_out(run: Run) -> Any:
+            for each in self.served.agents if offer.state else ():
+                live, fields = run.agent(each), offer.state.get(each.about.name, {})
+                if changed := {name: value for name, value in fields.items() if live.state.get(name) != value}:
+                    run.update_state(live, plain_copy(changed))
+            return await run.call(agent, event, payload)
+
+        call = self.begin(f"{agent.about.name}.{event}", carry_out, id, **given)
         self.last = (agent, event, payload)
         return call
 

@@ -176,6 +176,7 @@ class ServiceSettings:
         origins: of pages of others that may call the service, with a token.
         record_dir: the folder of the project whose runs these are.
         shared: names of programs whose sessions work on the files of that folder.
+        page_state: agents, `Main`, or fields of their state, `Main.recipe`, that pages may set.
         hooks: addresses by event.
         hook_secrets: by address of messages that come in, such as `/github`; `out` signs those that go out.
     """
@@ -187,6 +188,7 @@ class ServiceSettings:
     origins: Sequence[str] = field(default=(), metadata={"check": _check_origins})
     record_dir: str | None = field(default=None, metadata=TEXT)
     shared: Sequence[str] = field(default=(), metadata=check_texts("desk"))
+    page_state: Sequence[str] = field(default=(), metadata=check_texts("Main.recipe"))
     users: Mapping[str, UserSettings] = field(default_factory=dict, metadata=TABLE)
     limits: ServiceLimits = field(default_factory=ServiceLimits, metadata=TABLE)
     hooks: Mapping[str, Sequence[str]] = field(default_factory=dict, metadata=TABLE)

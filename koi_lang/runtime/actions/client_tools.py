@@ -1,4 +1,4 @@
-"""What a client, such as a page, offers for one call: tools as actions of playbooks, and context.
+"""What a client, such as a page, offers for one call: tools as actions of playbooks, context, and state.
 
 A tool is carried out by the client: calling it is a question with the name of the tool and its arguments, and the
 answer is its result. What a client says of its tools is data. It stands in prompts as quoted text, and a tool can do
@@ -12,9 +12,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, TypedDict
+from typing import Any, TypeAlias, TypedDict
 
 from koi_lang.errors import UsageError
 from koi_lang.runtime.actions.registered import ActionContext, ActionError, ActionKind
@@ -47,6 +47,9 @@ class ClientTool(TypedDict):
     parameters: Any
 
 
+AgentFields: TypeAlias = Mapping[str, Mapping[str, Any]]
+
+
 class ContextEntry(TypedDict):
     """Something that playbooks are to know of a client."""
 
@@ -61,11 +64,13 @@ class ClientOffer:
     Attributes:
         tools: as the client describes them, and as they are recorded.
         context: what the model of the playbook that the call begins is told, as data.
+        state: fields that agents are to have when the call begins, by the names of the agents.
         actions: the tools as actions, by name.
     """
 
     tools: Sequence[ClientTool] = ()
     context: Sequence[ContextEntry] = ()
+    state: AgentFields = field(default_factory=dict)
     actions: Mapping[str, ActionKind] = field(default_factory=dict)
 
     @staticmethod
@@ -80,20 +85,22 @@ class ClientOffer:
             told = f"there are {len(context)} entries of context with {size:,} characters"
             help = f"Send {MAX_CONTEXT_ENTRIES} entries with {MAX_CONTEXT_CHARS:,} characters at most."
             raise UsageError(told, help=help)
-        return ClientOffer(tools, context, actions_of(tools))
+        return ClientOffer(tools, context, actions=actions_of(tools))
 
     def as_fields(self) -> dict[str, Any]:
         """The fields of a journal's entry that have it."""
-        return {name: value for name, value in zip(RECORDED, (self.tools, self.context), strict=True) if value}
+        values = (self.tools, self.context, self.state)
+        return {name: value for name, value in zip(RECORDED, values, strict=True) if value}
 
     @staticmethod
     def of_entry(data: Mapping[str, Any]) -> ClientOffer:
         """The offer that an entry has. Raises UsageError."""
-        return ClientOffer.of(*(data.get(name, ()) for name in RECORDED))
+        tools, context, state = (data.get(name) for name in RECORDED)
+        return replace(ClientOffer.of(tools or (), context or ()), state=state or {})
 
 
 # The fields of the entry of a call.
-RECORDED = ("client_tools", "client_context")
+RECORDED = ("client_tools", "client_context", "client_state")
 
 
 NOTHING = ClientOffer()

@@ -16,7 +16,10 @@ from pydantic import ValidationError
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from koi_lang.runtime.actions.client_tools import ERROR, ClientOffer, ClientTool, ContextEntry, use_offer
+from koi_lang.diagnostics import suggestion
+from koi_lang.runtime.actions.client_tools import ERROR, AgentFields, ClientOffer, ClientTool, ContextEntry, use_offer
+from koi_lang.runtime.guards.size import require_room, written_weight
+from koi_lang.runtime.schema import problems
 from koi_lang.service.feed import UNREAD
 from koi_lang.service.host import SessionHost
 from koi_lang.service.hosted import ASK_AGAIN_S, HostedSession
@@ -46,16 +49,21 @@ async def answer(request: Request) -> Response:
     threads = ThreadTable(host.database)
     session, row = await _session_of(host, user, program.name, given, threads)
     known = await asyncio.to_thread(read_state, session.feed.journal, row.told or None)
+    await session.wake()
     if given.messages and given.messages[-1].role == "tool":
-        await session.wake()
         await session.wait_for_rest(ASK_AGAIN_S)
+    shared = partial(session.state_of_agents, host.settings.page_state)
+    for agent, fields in shared().items():
+        known.agents.setdefault(agent, {}).update(fields)
     commands = list(_answers_in(given, session))
     for command in commands:
         response = await session.handle(command)
         if not response["success"]:
             return refused_answer(response)
+    if not commands:
+        offer = replace(offer, state=_state_in(given, session, host.settings.page_state))
     call = session.call if commands else await _begin_call(given, session, offer)
-    projection = Projection(given, known.agents, "" if call is None else call.id)
+    projection = Projection(given, known.agents, shared, "" if call is None else call.id)
     reader = AguiStream(request, session, projection, known.last)
     stream = reader.encode(lambda told: threads.keep(replace(row, told=told)))
     return StreamingResponse(stream, media_type=EventEncoder().get_content_type(), headers=HEADERS)
@@ -80,6 +88,29 @@ def _offer_in(given: RunAgentInput) -> ClientOffer:
     tools = [ClientTool(name=t.name, description=t.description, parameters=t.parameters) for t in given.tools or ()]
     context = [ContextEntry(description=each.description, value=each.value) for each in given.context or ()]
     return ClientOffer.of(tools, context)
+
+
+def _state_in(given: RunAgentInput, session: HostedSession, allowed: Iterable[str]) -> AgentFields:
+    """The fields that a page sets: those of its state that it may, as they are declared. Raises KoiError."""
+    taken: dict[str, dict[str, object]] = {}
+    for place in allowed:
+        name, _, field = place.partition(".")
+        sent = given.state.get(name) if isinstance(given.state, dict) else None
+        agent = session.find_agent(name) if isinstance(sent, dict) else None
+        if agent is None or not isinstance(sent, dict):
+            continue
+        fields = {each: sent[each] for each in sent if field in ("", each)}
+        unknown = next((each for each in fields if each not in agent.state), None)
+        if unknown is not None:
+            help = suggestion(unknown, list(agent.state), "field")
+            raise HttpError(400, "invalid_request", f"the state of `{name}` has no field `{unknown}`", help=help)
+        changed = {each: value for each, value in fields.items() if agent.state[each] != value}
+        types = {each: agent.about.state_types.get(each, {}) for each in changed}
+        if wrong := [clause for each in changed for clause in problems(changed[each], types[each], each)]:
+            raise HttpError(400, "invalid_request", f"the state of `{name}`: {'; '.join(wrong)}")
+        require_room(written_weight({**agent.state, **changed}))
+        taken.setdefault(name, {}).update(changed)
+    return {name: fields for name, fields in taken.items() if fields}
 
 
 async def _session_of(

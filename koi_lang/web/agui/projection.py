@@ -7,7 +7,7 @@ that is open.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -60,11 +60,13 @@ from koi_lang.events import (
     StateChanged,
     ThoughtDelta,
 )
-from koi_lang.runtime.actions.client_tools import PREFIX
+from koi_lang.runtime.actions.client_tools import PREFIX, AgentFields
 from koi_lang.sessions.text_messages import TextMessages, TextUpdate
 
 # Actions that are texts for people, and no calls of tools.
 TEXTS = ("print", "return", "prompt_user", "prompt_form")
+# Behind which the state of an agent may be another one.
+STATE_CHANGING = (HandlerEnded.type, HandlerFailed.type, CallEnded.type)
 # Of a question that calls a tool of the page.
 TOOL = "tool"
 APPROVAL_SCHEMA = {
@@ -78,21 +80,28 @@ class Projection:
     """One run of AG-UI.
 
     Args:
-        state: of agents that have some, by their names, when it begins.
+        state: of agents that have some, by their names, before it begins.
+        shared: gives the state that agents share with the page as it is now; code changes it without an event.
         call: id of the call that it is about; the end of another one is not its end.
 
     Attributes:
         is_over: whether its last event was given.
     """
 
-    def __init__(self, given: RunAgentInput, state: Mapping[str, Any], call: str = "") -> None:
+    def __init__(
+        self,
+        given: RunAgentInput,
+        state: AgentFields,
+        shared: Callable[[], AgentFields],
+        call: str = "",
+    ) -> None:
         self._given, self._texts, self._call = given, TextMessages(given.run_id), call
         self._state = {agent: dict(fields) for agent, fields in state.items()}
         self._steps: dict[tuple[str, ...], str] = {}
         self._calls: list[Message] = []
         self._thought = ""
         self._usage: dict[str, dict[str, int]] = {}
-        self.is_over = False
+        self._shared, self.is_over = shared, False
 
     def begin(self) -> Iterator[BaseEvent]:
         """The first events."""
@@ -107,6 +116,12 @@ class Projection:
         Args:
             requests: the questions and approvals that are open now.
         """
+        if message["type"] != "event" or message["event"]["type"] in STATE_CHANGING:
+            for agent, fields in self._shared().items():
+                known = self._state.get(agent, {})
+                changed = {each: fields[each] for each in fields if each not in known or known[each] != fields[each]}
+                if changed:
+                    yield self._change_state(agent, changed)
         match message["type"]:
             case "event":
                 yield from self._translate_event(message["event"])

@@ -1232,6 +1232,7 @@ export interface CallStarted {
   args?: unknown;
   client_tools?: unknown;
   client_context?: unknown;
+  client_state?: unknown;
 }
 
 /** Such a call has ended: with a result, because it was `aborted`, or with an error. */
