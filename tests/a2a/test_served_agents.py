@@ -198,13 +198,20 @@ def test_only_public_handlers_are_reached(service: ServiceProcess, skill: str) -
     assert "has no skill" in get_message_text(status.message)
 
 
-def test_the_older_protocol_is_understood(service: ServiceProcess) -> None:
-    """`message/send` of version 0.3 is answered as that version has it."""
-    message = {"messageId": "m", "role": "user", "kind": "message", "parts": [{"kind": "text", "text": "tea"}]}
-    body = {"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": {"message": message}}
-    result = service.request("POST", "a2a/Clerk", body).json()["result"]
+def test_a_request_without_a_version_is_read_by_its_method(service: ServiceProcess) -> None:
+    """A method of version 1 is carried out; one of version 0.3 is refused, with the version that is spoken."""
+    message = {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "tea"}]}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message": message}}
+    task = service.request("POST", "a2a/Clerk", body).json()["result"]["task"]
+    refused = service.request("POST", "a2a/Clerk", {**body, "method": "message/send"}).json()
+    other = service.request("POST", "a2a/Clerk", body, A2A_Version="0.3").json()
 
-    assert (result["status"]["state"], result["artifacts"][0]["parts"][0]["text"]) == ("completed", "you said tea")
+    assert (task["status"]["state"], task["artifacts"][0]["parts"][0]["text"]) == (
+        "TASK_STATE_COMPLETED",
+        "you said tea",
+    )
+    assert (refused["id"], refused["error"]["code"], other["error"]["code"]) == (1, -32009, -32009)
+    assert "`message/send` is no method of A2A 1.0" in refused["error"]["message"]
 
 
 def test_agents_that_are_not_exposed_are_not_there(service: ServiceProcess) -> None:

@@ -18,7 +18,7 @@ from koi_lang.runtime.agents.declarations import Handler
 from koi_lang.version import __version__
 
 BINDING = "JSONRPC"
-VERSIONS = ("1.0", "0.3")
+VERSION = "1.0"
 TEXT, DATA = "text/plain", "application/json"
 AUTH_SCHEME = "bearer"
 
@@ -39,9 +39,7 @@ def card_of(agent: type[Agent], url: str, *, needs_token: bool) -> AgentCard:
         name=about.name,
         description=about.affordance or f"The agent {about.name} of a Koi program.",
         version=__version__,
-        supported_interfaces=[
-            AgentInterface(url=url, protocol_binding=BINDING, protocol_version=version) for version in VERSIONS
-        ],
+        supported_interfaces=[AgentInterface(url=url, protocol_binding=BINDING, protocol_version=VERSION)],
         capabilities=AgentCapabilities(streaming=True),
         default_input_modes=[TEXT, DATA],
         default_output_modes=[TEXT, DATA],

@@ -7,17 +7,20 @@ from collections.abc import Sequence
 from a2a.auth import user as a2a_user
 from a2a.server.context import ServerCallContext
 from a2a.server.request_handlers import DefaultRequestHandler
-from a2a.server.request_handlers.response_helpers import agent_card_to_dict
-from a2a.server.routes import create_jsonrpc_routes
+from a2a.server.request_handlers.response_helpers import agent_card_to_dict, build_error_response
 from a2a.server.routes.common import DefaultServerCallContextBuilder
+from a2a.server.routes.jsonrpc_dispatcher import JsonRpcDispatcher
 from a2a.server.tasks import InMemoryTaskStore
+from a2a.utils.constants import VERSION_HEADER
+from a2a.utils.errors import VersionNotSupportedError
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from koi_lang.runtime.agents.agent import Agent
+from koi_lang.runtime.mcp.safe_text import one_line
 from koi_lang.service.host import SessionHost
-from koi_lang.web.a2a.cards import card_of
+from koi_lang.web.a2a.cards import VERSION, card_of
 from koi_lang.web.a2a.executor import USER, SessionExecutor
 from koi_lang.web.request_context import address_of, user_of
 
@@ -47,7 +50,29 @@ class UserContext(DefaultServerCallContextBuilder):
     def build(self, request: Request) -> ServerCallContext:
         """The context of a request, with its user."""
         user, known = user_of(request), super().build(request)
-        return known.model_copy(update={"state": {**known.state, USER: user}, "user": NamedUser(user.name)})
+        # A request without a version names a method of the one that is spoken.
+        name, headers = VERSION_HEADER.lower(), known.state["headers"]
+        headers = {**headers, name: headers.get(name) or VERSION}
+        state = {**known.state, "headers": headers, USER: user}
+        return known.model_copy(update={"state": state, "user": NamedUser(user.name)})
+
+
+class MethodsOfVersion(JsonRpcDispatcher):
+    """Takes the methods of the version that is spoken; those of others are named in the error."""
+
+    async def handle_requests(self, request: Request) -> Response:
+        """The response to a request."""
+        try:
+            body = await request.json()
+        except ValueError:
+            body = None
+        method = body.get("method") if isinstance(body, dict) else None
+        if not isinstance(method, str) or "/" not in method:
+            return await super().handle_requests(request)
+        told = f"`{one_line(method)}` is no method of A2A {VERSION}, which is spoken here: see the agent's card"
+        id = body.get("id")
+        error = VersionNotSupportedError(message=told)
+        return JSONResponse(build_error_response(id if isinstance(id, str | int) else None, error))
 
 
 def routes_of(
@@ -70,7 +95,7 @@ def routes_of(
         )
         for path in paths:
             routes.append(_card_route(path + WELL_KNOWN, agent, path, needs_token=needs_token))
-            routes += create_jsonrpc_routes(handler, path, UserContext(), enable_v0_3_compat=True)
+            routes.append(Route(path, MethodsOfVersion(handler, UserContext()).handle_requests, methods=["POST"]))
         if len(exposed) == 1:
             routes.append(_card_route(WELL_KNOWN, agent, paths[-1], needs_token=needs_token))
     return routes
