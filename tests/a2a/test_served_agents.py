@@ -15,11 +15,13 @@ from a2a.helpers import get_data_parts, get_message_text, new_data_part, new_tex
 from a2a.types import (
     CancelTaskRequest,
     GetTaskRequest,
+    ListTasksRequest,
     Message,
     Role,
     SendMessageConfiguration,
     SendMessageRequest,
     StreamResponse,
+    SubscribeToTaskRequest,
     TaskState,
 )
 
@@ -41,6 +43,7 @@ agent Clerk : Worker {
       return "it is " + asked.answer
     }
     if (args.message == "fail") throw new Error("out of tea")
+    if (args.message == "soon") await new Promise(resolve => setTimeout(resolve, 1000))
     if (args.message == "wait") await new Promise(resolve => setTimeout(resolve, 3600000))
     return "you said " + args.message
   }
@@ -272,3 +275,88 @@ def test_a_restart_loses_no_context(tmp_path: Path) -> None:
     process.end()
 
     assert (first, second) == ([{"sum": 2.0}], [{"sum": 5.0}])
+
+
+@pytest.fixture
+def mortal(tmp_path: Path) -> Iterator[ServiceProcess]:
+    """A service that a test may kill."""
+    (tmp_path / "desk.koi").write_text(PROGRAM)
+    process = ServiceProcess(tmp_path, ("desk.koi",))
+    process.start()
+    yield process
+    process.end()
+
+
+def begun_and_killed(service: ServiceProcess, words: str, number: int = 9) -> Any:
+    """A task that has begun, in a service that was ended then and started again."""
+
+    async def begin() -> Any:
+        async with connected(service) as client:
+            (begun,) = await sent(client, text(words), now=True)
+            task = GetTaskRequest(id=begun.task.id)
+            while (await client.get_task(task)).status.state == TaskState.TASK_STATE_SUBMITTED:  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+            return begun.task
+
+    task = asyncio.run(begin())
+    service.end(number)
+    service.start()
+    return task
+
+
+def test_a_task_asks_on_after_a_restart(mortal: ServiceProcess) -> None:
+    """It is found with its question, and takes the answer."""
+
+    async def ask() -> Any:
+        async with connected(mortal) as client:
+            (asked,) = await sent(client, text("ask"))
+            return asked.task
+
+    async def go_on(task: Any) -> tuple[Any, Any]:
+        async with connected(mortal) as client:
+            found = await client.get_task(GetTaskRequest(id=task.id))
+            (last,) = await sent(client, text("b", task.context_id, task.id))
+            return found.status.state, last.task
+
+    task = asyncio.run(ask())
+    mortal.end(9)
+    mortal.start()
+    found, last = asyncio.run(go_on(task))
+
+    assert found == TaskState.TASK_STATE_INPUT_REQUIRED
+    assert (last.status.state, last.artifacts[0].parts[0].text) == (TaskState.TASK_STATE_COMPLETED, "it is b")
+
+
+@pytest.mark.parametrize("number", [9, 15])
+def test_a_task_at_work_is_followed_after_a_restart(mortal: ServiceProcess, number: int) -> None:
+    """Who subscribes to it is told its end, by which it is found from then on."""
+    task = begun_and_killed(mortal, "soon", number)
+
+    async def follow() -> tuple[list[StreamResponse], Any, Any]:
+        async with connected(mortal, streaming=True) as client:
+            told = [each async for each in client.subscribe(SubscribeToTaskRequest(id=task.id))]
+            listed = await client.list_tasks(ListTasksRequest(context_id=task.context_id))
+            return told, listed.tasks, await client.get_task(GetTaskRequest(id=task.id))
+
+    told, listed, found = asyncio.run(follow())
+
+    assert told[0].task.status.state == TaskState.TASK_STATE_WORKING
+    assert told[-1].status_update.status.state == TaskState.TASK_STATE_COMPLETED
+    assert [each.id for each in listed] == [task.id]
+    assert (found.status.state, found.artifacts[0].parts[0].text) == (
+        TaskState.TASK_STATE_COMPLETED,
+        "you said soon",
+    )
+
+
+def test_a_task_is_cancelled_after_a_restart(mortal: ServiceProcess) -> None:
+    """Its call ends, so that the context takes another message."""
+    task = begun_and_killed(mortal, "wait")
+
+    async def cancel() -> Any:
+        async with connected(mortal) as client:
+            cancelled = await client.cancel_task(CancelTaskRequest(id=task.id))
+            (after,) = await sent(client, text("tea", task.context_id))
+            return cancelled.status.state, after.task.status.state
+
+    assert asyncio.run(cancel()) == (TaskState.TASK_STATE_CANCELED, TaskState.TASK_STATE_COMPLETED)

@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from a2a.helpers import get_data_parts, new_data_part, new_task_from_user_message, new_text_part
@@ -15,13 +16,16 @@ from a2a.server.tasks import TaskUpdater
 from a2a.types import Message, Part
 
 from koi_lang.errors import KoiError
-from koi_lang.events import CallEnded
+from koi_lang.events import CallEnded, CallStarted
+from koi_lang.llm.messages import Message as KoiMessage
 from koi_lang.runtime.agents.agent import Agent
+from koi_lang.runtime.journal.reader import read
 from koi_lang.service.host import SessionHost
 from koi_lang.service.hosted import HostedSession
 from koi_lang.service.known_state import read_state
 from koi_lang.service.threads import ThreadRow, ThreadTable
 from koi_lang.service.users import User
+from koi_lang.sessions.calls import begin_message, begin_named
 from koi_lang.web.a2a.cards import public_handlers
 
 PROTOCOL = "a2a"
@@ -40,26 +44,34 @@ class SessionExecutor(AgentExecutor):
         self._threads = ThreadTable(host.database)
 
     async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
-        """Carry out a message until its call has ended or asks something."""
+        """Carry out a message until its call has ended or asks something; without one, follow the call of the task."""
         message = context.message
-        assert message is not None, "the library hands on no request without one"
         updater = TaskUpdater(event_queue, str(context.task_id), str(context.context_id))
-        if context.current_task is None:
+        if context.current_task is None and message is not None:
             await event_queue.enqueue_event(new_task_from_user_message(message))
         try:
-            await self._carry_out(context, message, updater)
+            session, row = await self._session_of(context)
+            if message is None:
+                await session.wake()
+                entries = (await asyncio.to_thread(read, session.feed.journal)).entries
+                calls = {entry.data.get("call"): entry.n for entry in entries if entry.kind == CallStarted.type}
+                if updater.task_id not in calls:
+                    told = "the service ended before it began with this task"
+                    raise KoiError(told, help="Send the message again, as another task.")
+                since = calls[updater.task_id]
+            else:
+                # What an earlier task has not told, since the service ended, is no part of a new one.
+                until = None if context.current_task is None else row.told or None
+                since = (await asyncio.to_thread(read_state, session.feed.journal, until)).last
+                await self._begin(message, session, updater.task_id)
+                await updater.start_work()
+            await self._follow(session, replace(row, told=since), updater)
         except KoiError as error:
             await updater.failed(_message_of(updater, f"{error.message}. {error.help or ''}".strip()))
 
-    async def _carry_out(self, context: RequestContext, message: Message, updater: TaskUpdater) -> None:
-        session, row = await self._session_of(context)
-        known = await asyncio.to_thread(read_state, session.feed.journal, row.told or None)
-        response = await session.handle(self._command_of(message, session))
-        if not response["success"]:
-            await updater.failed(_message_of(updater, str(response["error"])))
-            return
-        await updater.start_work()
-        reader, told = session.feed.subscribe(known.last), known.last
+    async def _follow(self, session: HostedSession, row: ThreadRow, updater: TaskUpdater) -> None:
+        """Tell what happens in the call of a task, behind the entry that was told last."""
+        reader, told = session.feed.subscribe(row.told), row.told
         try:
             async for news in reader.listen(SILENCE_S):
                 if news is None:
@@ -84,17 +96,26 @@ class SessionExecutor(AgentExecutor):
         self._threads.keep(row)
         return session, row
 
-    def _command_of(self, message: Message, session: HostedSession) -> Mapping[str, Any]:
-        """The command of a session that a message is: an answer to what it asks, or a call. Raises KoiError."""
+    async def _begin(self, message: Message, session: HostedSession, task: str) -> None:
+        """Give a message to a session: as an answer to what it asks, or as a call by the id of its task.
+
+        Raises KoiError.
+        """
         data = [_with_whole_numbers(each) for each in get_data_parts(message.parts)]
         text = "\n".join(part.text for part in message.parts if part.HasField("text"))
         question = next((each for each in session.feed.requests if each["type"] == "question"), None)
         if question is not None:
-            return {"type": "answer", "request": question["id"], "answer": text or json.dumps(data[0] if data else "")}
+            answer = text or json.dumps(data[0] if data else "")
+            response = await session.handle({"type": "answer", "request": question["id"], "answer": answer})
+            if not response["success"]:
+                raise KoiError(str(response["error"]), help=response.get("help"))
+            return
         name = self._handler_of(message, has_data=bool(data))
         if data:
-            return {"type": "run_playbook", "name": name, "args": data[0] if len(data) == 1 else data}
-        return {"type": "prompt", "message": text, "name": name}
+            payload = data[0] if len(data) == 1 else data
+            await session.begin_call(partial(begin_named, name=name, payload=payload, id=task))
+        else:
+            await session.begin_call(partial(begin_message, said=KoiMessage("user", text), name=name, id=task))
 
     def _handler_of(self, message: Message, *, has_data: bool) -> str:
         """The handler that a message is for, or the agent, whose handlers then decide. Raises KoiError."""
@@ -128,7 +149,7 @@ class SessionExecutor(AgentExecutor):
     async def _pass_on_event(self, event: Mapping[str, Any], updater: TaskUpdater) -> bool:
         if event["type"] == "printed":
             await updater.start_work(_message_of(updater, event["message"]))
-        if event["type"] != CallEnded.type:
+        if event["type"] != CallEnded.type or event["call"] != updater.task_id:
             return False
         if event["ok"]:
             parts = _parts_of(event.get("result"))

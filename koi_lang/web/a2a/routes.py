@@ -6,11 +6,9 @@ from collections.abc import Sequence
 
 from a2a.auth import user as a2a_user
 from a2a.server.context import ServerCallContext
-from a2a.server.request_handlers import DefaultRequestHandler
 from a2a.server.request_handlers.response_helpers import agent_card_to_dict, build_error_response
 from a2a.server.routes.common import DefaultServerCallContextBuilder
 from a2a.server.routes.jsonrpc_dispatcher import JsonRpcDispatcher
-from a2a.server.tasks import InMemoryTaskStore
 from a2a.utils.constants import VERSION_HEADER
 from a2a.utils.errors import VersionNotSupportedError
 from starlette.requests import Request
@@ -22,6 +20,7 @@ from koi_lang.runtime.mcp.safe_text import one_line
 from koi_lang.service.host import SessionHost
 from koi_lang.web.a2a.cards import VERSION, card_of
 from koi_lang.web.a2a.executor import USER, SessionExecutor
+from koi_lang.web.a2a.tasks import LastingTasks, TaskTable
 from koi_lang.web.request_context import address_of, user_of
 
 WELL_KNOWN = "/.well-known/agent-card.json"
@@ -88,9 +87,9 @@ def routes_of(
     for program, agent in exposed:
         name = agent.about.name
         paths = [f"{base}/{program}/{name}", *([f"{base}/{name}"] if names.count(name) == 1 else [])]
-        handler = DefaultRequestHandler(
+        handler = LastingTasks(
             SessionExecutor(host, program, agent),
-            InMemoryTaskStore(),
+            TaskTable(host.database, f"{program}/{name}"),
             card_of(agent, paths[-1], needs_token=needs_token),
         )
         for path in paths:
