@@ -158,6 +158,28 @@ def test_a_client_that_leaves_ends_the_call(start_service: Start) -> None:
     assert service.wait_for_state(known["id"], "idle")["state"] == "idle"
 
 
+def test_a_client_that_left_comes_back(start_service: Start) -> None:
+    """The end of the call that it left is not that of the next one."""
+    text = """
+        role Worker { can execute }
+        agent Main : Worker {
+          on chat(args: { message: string }) {
+            if (args.message == "wait") await new Promise(resolve => setTimeout(resolve, 60000))
+            return "you said " + args.message
+          }
+        }
+        """
+    service = start_service(slow=text)
+    body = {"threadId": "t", "runId": "r", "messages": [{"id": "1", "role": "user", "content": "wait"}]}
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    with httpx2.stream("POST", f"{service.url}/agui", json=body, headers=headers, timeout=LIMIT_S) as answer:
+        next(line for line in answer.iter_lines() if "STEP_STARTED" in line)
+    (known,) = service.get("api/runs")["runs"]
+    service.wait_for_state(known["id"], "idle")
+
+    assert run(service, "t", "tea")[-1].result == "you said tea"
+
+
 SCRIPT = """
 import { HttpAgent } from "@ag-ui/client"
 const [url, token] = process.argv.slice(2)

@@ -11,6 +11,7 @@ import pytest
 
 from tests.service.agui_runs import body_of, calls_in, run, run_page, texts_of
 from tests.service.serving_process import ServiceProcess
+from tests.service.user_tokens import SETTINGS, as_user
 
 PROGRAM = """
 role Worker { can execute, can delegate }
@@ -53,6 +54,7 @@ def serve(folder: Path) -> ServiceProcess:
     """A service whose model answers as scripted."""
     (folder / "answers.json").write_text(json.dumps(ANSWERS))
     (folder / "desk.koi").write_text(PROGRAM)
+    (folder / "koi.toml").write_text(SETTINGS)
     process = ServiceProcess(folder, ("desk.koi", "--answers", "answers.json"))
     process.start()
     return process
@@ -118,6 +120,18 @@ def test_context_of_the_page_is_data_of_the_call(desk: ServiceProcess) -> None:
     assert begun["client_context"] == context
     assert [json.loads(text.removeprefix("Context: ")).get("page") for text in told] == [context, None, []]
     assert len({entry["system"] for entry in entries if "system" in entry}) == 1
+
+
+def test_users_who_are_no_admins_have_tools_in_their_pages(desk: ServiceProcess) -> None:
+    """What their page is asked to do is theirs to see; the thread of another user is another one."""
+    ada, bob = as_user(desk, "ada"), as_user(desk, "bob")
+    asked = run(ada, "users", tools=[BACKGROUND])
+    foreign = bob.request("POST", "agui", body_of("users", messages=answered(asked, "ok"), tools=[BACKGROUND]))
+    last = run(ada, "users", messages=answered(asked, '{"status": "red"}'), tools=[BACKGROUND])
+
+    assert list(calls_in(asked).values()) == [("change_background", '{"color": "red"}')]
+    assert foreign.status_code == 409
+    assert texts_of(last) == ["It is red now.", "done"]
 
 
 def test_calls_at_once_are_asked_together_or_one_after_the_other(desk: ServiceProcess) -> None:
