@@ -231,6 +231,11 @@ class Run:
             live = self._agents[declared] = declared(self)
         return live
 
+    def state_of(self, declared: type[Agent]) -> dict[str, Any]:
+        """The state of an agent; of one that is not alive, what it would begin with, and it does not come to life."""
+        live = self._agents.get(declared)
+        return declared.about.state() if live is None else live.state
+
     def teams(self) -> Sequence[Team]:
         """All teams of the program."""
         return self._services.teams()

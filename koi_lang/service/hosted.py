@@ -155,13 +155,19 @@ class HostedSession:
         session = None if self._dispatcher is None else self._dispatcher.session
         return session.run.agent(agent_named(session, name)) if session is not None and session.is_open else None
 
+    def types_of_state(self, name: str) -> Mapping[str, Mapping[str, Any]]:
+        """The JSON Schemas of those fields of an agent's state that declare a type. Raises SessionError."""
+        return {} if self._session is None else agent_named(self._session, name).about.state_types
+
     def state_of_agents(self, places: Iterable[str]) -> AgentFields:
         """The state of agents, `Main`, or fields of it, `Main.recipe`, without secrets; empty while it sleeps."""
         state: dict[str, dict[str, object]] = {}
-        known = () if self._session is None else [agent.about.name for agent in self._session.served.agents]
+        session = None if self._dispatcher is None else self._dispatcher.session
+        agents = {} if session is None else {agent.about.name: agent for agent in session.served.agents}
         for name, _, field in (place.partition(".") for place in places):
-            agent = self.find_agent(name) if name in known else None
-            fields = {} if agent is None else agent.state
+            if session is None or not session.is_open or name not in agents:
+                continue
+            fields = session.run.state_of(agents[name])
             state.setdefault(name, {}).update({each: fields[each] for each in fields if field in ("", each)})
         told: AgentFields = json.loads(json_line(state, self._redact))
         return {name: fields for name, fields in told.items() if fields}

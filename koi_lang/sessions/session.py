@@ -13,7 +13,7 @@ from koi_lang.events import Event, EventData, PlanModeChanged
 from koi_lang.js.undefined import undefined
 from koi_lang.outcome import raised_as
 from koi_lang.program.error_report import message
-from koi_lang.runtime.actions.client_tools import PREFIX, client_offer
+from koi_lang.runtime.actions.client_tools import NOTHING, PREFIX, client_offer
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.agents.exports import plain_copy
 from koi_lang.runtime.concurrency.tasks import together
@@ -197,22 +197,24 @@ class Session(HeldRun):
             SessionError: another one is under way, or the name of a tool could be that of an event of a member.
         """
         given = {} if payload is undefined else {"args": payload}
-        offer = client_offer()
-        given |= offer.as_fields()
+        offer = client_offer.get()
+        if offer is not NOTHING:
+            given |= offer.as_fields()
         if offer.tools:
             key = PREFIX.removesuffix("::")
             if team := next((each for each in self.run.teams() if key in each.members()), None):
                 told = f"the team `{team.name}` has a member `{key}`, and tools of a client are called `{PREFIX}NAME`"
                 raise SessionError("invalid_request", told, help="Call the member otherwise, or send no tools.")
 
-        async def carry_out(run: Run) -> Any:
-            for each in self.served.agents if offer.state else ():
-                live, fields = run.agent(each), offer.state.get(each.about.name, {})
+        async def set_state_first(run: Run) -> Any:
+            for each in (known for known in self.served.agents if known.about.name in offer.state):
+                live, fields = run.agent(each), offer.state[each.about.name]
                 if changed := {name: value for name, value in fields.items() if live.state.get(name) != value}:
                     run.update_state(live, plain_copy(changed))
             return await run.call(agent, event, payload)
 
-        call = self.begin(f"{agent.about.name}.{event}", carry_out, id, **given)
+        work = set_state_first if offer.state else lambda run: run.call(agent, event, payload)
+        call = self.begin(f"{agent.about.name}.{event}", work, id, **given)
         self.last = (agent, event, payload)
         return call
 

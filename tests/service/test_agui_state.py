@@ -112,6 +112,23 @@ def test_a_state_survives_the_end_of_the_service(tmp_path: Path) -> None:
     assert again[-1].result == "Cake 1"
 
 
+def test_a_state_that_is_made_at_random_stays(tmp_path: Path) -> None:
+    """To look at a state brings no agent to life, which would be another one when the session goes on."""
+    service = serve(tmp_path)
+    (tmp_path / "kitchen.koi").write_text(PROGRAM.replace("number = 1", "number = Math.random()"))
+    (tmp_path / "koi.toml").write_text('[serve]\npage_state = ["Cook"]\n')
+    service.end()
+    service.start()
+    made = run(service, "random", forwardedProps=COOK)[-1].result
+    service.end(9)
+    service.start()
+    again = run(service, "random", "more", forwardedProps=COOK)
+    service.end()
+
+    assert again[-1].result == made
+    assert again[1].snapshot["Cook"]["steps"] == ["hi"]
+
+
 PAGE = """
 import { HttpAgent } from "@ag-ui/client"
 const [url, token] = process.argv.slice(2)

@@ -33,8 +33,6 @@ MAX_DESCRIPTION_CHARS, MAX_QUESTION_CHARS = 1000, 500
 # The only key of a result that tells why a tool has failed.
 ERROR = "error"
 
-# A variable of the caller: whoever begins a call within `use_offer` hands the offer on to the call.
-_offered: ContextVar[ClientOffer] = ContextVar("client_tools")
 # The tool that the client is asked to carry out just now, with its arguments.
 requested_tool: ContextVar[Mapping[str, object] | None] = ContextVar("koi_requested_tool", default=None)
 
@@ -104,21 +102,19 @@ RECORDED = ("client_tools", "client_context", "client_state")
 
 
 NOTHING = ClientOffer()
-
-
-def client_offer() -> ClientOffer:
-    """What the client of the current call offers."""
-    return _offered.get(NOTHING)
+# What the client of the current call offers. A variable of the caller: whoever begins a call within `use_offer` hands
+# the offer on to the call.
+client_offer: ContextVar[ClientOffer] = ContextVar("client_offer", default=NOTHING)
 
 
 @contextmanager
 def use_offer(offer: ClientOffer) -> Iterator[None]:
     """A context in which calls are begun that have what a client offers."""
-    token = _offered.set(offer)
+    token = client_offer.set(offer)
     try:
         yield
     finally:
-        _offered.reset(token)
+        client_offer.reset(token)
 
 
 def actions_of(tools: Sequence[ClientTool]) -> dict[str, ActionKind]:

@@ -31,7 +31,7 @@ def all_actions() -> Sequence[ActionKind]:
 
 def find_action(run: RunPort, name: str) -> ActionKind | None:
     """An action of a run by name: a built-in one, else one of an extension, or a tool of the client."""
-    return find_builtin(name) or run.added.actions.get(name) or client_offer().actions.get(name)
+    return find_builtin(name) or run.added.actions.get(name) or client_offer.get().actions.get(name)
 
 
 async def call_action(run: RunPort, agent: AgentPort, name: str, data: Any) -> Any:
@@ -52,7 +52,7 @@ async def call_action(run: RunPort, agent: AgentPort, name: str, data: Any) -> A
 
 def actions_of(agent: AgentPort) -> list[ActionKind]:
     """The actions an agent's role permits now; outputs, skills, plans and clients have theirs where there are any."""
-    known = [*all_actions(), *agent.run.added.actions.values(), *client_offer().actions.values()]
+    known = [*all_actions(), *agent.run.added.actions.values(), *client_offer.get().actions.values()]
     has_outputs = agent.run.has_outputs and bool(agent.run.outputs.told_to(agent.name))
     readable = {READ_OUTPUT: has_outputs, skill_reading.READ_SKILL: agent.about.reads_skills}
     plan, policy, role = agent.run.planning, agent.run.policy, agent.role

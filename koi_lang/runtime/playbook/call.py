@@ -121,7 +121,7 @@ class PlaybookCall:
         card = card_of(agent.run.models.of(agent).model)
         is_known = (card.context_tokens, card.output_tokens, card.prices_usd) != (None, None, None) or not card.sampling
         members = [member.key for member in reachable(agent)]
-        has_others = any((agent.offered_skills, agent.about.mcps(), agent.state, members, client_offer().actions))
+        has_others = any((agent.offered_skills, agent.about.mcps(), agent.state, members, client_offer.get().actions))
         self.means = means_of(instructions.text, is_known=is_known, has_others=has_others, members=members)
 
     @property

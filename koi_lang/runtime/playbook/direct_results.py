@@ -61,7 +61,7 @@ def obstacle(call: PlaybookCall) -> str:
         "it uses MCP servers": agent.about.mcps(),
         "it reads files of the project": agent.about.instructions or agent.about.reads_skills,
         "it has a state": agent.state,
-        "the client offers tools": client_offer().actions and agent.role.allows(NEEDS),
+        "the client offers tools": client_offer.get().actions and agent.role.allows(NEEDS),
         "it has a plan": agent.run.planning.section(),
         f"{MAX_WRONG_ANSWERS} answers were not of its type": call.wrong_answers >= MAX_WRONG_ANSWERS,
     }

@@ -126,7 +126,7 @@ def begin(agent: AgentPort, event: str, args: Any) -> PlaybookCall:
     given = {} if args is undefined else args
     names = ActionScope(run.evaluate, given, agent.state)
     patience = run.patience
-    page = client_offer().context if parent is None else ()
+    page = client_offer.get().context if parent is None else ()
     circles, failures = RepetitionGuard(what, patience), Failures(what, patience)
     return PlaybookCall(agent, event, given, names, spending, circles, failures, parent, page=page)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -90,27 +90,23 @@ def _offer_in(given: RunAgentInput) -> ClientOffer:
     return ClientOffer.of(tools, context)
 
 
-def _state_in(given: RunAgentInput, session: HostedSession, allowed: Iterable[str]) -> AgentFields:
+def _state_in(given: RunAgentInput, session: HostedSession, allowed: Sequence[str]) -> AgentFields:
     """The fields that a page sets: those of its state that it may, as they are declared. Raises KoiError."""
-    taken: dict[str, dict[str, object]] = {}
-    for place in allowed:
-        name, _, field = place.partition(".")
-        sent = given.state.get(name) if isinstance(given.state, dict) else None
-        agent = session.find_agent(name) if isinstance(sent, dict) else None
-        if agent is None or not isinstance(sent, dict):
-            continue
-        fields = {each: sent[each] for each in sent if field in ("", each)}
-        unknown = next((each for each in fields if each not in agent.state), None)
-        if unknown is not None:
-            help = suggestion(unknown, list(agent.state), "field")
-            raise HttpError(400, "invalid_request", f"the state of `{name}` has no field `{unknown}`", help=help)
-        changed = {each: value for each, value in fields.items() if agent.state[each] != value}
-        types = {each: agent.about.state_types.get(each, {}) for each in changed}
-        if wrong := [clause for each in changed for clause in problems(changed[each], types[each], each)]:
-            raise HttpError(400, "invalid_request", f"the state of `{name}`: {'; '.join(wrong)}")
-        require_room(written_weight({**agent.state, **changed}))
-        taken.setdefault(name, {}).update(changed)
-    return {name: fields for name, fields in taken.items() if fields}
+    shared, taken = session.state_of_agents(allowed), dict[str, dict[str, object]]()
+    for name, sent in given.state.items() if isinstance(given.state, dict) else ():
+        known = shared.get(name, {})
+        for field, value in sent.items() if isinstance(sent, dict) else ():
+            if {name, f"{name}.{field}"}.isdisjoint(allowed) or (field in known and known[field] == value):
+                continue
+            if field not in known:
+                help = suggestion(field, list(known), "field")
+                raise HttpError(400, "invalid_request", f"the state of `{name}` has no field `{field}`", help=help)
+            if wrong := list(problems(value, session.types_of_state(name).get(field, {}), field)):
+                raise HttpError(400, "invalid_request", f"the state of `{name}`: {'; '.join(wrong)}")
+            taken.setdefault(name, {})[field] = value
+    for name, fields in taken.items():
+        require_room(written_weight({**shared[name], **fields}))
+    return taken
 
 
 async def _session_of(
