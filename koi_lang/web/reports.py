@@ -3,22 +3,45 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any, get_args
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from koi_lang.runtime.journal.cost_tables import By, tabulate_costs
+from koi_lang.runtime.journal.run_costs import RunCosts, open_costs
 from koi_lang.service.users import User
 from koi_lang.sessions.audit import audit
 from koi_lang.version import __version__
 from koi_lang.web.answers import HttpError
-from koi_lang.web.costs import cost_book_of
 from koi_lang.web.openapi import document_of, to_text
 from koi_lang.web.request_context import address_of, host_of, user_of
 from koi_lang.web.service_info import program_fields
 
 GROUPINGS: tuple[By, ...] = get_args(By)
+
+
+class CostBook:
+    """What was paid for the runs of a folder; of a journal only what is new is read."""
+
+    def __init__(self, folder: Path) -> None:
+        self._journals, self._turn = open_costs(folder), asyncio.Lock()
+
+    async def look(self) -> list[RunCosts]:
+        """What was paid for each run; journals that cannot be read are left out."""
+        async with self._turn:
+            told = await asyncio.to_thread(self._journals.look)
+        return [costs for costs in told.values() if isinstance(costs, RunCosts)]
+
+
+def cost_book_of(request: Request) -> CostBook:
+    """The costs of the service's folder."""
+    state = request.app.state
+    if not hasattr(state, "cost_book"):
+        state.cost_book = CostBook(host_of(request).folder)
+    book: CostBook = state.cost_book
+    return book
 
 
 async def list_costs(request: Request) -> Response:
