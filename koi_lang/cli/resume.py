@@ -33,6 +33,7 @@ from koi_lang.errors import JournalError, UsageError
 from koi_lang.events import Event, LinePrinted, ModelAnswered
 from koi_lang.lazy import lazy_module
 from koi_lang.program import cache, loader
+from koi_lang.program.files import absolute
 from koi_lang.redaction.redactor import HIDDEN
 from koi_lang.runtime.file_changes.run_changes import without_file_changes
 from koi_lang.runtime.file_changes.run_undo import RunUndo
@@ -72,6 +73,7 @@ class ResumeOptions:
     is_model_chosen: bool
     doubts: Doubts
     files: bool = False
+    program: str | None = None
 
 
 @click.command()
@@ -80,6 +82,9 @@ class ResumeOptions:
 @click.option("--answer", metavar="TEXT", help="With `--at`: what the model, or the person, is to have answered there.")
 @click.option("--files", is_flag=True, help="With `--at`: put back the files as they were at the entry.")
 @click.option("--branch", is_flag=True, help="Go on in a journal of its own, also where the program does otherwise.")
+@click.option(
+    "--program", type=click.Path(exists=True, dir_okay=False), help="With `--at`: another version of the program."
+)
 @on_doubt_option
 @click.option("--trust", is_flag=True, help="Go on with a journal that this machine has not signed.")
 @click.option("--arg", "pairs", multiple=True, metavar="NAME=VALUE", help="Give a field again that was kept secret.")
@@ -113,15 +118,17 @@ def command(run: str | None, trust: bool, pairs: tuple[str, ...], **given: Any) 
     quiet, verbose = given["quiet"] or options.quiet, given["verbose"] or options.verbose
     options = replace(options, quiet=quiet, verbose=verbose, as_json=given["as_json"])
     _require_known(options, journal)
-    entry = loader.load_compiled(journal.header.program)
+    program = journal.header.program if given["program"] is None else absolute(given["program"])
+    entry = loader.load_compiled(program)
     doubts = Doubts(given["on_doubt"], options.key_lookup().redactor(options.payload))
     wishes = ResumeOptions(given["at"], given["answer"], given["branch"], MODEL in more, doubts, given["files"])
+    wishes = replace(wishes, program=given["program"])
     going = _continuation(path, journal, entry, options, wishes)
     if wishes.files:
         _put_files_back(journal, wishes, options)
     kept = KeptAnswers()
     going = replace(going, words=(*journal.header.words, *more), more=words, consumers=[kept])
-    code = run_program(journal.header.program, entry, options, going, doubts)
+    code = run_program(program, entry, options, going, doubts)
     told = kept.line(journal.entries)
     if told and going.parent is not None and not options.quiet:
         click.echo(told, err=True)
@@ -229,10 +236,11 @@ def _continuation(
 def _is_branch(path: Path, journal: Journal, entry: cache.CachedModule, wishes: ResumeOptions) -> bool:
     """Whether the run goes on in a journal of its own. Raises JournalError when there is nothing to go on with."""
     header = journal.header
-    if wishes.answer is not None and wishes.at is None:
-        raise UsageError("`--answer` needs `--at`", help="`koi runs tree ID` shows the entries with their numbers.")
-    if wishes.files and wishes.at is None:
-        raise UsageError("`--files` needs `--at`", help="`koi runs tree ID` shows the entries with their numbers.")
+    of_entry = {"--answer": wishes.answer is not None, "--files": wishes.files, "--program": bool(wishes.program)}
+    needless = [name for name, is_given in of_entry.items() if is_given and wishes.at is None]
+    if needless:
+        help = "`koi runs tree ID` shows the entries with their numbers."
+        raise UsageError(f"`{needless[0]}` needs `--at`", help=help)
     if wishes.at is not None or wishes.branch or is_changed(header, entry):
         return True
     if summarise(path).state == "ok":

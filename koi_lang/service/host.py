@@ -18,7 +18,7 @@ from koi_lang.events import RunEnded
 from koi_lang.runtime.concurrency.tasks import together
 from koi_lang.runtime.journal import store as journals
 from koi_lang.runtime.journal.history import RESUMED
-from koi_lang.runtime.journal.reader import read
+from koi_lang.runtime.journal.reader import read, read_header
 from koi_lang.service.accounts import Accounts
 from koi_lang.service.attached import AttachedRun, AttachedRuns, RunHandle
 from koi_lang.service.errors import ServiceError
@@ -35,6 +35,7 @@ from koi_lang.service.hosted import (
 )
 from koi_lang.service.idempotency import IdempotencyTable
 from koi_lang.service.live.addresses import has_sockets, sweep
+from koi_lang.service.program_edits import edited_file
 from koi_lang.service.programs import Programs
 from koi_lang.service.run_hooks import RunHooks
 from koi_lang.service.session_files import FileSpace, SpaceLimits, measure_files, without_parts
@@ -130,29 +131,43 @@ class SessionHost:
         return await self._begin(row, lambda factory: None, begin)
 
     async def branch(
-        self, session: HostedSession, user: User, back: BranchPoint | None, begin: BeginCall | None, *, run: str = ""
+        self,
+        session: HostedSession,
+        user: User,
+        back: BranchPoint | None,
+        begin: BeginCall | None,
+        *,
+        run: str = "",
+        edited: Path | None = None,
     ) -> tuple[HostedSession, HeldCall | None]:
         """Begin a session that goes on from an entry of another one, with a copy of its files.
 
         Args:
             back: None for the last entry, or the last one that fits the program as it is now.
             begin: as of `start`.
+            edited: the file of an edited version of the program; None for that of the other session.
 
         Raises:
             KoiError: there is no such entry, or no answer that could be another one.
         """
         row = replace(session.row, run=run or new_run(), owner=user.name, created=time.time(), parent=session.id)
         last = BranchPoint(await asyncio.to_thread(last_entry, session.feed.journal))
+        edited = edited or edited_file(self.folder, read_header(session.feed.journal))
         fitting = None if session.misfit is None else BranchPoint(session.misfit.entry)
         try:
-            return await self._branch(session, row, back or fitting or last, begin)
+            return await self._branch(session, row, back or fitting or last, begin, edited)
         except ProgramChangedError as error:
             if back is not None:
                 raise misfit_error(session.id, error) from error
-            return await self._branch(session, row, BranchPoint(error.entry), begin)
+            return await self._branch(session, row, BranchPoint(error.entry), begin, edited)
 
     async def _branch(
-        self, session: HostedSession, row: SessionRow, point: BranchPoint, begin: BeginCall | None
+        self,
+        session: HostedSession,
+        row: SessionRow,
+        point: BranchPoint,
+        begin: BeginCall | None,
+        edited: Path | None,
     ) -> tuple[HostedSession, HeldCall | None]:
         target = session_folder(self.folder, row.run) / FILES
         copied = partial(shutil.copytree, session.files, target, symlinks=True, ignore=without_parts)
@@ -164,15 +179,15 @@ class SessionHost:
         def go_on(factory: SessionFactory) -> OpenRun:
             return factory.open_recorded(session.id, point.at, False, answer=point.answer)
 
-        return await self._begin(row, go_on, begin)
+        return await self._begin(row, go_on, begin, edited)
 
     async def _begin(
-        self, row: SessionRow, opening: Opening, begin: BeginCall | None
+        self, row: SessionRow, opening: Opening, begin: BeginCall | None, edited: Path | None = None
     ) -> tuple[HostedSession, HeldCall | None]:
         self._table.add(row)
         session = self._hosted[row.run] = self._make_session(row)
         try:
-            return session, await session.begin(opening, begin)
+            return session, await session.begin(opening, begin, edited)
         except BaseException:
             await self.discard(session)
             raise

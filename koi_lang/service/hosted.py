@@ -25,6 +25,7 @@ from koi_lang.runtime.journal.summary import summarise
 from koi_lang.service.accounts import Accounts
 from koi_lang.service.errors import ServiceError
 from koi_lang.service.feed import EVENT, Feed
+from koi_lang.service.program_edits import edited_file
 from koi_lang.service.programs import ServedProgram
 from koi_lang.service.run_hooks import RunHooks
 from koi_lang.service.run_listing import RESTING, RunListing, RunUsage
@@ -289,16 +290,21 @@ class HostedSession:
 
     # ------------------------------------------------------------ waking and sleeping
 
-    async def begin(self, opening: Opening, begin: BeginCall | None = None) -> HeldCall | None:
+    async def begin(
+        self, opening: Opening, begin: BeginCall | None = None, edited: Path | None = None
+    ) -> HeldCall | None:
         """Open the run of a new session, and begin a call in it. Raises KoiError.
 
         Args:
             opening: for a branch, what it goes on with.
+            edited: the file of the edited version of its program that it is with; None for the program as it is.
         """
         self._handling += 1
         try:
             # Of a branch the journal tells what was done before.
             self._usage = None if self.row.parent else RunUsage(self.row.created)
+            if edited is not None:
+                self._version = await asyncio.to_thread(self.program.load_version, str(edited))
             await self._open(opening)
             assert self._dispatcher is not None, "it has been opened"
             return None if begin is None else begin(self._dispatcher.session)
@@ -313,7 +319,11 @@ class HostedSession:
                 await self.sleep()
                 self._require_fit()
                 with suppress(JournalError):  # of a journal that cannot be read opening it tells
-                    self._version = self._version or read_header(self.feed.journal).hash
+                    header = read_header(self.feed.journal)
+                    self._version = self._version or header.hash
+                    edited = edited_file(self._folder, header)
+                    if edited is not None and self._version not in self.program.versions:
+                        await asyncio.to_thread(self.program.load_version, str(edited))
                 try:
                     await self._open(lambda factory: factory.open_recorded(self.id, None, False))
                 except ProgramChangedError as error:

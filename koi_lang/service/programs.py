@@ -73,10 +73,21 @@ class ServedProgram:
         if self.ready is not None and hash_of(self.ready.entry) == version:
             return
         loader.unload_changed(entry)
+        self.ready, self.error = self._prepare(path, entry), None
+        self.versions[version] = self.ready
+
+    def load_version(self, path: str) -> str:
+        """Load a version from another file, for the sessions that are with it; gives its hash. Raises KoiError."""
+        entry = loader.load_compiled(path)
+        version = hash_of(entry)
+        if version not in self.versions:
+            self.versions[version] = self._prepare(path, entry)
+        return version
+
+    def _prepare(self, path: str, entry: cache.CachedModule) -> Prepared:
         ready = replace(prepare_program(path, entry, self.options), make_live=HostedLiveRun)
         declarations.require_servers(ready.module, self.options.settings)
-        self.ready, self.error = ready, None
-        self.versions[version] = ready
+        return ready
 
     def try_load(self) -> bool:
         """The same; why it cannot be is kept as its error. Gives whether another version is served now."""

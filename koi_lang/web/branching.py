@@ -1,4 +1,7 @@
-"""Branches of recorded runs over HTTP: each goes on in a process of its own, as `koi resume --at` has it."""
+"""Branches from the page for developers: at an entry, with another answer or with an edited playbook.
+
+A session of the service goes on in the service; any other run in a process of its own, as `koi resume --at` has it.
+"""
 
 from __future__ import annotations
 
@@ -13,41 +16,114 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from koi_lang.errors import JournalError
-from koi_lang.runtime.journal.reader import read_header
-from koi_lang.runtime.journal.store import journal_paths
+from koi_lang.runtime.journal.reader import program_of, read, read_header
+from koi_lang.runtime.journal.store import delete, journal_paths
+from koi_lang.service.program_edits import EditablePlaybook, ProgramEdit, edit_point, edit_program, edited_file
+from koi_lang.sessions.earlier_session import BranchPoint
 from koi_lang.web.answers import HttpError, body_of
+from koi_lang.web.request_context import body_with, started_answer
 from koi_lang.web.run_library import RunLibrary
 
-FIELDS = ("at", "answer")
+FIELDS = ("at", "answer", "playbook")
 # Between two looks at whether the journal of a branch has begun, and how long that may take, in seconds.
 PAUSE_S, LONGEST_S = 0.05, 20.0
 
 
 async def branch_recorded(request: Request) -> Response:
-    """Go on from an entry of a run that is no session of the service; the answer there may be another one."""
+    """Go on from an entry of a run, perhaps with another answer there, or with an edited playbook."""
     library, user = request.app.state.library, request.state.user
-    at, answer = _read_wishes(await body_of(request))
+    at, answer, playbook = _read_wishes(await body_of(request))
     path = library.find(request.path_params["id"], user)
     if not user.is_admin:
         raise HttpError(403, "admins_only", "only admins begin processes", help="Branch a session of the service.")
-    branch = await _resume(library, path.stem, at, answer)
+    edited = None
+    if playbook is not None:
+        file = program_of(path, read_header(path))
+        edited = await asyncio.to_thread(edit_program, library.folder, file, playbook["handler"], playbook["text"])
+    try:
+        if edited is not None and library.is_hosted(path.stem, user):
+            back = BranchPoint(at, answer)
+            session, _ = await library.host.branch(library.host.find(path.stem, user), user, back, None, edited=edited)
+            return started_answer(session)
+        branch = await _resume(library, path.stem, at, answer, edited)
+    except BaseException:
+        if edited is not None and (edit := ProgramEdit.of(library.folder, edited)) is not None:
+            edit.remove()
+        raise
     return JSONResponse({**await library.facts(branch, user), "id": branch}, 202)
 
 
-def _read_wishes(body: dict[str, Any]) -> tuple[int, str | None]:
-    """The entry and the answer that a request names. Raises HttpError."""
-    at, answer = body.get("at"), body.get("answer")
+def require_admin(request: Request) -> None:
+    """Raise HttpError for somebody who may use programs and not look into them."""
+    if not request.state.user.is_admin:
+        help = "The page at `/` is for those who use programs."
+        raise HttpError(403, "admins_only", "what a program consists of is for admins only", help=help)
+
+
+async def show_playbook(request: Request) -> Response:
+    """The playbook of a handler of a run as a text to edit, and the entry that the run would go back to with it."""
+    library, user, given = request.app.state.library, request.state.user, request.query_params
+    path, handler, entry = (
+        library.find(request.path_params["id"], user),
+        given.get("handler", ""),
+        given.get("entry", ""),
+    )
+    require_admin(request)
+
+    def look() -> dict[str, Any]:
+        at = edit_point(read(path), handler, int(entry) if entry.isascii() and entry.isdecimal() else 0)
+        playbook = EditablePlaybook.find(program_of(path, read_header(path)), handler)
+        if library.redactor()(playbook.text) != playbook.text:
+            raise HttpError(409, "failed", f"the playbook of `{handler}` has a secret", help="Edit it in its file.")
+        return {"handler": handler, "text": playbook.text, "at": at}
+
+    return JSONResponse(await asyncio.to_thread(look))
+
+
+async def settle_edit(request: Request) -> Response:
+    """Write the edited playbook of a run into the file of its program, or remove the run with it."""
+    library, user = request.app.state.library, request.state.user
+    is_kept = (await body_with(request, "keep")).get("keep")
+    path = library.find(request.path_params["id"], user)
+    require_admin(request)
+    file = edited_file(library.folder, read_header(path))
+    edit = None if file is None else ProgramEdit.of(library.folder, file)
+    if edit is None or not isinstance(is_kept, bool):
+        told = "`keep` is neither true nor false" if edit else f"`{path.stem}` is no run with an edited playbook"
+        raise HttpError(400, "invalid_request", told, help='Send {"keep": true} for a run with an edited playbook.')
+    if is_kept:
+        files = await asyncio.to_thread(edit.keep)
+        if library.host is not None:
+            await library.host.programs.reload_apart()
+        return JSONResponse({"files": files})
+    if library.is_hosted(path.stem, user):
+        await library.host.delete(path.stem, user)
+    else:
+        await asyncio.to_thread(delete, path)
+    if not any(edited_file(library.folder, read_header(each)) == file for each in journal_paths(library.folder)):
+        edit.remove()
+    return JSONResponse({"files": []})
+
+
+def _read_wishes(body: dict[str, Any]) -> tuple[int, str | None, dict[str, str] | None]:
+    """The entry, the answer and the edited playbook that a request names. Raises HttpError."""
+    at, answer, playbook = body.get("at"), body.get("answer"), body.get("playbook")
+    if playbook is not None:
+        texts = [playbook.get(name) for name in ("handler", "text")] if isinstance(playbook, dict) else [None]
+        if not all(isinstance(text, str) for text in texts):
+            help = 'Send {"handler": "Agent.event", "text": "…"}.'
+            raise HttpError(400, "invalid_request", "`playbook` names no handler and text", help=help)
     unknown = next((name for name in body if name not in FIELDS), None)
     if unknown is not None or type(at) is not int or at < 1 or not isinstance(answer, str | None):
         told = f"there is no field `{unknown}`" if unknown else "no entry is named that a run can go back to"
         raise HttpError(400, "invalid_request", told, help='Send {"at": 22}, and perhaps an "answer", a text.')
-    return at, answer
+    return at, answer, playbook
 
 
-async def _resume(library: RunLibrary, run: str, at: int, answer: str | None) -> str:
+async def _resume(library: RunLibrary, run: str, at: int, answer: str | None, program: Path | None = None) -> str:
     """Have `koi resume` begin a branch of a run, which then goes on by itself; gives the id. Raises HttpError."""
     known = set(journal_paths(library.folder))
-    given = () if answer is None else ("--answer", answer)
+    given = [*(() if answer is None else ("--answer", answer)), *(("--program", str(program)) if program else ())]
     with TemporaryFile() as told:  # a pipe would end the run with this process, or fill up
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "koi_lang", "resume", run, "--at", str(at), "--quiet", *given),

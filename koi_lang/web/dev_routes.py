@@ -13,12 +13,11 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
-from koi_lang.redaction.redactor import Redactor
+from koi_lang.runtime.journal.reader import read_header
+from koi_lang.service.program_edits import ProgramEdit, edited_file
 from koi_lang.service.user_view import entries_as_user
-from koi_lang.settings import read_settings
-from koi_lang.setup.keys.lookup import Keys
 from koi_lang.web.answers import HttpError
-from koi_lang.web.branching import branch_recorded
+from koi_lang.web.branching import branch_recorded, require_admin, settle_edit, show_playbook
 from koi_lang.web.entry_pages import read_page
 from koi_lang.web.page_file import run_page
 from koi_lang.web.program_data import graph_data, source_data
@@ -68,10 +67,6 @@ def _number(request: Request, name: str, default: int) -> int:
     return int(given)
 
 
-def _redactor(request: Request) -> Redactor:
-    return Keys(read_settings(library_of(request).folder)).redactor()
-
-
 # ---------------------------------------------------------------- runs
 
 
@@ -95,8 +90,11 @@ async def show_recorded(request: Request) -> Response:
     facts = await library.facts(path.stem, user_of(request))
     header = header_data(path)
     if not user_of(request).is_admin:
-        header = {name: value for name, value in header.items() if name in HEADER}
-    return JSONResponse({**facts, "header": header})
+        return JSONResponse({**facts, "header": {name: value for name, value in header.items() if name in HEADER}})
+    edited = edited_file(library.folder, read_header(path))
+    edit = None if edited is None else ProgramEdit.of(library.folder, edited)
+    told = None if edit is None else await asyncio.to_thread(edit.as_data, library.redactor())
+    return JSONResponse({**facts, "header": header, "edit": told})
 
 
 async def list_entries(request: Request) -> Response:
@@ -121,7 +119,7 @@ async def show_difference(request: Request) -> Response:
     """What the run and another one did differently, with what their models were told."""
     own = _journal_of(request)
     other = library_of(request).find(request.query_params.get("with", ""), user_of(request))
-    _require_admin(request)
+    require_admin(request)
     return await _tell(comparison_data, own, other)
 
 
@@ -132,9 +130,9 @@ async def show_preview(request: Request) -> Response:
 
 async def save_page(request: Request) -> Response:
     """The run as a page that is one file, with the source of its program."""
-    _require_admin(request)
+    require_admin(request)
     path = _journal_of(request)
-    text = await asyncio.to_thread(run_page, path, _redactor(request))
+    text = await asyncio.to_thread(run_page, path, library_of(request).redactor())
     headers = {"Content-Disposition": f'attachment; filename="{path.stem}.html"', "Cache-Control": "no-store"}
     return HTMLResponse(text, headers=headers)
 
@@ -142,40 +140,33 @@ async def save_page(request: Request) -> Response:
 # ---------------------------------------------------------------- programs
 
 
-def _require_admin(request: Request) -> None:
-    """Raise HttpError for somebody who may use programs and not look into them."""
-    if not user_of(request).is_admin:
-        help = "The page at `/` is for those who use programs."
-        raise HttpError(403, "admins_only", "what a program consists of is for admins only", help=help)
-
-
 async def show_source(request: Request) -> Response:
     """The source of the program of a run."""
-    _require_admin(request)
-    return await _tell(run_source, _journal_of(request), _redactor(request))
+    require_admin(request)
+    return await _tell(run_source, _journal_of(request), library_of(request).redactor())
 
 
 async def show_graph(request: Request) -> Response:
     """The graph of the program of a run."""
-    _require_admin(request)
+    require_admin(request)
     return await _tell(run_graph, _journal_of(request))
 
 
 async def show_audit(request: Request) -> Response:
     """What models may do in the program of a run."""
-    _require_admin(request)
+    require_admin(request)
     return await _audit(request, program_path(_journal_of(request)))
 
 
 async def replay_run(request: Request) -> Response:
     """What the program of now does differently with the answers of a run."""
-    _require_admin(request)
+    require_admin(request)
     return JSONResponse(await _command(request, "replay", "--json", str(_journal_of(request))))
 
 
 def _program_of(request: Request) -> Path:
     """The file of a served program, for admins. Raises ServiceError, HttpError."""
-    _require_admin(request)
+    require_admin(request)
     host = library_of(request).host
     if host is None:
         raise HttpError(404, "unknown_program", "no program is served here")
@@ -184,7 +175,7 @@ def _program_of(request: Request) -> Path:
 
 async def show_program_source(request: Request) -> Response:
     """The source of a served program."""
-    return await _tell(source_data, str(_program_of(request)), _redactor(request))
+    return await _tell(source_data, str(_program_of(request)), library_of(request).redactor())
 
 
 async def show_program_graph(request: Request) -> Response:
@@ -244,6 +235,8 @@ DEV_ROUTES = (
     Route(f"{RUNS}/{{id}}/audit", show_audit),
     Route(f"{RUNS}/{{id}}/replay", replay_run, methods=["POST"]),
     Route(f"{RUNS}/{{id}}/branch", branch_recorded, methods=["POST"]),
+    Route(f"{RUNS}/{{id}}/playbook", show_playbook),
+    Route(f"{RUNS}/{{id}}/edit", settle_edit, methods=["POST"]),
     Route("/api/dev/program/{name}/source", show_program_source),
     Route("/api/dev/program/{name}/graph", show_program_graph),
     Route("/api/dev/program/{name}/audit", show_program_audit),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from koi_lang.errors import JournalError
 from koi_lang.events import CallStarted, HandlerStarted
+from koi_lang.redaction.redactor import Redactor
 from koi_lang.runtime.journal.checksums import is_changed
 from koi_lang.runtime.journal.entries import entry_in, header_of
 from koi_lang.runtime.journal.reader import LONGEST_HEADER, open_journal, read_header
@@ -19,6 +20,8 @@ from koi_lang.runtime.journal.store import PART, journal_paths, path_of
 from koi_lang.service.errors import ServiceError
 from koi_lang.service.run_listing import RunListing
 from koi_lang.service.users import User
+from koi_lang.settings import read_settings
+from koi_lang.setup.keys.lookup import Keys
 
 if TYPE_CHECKING:
     from koi_lang.service.host import SessionHost
@@ -50,10 +53,18 @@ class RunLibrary:
             raise ServiceError("unknown_run", f"there is no run `{run}`")
         return path
 
+    def is_hosted(self, run: str, user: User) -> bool:
+        """Whether a run is a session of the service that somebody may see."""
+        return self.host is not None and self.host.may_see(run, user)
+
+    def redactor(self) -> Redactor:
+        """Takes the secrets of this folder out of what is shown."""
+        return Keys(read_settings(self.folder)).redactor()
+
     async def facts(self, run: str, user: User) -> Facts:
         """What is known of a run, as it is listed. Raises KoiError."""
         path = self.find(run, user)
-        if self.host is not None and self.host.may_see(run, user):
+        if self.host is not None and self.is_hosted(run, user):
             with suppress(ServiceError):  # its program is not served any more
                 return _with_parent(self.host.find(run, user).listing().as_data(), path)
         return await asyncio.to_thread(self._describe_recorded, path)

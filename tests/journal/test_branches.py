@@ -143,6 +143,7 @@ def test_another_answer_of_a_model(family: Commands) -> None:
     [
         (("--at", "1", "--answer", "x"), "entry 1 is no answer that can be replaced"),
         (("--answer", "x"), "`--answer` needs `--at`"),
+        (("--program", "main.koi"), "`--program` needs `--at`"),
         (("--at", "999"), "there is no entry 999 to go back to"),
     ],
 )
@@ -167,6 +168,17 @@ def test_a_changed_playbook_goes_on_where_it_changed(family: Commands) -> None:
     assert " are known; allowed as before: shell\n" in done.err
     assert "3 of 8 model answers were taken over, so they were not asked for again\n" in done.err
     assert (2, before) == (len(family.journals()), first.read_bytes())
+
+
+def test_a_branch_goes_on_with_another_version_of_its_program(family: Commands) -> None:
+    """With `--program` the file may be elsewhere; from its changed playbook on all is done anew."""
+    family.project.write("other/main.koi", PROGRAM.replace("second half", "second half, please"))
+    answers = {**ANSWERS, "second half": half("other")}
+    family.project.write("answers.json", json.dumps(answers))
+    done = family("resume", "last", "--at", "2", "--program", "other/main.koi", "--on-doubt", "retry", stdin="Ada\n")
+
+    assert (0, "hello Ada") == (done.code, done.out.splitlines()[-1]), done.err
+    assert ["first", "second", "first", "other"] == family.lines("effects")
 
 
 def test_a_run_that_went_on_as_a_branch_is_not_resumed_again(koi: Commands) -> None:

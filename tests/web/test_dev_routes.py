@@ -186,3 +186,81 @@ def test_users_see_their_own_sessions_and_no_source(served: ServiceProcess) -> N
     assert 200 == ada.request("GET", f"{DEV}/{run}/entries").status_code
     assert 403 == ada.request("GET", "api/dev/program/main/source").status_code
     assert 404 == bob.request("POST", f"{DEV}/{run}/branch", {"at": 2}).status_code
+
+
+def edited_branch(service: ServiceProcess, run: str, text: str) -> dict[str, Any]:
+    """The answer to the wish to go on with another playbook of `Editor.start`."""
+    told = service.get(f"{DEV}/{run}/playbook?handler=Editor.start&entry=20")
+    playbook = {"handler": "Editor.start", "text": text}
+    answer: dict[str, Any] = service.request(
+        "POST", f"{DEV}/{run}/branch", {"at": told["at"], "playbook": playbook}
+    ).json()
+    return answer
+
+
+def first_prompt(service: ServiceProcess, run: str) -> str:
+    """What the first request of a run tells its model."""
+    entries = service.get(f"{DEV}/{run}/entries")["entries"]
+    return next(json.dumps(each) for each in entries if each["kind"] == "model_asked")
+
+
+def test_a_session_goes_on_with_an_edited_playbook(served: ServiceProcess) -> None:
+    """Its branch has the new text, also after the service was started again; the file keeps the old one until then."""
+    run = served.begin(**START)
+    answered(served, run, "yes")
+    told = served.get(f"{DEV}/{run}/playbook?handler=Editor.start&entry=20")
+    text = told["text"].replace("ask whether", 'ask "at once" whether')
+    branch = edited_branch(served, run, text)["id"]
+    served.wait_for_state(branch, "waiting")
+    before = (served.folder / "main.koi").read_text()
+    served.end()
+    served.start()
+    answered(served, branch, "no")
+    shown = served.get(f"{DEV}/{branch}")["edit"]
+    kept = served.request("POST", f"{DEV}/{branch}/edit", {"keep": True}).json()
+    after = (served.folder / "main.koi").read_text()
+    (served.folder / "main.koi").write_text(before)
+
+    assert "ask whether to publish" in before
+    assert "at once" in first_prompt(served, branch)
+    assert {"files": ["main.koi"]} == kept
+    assert 'ask \\"at once\\" whether' in after
+    assert (False, False) == (shown["is_kept"], shown["is_stale"])
+    assert "+" in {line[0] for line in shown["diff"].splitlines()}
+
+
+def test_an_edit_is_not_written_over_a_newer_file(served: ServiceProcess) -> None:
+    """A recorded run goes on in a process; its edit is refused where the file has changed, and can be thrown away."""
+    run = recorded_in(served)
+    text = served.get(f"{DEV}/{run}/playbook?handler=Editor.start&entry=20")["text"]
+    branch = edited_branch(served, run, f"{text}\nBe brief.")["id"]
+    file = served.folder / "main.koi"
+    before = file.read_text()
+    file.write_text(f"{before}\n// newer\n")
+    refused = served.request("POST", f"{DEV}/{branch}/edit", {"keep": True})
+    is_stale = served.get(f"{DEV}/{branch}")["edit"]["is_stale"]
+    file.write_text(before)
+    left = [*(served.folder / ".koi" / "versions").iterdir()]
+    thrown = served.request("POST", f"{DEV}/{branch}/edit", {"keep": False})
+
+    assert (True, 400) == (is_stale, refused.status_code)
+    assert "was changed since the playbook was edited" in refused.json()["message"]
+    assert (200, 404) == (thrown.status_code, served.request("GET", f"{DEV}/{branch}").status_code)
+    assert len(left) - 1 == len([*(served.folder / ".koi" / "versions").iterdir()])
+
+
+def test_an_edited_playbook_that_is_wrong_is_refused(served: ServiceProcess) -> None:
+    """What is wrong is told, nothing is left of it, and only admins edit."""
+    run = recorded_in(served)
+    before = len([*(served.folder / ".koi" / "versions").glob("*")])
+    empty, quotes = edited_branch(served, run, " "), edited_branch(served, run, '"""')
+    code = served.request("GET", f"{DEV}/{run}/playbook?handler=Counter.count&entry=20").json()
+    ada = as_user(served, "ada")
+
+    assert ["a playbook cannot consist of nothing", "a playbook cannot consist of three quotes in a row"] == [
+        each["message"] for each in (empty, quotes)
+    ]
+    assert "`Counter.count` has no playbook in `main.koi`" == code["message"]
+    assert before == len([*(served.folder / ".koi" / "versions").glob("*")])
+    assert 404 == ada.request("GET", f"{DEV}/{run}/playbook?handler=Editor.start&entry=20").status_code
+    assert 404 == ada.request("POST", f"{DEV}/{run}/edit", {"keep": False}).status_code

@@ -1,0 +1,245 @@
+"""Edited programs: versions in which the text of a playbook is another one, each kept for the runs that go on with it.
+
+`.koi/versions/ID/files` has the files of the program with the edit, links to what stands beside them, and
+`.koi/versions/ID/edit.json` says where the files are from, and what they were. Nothing is changed in the program itself
+before `keep` is called.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import shutil
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from difflib import unified_diff
+from pathlib import Path
+from typing import Any
+
+from koi_lang.compiler import nodes as n
+from koi_lang.compiler.calls.graph import CallGraph
+from koi_lang.diagnostics import CompileError
+from koi_lang.errors import KoiError, UsageError, reason
+from koi_lang.events import CallStarted, HandlerStarted
+from koi_lang.program import build, cache
+from koi_lang.program.formatting import Formatted, replace_file
+from koi_lang.runtime.journal.calls import is_session
+from koi_lang.runtime.journal.entries import Header
+from koi_lang.runtime.journal.reader import Journal
+from koi_lang.source import Source
+
+FILES, RECORD = "files", "edit.json"
+FENCE = '"""'
+
+
+@dataclass(frozen=True, slots=True)
+class EditablePlaybook:
+    """The text of a playbook, and where it stands.
+
+    Attributes:
+        start: where what is replaced begins in the source; `end` likewise.
+        is_fenced: whether it stands between three quotes.
+    """
+
+    handler: str
+    source: Source
+    text: str
+    start: int
+    end: int
+    is_fenced: bool
+
+    @staticmethod
+    def find(program: Path, handler: str) -> EditablePlaybook:
+        """The playbook of a handler, by the `Agent.event` of that. Raises KoiError where it cannot be edited."""
+        checked = build.check(str(program))
+        routines = CallGraph(checked.files).routines if checked.files else ()
+        routine = next((each for each in routines if each.is_handler and each.name == handler), None)
+        if routine is None or routine.playbook is None:
+            raise UsageError(f"`{handler}` has no playbook in `{program.name}`", help="Choose a step of a playbook.")
+        part = routine.playbook.parts[0]
+        if len(routine.playbook.parts) != 1 or not isinstance(part, n.Text):
+            help = "Edit it in its file; `koi run --since` goes on from there."
+            raise UsageError(f"the playbook of `{handler}` does not consist of one text", help=help)
+        source = routine.file.unit.source
+        if part.start is None:
+            return EditablePlaybook(handler, source, part.value, part.span.start, part.span.end, False)
+        end = part.start + len(part.value)
+        return EditablePlaybook(handler, source, part.value.replace("\r\n", "\n"), part.start, end, True)
+
+    def source_with(self, text: str) -> str:
+        """The source with another text of the playbook. Raises UsageError for one that no literal can hold."""
+        if FENCE in text or not text.strip():
+            told = "three quotes in a row" if text.strip() else "nothing"
+            raise UsageError(f"a playbook cannot consist of {told}", help="Write what the model is to do.")
+        ended = text.strip() + (" " if text.strip().endswith('"') else "")
+        if "\n" in text and not self.is_fenced:
+            ended = f"{FENCE}{ended}{FENCE}"
+        elif not self.is_fenced:
+            ended = '"' + text.strip().replace("\\", "\\\\").replace('"', '\\"') + '"'
+        if "\r\n" in self.source.text:
+            ended = ended.replace("\n", "\r\n")
+        return self.source.text[: self.start] + ended + self.source.text[self.end :]
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramEdit:
+    """An edited version of a program.
+
+    Attributes:
+        folder: of the project.
+        version: the folder of the version.
+        root: the folder whose files it has, as seen from the project.
+        handlers: whose playbooks have another text.
+        files: the hash of each edited file as it was before, by its path as seen from `root`.
+    """
+
+    folder: Path
+    version: Path
+    root: str
+    handlers: Collection[str]
+    files: Mapping[str, str]
+
+    @staticmethod
+    def of(folder: Path, program: Path) -> ProgramEdit | None:
+        """The edit that a program is the outcome of; None for a program of a person."""
+        versions = versions_folder(folder)
+        if not program.is_relative_to(versions):
+            return None
+        version = versions / program.relative_to(versions).parts[0]
+        try:
+            record = json.loads((version / RECORD).read_text("utf-8"))
+        except (OSError, ValueError):
+            return None
+        return ProgramEdit(folder, version, record["root"], record["handlers"], record["files"])
+
+    def write(self) -> None:
+        """Write the record of the edit."""
+        about = {"root": self.root, "handlers": list(self.handlers), "files": dict(self.files)}
+        (self.version / RECORD).write_text(json.dumps(about), encoding="utf-8")
+
+    def changes(self) -> list[Formatted]:
+        """Each edited file: as it is in the program by now, and as the version has it. Raises KoiError."""
+        found = []
+        for name in self.files:
+            file = self.folder / self.root / name
+            try:
+                data, after = file.read_bytes(), (self.version / FILES / name).read_bytes()
+            except OSError as error:
+                raise KoiError(f"`{name}` cannot be read: {reason(error)}") from error
+            found.append(Formatted(str(file), data, data.decode("utf-8", "replace"), after.decode("utf-8")))
+        return found
+
+    def as_data(self, redact: Callable[[str], str] = str) -> dict[str, Any]:
+        """What pages show of it: `handlers`, a `diff`, and whether it `is_kept` or the files have changed meanwhile."""
+        changes = self.changes()
+        lines = [
+            line
+            for name, each in zip(self.files, changes, strict=True)
+            for line in unified_diff(
+                redact(each.text).splitlines(), redact(each.after).splitlines(), name, name, n=2, lineterm=""
+            )
+        ]
+        is_kept = not any(each.is_changed for each in changes)
+        is_stale = not is_kept and any(map(self.is_stale, self.files, changes))
+        return {"handlers": list(self.handlers), "diff": "\n".join(lines), "is_kept": is_kept, "is_stale": is_stale}
+
+    def is_stale(self, name: str, change: Formatted) -> bool:
+        """Whether a file is another one than when it was edited first."""
+        return cache.digest(change.read) != self.files[name]
+
+    def keep(self) -> list[str]:
+        """Write the edit into the files of the program; gives their names. Raises KoiError where one has changed."""
+        changes = self.changes()
+        for name, change in zip(self.files, changes, strict=True):
+            if change.is_changed and self.is_stale(name, change):
+                help = "Look at the difference, and edit the file by hand, or begin from a newer run."
+                raise KoiError(f"`{name}` was changed since the playbook was edited, and is left alone", help=help)
+        for change in changes:
+            replace_file(change)
+        return list(self.files)
+
+    def remove(self) -> None:
+        """Remove the version."""
+        shutil.rmtree(self.version, ignore_errors=True)
+
+
+def versions_folder(folder: Path) -> Path:
+    """Where the edited versions of programs are."""
+    return folder.resolve() / ".koi" / "versions"
+
+
+def edited_file(folder: Path, header: Header) -> Path | None:
+    """The file of the edited program that a run is of; None for a run of a program as it is, or was."""
+    file = folder.resolve() / header.program
+    return file if file.is_relative_to(versions_folder(folder)) and file.is_file() else None
+
+
+def edit_point(journal: Journal, handler: str, entry: int) -> int:
+    """The entry at which a run goes back to go on with another playbook of a handler. Raises UsageError.
+
+    Of a session, calls that had ended stay as they were, so that is within the call of `entry`; of a run, it is before
+    anything that the text had to do with.
+    """
+    calls = [each.n for each in journal.entries if each.kind == CallStarted.type and each.n <= entry]
+    first = calls[-1] if calls and is_session(journal.header) else 0
+    for each in journal.entries:
+        is_of_handler = bool(each.path) and each.path[-1].partition("#")[0] == handler
+        if each.kind == HandlerStarted.type and is_of_handler and each.n >= first:
+            return each.n
+    raise UsageError(f"`{handler}` was not called there", help="Choose a step of a playbook.")
+
+
+def edit_program(folder: Path, program: Path, handler: str, text: str) -> Path:
+    """Make a version of a program in which a playbook has another text; gives the file of the program in it.
+
+    Args:
+        folder: of the project.
+        program: its file, which may be that of an edited version.
+
+    Raises:
+        KoiError: the playbook cannot be edited, or the program has errors with that text.
+    """
+    program, before = program.resolve(), ProgramEdit.of(folder, program.resolve())
+    playbook = EditablePlaybook.find(program, handler)
+    project = folder.resolve()
+    inside = project if program.is_relative_to(project) else program.parent
+    tree = inside if before is None else before.version / FILES
+    sources = [Path(path) for path in build.check(str(program)).read]
+    if not Path(playbook.source.path).is_relative_to(tree):
+        help = "Edit it in its file."
+        raise UsageError(f"the playbook of `{handler}` is not in a file of this project", help=help)
+    edited = Path(playbook.source.path).relative_to(tree)
+    version = versions_folder(folder) / secrets.token_hex(6)
+    root = "." if inside == project else str(inside)
+    files = {edited.as_posix(): cache.digest(Path(playbook.source.path).read_bytes())}
+    handlers = {handler: None}
+    if before is not None:
+        root, files = before.root, {**files, **before.files}
+        handlers = {**dict.fromkeys(before.handlers), **handlers}
+    try:
+        mirror_files(tree, version / FILES, {file.relative_to(tree) for file in sources if file.is_relative_to(tree)})
+        (version / FILES / edited).write_bytes(playbook.source_with(text).encode())
+        ProgramEdit(folder, version, root, list(handlers), files).write()
+        made = version / FILES / program.relative_to(tree)
+        if errors := build.check(str(made)).errors:
+            raise CompileError(errors)
+    except OSError as error:
+        shutil.rmtree(version, ignore_errors=True)
+        raise KoiError(f"the edited program cannot be written: {reason(error)}") from error
+    except KoiError:
+        shutil.rmtree(version, ignore_errors=True)
+        raise
+    return made
+
+
+def mirror_files(tree: Path, target: Path, copied: Collection[Path]) -> None:
+    """Make a folder that has copies of some files of another one, and links to all that stands beside them."""
+    folders = {parent for file in copied for parent in file.parents}
+    for inner in sorted(folders):
+        (target / inner).mkdir(parents=True, exist_ok=True)
+        for each in (tree / inner).iterdir():
+            place = inner / each.name
+            if place in copied:
+                shutil.copyfile(each, target / place)
+            elif place not in folders and each.name != ".koi":
+                (target / place).symlink_to(each.resolve(), target_is_directory=each.is_dir())
