@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from collections.abc import Iterator
@@ -65,6 +66,19 @@ def page(browser: Browser, served: ServiceProcess) -> Iterator[Page]:
     yield opened
     context.close()
     assert told == []
+
+
+def keep(page: Page, name: str) -> None:
+    """Keep pictures of the page in the folder of `KOI_SCREENS`, wide and narrow, light and dark; nothing without it."""
+    folder = os.environ.get("KOI_SCREENS")
+    for scheme in ("light", "dark") if folder else ():
+        for size in ({"width": 1280, "height": 800}, {"width": 360, "height": 740}):
+            page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+            page.set_viewport_size(size)  # type: ignore[arg-type]
+            page.screenshot(path=f"{folder}/{name}-{size['width']}-{scheme}.png")
+    if folder:
+        page.emulate_media(color_scheme="light")
+        page.set_viewport_size(SIZE)
 
 
 def choose_step(page: Page, title: str) -> None:
@@ -189,3 +203,61 @@ def test_a_run_of_another_process_is_answered(page: Page, served: ServiceProcess
         entry.data["result"] for entry in read(path_of(served.folder, newest["id"])).entries if "result" in entry.data
     ]
     assert "no" == results[-1]["published"]
+
+
+def finished(page: Page, served: ServiceProcess) -> str:
+    """A session of which the question has been answered on the page; gives its id."""
+    run = served.begin(**START)
+    page.goto(f"{served.url}/dev#/run/{run}")
+    page.locator(".request").get_by_role("button", name="yes").click()
+    page.wait_for_selector(".step:has-text('call ended')")
+    return run
+
+
+def test_a_playbook_is_edited_and_kept(page: Page, served: ServiceProcess) -> None:
+    """What is asked again and its price stand before the button; the text is in the file once it is kept."""
+    run, file = finished(page, served), served.folder / "main.koi"
+    before = file.read_text()
+    choose_step(page, "prompt_user")
+    page.get_by_role("button", name="Edit the playbook").click()
+    preview = page.inner_text(".preview")
+    can_go_on = page.get_by_role("button", name="Go on with this text").is_enabled()
+    text = page.input_value("dialog textarea")
+    page.fill("dialog textarea", text.replace("ask whether", "ask at once whether"))
+    keep(page, "edit-1-dialog")
+    page.get_by_role("button", name="Go on with this text").click()
+    page.wait_for_url(lambda url: "/run/" in url and run not in url)
+    page.locator(".request").get_by_role("button", name="no").click()
+    page.wait_for_selector(".step:has-text('call ended')")
+    unchanged = file.read_text()
+    page.get_by_text("what is different").click()
+    difference = page.inner_text(".edited .difference")
+    keep(page, "edit-2-branch")
+    page.get_by_role("button", name="Keep in the file").click()
+    page.wait_for_selector("text=is in the file")
+    after = file.read_text()
+    file.write_text(before)
+
+    assert "Taken over: 0 answers of models" in preview
+    assert "Asked again: about 3 answers of models" in preview
+    assert not can_go_on
+    assert (before, before.replace("ask whether", "ask at once whether")) == (unchanged, after)
+    assert re.search(r"-.*ask whether[\s\S]*\+.*ask at once whether", difference)
+
+
+def test_an_edited_playbook_is_thrown_away(page: Page, served: ServiceProcess) -> None:
+    """The branch goes with its text, and the page is back at the run that it went on from."""
+    run = finished(page, served)
+    choose_step(page, "prompt_user")
+    page.get_by_role("button", name="Edit the playbook").click()
+    page.fill("dialog textarea", page.input_value("dialog textarea") + "\nBe brief.")
+    page.get_by_role("button", name="Go on with this text").click()
+    page.wait_for_url(lambda url: "/run/" in url and run not in url)
+    branch = page.url.rpartition("/")[2]
+    page.locator(".request").get_by_role("button", name="no").click()
+    page.wait_for_selector(".step:has-text('call ended')")
+    page.on("dialog", lambda dialog: dialog.accept())
+    page.get_by_role("button", name="Throw away").click()
+    page.wait_for_url(f"**/run/{run}")
+
+    assert 404 == served.request("GET", f"api/runs/{branch}").status_code

@@ -26,6 +26,9 @@ export function remoteData() {
     replay: (id) => post(of(id, "replay")),
     preview: (id, at) => get(of(id, "branch-preview"), { at }),
     branch: (run, body) => (run.hosted ? koi.run(run.id).branch(body) : post(of(run.id, "branch"), body)),
+    playbook: (id, handler, entry) => get(of(id, "playbook"), { handler, entry }),
+    branchEdited: (id, body) => post(of(id, "branch"), body),
+    settleEdit: (id, keep) => post(of(id, "edit"), { keep }),
     // `answer`, `approve`, `steer`, `pause`, `continue` or `cancel`.
     act: (id, operation, body) => koi.run(id)[operation](body),
     start: (body) => koi.runs.start(body),

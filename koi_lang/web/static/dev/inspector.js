@@ -1,12 +1,12 @@
 // What is known of one step: its fields and result, what a model was told and wrote, state before and after, its place.
 
-import { agentState, answerOf, requestOf } from "../store.js";
+import { agentState, requestOf } from "../store.js";
 import { html, useMemo, useState } from "../vendor/preact.js";
 import { diffLines } from "./diff.js";
 import { duration, money, moment, plain, pretty, prettyText } from "./texts.js";
 import { Copy, Difference, Empty, Tabs, Text } from "./ui.js";
 
-export function Inspector({ run, node, place, onBranch, isFile, onChoose }) {
+export function Inspector({ run, node, place, playbook, onBranch, isFile, onChoose }) {
   const version = run.version.value;
   const tabs = node ? tabsOf(node) : [];
   const [wanted, setTab] = useState("about");
@@ -16,7 +16,7 @@ export function Inspector({ run, node, place, onBranch, isFile, onChoose }) {
   return html`<div class="inspector">
     <h2><i class=${`dot dot-${node.kind}`}></i>${node.title}</h2>
     <${Tabs} names=${tabs} chosen=${tab} onChoose=${setTab} label="about the step" />
-    ${tab === "about" && html`<${About} state=${state} node=${node} place=${place} onBranch=${onBranch} isFile=${isFile} onChoose=${onChoose} version=${version} />`}
+    ${tab === "about" && html`<${About} state=${state} node=${node} place=${place} playbook=${playbook} onBranch=${onBranch} isFile=${isFile} onChoose=${onChoose} version=${version} />`}
     ${tab === "told" && html`<${Told} state=${state} node=${node} />`}
     ${tab === "wrote" && html`<${Wrote} state=${state} node=${node} onChoose=${onChoose} />`}
     ${tab === "state" && html`<${StateOf} state=${state} node=${node} />`}
@@ -37,7 +37,7 @@ function entriesOf(state, node) {
     || (node.kind !== "point" && entry.path.join("\n") === key && entry.n >= node.n && entry.n <= (node.endN ?? state.last)));
 }
 
-function About({ state, node, place, onBranch, isFile, onChoose }) {
+function About({ state, node, place, playbook, onBranch, isFile, onChoose }) {
   const [began, ended] = [state.entries.get(node.n), state.entries.get(node.endN)];
   const inside = node.outer === null ? null : state.nodes[node.outer];
   const at = node.endN ?? node.n;
@@ -63,7 +63,8 @@ function About({ state, node, place, onBranch, isFile, onChoose }) {
     ${hooks(state, node).map((entry) => html`<div class="note">hook: ${entry.decision}${entry.reason ? `, ${pretty(entry.reason)}` : ""}</div>`)}
     ${began && given(began) !== undefined && html`<${Text} label=${began.kind === "handler_started" ? "was given" : "fields"} text=${pretty(given(began))} />`}
     ${ended && ended !== began && came(ended) !== undefined && html`<${Text} label="came of it" text=${pretty(came(ended))} />`}
-    ${!isFile && ended && html`<div class="row"><button onClick=${() => onBranch(at, answerOf(ended))}>Branch here…</button></div>`}
+    ${!isFile && html`<div class="row">${ended && html`<button onClick=${() => onBranch(at)}>Branch here…</button>`}
+      ${playbook && html`<button onClick=${() => onBranch(at, playbook)}>Edit the playbook…</button>`}</div>`}
   </div>`;
 }
 

@@ -1,7 +1,7 @@
 // A run: its source, its timeline and steps, what is known of one of them, and the other views of the same run.
 
 import { html, useEffect, useMemo, useState } from "../vendor/preact.js";
-import { BranchDialog } from "./branch.js";
+import { BranchDialog, EditBar } from "./branch.js";
 import { Costs } from "./costs.js";
 import { Inspector } from "./inspector.js";
 import { Lanes } from "./lanes.js";
@@ -9,7 +9,7 @@ import { Graph, May } from "./program.js";
 import { Raw } from "./raw.js";
 import { Replay } from "./replay.js";
 import { isLive, openRun } from "./run_store.js";
-import { placeOf, SourceView } from "./source_view.js";
+import { handlerOf, placeOf, SourceView } from "./source_view.js";
 import { isWanted, NO_FILTER, Steps } from "./steps.js";
 import { Talk } from "./talk.js";
 import { count, duration, fileName, money, moment, plain } from "./texts.js";
@@ -39,6 +39,8 @@ export function RunScreen({ data, id, tab, entry, go }) {
   const node = chosen === null ? null : state.nodes[chosen];
   const found = node && source ? placeOf(node, state, source) : null;
   const place = found && { ...found, name: source.files[found.file].name };
+  const handler = node && source ? handlerOf(node, source) : "";
+  const playbook = !data.isFile && source?.handlers[handler]?.playbook ? handler : "";
   const choose = (index) => {
     setFollow(false);
     setChosen(index);
@@ -51,6 +53,7 @@ export function RunScreen({ data, id, tab, entry, go }) {
   const isFiltered = Boolean(filter.words || filter.agent || filter.handler || filter.failed);
   return html`<main class="run" data-version=${version}>
     <${Head} run=${run} data=${data} />
+    <${EditBar} key=${run.isLoaded.value} run=${run} data=${data} />
     <${Tabs} names=${tabs} chosen=${tab} onChoose=${(name) => go({ tab: name })} label="views of the run" />
     ${tab === "timeline" && html`<div class="panes">
       <section class="pane-source" aria-label="source"><${SourceView} run=${run} source=${source} error=${sourceError} place=${place} filter=${filter} setFilter=${setFilter} /></section>
@@ -62,15 +65,15 @@ export function RunScreen({ data, id, tab, entry, go }) {
           isChosen=${isFiltered ? (each) => isWanted(each, { ...filter, hidden: new Set() }) : null} />
         <${Steps} run=${run} chosen=${chosen} onChoose=${choose} filter=${filter} setFilter=${setFilter} follow=${follow} />
       </section>
-      <section class="pane-right" aria-label="what is known of the step"><${Inspector} run=${run} node=${node} place=${place} isFile=${data.isFile} onBranch=${(at) => setBranchAt(at)} onChoose=${choose} /></section>
+      <section class="pane-right" aria-label="what is known of the step"><${Inspector} run=${run} node=${node} place=${place} isFile=${data.isFile} playbook=${playbook} onBranch=${(at, handler) => setBranchAt({ at, handler })} onChoose=${choose} /></section>
     </div>`}
-    ${tab === "tree" && html`<${Tree} run=${run} data=${data} onChoose=${chooseEntry} onBranch=${(at) => setBranchAt(at)} chosenN=${node?.endN ?? node?.n} />`}
+    ${tab === "tree" && html`<${Tree} run=${run} data=${data} onChoose=${chooseEntry} onBranch=${(at) => setBranchAt({ at })} chosenN=${node?.endN ?? node?.n} />`}
     ${tab === "costs" && html`<${Costs} run=${run} onChoose=${chooseEntry} />`}
     ${tab === "entries" && html`<${Raw} run=${run} />`}
     ${tab === "replay" && html`<${Replay} data=${data} id=${id} />`}
     ${tab === "program" && html`<div class="program"><${Graph} ask=${() => data.graph(id)} id=${id} state=${state} />${!data.isFile && html`<${May} ask=${() => data.audit(id)} id=${id} state=${state} />`}</div>`}
     <${Talk} run=${run} data=${data} />
-    ${branchAt !== null && html`<${BranchDialog} run=${run} data=${data} at=${branchAt} onClose=${() => setBranchAt(null)} />`}
+    ${branchAt !== null && html`<${BranchDialog} run=${run} data=${data} at=${branchAt.at} handler=${branchAt.handler} onClose=${() => setBranchAt(null)} />`}
   </main>`;
 }
 

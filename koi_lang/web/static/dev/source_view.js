@@ -7,7 +7,7 @@ import { Empty } from "./ui.js";
 /** Where a step comes from: `{file, line, end, isExact}`; null where its handler is not in the source. */
 export function placeOf(node, state, source) {
   if (!source || !node) return null;
-  const labels = [...node.path].reverse().map((label) => label.replace(/#\d+$/, ""));
+  const labels = labelsOf(node);
   const own = labels.findIndex((label) => source.handlers[label]);
   if (own < 0) return null;
   const handler = source.handlers[labels[own]];
@@ -17,6 +17,15 @@ export function placeOf(node, state, source) {
   const lines = handler.playbook ? [] : inner ? linesOf(inner, node, handler, source) : [];
   if (lines.length) return { ...place, line: lines[0], isExact: lines.length === 1 };
   return handler.playbook && own > 0 ? { ...place, line: handler.playbook, isExact: false } : place;
+}
+
+function labelsOf(node) {
+  return [...node.path].reverse().map((label) => label.replace(/#\d+$/, ""));
+}
+
+/** The handler that a step belongs to, as `Agent.event`; nothing where it is not in the source. */
+export function handlerOf(node, source) {
+  return labelsOf(node).find((label) => source.handlers[label]) || "";
 }
 
 const WRITTEN = { printed: ["console.log", "console.info", "print"], sleep: ["sleep", "setTimeout"], clock: ["Date", "now"] };

@@ -99,6 +99,12 @@ export function Difference({ pieces }) {
     ? html`<span>${text}</span>` : kind === "out" ? html`<del>${text}</del>` : html`<ins>${text}</ins>`)}</pre>`;
 }
 
+/** A difference in the unified form, its lines coloured. */
+export function DiffText({ text }) {
+  const kinds = { "+": "ins", "-": "del", "@": "i" };
+  return html`<pre class="difference lines">${text.split("\n").filter((line) => !/^(\+\+\+|---)/.test(line)).map((line) => html`<${kinds[line[0]] || "span"}>${line}</>`)}</pre>`;
+}
+
 /** Numbers beside bars: what of something fell to each. */
 export function Bars({ rows, longest }) {
   const most = longest ?? Math.max(...rows.map((row) => row.size), 0);
