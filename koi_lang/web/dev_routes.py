@@ -31,7 +31,7 @@ from koi_lang.web.run_data import (
     run_source,
     tree_data,
 )
-from koi_lang.web.run_library import Facts, RunLibrary, page_of
+from koi_lang.web.run_library import RunLibrary, RunQuery
 
 Given = TypeVar("Given")
 PAGE, MOST = 100, 500
@@ -71,17 +71,11 @@ def _number(request: Request, name: str, default: int) -> int:
 
 
 async def list_recorded(request: Request) -> Response:
-    """The runs that the user may see, newest first, also those that were not begun by the service."""
-    given = request.query_params
-    program, state, user = (given.get(name, "") for name in ("program", "state", "user"))
-
-    def is_wanted(facts: Facts) -> bool:
-        sides = ((program, Path(facts["program"]).stem), (state, facts["state"]), (user, facts["owner"]))
-        return all(not wanted or Path(wanted).stem == has for wanted, has in sides)
-
+    """The runs that the user may see, also those that were not begun by the service, with totals by day."""
+    wish = RunQuery.of(request.query_params)
     limit = min(_number(request, "limit", PAGE), MOST)
     runs = await library_of(request).all(user_of(request))
-    return JSONResponse(page_of(runs, is_wanted, limit, given.get("before", "")))
+    return JSONResponse(wish.page(runs, limit, request.query_params.get("before", "")))
 
 
 async def show_recorded(request: Request) -> Response:

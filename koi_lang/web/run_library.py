@@ -1,12 +1,14 @@
-"""The recorded runs of a folder, as pages list and find them: sessions of the service, and what was run besides."""
+"""The recorded runs of a folder, as pages find, filter and sort them: sessions of the service, and other runs."""
 
 from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Container, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +24,7 @@ from koi_lang.service.run_listing import RunListing
 from koi_lang.service.users import User
 from koi_lang.settings import read_settings
 from koi_lang.setup.keys.lookup import Keys
+from koi_lang.web.answers import HttpError
 
 if TYPE_CHECKING:
     from koi_lang.service.host import SessionHost
@@ -31,6 +34,9 @@ ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,79}")
 # How many lines of a journal may stand before what its run was begun with, and how long a title is.
 FIRST_LINES, LONGEST_TITLE = 6, 80
 Facts = dict[str, Any]
+# How a run has ended that somebody should look at; `bad` stands for all of these.
+BAD, BAD_STATES = "bad", ("failed", "interrupted")
+SORTS = ("started", "seconds", "usd", "tokens", "requests", "state", "owner", "program")
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,9 +142,83 @@ def _first_text(value: Any) -> str:
     return " ".join(text.split())[:LONGEST_TITLE]
 
 
-def page_of(runs: Sequence[Facts], wanted: Callable[[Facts], bool], limit: int, before: str) -> Mapping[str, Any]:
-    """A page of a list of runs: those behind `before`, which is the `next` of the page before."""
-    found = [facts for facts in runs if wanted(facts)]
-    start = next((at + 1 for at, facts in enumerate(found) if facts["id"] == before), 0) if before else 0
-    page = found[start : start + limit]
-    return {"runs": page, "next": page[-1]["id"] if start + limit < len(found) and page else None}
+@dataclass(frozen=True, slots=True)
+class RunQuery:
+    """Which runs are listed, and in which order.
+
+    Attributes:
+        state: one of a run, or `bad`.
+        day: on which it began, `2026-11-29`, in the time zone of this machine.
+        usd: what it cost at least; one whose price is not known is left out. `seconds` likewise.
+        sort: by what; with a `-` before it the largest first.
+    """
+
+    program: str = ""
+    state: str = ""
+    user: str = ""
+    day: str = ""
+    usd: float = 0.0
+    seconds: float = 0.0
+    sort: str = "-started"
+
+    @staticmethod
+    def of(given: Mapping[str, str]) -> RunQuery:
+        """The wish of the query of a request. Raises HttpError."""
+        program, state, user, day = (given.get(name, "") for name in ("program", "state", "user", "day"))
+        try:
+            usd, seconds = (float(given.get(name) or 0) for name in ("usd", "seconds"))
+        except ValueError as error:
+            raise HttpError(400, "invalid_request", "`usd` or `seconds` is no number", help="Write 0.05.") from error
+        sort = given.get("sort") or "-started"
+        if sort.removeprefix("-") not in SORTS:
+            raise HttpError(400, "invalid_request", "`sort` is no such word", help=f"Write one of {', '.join(SORTS)}.")
+        return RunQuery(program, state, user, day, usd, seconds, sort)
+
+    def wants(self, facts: Facts) -> bool:
+        """Whether a run is listed."""
+        is_state = facts["state"] in BAD_STATES if self.state == BAD else self.state in ("", facts["state"])
+        is_dear = (facts["usd"] or 0.0) >= self.usd and facts["seconds"] >= self.seconds
+        is_of_program = not self.program or Path(self.program).stem == Path(facts["program"]).stem
+        is_of_user = self.user in ("", facts["owner"])
+        return is_state and is_dear and is_of_program and is_of_user and self.day in ("", facts["day"])
+
+    def page(self, runs: Iterable[Facts], limit: int, before: str) -> dict[str, Any]:
+        """A page of the runs behind `before`, which is the `next` of the page before, with what can be chosen.
+
+        Returns:
+            `runs`, `next`; `days`, the totals of all that are wanted by day, the latest first; `today`; `users` and
+            `programs` of all runs.
+        """
+        every = [
+            {**each, "seconds": each["updated"] - each["started"], "day": str(date.fromtimestamp(each["started"]))}
+            for each in runs
+        ]
+        found = [facts for facts in every if self.wants(facts)]
+        name, is_down = self.sort.removeprefix("-"), self.sort.startswith("-")
+        # A price that is not known stands before all others, or behind them.
+        found.sort(key=lambda facts: (facts[name] if facts[name] is not None else -1.0, facts["id"]), reverse=is_down)
+        start = next((at + 1 for at, facts in enumerate(found) if facts["id"] == before), 0) if before else 0
+        page = found[start : start + limit]
+        choices = {
+            "users": sorted({facts["owner"] for facts in every} - {""}),
+            "programs": sorted({Path(facts["program"]).stem for facts in every}),
+        }
+        next_run = page[-1]["id"] if start + limit < len(found) and page else None
+        return {"runs": page, "next": next_run, "days": day_totals(found), "today": str(date.today()), **choices}
+
+
+def day_totals(runs: Iterable[Facts]) -> list[dict[str, Any]]:
+    """What runs took by day, the latest first; `is_unpriced` where the price of a run is not known."""
+    days = defaultdict[str, list[Facts]](list)
+    for facts in runs:
+        days[facts["day"]].append(facts)
+    return [
+        {
+            "day": day,
+            "runs": len(each),
+            "bad": sum(facts["state"] in BAD_STATES for facts in each),
+            "usd": sum(facts["usd"] or 0.0 for facts in each),
+            "is_unpriced": any(facts["usd"] is None for facts in each),
+        }
+        for day, each in sorted(days.items(), reverse=True)
+    ]

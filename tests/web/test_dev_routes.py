@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,9 @@ from koi_lang.runtime.journal.reader import read
 from koi_lang.runtime.journal.store import path_of
 from koi_lang.service.errors import ServiceError
 from koi_lang.service.users import User
+from koi_lang.web.answers import HttpError
 from koi_lang.web.entry_pages import read_page
-from koi_lang.web.run_library import RunLibrary
+from koi_lang.web.run_library import RunLibrary, RunQuery
 from tests.projects import Project
 from tests.service.serving_process import ServiceProcess
 from tests.service.user_tokens import SETTINGS, as_user
@@ -264,3 +266,29 @@ def test_an_edited_playbook_that_is_wrong_is_refused(served: ServiceProcess) -> 
     assert before == len([*(served.folder / ".koi" / "versions").glob("*")])
     assert 404 == ada.request("GET", f"{DEV}/{run}/playbook?handler=Editor.start&entry=20").status_code
     assert 404 == ada.request("POST", f"{DEV}/{run}/edit", {"keep": False}).status_code
+
+
+def test_runs_are_filtered_sorted_and_added_up() -> None:
+    """By outcome, user, day, cost and time; totals are those of all that are wanted, not of the page."""
+    day = datetime(2026, 11, 28, 12).timestamp()
+    rows = [("a", "ok", "ada", 0.5, 10), ("b", "failed", "bob", None, 400), ("c", "interrupted", "ada", 0.02, 3)]
+    runs = [
+        {"id": id, "state": state, "owner": owner, "usd": usd, "program": "x.koi", "started": day + 86400 * (id == "a")}
+        for id, state, owner, usd, _ in rows
+    ]
+    runs = [{**run, "updated": run["started"] + row[-1]} for run, row in zip(runs, rows, strict=True)]
+
+    def ids(**given: str) -> str:
+        return "".join(run["id"] for run in RunQuery.of(given).page(runs, 10, "")["runs"])
+
+    assert ("acb", "bac", "bca") == (ids(sort="-usd"), ids(sort="-seconds"), ids(sort="state"))
+    assert ("cb", "ac", "a", "ac", "b") == (
+        *(ids(state="bad"), ids(user="ada"), ids(day="2026-11-29"), ids(usd="0.01"), ids(seconds="60")),
+    )
+    page = RunQuery().page(runs, 1, "")
+    assert ["a", "a"] == [page["next"], page["runs"][0]["id"]]
+    assert [("2026-11-29", 1, 0), ("2026-11-28", 2, 2)] == [
+        (each["day"], each["runs"], each["bad"]) for each in page["days"]
+    ]
+    with pytest.raises(HttpError, match="`sort` is no such word"):
+        RunQuery.of({"sort": "mood"})

@@ -146,7 +146,7 @@ def test_a_branch_is_told_before_it_begins(page: Page, served: ServiceProcess) -
 
 def test_two_runs_are_compared(page: Page) -> None:
     """Two that are marked in the list stand side by side; the first difference is the other answer of the person."""
-    rows = page.locator("tr", has_text="main.koi").filter(has_text="tea is one plant")
+    rows = page.locator("tr", has_text="tea is one plant")
     rows.nth(0).get_by_role("checkbox").check()
     rows.nth(1).get_by_role("checkbox").check()
     page.get_by_role("button", name="Compare 2 of 2").click()
@@ -261,3 +261,31 @@ def test_an_edited_playbook_is_thrown_away(page: Page, served: ServiceProcess) -
     page.wait_for_url(f"**/run/{run}")
 
     assert 404 == served.request("GET", f"api/runs/{branch}").status_code
+
+
+def test_runs_are_filtered_and_sorted(page: Page, served: ServiceProcess) -> None:
+    """Totals stand above the runs of a day; what ended badly today is one press away, and columns sort."""
+    program = (
+        'role Hand { can execute }\nagent Maker : Hand { on make(args: Json) { throw "no tea" } }\nrun Maker.make({})\n'
+    )
+    served.folder.joinpath("bad.koi").write_text(program)
+    done = Project(served.folder).koi("run", "bad.koi")
+    page.get_by_role("button", name="ended badly today").click()
+    row = page.locator("tr[data-run]")
+    row.filter(has_text="Maker.make").wait_for()
+    bad, total = row.all_inner_texts(), page.inner_text(".totals >> nth=0")
+    keep(page, "runs-1-bad")
+    page.get_by_role("button", name="all runs").click()
+    page.get_by_role("button", name="cost", exact=True).click()
+    page.wait_for_selector("th[aria-sort=descending]:has-text('cost')")
+    keep(page, "runs-2-sorted")
+    page.get_by_role("button", name="started").click()
+    page.wait_for_selector("th[aria-sort=descending]:has-text('started')")
+    keep(page, "runs-3-days")
+    page.get_by_label("seconds at least").fill("86400")
+    page.wait_for_selector("text=No run is like that")
+
+    assert 1 == done.returncode
+    assert [True] == ["failed" in text for text in bad]
+    assert "1 run ·" in total
+    assert "1 ended badly" in total
