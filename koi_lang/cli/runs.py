@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 import secrets
 import shutil
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,7 +27,7 @@ from koi_lang.http_server.address import Address
 from koi_lang.lazy import lazy_module
 from koi_lang.runtime.journal import store
 from koi_lang.runtime.journal.entries import Header, JournalEntry, entry_in
-from koi_lang.runtime.journal.reader import Journal, program_of, read_header
+from koi_lang.runtime.journal.reader import Journal
 from koi_lang.runtime.journal.reader import read as read_journal
 from koi_lang.runtime.journal.summary import UNFINISHED, RunSummary, summarise
 from koi_lang.runtime.journal.totals import LAST_CALL, TOTALS
@@ -230,7 +228,10 @@ def export(run: str, html: bool, output: Path | None) -> None:
     if html:
         _export_page(path, output)
     else:
-        _export_journal(path, output)
+        with writing(output):
+            left_out = store.export_recording(path, output)
+        if left_out:
+            click.echo(f"warning: {count_text(left_out, 'line')} left out", err=True)
 
 
 def _export_page(path: Path, output: Path) -> None:
@@ -242,17 +243,6 @@ def _export_page(path: Path, output: Path) -> None:
             file.write(text)
     click.echo(f"wrote {output}")
     _warn(path, read_journal(path))
-
-
-def _export_journal(path: Path, output: Path) -> None:
-    header = read_header(path)
-    seen = os.path.relpath(program_of(path, header), output.absolute().parent)
-    with writing(output):
-        output.parent.mkdir(parents=True, exist_ok=True)
-        with output.open("xb") as file:
-            left_out = store.export(path, file, replace(header, program=Path(seen).as_posix()))
-    if left_out:
-        click.echo(f"warning: {count_text(left_out, 'line')} left out", err=True)
 
 
 @command.command()

@@ -1,15 +1,16 @@
-"""The calls that a Python program made of a recorded run, made again: what came of them is known."""
+"""The calls that a Python program, or the client of a session, made of a recorded run, made again to what is known."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable
+from contextlib import suppress
 from types import ModuleType
 from typing import Any
 
 from koi_lang.diagnostics import suggestion
 from koi_lang.errors import AgentError, JournalError, KoiError
-from koi_lang.events import CallEnded, CallStarted, HandlerStarted, RunEnded
+from koi_lang.events import CallEnded, CallStarted, CompactionAsked, HandlerStarted, PlanModeChanged, RunEnded
 from koi_lang.js.promises import TaskScope
 from koi_lang.outcome import Outcome, capture
 from koi_lang.program import declarations
@@ -19,7 +20,9 @@ from koi_lang.runtime.concurrency.tasks import together
 from koi_lang.runtime.journal.calls import CALL, MAIN
 from koi_lang.runtime.journal.entries import JournalEntry
 from koi_lang.runtime.journal.history import is_cut
-from koi_lang.runtime.replay.location import Location, current_place, enter_place
+from koi_lang.runtime.plan_mode import BEGUN as PLAN_BEGUN
+from koi_lang.runtime.playbook.compaction import request_compaction
+from koi_lang.runtime.replay.location import Location, Path, current_place, enter_place
 from koi_lang.runtime.replay.ordering import BEGIN, LATE
 from koi_lang.runtime.run import Run
 
@@ -44,13 +47,44 @@ async def repeat_calls(run: Run, module: ModuleType, budget: Budget) -> None:
     if not begun and any(entry.kind == HandlerStarted.type for entry in history.entries):
         raise JournalError("the journal does not hold what Python called", help="Make the calls again from Python.")
     async with together() as group:
-        tasks = [group.create_task(_repeat(run, module, budget, entry, _place_of(entry, root))) for entry in begun]
+        tasks = [
+            group.create_task(_repeat(run, module, budget, entry, place, place))
+            for entry in begun
+            for place in (_place_of(entry, root),)
+        ]
     failed = [error for task in tasks if (error := task.result()) is not None]
     if failed:
         raise failed[0]
     end = next((entry for entry in history.entries if entry.kind == RunEnded.type), None)
     if not run.recorded.policy.has_outside and end is not None and not end.data.get("ok"):
         raise KoiError("the Python program had failed, or was interrupted")
+
+
+async def repeat_session(run: Run, module: ModuleType, budget: Budget) -> None:
+    """Do again in order what the client of a recorded session asked for, in a replay that has been entered.
+
+    Args:
+        budget: the most that each call may take.
+
+    Raises:
+        KoiError: an agent that its client named is not there any more.
+    """
+    history, root = run.recorded.history, current_place()
+    assert history is not None, "a replay"
+    assert root is not None, "a run that has been entered"
+    agents = {agent.about.name: agent for agent in declarations.agents_of(module)}
+    # Calls that were alone in their session have no place of their own, but for their beginning and end.
+    placed = {entry.path[0] for entry in history.entries if len(entry.path) > 1}
+    for entry in history.entries:
+        if entry.kind == CallStarted.type:
+            place = _place_of(entry, root)
+            await _repeat(run, module, budget, entry, place, place if place.label in placed else root)
+        elif entry.kind == PlanModeChanged.type and (entry.path == PLAN_BEGUN or len(entry.path) == 1):
+            run.planning.set(entry.data.get("on") is True, entry.path)
+        elif entry.kind == CompactionAsked.type and entry.agent in agents:
+            run.events.emit(CompactionAsked(str(entry.data.get("instructions", ""))), entry.agent)
+            with suppress(KoiError):  # as it was then, when the client was told
+                await request_compaction(run.agent(agents[entry.agent]), str(entry.data.get("instructions", "")))
 
 
 def _place_of(call: JournalEntry, root: Location) -> Location:
@@ -61,17 +95,22 @@ def _place_of(call: JournalEntry, root: Location) -> Location:
 
 
 async def _repeat(
-    run: Run, module: ModuleType, budget: Budget, call: JournalEntry, place: Location
+    run: Run, module: ModuleType, budget: Budget, call: JournalEntry, place: Location, within: Location
 ) -> Exception | None:
-    """Make a call again; gives what it fails with, unless it had ended."""
+    """Make a call again; gives what it fails with, unless it had ended.
+
+    Args:
+        place: where its beginning and its end are told.
+        within: where its work is done.
+    """
     id, name = str(call.data.get("call", "")), str(call.data.get("name", ""))
     await run.recorder.slots.take_slot(BEGIN, place.path)
     run.events.emit(CallStarted(id, name, args=call.data.get("args")), path=place.path)
     ended = None if run.recorded.history is None else run.recorded.history.find(CallEnded.type, place.path)
-    with enter_place(place):
+    with enter_place(within):
         work = _carry_out(run, module, name, call.data.get("args"), budget)
         if ended is not None and is_cut(ended):
-            await _follow_to_its_cut(run, place, work)
+            await _follow_to_its_cut(run, place.path, within, work)
             return None
         outcome = await capture(work)
     if ended is not None:
@@ -99,12 +138,12 @@ async def _carry_out(run: Run, module: ModuleType, name: str, args: Any, budget:
         return await run.call(agents[first], event, args)
 
 
-async def _follow_to_its_cut(run: Run, place: Location, work: Awaitable[Any]) -> None:
+async def _follow_to_its_cut(run: Run, path: Path, place: Location, work: Awaitable[Any]) -> None:
     """Have a call get as far as it had got when it was ended from outside, and end it there."""
     with place.time_out():
         async with together() as group:
             task = group.create_task(capture(work))
-            turn = group.create_task(run.recorder.slots.take_slot(LATE, place.path))
+            turn = group.create_task(run.recorder.slots.take_slot(LATE, path))
             await asyncio.wait([task, turn], return_when=asyncio.FIRST_COMPLETED)
             turn.cancel()
             task.cancel()

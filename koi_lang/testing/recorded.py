@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,6 +13,8 @@ from typing import Any
 
 from koi_lang.errors import JournalError, ProviderError
 from koi_lang.events import (
+    CallEnded,
+    CallStarted,
     Event,
     ExpectationMissed,
     HandlerEnded,
@@ -29,13 +32,13 @@ from koi_lang.program import declarations, loader
 from koi_lang.program.error_report import message
 from koi_lang.program.eval_blocks import carry_out_case
 from koi_lang.program.files import absolute
-from koi_lang.program.recorded_calls import repeat_calls
+from koi_lang.program.recorded_calls import repeat_calls, repeat_session
 from koi_lang.program.runs import run_of
 from koi_lang.redaction.redactor import redactor
 from koi_lang.runtime.budget.limits import Budget
 from koi_lang.runtime.events import Consumer
 from koi_lang.runtime.host import SilentHost
-from koi_lang.runtime.journal.calls import is_of_python, require_run
+from koi_lang.runtime.journal.calls import is_evaluation, is_of_python, is_session, require_run
 from koi_lang.runtime.journal.entries import JournalEntry, entry_in, entry_of, line_of
 from koi_lang.runtime.journal.history import RESUMED, History, until_interrupted
 from koi_lang.runtime.journal.reader import Journal, program_of, read
@@ -155,7 +158,8 @@ def replay(path: Path, show: Callable[[str], None], also: Sequence[Consumer] = (
         KoiError: the journal cannot be read, or its program does not compile.
     """
     journal = read(path)
-    require_run(journal.header)
+    if is_evaluation(journal.header):
+        require_run(journal.header)
     file = program_of(path, journal.header)
     if not file.is_file():
         help = "Give the program its place back; `koi runs export` writes a recording that goes with its program."
@@ -176,7 +180,7 @@ async def _replay(
     entries = until_interrupted(journal.entries)
     redact = redactor(environment())
     history = History(entries, "replay", redact)
-    comparison = Comparison(history, redact, module)
+    comparison = Comparison(history, redact, module, is_session=is_session(journal.header))
     run = run_again(module, journal, history, host=_Shown(show), consumers=[comparison, *also])
     error = ""
     try:
@@ -214,7 +218,9 @@ def run_again(module: ModuleType, journal: Journal, history: History, **own: Any
 
 async def carry_out_again(run: Run, module: ModuleType, journal: Journal) -> None:
     """Do what the recorded run did, in a run that has begun; raises what it is ended by."""
-    if is_of_python(journal.header.words):
+    if is_session(journal.header):
+        await repeat_session(run, module, Budget())
+    elif is_of_python(journal.header.words):
         await repeat_calls(run, module, Budget())
     elif journal.header.case:
         await carry_out_case(run, module, journal.header.case, Trial())
@@ -250,8 +256,11 @@ class _Shown(SilentHost):
 class Comparison:
     """A consumer of events that holds each against what was recorded."""
 
-    def __init__(self, history: History, redact: Callable[[str], str], module: ModuleType) -> None:
+    def __init__(
+        self, history: History, redact: Callable[[str], str], module: ModuleType, *, is_session: bool = False
+    ) -> None:
         self._history, self._redact, self._module = history, redact, module
+        self._is_session = is_session
         self._seen: set[tuple[str, tuple[str, ...]]] = set()
         self._result = Replayed()
         self._order: list[tuple[float, Difference]] = []
@@ -267,7 +276,7 @@ class Comparison:
             now = str(entry.data.get("request", ""))
             if is_of_same_form(recorded, now) and recorded != now:
                 self._result.requests.append(" / ".join(entry.path))
-        elif entry.kind in COMPARED:
+        elif entry.kind in COMPARED and not (entry.kind == RunEnded.type and before is None and self._is_session):
             self._seen.add((entry.kind, entry.path))
             self._compare(entry, before)
 
@@ -280,7 +289,9 @@ class Comparison:
 
     def result(self, entries: Sequence[JournalEntry], error: str) -> Replayed:
         """Everything that is different, in the order of the recording."""
-        has_ended = any(entry.kind == RunEnded.type for entry in entries)
+        kinds = Counter(entry.kind for entry in entries)
+        is_at_rest = 0 < kinds[CallStarted.type] == kinds[CallEnded.type]  # a session that could go on
+        has_ended = kinds[RunEnded.type] > 0 or is_at_rest
         for entry in entries:
             if has_ended and entry.kind in COMPARED and (entry.kind, entry.path) not in self._seen:
                 self._order.append((entry.n, Difference(entry.path, self._where(entry), _compared_data(entry), None)))

@@ -14,6 +14,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from koi_lang.runtime.journal.reader import read_header
+from koi_lang.runtime.journal.store import SUFFIX, export_recording
 from koi_lang.service.program_edits import ProgramEdit, edited_file
 from koi_lang.service.user_view import entries_as_user
 from koi_lang.web.answers import HttpError
@@ -21,7 +22,7 @@ from koi_lang.web.branching import branch_recorded, require_admin, settle_edit, 
 from koi_lang.web.entry_pages import read_page
 from koi_lang.web.page_file import run_page
 from koi_lang.web.program_data import graph_data, source_data
-from koi_lang.web.request_context import user_of
+from koi_lang.web.request_context import body_with, user_of
 from koi_lang.web.run_data import (
     comparison_data,
     header_data,
@@ -31,7 +32,7 @@ from koi_lang.web.run_data import (
     run_source,
     tree_data,
 )
-from koi_lang.web.run_library import RunLibrary, RunQuery
+from koi_lang.web.run_library import ID, RunLibrary, RunQuery
 
 Given = TypeVar("Given")
 PAGE, MOST = 100, 500
@@ -39,6 +40,8 @@ PAGE, MOST = 100, 500
 HEADER = ("journal", "run", "started", "version", "today", "parent")
 # How long a command may take that is asked to look at a program, in seconds.
 LONGEST_S = 60.0
+# Where runs are kept as tests.
+TESTS = "tests"
 
 
 def library_of(request: Request) -> RunLibrary:
@@ -158,6 +161,23 @@ async def replay_run(request: Request) -> Response:
     return JSONResponse(await _command(request, "replay", "--json", str(_journal_of(request))))
 
 
+async def keep_test(request: Request) -> Response:
+    """Copy a run into the folder of tests, where `koi test` replays it."""
+    name = (await body_with(request, "name")).get("name")
+    path, library = _journal_of(request), library_of(request)
+    require_admin(request)
+    if not isinstance(name, str) or not ID.fullmatch(name):
+        raise HttpError(400, "invalid_request", "the name is none of a file", help="Use letters, digits, `-` and `_`.")
+    if edited_file(library.folder, read_header(path)) is not None:
+        help = "Keep its text in the file, and run it again."
+        raise HttpError(409, "not_allowed_here", "the run is one of an edited playbook", help=help)
+    output = library.folder / TESTS / f"{name}{SUFFIX}"
+    if output.exists():
+        raise HttpError(409, "not_allowed_here", f"`{TESTS}/{output.name}` exists", help="Choose another name.")
+    await asyncio.to_thread(export_recording, path, output)
+    return JSONResponse({"file": f"{TESTS}/{output.name}"})
+
+
 def _program_of(request: Request) -> Path:
     """The file of a served program, for admins. Raises ServiceError, HttpError."""
     require_admin(request)
@@ -228,6 +248,7 @@ DEV_ROUTES = (
     Route(f"{RUNS}/{{id}}/graph", show_graph),
     Route(f"{RUNS}/{{id}}/audit", show_audit),
     Route(f"{RUNS}/{{id}}/replay", replay_run, methods=["POST"]),
+    Route(f"{RUNS}/{{id}}/test", keep_test, methods=["POST"]),
     Route(f"{RUNS}/{{id}}/branch", branch_recorded, methods=["POST"]),
     Route(f"{RUNS}/{{id}}/playbook", show_playbook),
     Route(f"{RUNS}/{{id}}/edit", settle_edit, methods=["POST"]),

@@ -290,15 +290,16 @@ def test_no_model_in_a_pipe(project: Project) -> None:
 
 
 def test_a_conversation_is_a_journal(project: Project) -> None:
-    """It is listed as runs are; `koi resume` and `koi replay` say which command goes on with it, and that does."""
+    """It is listed and replayed as runs are; `koi resume` says which command goes on with it, and that does."""
     prepare(project, say("Hello"), done(), say("again"), done())
     words = ("chat", "a.koi", "--answers", "answers.json")
     project.koi(*words, stdin="hi\n")
     run = runs(project)[0]
-    refused = [project.koi(command, "last") for command in ("resume", "replay")]
+    refused, replayed = project.koi("resume", "last"), project.koi("replay", "last")
 
     assert re.search(rf"{run}.*a\.koi +ok ", project.koi("runs", "list").stdout)
-    assert [True, True] == [f"`koi chat a.koi --resume {run}`" in each.stderr for each in refused]
+    assert f"`koi chat a.koi --resume {run}`" in refused.stderr
+    assert "2 model answers, nothing is different" in replayed.stderr, replayed.stderr
     assert "again\n" == project.koi(*words, "--resume", run[:6], stdin="more\n").stdout
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -17,6 +18,7 @@ from koi_lang.service.users import User
 from koi_lang.web.answers import HttpError
 from koi_lang.web.entry_pages import read_page
 from koi_lang.web.run_library import RunLibrary, RunQuery
+from tests.limits import LIMIT_S
 from tests.projects import Project
 from tests.service.serving_process import ServiceProcess
 from tests.service.user_tokens import SETTINGS, as_user
@@ -190,6 +192,33 @@ def test_users_see_their_own_sessions_and_no_source(served: ServiceProcess) -> N
     assert 404 == bob.request("POST", f"{DEV}/{run}/branch", {"at": 2}).status_code
 
 
+def test_a_session_is_replayed_and_kept_as_a_test(served: ServiceProcess) -> None:
+    """All its calls are compared, also those after the service was started anew; `koi test` replays what was kept."""
+    run = served.begin(**START)
+    answered(served, run, "yes")
+    served.end()
+    served.start()
+    called = served.request(
+        "POST", f"api/runs/{run}/calls?wait=20", {"handler": "Counter.count", "payload": {"text": "a"}}
+    )
+    replayed = served.request("POST", f"{DEV}/{run}/replay").json()
+    file = served.folder / "main.koi"
+    before = file.read_text()
+    file.write_text(before.replace('"counting"', '"counts"'))
+    different = served.request("POST", f"{DEV}/{run}/replay").json()
+    file.write_text(before)
+    kept = served.request("POST", f"{DEV}/{run}/test", {"name": "tea"})
+    again = served.request("POST", f"{DEV}/{run}/test", {"name": "tea"})
+    outside = served.request("POST", f"{DEV}/{run}/test", {"name": "../tea"})
+    tested = Project(served.folder).koi("test")
+
+    assert {"words": 1} == called.json()["result"]
+    assert (True, 3) == (replayed["same"], replayed["answers"])
+    assert [["printed#1"]] * 2 == [each["path"][-1:] for each in different["differences"]]
+    assert ({"file": "tests/tea.jsonl"}, 409, 400) == (kept.json(), again.status_code, outside.status_code)
+    assert "1 passed" in tested.stdout, tested.stdout
+
+
 def edited_branch(service: ServiceProcess, run: str, text: str) -> dict[str, Any]:
     """The answer to the wish to go on with another playbook of `Editor.start`."""
     told = service.get(f"{DEV}/{run}/playbook?handler=Editor.start&entry=20")
@@ -198,6 +227,13 @@ def edited_branch(service: ServiceProcess, run: str, text: str) -> dict[str, Any
         "POST", f"{DEV}/{run}/branch", {"at": told["at"], "playbook": playbook}
     ).json()
     return answer
+
+
+def wait_for_end(service: ServiceProcess, run: str) -> None:
+    """Wait until the process of a run has ended."""
+    end = time.monotonic() + LIMIT_S
+    while service.get(f"{DEV}/{run}")["state"] == "working":
+        assert time.monotonic() < end, run
 
 
 def first_prompt(service: ServiceProcess, run: str) -> str:
@@ -243,6 +279,7 @@ def test_an_edit_is_not_written_over_a_newer_file(served: ServiceProcess) -> Non
     is_stale = served.get(f"{DEV}/{branch}")["edit"]["is_stale"]
     file.write_text(before)
     left = [*(served.folder / ".koi" / "versions").iterdir()]
+    wait_for_end(served, branch)
     thrown = served.request("POST", f"{DEV}/{branch}/edit", {"keep": False})
 
     assert (True, 400) == (is_stale, refused.status_code)

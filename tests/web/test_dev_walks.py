@@ -289,3 +289,17 @@ def test_runs_are_filtered_and_sorted(page: Page, served: ServiceProcess) -> Non
     assert [True] == ["failed" in text for text in bad]
     assert "1 run ·" in total
     assert "1 ended badly" in total
+
+
+def test_a_session_is_replayed_and_kept(page: Page, served: ServiceProcess) -> None:
+    """The tab of replays takes sessions, too, and keeps one as a test."""
+    run = finished(page, served)
+    page.get_by_role("tab", name="Replay").click()
+    page.get_by_role("button", name="Replay", exact=True).click()
+    page.wait_for_selector("text=Nothing is different")
+    page.get_by_label("name of the test").fill("tea")
+    page.get_by_role("button", name="Keep as test").click()
+    page.wait_for_selector("text=Kept as")
+    keep(page, "replay")
+
+    assert run in (served.folder / "tests" / "tea.jsonl").read_text().splitlines()[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from itertools import filterfalse
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
@@ -13,7 +14,7 @@ from koi_lang.errors import JournalError
 from koi_lang.lazy import lazy_module
 from koi_lang.runtime.journal.checksums import seal_line, unseal_line
 from koi_lang.runtime.journal.entries import Header, line_of
-from koi_lang.runtime.journal.reader import in_order, lines, open_journal, read_header
+from koi_lang.runtime.journal.reader import in_order, lines, open_journal, program_of, read_header
 from koi_lang.system.file_locks import try_lock
 
 if TYPE_CHECKING:
@@ -170,6 +171,20 @@ def export(path: Path, target: BinaryIO, header: Header) -> int:
     for line in kept:
         target.write(seal_line(unseal_line(line.text), header.run))
     return len(found) - len(kept)
+
+
+def export_recording(path: Path, output: Path) -> int:
+    """Write a run to a new file, with its program named as seen from there; gives how many lines were left out.
+
+    Raises:
+        JournalError: the run cannot be read.
+        OSError: the file exists, or cannot be written.
+    """
+    header = read_header(path)
+    seen = os.path.relpath(program_of(path, header), output.absolute().parent)
+    output.parent.mkdir(parents=True, exist_ok=True)
+    with output.open("xb") as file:
+        return export(path, file, replace(header, program=Path(seen).as_posix()))
 
 
 @contextmanager

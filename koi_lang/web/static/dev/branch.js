@@ -59,7 +59,7 @@ export function EditBar({ run, data }) {
       if (keep) setHeld({ edit: { ...edit, is_kept: true }, error: null });
       else location.hash = `#/${run.state.header.parent ? `run/${run.state.header.parent[0]}` : "runs"}`;
     } catch (problem) {
-      setHeld({ edit: { ...edit, is_stale: true }, error: problem });
+      setHeld({ edit: { ...edit, is_stale: keep }, error: problem });
     }
   };
   const names = edit.handlers.join(", ");

@@ -24,6 +24,7 @@ export function remoteData() {
     tree: (id) => get(of(id, "tree")),
     diff: (id, other) => get(of(id, "diff"), { with: other }),
     replay: (id) => post(of(id, "replay")),
+    keepTest: (id, name) => post(of(id, "test"), { name }),
     preview: (id, at) => get(of(id, "branch-preview"), { at }),
     branch: (run, body) => (run.hosted ? koi.run(run.id).branch(body) : post(of(run.id, "branch"), body)),
     playbook: (id, handler, entry) => get(of(id, "playbook"), { handler, entry }),

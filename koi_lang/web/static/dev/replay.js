@@ -25,6 +25,24 @@ export function Replay({ data, id }) {
       ${outcome.requests.length > 0 && html`<p class="muted">A model is told something else than before in ${outcome.requests.join("; ")}.</p>`}
       ${outcome.faults.map((fault) => html`<p key=${fault} class="warning">${fault}</p>`)}
       ${outcome.differences.map((each, at) => html`<${DifferenceRow} key=${at} difference=${each} names=${["recorded", "now"]} />`)}`}
+    <${KeepTest} data=${data} id=${id} />
     ${!outcome && !held.error && !held.isBusy && html`<${Empty}>Nothing was replayed yet.<//>`}
   </div>`;
+}
+
+/** A run copied into the folder of tests, where `koi test` replays it. */
+function KeepTest({ data, id }) {
+  const [name, setName] = useState(id);
+  const [held, setHeld] = useState({ file: "", error: null });
+  const keep = async (event) => {
+    event.preventDefault();
+    try {
+      setHeld({ file: (await data.keepTest(id, name)).file, error: null });
+    } catch (error) {
+      setHeld({ file: "", error });
+    }
+  };
+  return html`<form class="row" onSubmit=${keep}><label>As a test: <input aria-label="name of the test" value=${name} onInput=${(event) => setName(event.target.value)} /></label>
+    <button disabled=${!name.trim()}>Keep as test</button>${held.file && html`<span role="status">Kept as <code>${held.file}</code>; <code>koi test</code> replays it.</span>`}</form>
+    ${held.error && html`<${Problem} error=${held.error} />`}`;
 }
