@@ -303,3 +303,22 @@ def test_a_session_is_replayed_and_kept(page: Page, served: ServiceProcess) -> N
     keep(page, "replay")
 
     assert run in (served.folder / "tests" / "tea.jsonl").read_text().splitlines()[0]
+
+
+def test_a_transcript_and_only_what_acts(page: Page, served: ServiceProcess) -> None:
+    """What the person saw leads to its step; a session that rests has nothing to pause or cancel."""
+    run = finished(page, served)
+    controls = page.locator(".talk button").count()
+    page.get_by_role("tab", name="Transcript").click()
+    said = page.locator(".said pre").all_inner_texts()
+    keep(page, "transcript")
+    page.locator(".said", has_text="Publish?").get_by_role("button").click()
+    page.wait_for_selector(".step.chosen")
+    keep(page, "timeline")
+    page.set_viewport_size({"width": 360, "height": 740})
+    is_narrow = page.evaluate("document.documentElement.scrollWidth <= 360")
+
+    assert run in page.url
+    assert 0 == controls
+    assert ["counting", "Publish?", "yes"] == said[1:4]
+    assert is_narrow

@@ -13,6 +13,7 @@ import { handlerOf, placeOf, SourceView } from "./source_view.js";
 import { isWanted, NO_FILTER, Steps } from "./steps.js";
 import { Talk } from "./talk.js";
 import { count, duration, fileName, money, moment, plain } from "./texts.js";
+import { Transcript } from "./transcript.js";
 import { Tree } from "./tree.js";
 import { Empty, Problem, State, Tabs, useAnswer } from "./ui.js";
 
@@ -49,7 +50,7 @@ export function RunScreen({ data, id, tab, entry, go }) {
     choose(nodeWith(state, n));
     go({ tab: "timeline" });
   };
-  const tabs = [["timeline", "Timeline"], ["tree", "Tree"], ["costs", "Costs"], ["program", "Program"], ["entries", "Entries"], ...(data.isFile ? [] : [["replay", "Replay"]])];
+  const tabs = [["timeline", "Timeline"], ["transcript", "Transcript"], ["tree", "Tree"], ["costs", "Costs"], ["program", "Program"], ["entries", "Entries"], ...(data.isFile ? [] : [["replay", "Replay"]])];
   const isFiltered = Boolean(filter.words || filter.agent || filter.handler || filter.failed);
   return html`<main class="run" data-version=${version}>
     <${Head} run=${run} data=${data} />
@@ -67,6 +68,7 @@ export function RunScreen({ data, id, tab, entry, go }) {
       </section>
       <section class="pane-right" aria-label="what is known of the step"><${Inspector} run=${run} node=${node} place=${place} isFile=${data.isFile} playbook=${playbook} onBranch=${(at, handler) => setBranchAt({ at, handler })} onChoose=${choose} /></section>
     </div>`}
+    ${tab === "transcript" && html`<${Transcript} run=${run} onChoose=${chooseEntry} />`}
     ${tab === "tree" && html`<${Tree} run=${run} data=${data} onChoose=${chooseEntry} onBranch=${(at) => setBranchAt({ at })} chosenN=${node?.endN ?? node?.n} />`}
     ${tab === "costs" && html`<${Costs} run=${run} onChoose=${chooseEntry} />`}
     ${tab === "entries" && html`<${Raw} run=${run} />`}
@@ -92,7 +94,14 @@ function Head({ run, data }) {
   const { state } = run;
   const { totals } = state;
   const status = run.open.value.size ? "waiting" : isLive(run.status.value) ? run.status.value : state.outcome === "interrupted" ? run.status.value || "interrupted" : state.outcome;
-  const facts = [duration(state.seconds), count(totals.requests, "request"), `${plain(totals.tokens)} tokens`, money(totals.usd, totals.unpriced), count(state.last, "entry").replace("entrys", "entries")];
+  const isRunning = ["working", "waiting"].includes(status);
+  const [now, setNow] = useState(0);
+  useEffect(() => {
+    if (!isRunning) return undefined;
+    const clock = setInterval(() => setNow(Date.now() / 1000), 1000);
+    return () => clearInterval(clock);
+  }, [isRunning]);
+  const facts = [duration(isRunning ? Math.max(state.seconds, now - state.started) : state.seconds), count(totals.requests, "request"), `${plain(totals.tokens)} tokens`, money(totals.usd, totals.unpriced), count(state.last, "entry").replace("entrys", "entries")];
   const header = state.header;
   return html`<header class="run-head" data-version=${version}>
     <h1>${state.title || header.run} <${State} state=${status} /></h1>

@@ -1,9 +1,12 @@
 // The bar below a run that works: what it waits for, and what whoever watches it can say.
 
 import { html, useState } from "../vendor/preact.js";
-import { isLive, requestOf } from "./run_store.js";
+import { requestOf } from "./run_store.js";
 import { count, pretty } from "./texts.js";
-import { Problem } from "./ui.js";
+import { DiffText, Problem } from "./ui.js";
+
+// States in which something goes on that can be told something.
+const AT_WORK = new Set(["working", "waiting", "paused"]);
 
 export function Talk({ run, data }) {
   const [words, setWords] = useState("");
@@ -11,7 +14,7 @@ export function Talk({ run, data }) {
   const status = run.status.value;
   const requests = [...run.open.value.values()];
   const writing = [...run.writing.value.values()];
-  if (data.isFile || !run.canTalk.value || (!isLive(status) && !requests.length)) return null;
+  if (data.isFile || !run.canTalk.value || (!AT_WORK.has(status) && !requests.length)) return null;
   const act = async (operation, body) => {
     setProblem(null);
     try {
@@ -31,12 +34,12 @@ export function Talk({ run, data }) {
     ${writing.map((each, at) => html`<div key=${at} class="writing"><b>${each.agent}</b> ${each.text}</div>`)}
     ${requests.map((request) => html`<${Request} key=${requestOf(request)} request=${request} act=${act} />`)}
     ${problem && html`<${Problem} error=${problem} />`}
-    <form class="row" onSubmit=${steer}>
+    ${AT_WORK.has(status) && html`<form class="row" onSubmit=${steer}>
       <input class="grow" aria-label="say something to the agents at work" placeholder="say something to the agents at work" value=${words} onInput=${(event) => setWords(event.target.value)} />
       <button disabled=${!words.trim()}>Steer</button>
-      ${status === "paused" ? html`<button type="button" onClick=${() => act("continue")}>Continue</button>` : html`<button type="button" onClick=${() => act("pause")}>Pause</button>`}
+      ${status === "paused" ? html`<button type="button" onClick=${() => act("continue")}>Continue</button>` : status === "working" && html`<button type="button" onClick=${() => act("pause")}>Pause</button>`}
       <button type="button" class="danger" onClick=${() => act("cancel")}>Cancel</button>
-    </form>
+    </form>`}
   </section>`;
 }
 
@@ -57,10 +60,9 @@ function Question({ request, act }) {
 function Approval({ request, act }) {
   const [reason, setReason] = useState("");
   const decide = (decision) => act("approve", { request: requestOf(request), decision, ...(reason ? { reason } : {}) });
-  const shown = request.diff || request.detail || "";
   return html`<div class="request">
     <b>May it ${request.what}?</b> ${request.chain && html`<span class="muted">asked by ${request.chain.join(" → ")}</span>`}
-    ${shown && html`<pre>${pretty(shown)}</pre>`}
+    ${request.diff ? html`<${DiffText} text=${request.diff} />` : request.detail && html`<pre>${pretty(request.detail)}</pre>`}
     <div class="row"><button class="primary" onClick=${() => decide("yes")}>Yes</button><button onClick=${() => decide("always")}>Always</button>
       <button class="danger" onClick=${() => decide("no")}>No</button>
       <input class="grow" aria-label="why not" placeholder="why not" value=${reason} onInput=${(event) => setReason(event.target.value)} /></div>

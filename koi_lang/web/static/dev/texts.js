@@ -12,10 +12,11 @@ export function duration(seconds) {
     : `${Math.floor(minutes / 60)} h ${two(minutes % 60)} min`;
 }
 
-/** Money; `?` stands for a price that is not known. */
+/** Money with two digits that say something; `?` stands for a price that is not known. */
 export function money(usd, unpriced) {
-  if (unpriced) return usd ? `≥ $${usd.toFixed(4)}` : "?";
-  return `$${(usd || 0).toFixed((usd || 0) >= 1 ? 2 : 4)}`;
+  if (unpriced) return usd ? `≥ ${money(usd)}` : "?";
+  if (!usd) return "$0";
+  return `$${usd.toFixed(usd >= 0.995 ? 2 : Math.min(8, 1 - Math.floor(Math.log10(usd))))}`;
 }
 
 export function count(number, noun) {
