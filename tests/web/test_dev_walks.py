@@ -7,12 +7,15 @@ import os
 import re
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pexpect
 import pytest
 
+from koi_lang.runtime.journal.checksums import seal_line
+from koi_lang.runtime.journal.entries import line_of
 from koi_lang.runtime.journal.reader import read
 from koi_lang.runtime.journal.store import path_of
 from tests.limits import LIMIT_S
@@ -322,3 +325,19 @@ def test_a_transcript_and_only_what_acts(page: Page, served: ServiceProcess) -> 
     assert 0 == controls
     assert ["counting", "Publish?", "yes"] == said[1:4]
     assert is_narrow
+
+
+def test_idle_hours_are_drawn_as_a_sliver(page: Page, served: ServiceProcess) -> None:
+    """A run that waited for two hours is drawn with room for its work, and can be looked at closer."""
+    path = path_of(served.folder, served.get("api/dev/runs?state=ok")["runs"][-1]["id"])
+    journal = read(path)
+    later = [replace(each, ts=each.ts + 7200 * (each.kind != "asked" and each.n > 15)) for each in journal.entries]
+    header = replace(journal.header, run="1d1e1d1e1d1e")
+    lines = [line_of(header, str), *(line_of(each, str) for each in later)]
+    path.with_name("1d1e1d1e1d1e.jsonl").write_bytes(b"".join(seal_line(line, header.run) for line in lines))
+    page.goto(f"{served.url}/dev#/run/1d1e1d1e1d1e")
+    page.wait_for_selector(".step:has-text('run ended')")
+    keep(page, "idle")
+    page.get_by_role("button", name="zoom in").click()
+
+    assert "2 h 00 min" in page.inner_text(".facts-line")

@@ -164,3 +164,15 @@ def test_what_goes_on_at_a_time_has_rows_of_its_own(
     assert [["Lead", 5], ["Worker", 5]] == [lane for lane in found["lanes"] if lane[0]]
     assert set(range(5)) == {each["row"] for each in calls}
     assert ["ok", "ok", "ok", "failed", "ok"] == [each["status"] for each in calls]
+
+
+def test_idle_hours_are_folded(node: Callable[..., Any]) -> None:
+    """A stretch of hours takes little room; times before and behind it keep theirs, and places lead back to times."""
+    script = """
+        import { foldIdle } from "STATIC/dev/lanes.js";
+        const nodes = [{ t0: 0, t1: 10 }, { t0: 7210, t1: 7220 }];
+        const { gaps, fold, unfold } = foldIdle({ nodes, seconds: 7220 });
+        console.log(JSON.stringify([gaps.length, fold(10), fold(7220), unfold(fold(5)), unfold(fold(7215))]));
+    """
+
+    assert [1, 10, 21.6, 5, 7215] == [round(number, 6) for number in node(script)]

@@ -1,6 +1,6 @@
 // The timeline: a lane an agent, drawn on a canvas, so that ten thousand bars move as ten do.
 
-import { html, useEffect, useRef, useState } from "../vendor/preact.js";
+import { html, useEffect, useMemo, useRef, useState } from "../vendor/preact.js";
 import { duration } from "./texts.js";
 
 const LABEL = 132;
@@ -8,13 +8,26 @@ const ROW = 16;
 const PAD = 5;
 const RULER = 18;
 const NARROWEST = 2;
+const IDLE_S = 600;
 const COLOURS = ["handler", "model", "action", "effect", "failed", "wait", "point", "cut", "ink", "line", "ground", "accent", "muted"];
 
 /** Where something stands along the line: seconds, or entries, which shows what was over too soon. */
-export function extent(node, scale, state) {
+export function extent(node, scale, state, fold = (time) => time) {
   return scale === "steps"
     ? [node.n, node.endN ?? state.last]
-    : [node.t0, node.t1 ?? Math.max(state.seconds, node.t0)];
+    : [fold(node.t0), fold(node.t1 ?? Math.max(state.seconds, node.t0))];
+}
+
+/** Long stretches in which nothing was recorded, each folded to a sliver: `gaps`, and time to the place of it and back. */
+export function foldIdle(state) {
+  const times = state.nodes.flatMap((node) => [node.t0, node.t1 ?? node.t0]).sort((one, two) => one - two);
+  const gaps = times.map((from, at) => ({ from, to: times[at + 1] ?? from })).filter(({ from, to }) => to - from > IDLE_S);
+  const idle = gaps.reduce((sum, { from, to }) => sum + to - from, 0);
+  const sliver = Math.max(0.001, (state.seconds - idle) * 0.08);
+  const saved = (time, { from, to }) => Math.max(0, Math.min(time, to) - from) * (1 - sliver / (to - from));
+  const fold = (time) => gaps.reduce((left, gap) => left - saved(time, gap), time);
+  const unfold = (place) => gaps.reduce((time, gap) => (time > gap.from + sliver ? time + (gap.to - gap.from) - sliver : time), place);
+  return { gaps, fold, unfold };
 }
 
 /** Lanes from above: `[{agent, top, high}]`, with the height of all. */
@@ -54,7 +67,8 @@ export function Lanes({ run, scale, chosen, isChosen, onChoose, follow, setFollo
   const [wide, setWide] = useState(600);
   const state = run.state;
   const version = run.version.value;
-  const whole = scale === "steps" ? [0, Math.max(state.last, 1)] : [0, Math.max(state.seconds, 0.001)];
+  const { gaps, fold, unfold } = useMemo(() => foldIdle(state), [state, version]);
+  const whole = scale === "steps" ? [0, Math.max(state.last, 1)] : [0, Math.max(fold(state.seconds), 0.001)];
   const shown = view && !follow ? view : view ? [whole[1] - (view[1] - view[0]), whole[1]] : whole;
   const { lanes, high } = layOut(state);
   const tops = new Map(lanes.map((lane) => [lane.agent, lane.top]));
@@ -105,14 +119,23 @@ export function Lanes({ run, scale, chosen, isChosen, onChoose, follow, setFollo
       pen.fillText(name.length > 20 ? `${name.slice(0, 19)}…` : name, 8, lane.top + PAD + ROW / 2, LABEL - 12);
     }
     pen.fillStyle = colours.muted;
+    for (const { from, to } of scale === "steps" ? [] : gaps) {
+      const [left, right] = [Math.max(LABEL, toX(fold(from))), toX(fold(to))];
+      if (right <= left) continue;
+      pen.globalAlpha = 0.25;
+      pen.fillRect(left, RULER, right - left, high);
+      pen.globalAlpha = 1;
+      pen.fillText(`⋯ ${duration(to - from)}`, left, RULER / 2, Math.max(76, right - left));
+    }
     const step = niceStep((shown[1] - shown[0]) / Math.max(2, (wide - LABEL) / 90));
     for (let value = Math.ceil(shown[0] / step) * step; value <= shown[1]; value += step) {
       const x = toX(value);
-      if (x < LABEL) continue;
+      const time = scale === "steps" ? value : unfold(value);
+      if (x < LABEL || (scale !== "steps" && gaps.some(({ from, to }) => time >= from && x < toX(fold(to)) + 2 && x >= toX(fold(from)) - 40))) continue;
       pen.globalAlpha = 0.5;
       pen.fillRect(x, RULER - 4, 1, high);
       pen.globalAlpha = 1;
-      const text = scale === "steps" ? `#${Math.round(value)}` : rulerText(value, step);
+      const text = scale === "steps" ? `#${Math.round(value)}` : rulerText(time, step);
       if (x + 40 < wide) pen.fillText(text, x + 3, RULER / 2);
     }
   }
@@ -177,7 +200,7 @@ export function Lanes({ run, scale, chosen, isChosen, onChoose, follow, setFollo
   function placeOf(node) {
     const top = tops.get(node.agent);
     if (top === undefined) return null;
-    const [from, to] = extent(node, scale, state);
+    const [from, to] = extent(node, scale, state, fold);
     const x = toX(from);
     const inset = node.kind === "handler" ? 0 : 2;
     const y = top + PAD + node.row * ROW + inset;
