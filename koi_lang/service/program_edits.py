@@ -8,6 +8,7 @@ before `keep` is called.
 from __future__ import annotations
 
 import json
+import os
 import secrets
 import shutil
 from collections.abc import Callable, Collection, Mapping
@@ -170,7 +171,7 @@ def versions_folder(folder: Path) -> Path:
 
 def edited_file(folder: Path, header: Header) -> Path | None:
     """The file of the edited program that a run is of; None for a run of a program as it is, or was."""
-    file = folder.resolve() / header.program
+    file = Path(os.path.normpath(folder.resolve() / header.program))
     return file if file.is_relative_to(versions_folder(folder)) and file.is_file() else None
 
 
