@@ -151,12 +151,13 @@ class HostedClient:
         call.questions = {
             each["id"]: self._question(each) for each in session.feed.requests if each["type"] == QUESTION
         }
-        last_call = session.listing().usage.last_call
-        end = await asyncio.to_thread(read_call_end, session.feed.journal, last_call, id)
+        usage = session.listing().usage
+        end = await asyncio.to_thread(read_call_end, session.feed.journal, usage.last_call, id)
         if end:
             self._take_end(call, end)
         elif (session.call is not None and session.call.id != id) or (session.call is None and not call.questions):
             raise UnknownCallError
+        call.updated = usage.updated
         return call
 
     def _take_end(self, call: ExposedCall, end: Mapping[str, Any]) -> None:
