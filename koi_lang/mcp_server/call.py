@@ -166,9 +166,9 @@ class ExposedCall:
     async def ask(self, text: str, options: Sequence[str]) -> str:
         """The answer of the person at the client. Raises NobodyToAskError."""
         answers = await self.fill(text, answer_form(options))
-        if not answers:
+        if not answers or ANSWER not in answers:
             raise NobodyToAskError(f"the question was not answered: {text}")
-        return str(answers.get(ANSWER, ""))
+        return str(answers[ANSWER])
 
     async def fill(self, text: str, form: Mapping[str, Any]) -> Fields | None:
         """The answers of the person at the client to a form; None when they decline. Raises NobodyToAskError."""

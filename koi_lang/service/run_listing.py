@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from koi_lang.events import CallEnded
 from koi_lang.runtime.journal.entries import JournalEntry
 from koi_lang.runtime.journal.reader import lines
 from koi_lang.runtime.journal.summary import RunSummary, summarise
@@ -48,11 +49,14 @@ def read_call_end(journal: Path, last_call: CallEnd | None, call: str | None = N
     """What was told of the end of the last call of a run; empty where there is none yet. Raises JournalError.
 
     Args:
-        call: the id of the call that is meant; the end of another one is none.
+        call: the id of the call that is meant, which may be an earlier one.
     """
     ended = next(lines(journal, last_call.n - 1), None) if last_call is not None else None
-    data = {} if ended is None or ended.entry is None else ended.entry.data
-    return {} if call is not None and data.get("call") != call else data
+    data: Mapping[str, Any] = {} if ended is None or ended.entry is None else ended.entry.data
+    if call is None or not data or data.get("call") == call:
+        return data
+    entries = (line.entry for line in lines(journal) if line.entry is not None and line.entry.kind == CallEnded.type)
+    return next((entry.data for entry in entries if entry.data.get("call") == call), {})
 
 
 def read_outcome(journal: Path, last_call: CallEnd | None, call: str | None = None) -> dict[str, Any]:

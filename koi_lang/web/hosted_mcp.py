@@ -226,7 +226,7 @@ class HostedClient:
             if answer.cancelled():
                 return
             answers = None if answer.exception() else answer.result()
-            given = {"answer": str(answers.get(ANSWER, ""))} if answers else {"cancelled": True}
+            given = {"answer": str(answers[ANSWER])} if answers and ANSWER in answers else {"cancelled": True}
             assert self._session is not None, "it asks"
             self._start(self._session.handle({"type": "answer", "request": id, **given}))
 

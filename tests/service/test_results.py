@@ -150,6 +150,9 @@ def test_a_further_call_with_a_key_takes_place_once(
     )
     assert [(409, "key_in_use")] * 2 == [(each.status_code, each.json()["code"]) for each in (other, elsewhere)]
     assert [first.json()["call"]] == calls_in(adder, run)
+    adder.request("POST", f"{run}/calls?wait=30", {**ADD, "payload": {"a": 5, "b": 5}})
+    later = adder.request("POST", f"{run}/{path}?wait=30", body, **key)
+    assert (200, result) == (later.status_code, later.json()["result"]), "also when another call has ended behind it"
 
 
 def test_a_further_call_that_was_refused_may_be_sent_again(adder: ServiceProcess) -> None:
