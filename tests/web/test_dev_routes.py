@@ -192,8 +192,8 @@ def test_users_see_their_own_sessions_and_no_source(served: ServiceProcess) -> N
     assert 404 == bob.request("POST", f"{DEV}/{run}/branch", {"at": 2}).status_code
 
 
-def test_a_session_is_replayed_and_kept_as_a_test(served: ServiceProcess) -> None:
-    """All its calls are compared, also those after the service was started anew; `koi test` replays what was kept."""
+def test_a_session_is_replayed(served: ServiceProcess) -> None:
+    """All its calls are compared, also those after the service was started anew."""
     run = served.begin(**START)
     answered(served, run, "yes")
     served.end()
@@ -203,18 +203,23 @@ def test_a_session_is_replayed_and_kept_as_a_test(served: ServiceProcess) -> Non
     )
     replayed = served.request("POST", f"{DEV}/{run}/replay").json()
     file = served.folder / "main.koi"
-    before = file.read_text()
-    file.write_text(before.replace('"counting"', '"counts"'))
+    file.write_text(file.read_text().replace('"counting"', '"counts"'))
     different = served.request("POST", f"{DEV}/{run}/replay").json()
-    file.write_text(before)
+
+    assert {"words": 1} == called.json()["result"]
+    assert (True, 3) == (replayed["same"], replayed["answers"])
+    assert [["printed#1"]] * 2 == [each["path"][-1:] for each in different["differences"]]
+
+
+def test_a_session_is_kept_as_a_test(served: ServiceProcess) -> None:
+    """`koi test` replays what was kept."""
+    run = served.begin(**START)
+    answered(served, run, "yes")
     kept = served.request("POST", f"{DEV}/{run}/test", {"name": "tea"})
     again = served.request("POST", f"{DEV}/{run}/test", {"name": "tea"})
     outside = served.request("POST", f"{DEV}/{run}/test", {"name": "../tea"})
     tested = Project(served.folder).koi("test")
 
-    assert {"words": 1} == called.json()["result"]
-    assert (True, 3) == (replayed["same"], replayed["answers"])
-    assert [["printed#1"]] * 2 == [each["path"][-1:] for each in different["differences"]]
     assert ({"file": "tests/tea.jsonl"}, 409, 400) == (kept.json(), again.status_code, outside.status_code)
     assert "1 passed" in tested.stdout, tested.stdout
 
