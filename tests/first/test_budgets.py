@@ -72,7 +72,7 @@ def test_what_is_thrown_away_is_on_the_bill(machine: Machine) -> None:
 
     assert (0, "Hello Ada\n") == (run.code, run.out)
     assert f"3 requests, {listed['tokens']:,} tokens, $" in run.err
-    assert (True, 3) == (listed["tokens"] >= 3 * 518, listed["requests"])
+    assert (True, 3) == (listed["tokens"] > 518 + 2 * 400, listed["requests"]), "a request has some 500 tokens"
 
 
 @pytest.mark.parametrize(
