@@ -259,7 +259,8 @@ def first_prompt(service: ServiceProcess, run: str) -> str:
     return next(json.dumps(each) for each in entries if each["kind"] == "model_asked")
 
 
-def test_a_session_goes_on_with_an_edited_playbook(served: ServiceProcess) -> None:
+@pytest.mark.parametrize("restarts", [False, pytest.param(True, marks=pytest.mark.thorough)])
+def test_a_session_goes_on_with_an_edited_playbook(served: ServiceProcess, *, restarts: bool) -> None:
     """Its branch has the new text, also after the service was started again; the file keeps the old one until then."""
     run = served.begin(**START)
     answered(served, run, "yes")
@@ -268,8 +269,9 @@ def test_a_session_goes_on_with_an_edited_playbook(served: ServiceProcess) -> No
     branch = edited_branch(served, run, text)["id"]
     served.wait_for_state(branch, "waiting")
     before = (served.folder / "main.koi").read_text()
-    served.end()
-    served.start()
+    if restarts:
+        served.end()
+        served.start()
     answered(served, branch, "no")
     shown = served.get(f"{DEV}/{branch}")["edit"]
     kept = served.request("POST", f"{DEV}/{branch}/edit", {"keep": True}).json()
