@@ -128,6 +128,7 @@ def test_a_call_that_computes_can_be_stopped(place: Place, spinning: Path, numbe
         assert (code, "begun\nended\n") == (process.wait(LIMIT_S), note.read_text("utf-8"))
 
 
+@pytest.mark.thorough  # the client waits for two seconds, in which the call computes
 def test_a_client_leaves_a_call_that_computes(place: Place, spinning: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """The official client closes the input, waits, and ends the server: that is no error."""
     note = place.folder / "spin-left.txt"
