@@ -44,10 +44,12 @@ def test_what_begins_a_run_is_sent_again_with_its_key(service: StandIn) -> None:
     wait = Reply(429, b'{"code": "limit_reached", "message": "wait"}', {"Retry-After": "0"})
     service.reply("/api/runs", Reply(0), wait, told(STARTED, 202))
     service.reply("/api/runs/r1/messages", Reply(0), told(STARTED, 202))
+    service.reply("/api/runs/r1/pause", Reply(0), told({"paused": True}))
     script = """
     await koi.health();
     const run = await koi.runs.start({ handler: "Ada.go" }, { idempotencyKey: undefined });
-    told([run.id, await refused(run.sendMessage({ message: "hi" }))]);
+    await run.sendMessage({ message: "hi" });
+    told([run.id, await refused(run.pause())]);
     """
     assert ["r1", [True, "unreachable", 0]] == NodeScript(service.url, "secret", script).end()
     started = [asked for asked in service.asked if asked.path == "/api/runs"]
