@@ -111,13 +111,12 @@ class HostedClient:
         def begin(session: Session) -> HeldCall:
             # By the names of what is called: the session stays with the program that it was begun with.
             if isinstance(work, PromptCall):
-                return begin_prompt(session, work.prompt.name, work.arguments)
+                return begin_prompt(session, work.name, work.arguments)
             agent, event = handler_named(session, f"{work.agent.about.name}.{work.event}", is_private=True)
             return session.begin_handler(agent, event, work.payload)
 
         async with self._turn:
-            name = work.prompt.name if isinstance(work, PromptCall) else work.name
-            session = await self._open(f"{name} (MCP)")
+            session = await self._open(f"{work.name} (MCP)")
             self._current = call
             try:
                 self._held = await session.begin_call(begin)
