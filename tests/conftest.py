@@ -15,7 +15,7 @@ import pytest
 
 from koi_lang.compiler.lalr import parse_tokens
 from koi_lang.program import loader
-from koi_lang.sessions.one_time_notes import FOLDER
+from koi_lang.sessions.prepared import FOLDER
 from tests.needs import mark_counterparts
 from tests.projects import Project
 from tests.search_path import hide_bubblewrap

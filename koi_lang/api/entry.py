@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from inspect import isawaitable
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack
 
 from koi_lang.api.advice import advising
-from koi_lang.api.callbacks import Approve, Ask, CallbackHost
 from koi_lang.api.interrupting import run_interruptible
 from koi_lang.api.option_checks import check_options
 from koi_lang.api.program import Program, RunResult, run_to_end
@@ -22,7 +23,7 @@ from koi_lang.errors import UsageError
 from koi_lang.lazy import lazy_module
 from koi_lang.llm.messages import Adapter
 from koi_lang.program import declarations, loader
-from koi_lang.runtime.host import Host
+from koi_lang.runtime.host import Approval, ApprovalDecision, ApprovalRequest, Host, NobodyToAskError, choose_option
 from koi_lang.runtime.journal.calls import PYTHON
 from koi_lang.runtime.outside_calls import opens_programs
 from koi_lang.sessions.options import LIMITS, PYTHON_HELP, RunOptions, is_rule
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from koi_lang.cli.ui import terminal
 else:
     terminal = lazy_module("koi_lang.cli.ui.terminal")
+
 
 Place = str | os.PathLike[str]
 
@@ -191,3 +193,69 @@ def _limits(budget: Mapping[str, float]) -> dict[str, Any]:
             kind = "whole number" if is_whole else "number"
             raise UsageError(f"`{name}` of a budget is {most!r}", help=f"Give a {kind} above 0.")
     return dict(budget)
+
+
+# What is asked, and the answers to choose from; gives the answer, or None where nobody answers.
+Ask: TypeAlias = Callable[[str, Sequence[str]], "str | Awaitable[str | None] | None"]
+# What is wanted, with what, and by which agent; gives whether that is allowed, `always` for the rest of the run.
+Approve: TypeAlias = Callable[[str, str, str], "bool | str | Awaitable[bool | str | None] | None"]
+ANSWERS: dict[Any, Approval] = {True: "yes", False: "no", None: "no", "yes": "yes", "always": "always", "no": "no"}
+LOG = logging.getLogger("koi_lang")
+
+
+@dataclass(frozen=True, slots=True)
+class CallbackHost:
+    """A host that asks callbacks, which may be async. Without one nobody answers, and nothing is allowed.
+
+    Attributes:
+        output: takes what the program prints, a piece at a time.
+    """
+
+    on_question: Ask | None = None
+    on_approval: Approve | None = None
+    output: Callable[[str], object] = print
+
+    def print(self, text: str) -> None:
+        """Hand on a piece of output."""
+        self.output(text)
+
+    def log(self, text: str) -> None:
+        """Log a line that is not output as `koi_lang`."""
+        LOG.warning("%s", text)
+
+    async def ask(self, question: str, options: Sequence[str] = ()) -> str:
+        """Ask; an option may be named by its number. Raises NobodyToAskError."""
+        on_question = self.on_question
+        answer = None if on_question is None else await _answer_of(lambda: on_question(question, options))
+        if answer is None:
+            help = "Give `koi_lang.open` a callback: `ask=lambda question, options: …`."
+            raise NobodyToAskError(f"nobody answers the question `{question.strip()}`", help=help)
+        return choose_option(str(answer).strip(), options)
+
+    async def approve(self, request: ApprovalRequest) -> ApprovalDecision:
+        """Ask for permission. Raises NobodyToAskError without a callback."""
+        on_approval = self.on_approval
+        if on_approval is None:
+            help = "Give `koi_lang.open` a callback: `approve=lambda what, detail, agent: …`."
+            raise NobodyToAskError(f"nobody can be asked for permission to {request.what}", help=help)
+        answer = await _answer_of(lambda: on_approval(request.what, request.detail, request.agent))
+        if isinstance(answer, bool | str | None) and answer in ANSWERS:
+            return ApprovalDecision(ANSWERS[answer])
+        raise UsageError(f"`approve` gave {answer!r}", help='Give True, False, or "always".')
+
+    async def secret(self, name: str) -> str:
+        """Ask for a value that is not shown. Raises NobodyToAskError."""
+        return await self.ask(f"{name}:")
+
+
+async def _answer_of(callback: Callable[[], Any]) -> Any:
+    """What a callback gives, at once or later. Raises NobodyToAskError when it was cancelled, but not who asks."""
+    try:
+        given = callback()
+        return await given if isawaitable(given) else given
+    except asyncio.CancelledError as error:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise
+        help = "Have the callback give None, or False, where there is no answer."
+        raise NobodyToAskError("nobody answers: the callback was cancelled", help=help) from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import shutil
 import time
@@ -11,6 +12,7 @@ from contextlib import ExitStack, asynccontextmanager, closing, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 from weakref import WeakValueDictionary
 
 from koi_lang.errors import JournalError, KoiError, ProgramChangedError
@@ -39,7 +41,6 @@ from koi_lang.service.program_edits import edited_file
 from koi_lang.service.programs import Programs
 from koi_lang.service.run_hooks import RunHooks
 from koi_lang.service.session_files import FileSpace, SpaceLimits, measure_files, without_parts
-from koi_lang.service.sleepers import SleeperTable
 from koi_lang.service.slots import SessionSlots
 from koi_lang.service.spending import SpendingTable
 from koi_lang.service.store import Database, SessionRow, SessionTable
@@ -371,3 +372,23 @@ async def hosting(
             finally:
                 watch.cancel()
                 await host.close()
+
+
+class SleeperTable:
+    """What sleeping sessions wait for; those that are awake have no row."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        database.execute("create table if not exists sleepers (run text primary key, requests text not null)")
+
+    def put(self, run: str, requests: list[Any]) -> None:
+        """Keep the questions and approvals of a session that goes to sleep."""
+        self._database.execute("insert or replace into sleepers values (?, ?)", (run, json.dumps(requests)))
+
+    def all(self) -> dict[str, list[dict[str, Any]]]:
+        """The requests of all of them, by run."""
+        return {run: json.loads(requests) for run, requests in self._database.execute("select * from sleepers")}
+
+    def remove(self, run: str) -> None:
+        """Forget one that wakes."""
+        self._database.execute("delete from sleepers where run = ?", (run,))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -27,7 +28,6 @@ from koi_lang.runtime.run import Run
 from koi_lang.sessions.browser import sign_in_with
 from koi_lang.sessions.client_host import Client
 from koi_lang.sessions.continuation import LivePort
-from koi_lang.sessions.one_time_notes import note_once
 from koi_lang.sessions.options import RunOptions
 from koi_lang.settings.lasting_rules import LastingRules
 from koi_lang.setup.preferences import Preferences, preferences
@@ -44,6 +44,7 @@ else:
     stream_recording = lazy_module("koi_lang.llm.corpus.recording")
     sdk_imports = lazy_module("koi_lang.llm.sdk_imports")
     availability = lazy_module("koi_lang.setup.availability")
+
 
 REHEARSAL = "a rehearsal follows the explicit steps of playbooks"
 STAND_IN = f"no model is configured, so {REHEARSAL}; `koi connect` connects a model"
@@ -232,3 +233,21 @@ def prepare_program(
     module = loader.module_of(absolute(file), None, entry)
     extensions = find_extensions(module, use_installed=not options.no_extensions)
     return Prepared(module, entry, options, wanted, adapter=adapter, extensions=extensions)
+
+
+FOLDER = "notes"
+
+
+def note_once(name: str, line: str, note: Callable[[str], None]) -> None:
+    """Tell something once; a file in the folder of caches keeps that it has been told.
+
+    Args:
+        name: a name for a file.
+    """
+    folder = settings.cache_folder() / FOLDER
+    with suppress(OSError):  # where nothing can be written it is told again
+        folder.mkdir(parents=True, exist_ok=True)
+        if (folder / name).exists():
+            return
+        (folder / name).touch()
+    note(line)

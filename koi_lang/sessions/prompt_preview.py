@@ -33,10 +33,9 @@ from koi_lang.runtime.ports import AgentPort
 from koi_lang.runtime.replay.location import enter
 from koi_lang.runtime.routing.lexical import MeaningScores
 from koi_lang.runtime.run import Run
-from koi_lang.runtime.schema import signature_text
+from koi_lang.runtime.schema import Schema, resolve_part, signature_text, type_text
 from koi_lang.runtime.services import MADE_WHEN_USED
 from koi_lang.sessions.prepared import Note, Prepared
-from koi_lang.sessions.stand_in_payloads import stand_in
 from koi_lang.sessions.unneeded_keys import without_missing_keys
 
 
@@ -268,3 +267,24 @@ def describe_payload(call: CallToPreview) -> str:
     if not call.handler.schema:
         return f"`{call.name}` declares no fields, so it is shown as given nothing"
     return f"fields of `{call.name}` are shown as ⟨name: type⟩; it takes ({signature_text(call.handler.schema)})"
+
+
+# Objects within objects; types may contain themselves.
+DEEPEST = 4
+
+
+def stand_in(schema: Schema, name: str = "args") -> Any:
+    """A value of the shape of a type, with `⟨name: type⟩` in place of all that is no object and no list.
+
+    It does not fit the type where that is a number or a choice.
+    """
+    return _stand_in(schema, schema, name, DEEPEST)
+
+
+def _stand_in(root: Schema, part: Schema, name: str, levels: int) -> Any:
+    found = resolve_part(root, part)
+    if levels and "properties" in found:
+        return {each: _stand_in(root, inner, each, levels - 1) for each, inner in found["properties"].items()}
+    if levels and found.get("type") == "array" and "items" in found:
+        return [_stand_in(root, found["items"], name, levels - 1)]
+    return f"⟨{name}: {type_text(part)}⟩"

@@ -9,7 +9,7 @@ import pytest
 from koi_lang.grants import matches
 from koi_lang.runtime.guards.access_rules import WantedAccess, parse_rule
 from koi_lang.runtime.tree.gitignore import IgnoreFile
-from koi_lang.service.folder_files import stamp_files
+from koi_lang.service.file_events import stamp_files
 from koi_lang.system.globs import file_matcher
 from tests.projects import Project
 

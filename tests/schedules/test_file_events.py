@@ -7,8 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from koi_lang.service.file_events import FileEvents
-from koi_lang.service.folder_files import stamp_files
+from koi_lang.service.file_events import FileEvents, stamp_files
 from tests.schedules.service import Runs, Service, SetClock, job, serving, settle
 
 DOCS = job("file docs/**/*.md")

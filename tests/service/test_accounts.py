@@ -28,8 +28,7 @@ from koi_lang.runtime.budget.limits import LimitReachedError
 from koi_lang.runtime.budget.reservations import Reservations
 from koi_lang.runtime.run import Run
 from koi_lang.runtime.services import Services
-from koi_lang.service.accounts import Accounts, BudgetNews
-from koi_lang.service.days import Days
+from koi_lang.service.accounts import Accounts, BudgetNews, Days
 from koi_lang.service.spending import SpendingTable, Taken
 from koi_lang.settings.service import read_service
 from tests.playbook.playing import done

@@ -14,7 +14,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from koi_lang.service.days import Days
+from koi_lang.service.accounts import Days
 from koi_lang.service.spending import SpendingTable
 from koi_lang.service.users import EVERYBODY, User, Users, hash_of, new_token
 from koi_lang.settings.service import UserSettings, read_service

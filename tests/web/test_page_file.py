@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from koi_lang.web.bundle import bundle_modules
-from koi_lang.web.page_file import run_page
+from koi_lang.web.page_file import bundle_modules, run_page
 from tests.journal.commands import Commands
 from tests.web.conftest import open_browser
 from tests.web.injections import PAYLOADS

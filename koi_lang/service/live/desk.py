@@ -18,17 +18,22 @@ from koi_lang.rpc.dispatcher import SCHEMA_VERSION, response_to
 from koi_lang.rpc.framing import line_of
 from koi_lang.runtime.journal.entries import NOTHING, JournalEntry
 from koi_lang.runtime.journal.reader import lines
+from koi_lang.runtime.journal.summary import summarise
+from koi_lang.runtime.replay.location import Location
+from koi_lang.runtime.run import Run
 from koi_lang.service.feed import EVENT, Feed, MessageView, Reader, entry_message, view_all
 from koi_lang.service.live.connection import LiveConnection
-from koi_lang.service.live.run_session import RunSession
 from koi_lang.sessions.client_host import Message
 from koi_lang.sessions.errors import SessionError
+from koi_lang.sessions.factory import SessionFactory
+from koi_lang.sessions.held_call import HeldCall
 from koi_lang.sessions.messages import StateMessage
+from koi_lang.sessions.session import Session
 from koi_lang.version import __version__
 
 if TYPE_CHECKING:
     from koi_lang.service.live.followed_run import FollowedRun
-    from koi_lang.sessions.session import Session
+
 
 T = TypeVar("T")
 # How long the event loop has for its next turn before code that computes is ended from outside.
@@ -254,3 +259,40 @@ def finish_now(work: Coroutine[Any, Any, T]) -> T:
         return result
     work.close()
     raise AssertionError("a command for followers has waited for something")
+
+
+RUN = "run"
+
+
+class RunSession(Session):
+    """The one call that such a run consists of is under way until it ends."""
+
+    def __init__(self, live: FollowedRun) -> None:
+        super().__init__(SessionFactory(live.ready, lambda line: None).served_config(), _ignore, _go_over)
+        self._followed, self.journal = live, live.journal
+        self.client = live.board
+        self._call = HeldCall(RUN, RUN, Location(label=RUN))
+        self.statistics.usage = summarise(live.journal).totals
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it has a run."""
+        return True
+
+    @property
+    def run(self) -> Run:
+        """The run."""
+        return self._followed.run
+
+    @property
+    def current_call(self) -> HeldCall | None:
+        """What is under way."""
+        return self._call
+
+
+def _ignore(message: Any) -> None:
+    """Nobody has to be told: whoever follows the run is."""
+
+
+async def _go_over(session: Any, history: Any) -> None:
+    """Nothing goes on here."""
