@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from koi_lang.compiler.printer.layout import lay_out
-from koi_lang.compiler.printer.module_text import write_module
+from koi_lang.compiler.printer.module_text import lay_out, write_module
 from koi_lang.program import build
 from koi_lang.program.files import absolute
 from tests.projects import Project
