@@ -6,6 +6,7 @@ it ends; only then this one reads from it again.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import socket
@@ -23,7 +24,6 @@ from koi_lang.dap.channel import Channel
 from koi_lang.dap.debugger import Debugger, StartPlan
 from koi_lang.dap.host import ConsoleHost
 from koi_lang.dap.launch import DebuggedProgram, OptionsOf, load
-from koi_lang.dap.parent_death import die_with_parent
 from koi_lang.dap.stop_service import Request, StopService
 from koi_lang.dap.trail import Trail, mark_of
 from koi_lang.errors import KoiError, UsageError
@@ -153,3 +153,19 @@ def serve(descriptor: int, adapter: int, options_of: OptionsOf) -> None:
     channel = Channel(socket.socket(fileno=descriptor))
     with suppress(KeyboardInterrupt):
         Debuggee(channel, options_of).serve()
+
+
+SET_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG
+
+
+def die_with_parent(parent: int) -> None:
+    """Have this process killed when its parent ends, also if it computes and hears nothing.
+
+    Args:
+        parent: the process that should still be there; where it is not, this one ends at once.
+    """
+    if not sys.platform.startswith("linux"):
+        return
+    ctypes.CDLL(None).prctl(SET_DEATH_SIGNAL, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from koi_lang.dap.action_decisions import changed_fields, copy_of, filter_of
 from koi_lang.dap.breakpoints import Breakpoint, Breakpoints
 from koi_lang.dap.inspection import value_at
 from koi_lang.dap.nodes import ActionNode, CallNode, Node, current_node, innermost
@@ -211,3 +210,22 @@ class Debugger:
             self.service.stop(
                 "step", levels_of(node), description="end of the recorded run", text="end of the recorded run"
             )
+
+
+def copy_of(value: Any) -> Any:
+    """A value whose objects and arrays can be changed without changing those of the playbook."""
+    if isinstance(value, dict):
+        return {name: copy_of(each) for name, each in value.items()}
+    return [copy_of(each) for each in value] if isinstance(value, list) else value
+
+
+def changed_fields(node: ActionNode, fields: Mapping[str, Any]) -> Intervention | None:
+    """What a person has made of the fields of an action; None where they have left them."""
+    return None if node.fields == fields else Intervention("fields", node.fields)
+
+
+def filter_of(intent: str, error: Exception) -> str:
+    """The filter that an error of an action belongs to; empty where it is a failure like others."""
+    if isinstance(error, PermissionDeniedError):
+        return "refused"
+    return "misfit" if intent == "return" else ""

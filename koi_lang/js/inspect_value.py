@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from koi_lang.js.accessors import AccessorObject
+from koi_lang.js.conversions import PRIMITIVES, is_number, number, text
 from koi_lang.js.errors import AggregateErrorValue, ErrorValue
 from koi_lang.js.inspect_layout import WIDTH, enclose, group_columns
-from koi_lang.js.inspect_primitives import key_text, leaf, string_text
+from koi_lang.js.inspect_primitives import key_text, leaf, number_leaf, string_text
 from koi_lang.js.iteration import IteratorValue
+from koi_lang.js.json_text import stringify
 from koi_lang.js.keyed_collections import MapValue, SetValue, new_set
+from koi_lang.js.number_format import NAN, parse_float, parse_int
 from koi_lang.js.own_properties import is_array, is_record, own_entries
-from koi_lang.js.printf_format import fill
 from koi_lang.js.promises import Promise
 from koi_lang.js.regexes import Groups, RegexMatch
 from koi_lang.js.undefined import Value, undefined
@@ -201,3 +204,42 @@ def console_text(*values: Value) -> str:
     if isinstance(first, str) and rest and "%" in first:
         first, rest = fill(first, rest, inspect)
     return " ".join([value if isinstance(value, str) else inspect(value) for value in (first, *rest)])
+
+
+_MARK = re.compile("%([sdifjoOc%])")
+
+
+def fill(form: str, values: list[Value], inspect: Callable[..., str]) -> tuple[str, list[Value]]:
+    """The filled text, and the values that no placeholder took; one without a value stays as it is."""
+    waiting = list(values)
+
+    def replacement(found: re.Match[str]) -> str:
+        if found[1] == "%":
+            return "%"
+        return _format_value(found[1], waiting.pop(0), inspect) if waiting else found[0]
+
+    return _MARK.sub(replacement, form), waiting
+
+
+def _format_value(kind: str, value: Value, inspect: Callable[..., str]) -> str:
+    if kind == "s":
+        return _as_text(value, inspect)
+    if kind == "d":
+        return number_leaf(number(value) if isinstance(value, PRIMITIVES) else NAN)
+    if kind == "i":
+        return number_leaf(parse_int(text(value)) if isinstance(value, PRIMITIVES) else NAN)
+    if kind == "f":
+        return number_leaf(parse_float(text(value)))
+    if kind == "j":
+        written = stringify(value)
+        return "undefined" if written is undefined else str(written)
+    if kind == "c":
+        return ""
+    return inspect(value, depth=4, hidden=True) if kind == "o" else inspect(value)
+
+
+def _as_text(value: Value, inspect: Callable[..., str]) -> str:
+    if is_number(value):
+        return number_leaf(value)
+    own = isinstance(value, dict) and callable(value.get("toString"))
+    return text(value) if isinstance(value, PRIMITIVES) or own else inspect(value, depth=0)

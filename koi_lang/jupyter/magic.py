@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
 import shlex
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from queue import SimpleQueue
+from threading import Thread
 from typing import Any
 
 import click
 from IPython.core.magic import Magics, cell_magic, magics_class
 
 from koi_lang.api import entry
+from koi_lang.api.program import Program, RunResult, run_to_end
 from koi_lang.cli.options import add_options, allow_option, fields_of, limiting_options, seconds
 from koi_lang.errors import ProgramError
+from koi_lang.events import Event, HandlerEnded
 from koi_lang.jupyter.cell_result import CellResult
-from koi_lang.jupyter.cell_run import CellRun
 from koi_lang.llm import scripted
 from koi_lang.program import typed_code
 from koi_lang.program.error_report import explain
+from koi_lang.runtime.concurrency.cancellation import CancelScope
 from koi_lang.sessions.options import LIMITS
 from koi_lang.text_width import clean
 
@@ -94,3 +103,82 @@ def _explain(error: BaseException) -> str:
         return error.format_message()
     cause = error.__cause__ if isinstance(error, ProgramError) else None
     return explain(cause or error, Path.cwd().as_posix())
+
+
+@dataclass(slots=True)
+class CellRun:
+    """One run of a program of a cell.
+
+    Attributes:
+        show: shows a piece of output.
+        ask: asks the person; both are called in the thread of the notebook.
+    """
+
+    show: Callable[[str], object]
+    ask: Callable[[str], str]
+    _errands: SimpleQueue[Callable[[], object] | None] = field(default_factory=SimpleQueue)
+    _scope: CancelScope = field(default_factory=CancelScope)
+    _output: list[str] = field(default_factory=list)
+    _value: Any = None
+
+    def run(self, file: str, options: entry.OpenOptions) -> CellResult:
+        """Run a program to its end. Raises KoiError, and KeyboardInterrupt once what was under way has ended."""
+        options |= {"ask": self._ask, "approve": self._approve, "output": self._print}
+        program = entry.open(file, **options)
+        program.subscribe(self._follow)
+        ended: Future[RunResult | None] = Future()
+        thread = Thread(target=self._carry_out, args=(program, ended), name="koi-cell", daemon=True)
+        thread.start()
+        try:
+            self._do_errands()
+        except KeyboardInterrupt:
+            self._scope.cancel()
+            thread.join()
+            raise
+        result = ended.result()
+        assert result is not None, "a run that was not interrupted"
+        run = "" if result.journal is None else result.journal.stem
+        return CellResult(self._value, tuple(self._output), result.usage, run)
+
+    def _carry_out(self, program: Program, ended: Future[RunResult | None]) -> None:
+        try:
+            ended.set_result(asyncio.run(self._within_scope(program)))
+        except BaseException as error:  # raised where the result is asked for
+            ended.set_exception(error)
+        finally:
+            self._errands.put(None)
+
+    async def _within_scope(self, program: Program) -> RunResult | None:
+        async with self._scope:
+            return await run_to_end(program)
+        return None
+
+    def _do_errands(self) -> None:
+        """Do what the run asks of the notebook, until it has ended."""
+        while (errand := self._errands.get()) is not None:
+            errand()
+
+    def _follow(self, event: Event) -> None:
+        if isinstance(event.data, HandlerEnded) and len(event.path) == 1:
+            self._value = event.fields.get("result")
+
+    def _print(self, text: str) -> None:
+        self._output.extend(text.split("\n"))
+        self._errands.put(partial(self.show, text))
+
+    async def _ask(self, question: str, options: Sequence[str]) -> str:
+        listed = "".join(f"\n  {number}. {option}" for number, option in enumerate(options, 1))
+        return await self._ask_notebook(f"{question}{listed} ")
+
+    async def _approve(self, what: str, detail: str, agent: str) -> str:
+        said = await self._ask_notebook(f"{agent} wants: {what} {detail}\nAllow it? (yes, no, always) ")
+        return said if said in ("yes", "always") else "no"
+
+    async def _ask_notebook(self, question: str) -> str:
+        answer: Future[str] = Future()
+
+        def ask() -> None:
+            answer.set_result(self.ask(question))
+
+        self._errands.put(ask)
+        return (await asyncio.wrap_future(answer)).strip()

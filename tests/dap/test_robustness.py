@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from koi_lang.dap import debuggee_process
+from koi_lang.dap import adapter
 from tests.dap.client import Client, RefusedError, debugging, wait_until
 from tests.dap.programs import TEAM, record, write_team
 from tests.limits import LIMIT_S
@@ -165,10 +165,10 @@ def test_what_is_no_message_ends_the_session(project: Project, data: bytes) -> N
 
 def test_a_session_without_a_run_is_over_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is waited for where no program runs: not the end of a run, nor what a run may take for its end."""
-    monkeypatch.setattr(debuggee_process, "END_S", 2 * LIMIT_S)
+    monkeypatch.setattr(adapter, "END_S", 2 * LIMIT_S)
 
     async def begin_and_end() -> bool:
-        debuggee = await debuggee_process.DebuggeeProcess.start()
+        debuggee = await adapter.DebuggeeProcess.start()
         async with asyncio.timeout(LIMIT_S):
             await debuggee.end()
         return debuggee.ended.is_set()

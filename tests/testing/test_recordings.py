@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from koi_lang.testing.cases import Case
-from koi_lang.testing.recordings import collect
+from koi_lang.testing.discovery import collect
 from tests.projects import Project
 
 PROGRAM = """
