@@ -1,11 +1,17 @@
-"""The options of an `llm` block for embeddings to a model that turns texts into vectors, each text once."""
+"""The options of an `llm` block for embeddings to a model that turns texts into vectors, each text once.
+
+The answer to a request of n messages is n lines, each a vector that is packed into text.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
+import math
+from array import array
+from base64 import b64decode, b64encode
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from difflib import SequenceMatcher
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -20,15 +26,18 @@ from koi_lang.llm.messages import Adapter, Message, Request, TextDelta, Thinking
 from koi_lang.llm.model_choice import choose, written_choice
 from koi_lang.llm.model_name_check import LIMIT_S, check
 from koi_lang.llm.models import priced_name
+from koi_lang.llm.openai import OpenAI
 from koi_lang.llm.providers import STAND_INS, KeyLookup, key_of, provider_named
 from koi_lang.llm.retry import retry
+from koi_lang.llm.stream_state import StreamState
+from koi_lang.llm.tools import ToolOffer
 from koi_lang.llm.usage import usage_of
-from koi_lang.llm.vectors import Vector, Vectors, unpack_vector
 
 if TYPE_CHECKING:
     from koi_lang.llm import answer_cache
 else:
     answer_cache = lazy_module("koi_lang.llm.answer_cache")
+
 
 # The usual model for embeddings of the providers that have any.
 MODELS: Mapping[str, str] = {
@@ -228,3 +237,78 @@ async def check_name(connection: ProviderConnection, around: ModelEnvironment) -
     names = known.names if known is not None else []
     if connection.provider.name in WHOLE or any("embed" in name for name in names):
         await check(connection, around.lists, ask=False)
+
+
+Vector: TypeAlias = Sequence[float]
+
+
+class Vectors(OpenAI):
+    """A model behind the embeddings interface; its answer is a line for each message of the request."""
+
+    def _body(self, request: Request) -> dict[str, Any]:
+        texts = [message.text for message in request.messages]
+        return {"model": request.model, "input": texts, "encoding_format": "float"}
+
+    async def _send(self, body: Mapping[str, Any]) -> Any:
+        raw = await self._client.embeddings.with_raw_response.create(**body)
+        return _at_once((raw.http_response.json(), len(body["input"])))
+
+    def _ending(self, offer: ToolOffer | None) -> StreamState:
+        return _Whole()
+
+
+class _Whole(StreamState):
+    def read(self, part: tuple[Any, int]) -> str:
+        document, count = part
+        self.begun, self.stop_reason = True, "stop"
+        self.usage = _usage(document)
+        return "\n".join(map(pack_vector, _vectors(document, count)))
+
+
+@asynccontextmanager
+async def _at_once(part: Any) -> AsyncIterator[AsyncIterator[Any]]:
+    """A stream of one part."""
+
+    async def parts() -> AsyncIterator[Any]:
+        yield part
+
+    yield parts()
+
+
+def _vectors(document: Any, count: int) -> list[Vector]:
+    """The vectors in an answer in the order of their texts. Raises ValueError when it is not well formed."""
+    data = document.get("data") if isinstance(document, dict) else None
+    if not isinstance(data, list) or len(data) != count:
+        raise ValueError(f"{count} vectors were expected")
+    try:
+        ordered = sorted(data, key=lambda each: each.get("index", 0))
+        return [_unit(array("f", each["embedding"])) for each in ordered]
+    except (AttributeError, KeyError, TypeError) as error:
+        raise ValueError("these are no vectors") from error
+
+
+def _usage(document: Any) -> Usage | None:
+    told = document.get("usage") if isinstance(document, dict) else None
+    tokens = told.get("prompt_tokens") if isinstance(told, dict) else None
+    return Usage(tokens, 0) if isinstance(tokens, int) else None
+
+
+def _unit(vector: Vector) -> array[float]:
+    length = math.sqrt(math.fsum(x * x for x in vector))
+    if not (length > 0 and math.isfinite(length)):
+        raise ValueError("a vector without a direction")
+    return array("f", (x / length for x in vector))
+
+
+def pack_vector(vector: Vector) -> str:
+    """A vector as a short text: its numbers with the accuracy of 32 bits."""
+    return b64encode(array("f", vector).tobytes()).decode()
+
+
+def unpack_vector(text: Any) -> Vector | None:
+    """The vector in a text; None where there is none."""
+    try:
+        vector = array("f", b64decode(text, validate=True))
+    except (TypeError, ValueError):
+        return None
+    return vector or None

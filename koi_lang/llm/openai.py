@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from koi_lang.lazy import lazy_module
-from koi_lang.llm.chat_messages import messages_of, tools_of
-from koi_lang.llm.chat_thoughts import ThoughtKeeper
+from koi_lang.llm.chat_thoughts import ThoughtKeeper, fields_of_calls, fields_of_message
+from koi_lang.llm.connection import Provider
+from koi_lang.llm.images import Image
 from koi_lang.llm.json_schemas import can_be_sent
-from koi_lang.llm.messages import Request, Usage
+from koi_lang.llm.messages import Message, Request, Usage, merge_turns
 from koi_lang.llm.models import card_of
 from koi_lang.llm.request_bodies import encode_body, in_order, plain_parts
 from koi_lang.llm.sdk_model import SdkModel
 from koi_lang.llm.stream_fields import count, field, first, json_word, text_of, thought_of, word
 from koi_lang.llm.stream_state import StreamState
 from koi_lang.llm.thinking import chat_effort
-from koi_lang.llm.tools import ToolOffer
+from koi_lang.llm.tool_turns import Exchange, exchanges, with_images_apart
+from koi_lang.llm.tools import NativeTool, ToolOffer
 from koi_lang.llm.whole_answers import parts_of_completion
 
 if TYPE_CHECKING:
@@ -206,3 +208,63 @@ def _usage(usage: Any) -> Usage | None:
     except ValueError:
         return None
     return Usage(given, made, cached, stored, thinking_tokens=min(thought, made)) if given or made else None
+
+
+# What stands between results and a person's words where these may not follow them.
+HEARD = "OK."
+
+
+def messages_of(request: Request, row: Provider) -> list[dict[str, Any]]:
+    """The messages of a request, the system text first; calls of tools are told as such where it offers tools."""
+    if request.offer is None:
+        turns = merge_turns((Message("system", request.system), *request.messages))
+        return [_message(turn) for turn in turns if turn.text or turn.images]
+    told = [_message(Message("system", request.offer.system))]
+    for turn in exchanges(request.messages, request.model):
+        told += _exchange(turn, row) if isinstance(turn, Exchange) else [_message(turn)]
+    return told
+
+
+def tools_of(offer: ToolOffer, *, is_forced: bool) -> dict[str, Any]:
+    """The fields of a body that offer tools."""
+    choice = {"tool_choice": "required"} if is_forced else {}
+    return {"tools": [_tool(tool) for tool in offer.set.tools], **choice}
+
+
+def _tool(tool: NativeTool) -> dict[str, Any]:
+    function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+    is_strict = {"strict": True} if can_be_sent(tool.parameters) else {}
+    return {"type": "function", "function": function | is_strict}
+
+
+def _exchange(exchange: Exchange, row: Provider) -> Iterator[dict[str, Any]]:
+    """Calls and their results; images of results are shown by the person, since results are texts there."""
+    own = fields_of_calls(exchange.thoughts, row.thoughts, len(exchange.calls))
+    yield {
+        "role": "assistant",
+        "content": exchange.text or None,
+        **fields_of_message(exchange.thoughts, row.thoughts),
+        "tool_calls": [
+            {"id": id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}, **fields}
+            for (id, call), fields in zip(exchange.calls, own, strict=True)
+        ],
+    }
+    for id, result in exchange.results:
+        yield {"role": "tool", "tool_call_id": id, "content": result.text}
+    rest = with_images_apart(exchange)
+    if rest is None:
+        return
+    if not row.user_after_results:
+        yield _message(Message("assistant", HEARD))
+    yield _message(rest)
+
+
+def _message(turn: Message) -> dict[str, Any]:
+    return {"role": turn.role, "content": _content(turn.text, turn.images)}
+
+
+def _content(text: str, images: tuple[Image, ...]) -> str | list[dict[str, Any]]:
+    if not images:
+        return text
+    shown = [{"type": "image_url", "image_url": {"url": image.url}} for image in images]
+    return [*shown, {"type": "text", "text": text}] if text else shown

@@ -13,8 +13,7 @@ import pytest
 
 from koi_lang.llm.cards import CARDS, ModelCard
 from koi_lang.llm.messages import Usage
-from koi_lang.llm.models import UNKNOWN, card_of, cost_usd
-from koi_lang.llm.price_list import complete_card
+from koi_lang.llm.models import UNKNOWN, card_of, complete_card, cost_usd
 from koi_lang.llm.providers import PROVIDERS
 
 # One name for every card, in the order of the cards.

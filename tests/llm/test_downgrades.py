@@ -13,11 +13,11 @@ import pytest
 from koi_lang.errors import RequestError
 from koi_lang.llm.anthropic import Anthropic
 from koi_lang.llm.connect import ModelEnvironment, connect
-from koi_lang.llm.downgrades import reduce_body
 from koi_lang.llm.fallback import fallback
 from koi_lang.llm.images import Image
 from koi_lang.llm.messages import Message, Request, TextDelta
 from koi_lang.llm.openai import OpenAI
+from koi_lang.llm.request_trial import reduce_body
 from koi_lang.llm.retry import retry
 from koi_lang.llm.sdk_model import SdkModel
 from koi_lang.llm.tools import NativeTool, ToolOffer, ToolSet

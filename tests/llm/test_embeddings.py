@@ -13,11 +13,18 @@ import pytest
 from koi_lang.errors import KoiError, MissingKeyError, ProviderError, RequestError, SettingsError
 from koi_lang.llm.connect import ModelEnvironment
 from koi_lang.llm.connection import Provider
-from koi_lang.llm.embeddings import Embedder, connection_for, embedder, require_embeddings
+from koi_lang.llm.embeddings import (
+    Embedder,
+    Vector,
+    connection_for,
+    embedder,
+    pack_vector,
+    require_embeddings,
+    unpack_vector,
+)
 from koi_lang.llm.messages import Message, Request, Usage
 from koi_lang.llm.model_list_cache import ModelListCache
 from koi_lang.llm.model_name_check import UnknownModelError
-from koi_lang.llm.vectors import Vector, pack_vector, unpack_vector
 from tests.llm.meanings import meaning
 from tests.llm.server import Answer, ModelServer
 

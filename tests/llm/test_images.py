@@ -19,8 +19,8 @@ from koi_lang.llm.models import card_of
 from koi_lang.llm.openai import OpenAI
 from koi_lang.llm.providers import PROVIDERS, provider_named
 from koi_lang.llm.rehearsal import Rehearsal
+from koi_lang.llm.sdk_model import VisionUnsupportedError, seen
 from koi_lang.llm.usage import usage_of
-from koi_lang.llm.vision import VisionUnsupportedError, seen
 from tests.llm.server import ModelServer
 from tests.llm.test_adapters import asked_for, remembered
 from tests.pictures import DARK, RED, png

@@ -12,7 +12,7 @@ import pytest
 from koi_lang.interpolation import Interpolation, Part
 from koi_lang.llm.rehearsal import Rehearsal, values
 from koi_lang.llm.rehearsal.state import UNREAD
-from koi_lang.llm.rehearsal.written_actions import NESTED
+from koi_lang.llm.rehearsal.steps import NESTED
 from koi_lang.program.safe_expressions import evaluate
 from koi_lang.runtime.playbook import references
 from koi_lang.runtime.playbook.action_parsing import as_action

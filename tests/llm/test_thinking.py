@@ -11,7 +11,7 @@ import pytest
 
 from koi_lang.efforts import EFFORTS
 from koi_lang.errors import SettingsError
-from koi_lang.llm.anthropic_messages import messages_of
+from koi_lang.llm.anthropic import messages_of
 from koi_lang.llm.cards import CARDS
 from koi_lang.llm.connect import PROVIDERS, ModelEnvironment, connect
 from koi_lang.llm.effort_list import EFFORT_CARDS

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from koi_lang.llm.failed_generations import calls_in
 from koi_lang.llm.messages import Delta, StreamEnd, TextDelta, ThinkingDelta, Usage
+from koi_lang.llm.stream_state import calls_in
 from koi_lang.llm.tools import NativeTool, ToolOffer, ToolSet
 from tests.llm.refusals import error
 from tests.llm.server import Answer

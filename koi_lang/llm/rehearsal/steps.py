@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from koi_lang.llm.rehearsal import delegation_forms, dialog_forms, return_forms, state_forms
 from koi_lang.llm.rehearsal.languages import compile_words
+from koi_lang.llm.rehearsal.literals import Reference
 from koi_lang.llm.rehearsal.patterns import matches, verbs
-from koi_lang.llm.rehearsal.phrase_values import PhraseParts, as_number
+from koi_lang.llm.rehearsal.phrase_values import TEMPLATE, PhraseParts, as_number, as_text, evaluate, template_value
+from koi_lang.llm.rehearsal.quoting import piece_of
 from koi_lang.llm.rehearsal.sentences import Sentence, sentences_of, without_lead
-from koi_lang.llm.rehearsal.state import ProposedAction, RehearsalState, UnclearSentenceError
-from koi_lang.llm.rehearsal.written_actions import fill_in, ids_in, written_actions
+from koi_lang.llm.rehearsal.state import STATE_UPDATES, UNREAD, ProposedAction, RehearsalState, UnclearSentenceError
+from koi_lang.llm.rehearsal.values import VALUE, code_of, has_value, without_references
 
 # Importing these fills the table.
 FORMS = (dialog_forms, state_forms, delegation_forms, return_forms)
@@ -143,3 +145,178 @@ def _count(words: str, sentence: Sentence, scene: RehearsalState) -> int | None:
     except UnclearSentenceError:
         return None
     return int(number) if number is not None and 0 <= number <= MOST_REPETITIONS else None
+
+
+# What the runtime knows by name beside the results of actions.
+KNOWN = frozenset({"args", "state", "iteration", "iterationIndex", "previousResult", "lastResult"})
+# Fields that say what is to be done.
+NAMING = frozenset({"intent", "actionType", "type", "id"})
+NESTED = frozenset({"actions", "then", "else", "otherwise"})
+GROUPS = ("batch", "actions", "parallel")
+_HOLE = re.compile(r"\$\{[^{}]*\}")
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_PIECE = re.compile(f"(?P<value>{VALUE})|{TEMPLATE.pattern}")
+_QUOTED = re.compile(rf"""(?P<quoted>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|(?P<value>{VALUE})|{TEMPLATE.pattern}""")
+
+
+def written_actions(sentence: Sentence) -> list[Mapping[str, Any]]:
+    """The actions of a sentence that ends with them in JSON; those of a list of actions one by one."""
+    found = re.search(r"\S+$", sentence.text)
+    piece = piece_of(found.group(), sentence.pieces) if found else None
+    if piece is None or piece.kind != "data":
+        return []
+    return [action for action in _single(piece.value) if _is_action(action)]
+
+
+def ids_in(sentences: Sequence[Sentence]) -> frozenset[str]:
+    """What the actions written out in a playbook are called by each other."""
+    return frozenset(
+        str(action["id"]) for sentence in sentences for action in written_actions(sentence) if "id" in action
+    )
+
+
+def fill_in(action: Mapping[str, Any], scene: RehearsalState, ids: frozenset[str]) -> dict[str, Any]:
+    """An action with what earlier sentences have brought; what the runtime knows better is left to it.
+
+    What is to be done stands in the playbook: a value becomes no action, no name of one and no part of an expression.
+
+    Raises:
+        UnclearSentenceError: it refers to something that nobody knows, or a value stands for something to do.
+        NotYetKnownError: it refers to the result of a sentence whose action has been proposed and not executed yet.
+    """
+    return _ActionWriter(scene, KNOWN | ids).action(action)
+
+
+class _ActionWriter:
+    """Writes actions for a scene; references with one of the names are left to the runtime."""
+
+    def __init__(self, scene: RehearsalState, names: frozenset[str]) -> None:
+        self._scene, self._names, self._values = scene, names, scene.values
+
+    def action(self, action: Mapping[str, Any]) -> dict[str, Any]:
+        has_data = action.get("actionType") == "delegate" or action.get("intent") == "return"
+        return {self._values.put_in(key): self._field(key, value, has_data) for key, value in action.items()}
+
+    def _field(self, key: str, value: Any, has_data: bool) -> Any:
+        if key in NAMING and not _is_plain(value):
+            raise UnclearSentenceError("what is to be done is not for a value to say")
+        if key in NESTED:
+            return self._fill_nested(value)
+        if key == "condition":
+            return self._condition(value)
+        if key in UNREAD:
+            return self._values.plain(self._fill_known(value))
+        if key == "data" and isinstance(value, dict) and not has_data:
+            return {self._values.put_in(name): self._field(name, item, has_data) for name, item in value.items()}
+        return self._result(value) if key == "data" else self._value(value)
+
+    def _result(self, value: Any) -> Any:
+        written = self._value(value)
+        if isinstance(value, Reference) and isinstance(written, Mapping) and STATE_UPDATES & written.keys():
+            raise UnclearSentenceError("what changes the state is not for a value to say")
+        return written
+
+    def _fill_nested(self, value: Any) -> Any:
+        """Actions inside of an action: objects that the playbook consists of, never values."""
+        if isinstance(value, list):
+            return [self._fill_nested(item) for item in value]
+        if not isinstance(value, dict):
+            raise UnclearSentenceError("what is to be done is not for a value to say")
+        if NAMING & value.keys():
+            return self.action(value)
+        return {key: self._fill_nested(item) if key in GROUPS else self._value(item) for key, item in value.items()}
+
+    def _value(self, value: Any) -> Any:
+        if isinstance(value, Reference):
+            return self._values.literal(evaluate(value.words, self._scene))
+        if isinstance(value, str):
+            return self._text(value)
+        if isinstance(value, dict):
+            return {self._values.put_in(key): self._value(item) for key, item in value.items()}
+        return [self._value(item) for item in value] if isinstance(value, list) else value
+
+    def _text(self, text: str) -> Any:
+        whole = TEMPLATE.fullmatch(text.strip())
+        if whole and not self._is_kept(whole):
+            return self._values.literal(template_value(whole, self._scene, strict=False))
+        return without_references(self._parts(text))
+
+    def _parts(self, text: str) -> Iterator[tuple[str, bool]]:
+        """A text in parts, and whether they stand in the playbook."""
+        done = 0
+        for found in _PIECE.finditer(text):
+            yield text[done : found.start()], True
+            yield (found[0], True) if self._is_kept(found) else (self._write(found), False)
+            done = found.end()
+        yield text[done:], True
+
+    def _write(self, found: re.Match[str]) -> str:
+        if found["value"]:
+            return self._values.put_in(found[0])
+        return as_text(template_value(found, self._scene, strict=False))
+
+    def _is_kept(self, hole: re.Match[str]) -> bool:
+        spelled = _HOLE.fullmatch(hole[0].strip())
+        return spelled is not None and not self._names.isdisjoint(_WORD.findall(spelled[0]))
+
+    def _fill_known(self, value: Any) -> Any:
+        """A value for a field that the runtime does not look into."""
+        if isinstance(value, Reference):
+            return evaluate(value.words, self._scene)
+        if isinstance(value, str):
+            return "".join(part for part, _ in self._parts(value))
+        if isinstance(value, dict):
+            return {key: self._fill_known(item) for key, item in value.items()}
+        return [self._fill_known(item) for item in value] if isinstance(value, list) else value
+
+    def _condition(self, value: Any) -> Any:
+        """A condition: an expression in which values are constants, or what a model is to judge."""
+        if isinstance(value, dict):
+            return {
+                key: (self._fill_known if key == "instruction" else self._value)(item) for key, item in value.items()
+            }
+        if isinstance(value, str):
+            return _QUOTED.sub(self._constant, value)
+        if isinstance(value, bool):
+            return value
+        raise UnclearSentenceError("a condition is not for a value to say")
+
+    def _constant(self, found: re.Match[str]) -> str:
+        """A piece of an expression, with a value as a constant."""
+        if found["value"]:
+            value = self._values.find(found[0])
+            return found[0] if value is None else code_of(value.value)
+        if found["quoted"]:
+            return self._write_quote(found[0])
+        return found[0] if self._is_kept(found) else code_of(template_value(found, self._scene, strict=False))
+
+    def _write_quote(self, quoted: str) -> str:
+        """A quoted text of an expression; what stands in it is written as its quotes ask for."""
+
+        def inside(found: re.Match[str]) -> str:
+            return found[0] if self._is_kept(found) else code_of(self._write(found))[1:-1].replace("'", "\\u0027")
+
+        return _PIECE.sub(inside, quoted)
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a field of an action is just what the playbook says."""
+    return not isinstance(value, Reference) and not (
+        isinstance(value, str) and (has_value(value) or TEMPLATE.search(value))
+    )
+
+
+def _single(value: Any) -> Iterator[Any]:
+    """The single actions of a batch or parallel group."""
+    if not isinstance(value, dict):
+        return
+    group = next((value[key] for key in GROUPS if isinstance(value.get(key), list)), None)
+    if group is None or _is_action(value):
+        yield value
+        return
+    for item in group:
+        yield from _single(item)
+
+
+def _is_action(value: Any) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("intent"), str)
