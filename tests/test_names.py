@@ -50,7 +50,7 @@ ALLOWED = {
     "koi_lang.js.promises.spawn": "a verb, and the term for it",
     "koi_lang.runtime.destructuring.named": "compiled modules call it",
     "koi_lang.runtime.ports.RunPort.added": "a value, which a run has as a field",
-    "koi_lang.runtime.replay.ready_steps._Step.cancelled": "called like a method of futures",
+    "koi_lang.runtime.replay.ordering._Step.cancelled": "called like a method of futures",
     "koi_lang.runtime.test_blocks.context.given": "compiled modules call it",
 }
 

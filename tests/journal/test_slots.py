@@ -16,8 +16,7 @@ import pytest
 
 from koi_lang.js.task_scope import TaskScope
 from koi_lang.llm.scripted import ScriptedModel
-from koi_lang.runtime.replay.ordering import AT_ONCE, END, CompletionOrder
-from koi_lang.runtime.replay.ready_steps import ReadySteps
+from koi_lang.runtime.replay.ordering import AT_ONCE, END, CompletionOrder, ReadySteps
 from koi_lang.runtime.run import Run
 from koi_lang.runtime.services import Services
 from tests.limits import LIMIT_S

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from koi_lang.errors import RegistryError
-from koi_lang.runtime.registry.query import compile_query, matches
+from koi_lang.runtime.registry.registry import compile_query, matches
 
 ANA = {"name": "Ana", "age": 30, "vip": True, "tags": ["a", "b"], "address": {"city": "Oslo"}, "note": None, "a.b": 1}
 

@@ -6,9 +6,11 @@ import asyncio
 import gc
 import opcode
 import os
+import signal
 import sys
 import threading
 import warnings
+from collections.abc import Callable, Hashable
 from contextlib import suppress
 from contextvars import Context, ContextVar, Token
 from functools import cache
@@ -16,17 +18,17 @@ from math import inf
 from pathlib import Path
 from time import monotonic
 from types import CodeType, FrameType, TracebackType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from koi_lang.js.environment import await_outside, call_outside
 from koi_lang.lazy import lazy_module
-from koi_lang.runtime.concurrency.alarm import Alarm, signal_alarm
 from koi_lang.runtime.concurrency.thread_interrupts import LineEvents, raise_at
 
 if TYPE_CHECKING:
     from koi_lang.runtime.concurrency import thread_alarm
 else:
     thread_alarm = lazy_module("koi_lang.runtime.concurrency.thread_alarm")
+
 
 JUMP_BACKWARD = opcode.opmap.get("JUMP_BACKWARD")
 # How long code that waits has to end by itself before code that computes is interrupted.
@@ -305,3 +307,78 @@ def postpone_limits(delay_s: float) -> None:
     """Have the blocks around the current code end some seconds later, since it was stopped for so long."""
     for scope in _scopes.get():
         scope.postpone(delay_s)
+
+
+# What lies between two calls of whoever is not done.
+PAUSE_S = 0.02
+Ring = Callable[[FrameType | None], None]
+
+
+class Alarm(Protocol):
+    """Rings for each owner from a moment on, again and again until that releases it."""
+
+    def set(self, owner: Hashable, moment: float) -> None:
+        """Have it ring from a moment of `monotonic` on; infinity is not yet."""
+
+    def release(self, owner: Hashable) -> None:
+        """Forget the moment of an owner."""
+
+
+class SignalAlarm:
+    """The handler of SIGALRM: from the first of some moments on it calls a function again and again.
+
+    Args:
+        ring: is called in the main thread with the frame of the code that is running there, which ends with the
+            exception that it raises.
+        rest: is called there when nobody's moment is to come any more.
+    """
+
+    def __init__(self, ring: Ring, rest: Callable[[], object]) -> None:
+        self._ring, self._rest = ring, rest
+        self._moments: dict[Hashable, float] = {}
+
+    def set(self, owner: Hashable, moment: float) -> None:
+        """Have it ring from a moment of `monotonic` on, until it is released; infinity is not yet."""
+        self._moments[owner] = moment
+        self._schedule()
+
+    def release(self, owner: Hashable) -> None:
+        """Forget the moment of an owner; without any the signal does what it did before."""
+        self._moments.pop(owner, None)
+        self._schedule()
+        if not self._moments:
+            self._rest()
+        if not self._moments and self._is_set():
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        """Set the next alarm, and ring."""
+        self._schedule()
+        self._ring(frame)
+
+    def _schedule(self) -> None:
+        if self._is_set():
+            first = min(self._moments.values(), default=inf)
+            signal.setitimer(signal.ITIMER_REAL, 0 if first == inf else max(first - monotonic(), PAUSE_S))
+
+    def _is_set(self) -> bool:
+        """Whether the signal is still ours: a module of Python may have taken it."""
+        known: object = signal.getsignal(signal.SIGALRM)
+        return known is self
+
+
+def signal_alarm(ring: Ring, rest: Callable[[], object]) -> SignalAlarm | None:
+    """The alarm of the main thread.
+
+    None in other threads, where somebody else uses the timer, and on Windows, which has no such timer.
+    """
+    if not hasattr(signal, "SIGALRM") or threading.current_thread() is not threading.main_thread():
+        return None
+    known = signal.getsignal(signal.SIGALRM)
+    if isinstance(known, SignalAlarm):
+        return known
+    if known is not signal.SIG_DFL or any(signal.getitimer(signal.ITIMER_REAL)):
+        return None
+    alarm = SignalAlarm(ring, rest)
+    signal.signal(signal.SIGALRM, alarm)
+    return alarm

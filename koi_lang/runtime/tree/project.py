@@ -1,12 +1,21 @@
-"""A project with its store of snapshots: what the functions of `std/workspace` do, for one thread."""
+"""A project with its store of snapshots: what the functions of `std/workspace` do, for one thread.
+
+Every folder is opened below the one before it, so that nothing is written through a link. Whatever ends this in the
+middle leaves a tree of which some is as it was and some as it is to be; doing it again does the rest.
+"""
 
 from __future__ import annotations
 
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from koi_lang.errors import AgentError
+from koi_lang.errors import AgentError, reason
 from koi_lang.runtime.agents.declarations import Role
 from koi_lang.runtime.concurrency.stoppable_threads import Stop
 from koi_lang.runtime.guards.code_files import runner_of
@@ -14,14 +23,13 @@ from koi_lang.runtime.guards.paths import require_no_code, running_files
 from koi_lang.runtime.guards.write_quota import count_bytes
 from koi_lang.runtime.snapshots.manifest import Manifest
 from koi_lang.runtime.snapshots.retention import make_room
-from koi_lang.runtime.snapshots.store import DamagedContentError, SnapshotStore
+from koi_lang.runtime.snapshots.store import DamagedContentError, SnapshotStore, write_file
 from koi_lang.runtime.tree.comparing import Differences, TreeComparison
-from koi_lang.runtime.tree.restoring import Restorer
 from koi_lang.runtime.tree.taking import Room, StoreFullError, Taker
 from koi_lang.runtime.tree.walking import Tree, Walker
 from koi_lang.settings import ProjectSettings
 from koi_lang.settings.project import most_of_snapshots
-from koi_lang.system.open_folders import OpenFolders
+from koi_lang.system.open_folders import OpenFolders, name_of, parent_of
 
 # So much of what is left out is listed.
 MOST_LISTED = 500
@@ -121,3 +129,144 @@ def _script_reason(store: SnapshotStore, manifest: Manifest, path: str) -> str |
 
 def _list(left: dict[str, str]) -> list[dict[str, str]]:
     return [{"path": path, "why": why} for path, why in left.items()]
+
+
+NOT_EMPTY = "not empty"
+# What the owner of a folder needs in order to change what is in it.
+OWN = stat.S_IRWXU
+
+
+class Restorer:
+    """Puts a tree back, for who holds the lock of the store alone.
+
+    Args:
+        found: what is different now.
+    """
+
+    def __init__(self, folders: OpenFolders, store: SnapshotStore, manifest: Manifest, found: Differences) -> None:
+        self._folders, self._store, self._manifest, self._found = folders, store, manifest, found
+        self._staged: dict[str, str] = {}
+        # Folders that were opened up, with the modes they are to have again.
+        self._modes: dict[str, int] = {}
+
+    def restore(self, stop: Stop) -> Differences:
+        """Put everything back; gives what was different, with what is left. Raises AgentError, OSError."""
+        self._store.clear_staging()
+        try:
+            self._stage(stop)
+            self._remove_added()
+            self._make_folders()
+            self._place()
+            self._set_modes()
+        finally:
+            with suppress(OSError):
+                self._store.clear_staging()
+        return self._found.in_order()
+
+    def _stage(self, stop: Stop) -> None:
+        """Make all files and links that are to be put back, in the store."""
+        for path in (*self._found.changed, *self._found.removed):
+            stop()
+            with _naming(path):
+                if path in self._manifest.links:
+                    staged = self._staged[path] = self._store.staging_path()
+                    os.symlink(self._manifest.links[path], staged)
+                elif path in self._manifest.files:
+                    kept = self._manifest.files[path]
+                    self._staged[path] = self._store.stage(self._store.get(kept.digest), kept.mode)
+
+    def _remove_added(self) -> None:
+        for path in reversed(self._found.added):
+            with _naming(path), self._leaving_what_is_not_empty(path), suppress(FileNotFoundError):
+                held = self._open_up(parent_of(path.rstrip("/")))
+                if path.endswith("/"):
+                    self._remove_folder(path[:-1], held)
+                else:
+                    os.unlink(name_of(path), dir_fd=held)
+
+    def _make_folders(self) -> None:
+        for path in (*self._found.changed, *self._found.removed):
+            if path.endswith("/"):
+                with _naming(path):
+                    self._make_folder(path[:-1])
+
+    def _make_folder(self, path: str) -> None:
+        held, name = self._open_up(parent_of(path)), name_of(path)
+        self._modes[path] = self._manifest.folders[path]
+        with suppress(FileNotFoundError):
+            if stat.S_ISDIR(os.stat(name, dir_fd=held, follow_symlinks=False).st_mode):
+                return
+            os.unlink(name, dir_fd=held)
+        os.mkdir(name, OWN, dir_fd=held)
+
+    def _place(self) -> None:
+        for path, staged in self._staged.items():
+            with _naming(path), self._leaving_what_is_not_empty(path):
+                self._put(staged, path, self._open_up(parent_of(path)))
+
+    def _put(self, staged: str, path: str, held: int) -> None:
+        name = name_of(path)
+        try:
+            os.rename(staged, name, dst_dir_fd=held)
+        except IsADirectoryError:
+            self._remove_folder(path, held)
+            os.rename(staged, name, dst_dir_fd=self._open_up(parent_of(path)))
+        except OSError as error:
+            if error.errno != errno.EXDEV:
+                raise
+            self._copy(staged, path, held)
+
+    def _copy(self, staged: str, path: str, held: int) -> None:
+        """Put something into a folder that is on another disk than the store."""
+        beside = f".koi-{os.urandom(8).hex()}"
+        if path in self._manifest.links:
+            os.symlink(self._manifest.links[path], beside, dir_fd=held)
+        else:
+            kept = self._manifest.files[path]
+            write_file(beside, self._store.get(kept.digest), kept.mode, folder=held)
+        os.rename(beside, name_of(path), src_dir_fd=held, dst_dir_fd=held)
+
+    def _remove_folder(self, path: str, held: int) -> None:
+        os.rmdir(name_of(path), dir_fd=held)
+        self._modes.pop(path, None)
+        self._folders.forget()
+
+    def _open_up(self, path: str) -> int:
+        """A folder whose entries can be changed."""
+        held = self._folders.open(path)
+        mode = stat.S_IMODE(os.fstat(held).st_mode)
+        if mode & OWN != OWN:
+            os.fchmod(held, mode | OWN)
+            self._modes.setdefault(path, mode)
+        return held
+
+    def _set_modes(self) -> None:
+        for path in sorted(self._modes, reverse=True):
+            with _naming(path):
+                os.fchmod(self._folders.open(path), self._modes[path])
+
+    @contextmanager
+    def _leaving_what_is_not_empty(self, path: str) -> Iterator[None]:
+        """A context for something that a folder may keep from being removed or put into its place."""
+        try:
+            yield
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                raise
+            self._found.left[path] = NOT_EMPTY
+            for each in (self._found.added, self._found.changed, self._found.removed):
+                if path in each:
+                    each.remove(path)
+
+
+@contextmanager
+def _naming(path: str) -> Iterator[None]:
+    """A context whose errors say what they are about."""
+    try:
+        yield
+    except DamagedContentError as error:
+        help = "Nothing was changed; another snapshot may hold it."
+        raise DamagedContentError(f"what was kept of `{path}` is damaged", help=help) from error
+    except OSError as error:
+        help = "Restore once more when that is mended; what was put back stays."
+        raise AgentError(f"`{path}` cannot be put back: {reason(error)}", help=help) from error
