@@ -8,7 +8,7 @@ import io
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from koi_lang.std.csv_text import rows, write_csv
+from koi_lang.std.tables import rows, write_csv
 
 CELLS = st.text(alphabet="a;,\"'\r\n\t |é=0", max_size=6)
 TABLES = st.lists(st.lists(CELLS, min_size=1, max_size=4), max_size=5)

@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from koi_lang.std.checks.cargo_report import read_cargo
+from koi_lang.std.checks.compiled_tools import read_cargo
 from koi_lang.std.checks.findings import CheckReport, UnreadableReportError
 from koi_lang.std.checks.go_report import read_go
 from koi_lang.std.checks.json_reports import read_eslint, read_mypy, read_ruff
 from koi_lang.std.checks.junit import name_python_place, read_junit, read_node_junit
+from koi_lang.std.checks.node_tools import read_tsc
 from koi_lang.std.checks.runner import run_tests
 from koi_lang.std.checks.tool_runs import MOST_OF_A_REPORT
-from koi_lang.std.checks.tsc_report import read_tsc
 from tests.std.checking import CheckedProject, summary, titles
 
 Read = Callable[[bytes, Path], CheckReport]

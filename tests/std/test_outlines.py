@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from koi_lang.errors import PermissionDeniedError
-from koi_lang.std.code import python_symbols as by_tree
+from koi_lang.std.code import outlines as by_tree
 from koi_lang.std.code.outlines import MOST_SYMBOLS, outline
 from tests.std.project_folders import fill, give
 

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from koi_lang.std.code.required_words import required_words
+from koi_lang.std.code.searching import required_words
 
 
 @pytest.mark.parametrize(

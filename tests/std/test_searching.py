@@ -181,7 +181,7 @@ def test_bad_numbers(tmp_path: Path, given: dict[str, Any]) -> None:
 
 def test_catastrophic_patterns_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A pattern that backtracks without end is stopped, and the loop goes on meanwhile."""
-    monkeypatch.setattr("koi_lang.std.code.line_patterns.LIMIT_S", 0.5)
+    monkeypatch.setattr("koi_lang.std.code.searching.LIMIT_S", 0.5)
     fill(tmp_path, {"a.txt": "c" + "a" * 60 + "b\n"})
     gaps: list[float] = []
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from koi_lang.std.code.symbol_patterns import pattern_symbols
+from koi_lang.std.code.outlines import pattern_symbols
 
 SAMPLES = Path(__file__).parents[1] / "data" / "outlines"
 LANGUAGES = {

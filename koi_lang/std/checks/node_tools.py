@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from koi_lang.settings import variable
+from koi_lang.std.checks.findings import CheckFinding, CheckReport, first_findings, name_place
 from koi_lang.std.checks.json_reports import read_eslint
 from koi_lang.std.checks.junit import read_node_junit
 from koi_lang.std.checks.project_files import has_name, has_setting, read_setting
 from koi_lang.std.checks.tools import REPORT, CheckTool, find_own, find_program
-from koi_lang.std.checks.tsc_report import read_tsc
 
 BIN = ("node_modules/.bin",)
 SUFFIXES = (".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".jsx", ".tsx")
@@ -115,3 +115,18 @@ def _package(folder: Path) -> dict[str, Any]:
     except (ValueError, RecursionError):
         return {}
     return package if isinstance(package, dict) else {}
+
+
+# `src/a.ts(3,5): error TS2322: …`, or without a place what concerns the project; what goes on is indented.
+PROBLEM = re.compile(r"(?:(.+)\((\d{1,9}),\d{1,9}\): )?error (TS\d{1,9}: .*)")
+
+
+def read_tsc(data: bytes, folder: Path) -> CheckReport:
+    """What `--pretty false` of tsc prints; nothing where all is well."""
+    lines = data.decode("utf-8", "replace").split("\n")
+    problems = [match for line in lines if (match := PROBLEM.fullmatch(line.rstrip("\r"))) is not None]
+
+    def finding(problem: re.Match[str]) -> CheckFinding:
+        return CheckFinding("important", problem[3], name_place(problem[1] or "", problem[2], folder))
+
+    return CheckReport(int(not problems), int(bool(problems)), first_findings(problems, finding))

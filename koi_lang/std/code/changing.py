@@ -14,10 +14,9 @@ from koi_lang.errors import AgentError, PermissionDeniedError, reason
 from koi_lang.runtime.guards.working_files import working_path
 from koi_lang.runtime.guards.write_quota import count_written
 from koi_lang.std.code.access import Workplace
-from koi_lang.std.code.changed_lines import changed_lines
 from koi_lang.std.code.diff_preview import unified_diff
 from koi_lang.std.code.editing import apply_diff, replace_piece, replace_text
-from koi_lang.std.code.line_changes import EditedText
+from koi_lang.std.code.line_changes import EditedText, split_lines
 from koi_lang.std.code.project_files import require_reading
 from koi_lang.std.code.text_files import TextFile, decode_file, encode_file, encode_new, plain_ends, require_size
 from koi_lang.system.open_folders import open_folder, open_inside
@@ -202,3 +201,21 @@ def _mode_of(name: str, folder: int) -> int | None:
         return stat.S_IMODE(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
     except FileNotFoundError:
         return None
+
+
+AROUND = 2
+WIDTH = 5
+MOST_SHOWN = 60
+
+
+def changed_lines(edit: EditedText) -> str:
+    """The new lines with their numbers, and two lines around them; of a large change the beginning."""
+    new = split_lines(edit.text)[0]
+    numbers = dict.fromkeys(
+        number
+        for first, last in edit.ranges
+        for number in range(max(1, first - AROUND), min(len(new), last + AROUND) + 1)
+    )
+    shown = [f"{number:>{WIDTH}}\t{new[number - 1]}" for number in sorted(numbers)]
+    left = len(shown) - MOST_SHOWN
+    return "\n".join([*shown[:MOST_SHOWN], *([f"… ({left:,} more lines)"] if left > 0 else [])])

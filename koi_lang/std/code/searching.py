@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from koi_lang.errors import AgentError, PatternError
+from koi_lang.js.bounded_regex import compile_bounded
+from koi_lang.js.regex_translation import Translation
 from koi_lang.runtime.concurrency.stoppable_threads import run_in_thread
 from koi_lang.runtime.guards.working_files import working_path
 from koi_lang.std.code.arguments import failure, whole_number
-from koi_lang.std.code.line_patterns import LineMatch, LinePattern
 from koi_lang.std.code.project_files import MayRead, View, files_below, read_all
 from koi_lang.std.code.time_limits import TimeOverError, tick_for
 from koi_lang.std.code.tree_texts import TreeTexts, is_large
@@ -178,3 +181,209 @@ def _window(line: str, at: int) -> str:
     start = max(0, min(at - LONGEST_LINE // 4, len(line) - LONGEST_LINE))
     end = start + LONGEST_LINE
     return "…" * (start > 0) + line[start:end] + "…" * (end < len(line))
+
+
+# One search may take so long, in seconds of the processor.
+LIMIT_S = 2.0
+LOOKAROUND = re.compile(r"\?<?[=!]")
+IGNORES_CASE = "(?i)"
+
+
+class LineMatch(NamedTuple):
+    """A line that fits.
+
+    Attributes:
+        number: from 1.
+        start: where it begins in the text; `end` is where its end of line stands.
+        at: where the first match begins in the text.
+    """
+
+    number: int
+    start: int
+    end: int
+    at: int
+
+
+class LinePattern:
+    """A regular expression in the syntax of JavaScript that is looked for in each line by itself.
+
+    Args:
+        pattern: `(?i)` before it means what `ignore_case` does.
+
+    Attributes:
+        words: a text that it fits holds all of one of these, letter case aside if it `ignores_case`; empty if unknown.
+
+    Raises:
+        AgentError: it is empty, or no text.
+        PatternError: it is malformed or too large.
+    """
+
+    def __init__(self, pattern: str, *, ignore_case: bool) -> None:
+        if not isinstance(pattern, str) or not pattern:
+            raise AgentError(f"{pattern!r} is no regular expression", help="Give the text to search for.")
+        self.pattern = pattern
+        flags = "i" if ignore_case or pattern.startswith(IGNORES_CASE) else ""
+        pattern = pattern.removeprefix(IGNORES_CASE)
+        self._in_line = compile_bounded(pattern, flags)
+        self._in_text = compile_bounded(pattern, f"{flags}m", _WholeText)
+        self.ignores_case, self.words = bool(flags), required_words(pattern)
+        self._wanted = [[(word.lower() if flags else word).encode() for word in words] for words in self.words]
+        self._looks_around = LOOKAROUND.search(pattern) is not None
+
+    def may_be_in(self, data: bytes) -> bool:
+        """Whether the bytes of a text may hold what fits, without a search; mostly they do not."""
+        if not self._wanted:
+            return True
+        searched = data.lower() if self.ignores_case else data
+        return any(all(word in searched for word in words) for words in self._wanted)
+
+    def lines(self, text: str, tick: Callable[[], None]) -> Iterator[LineMatch]:
+        r"""The lines that fit, in order.
+
+        Args:
+            text: its lines end with `\n`; what follows the last one is no line.
+            tick: is called for each line that is looked at closely.
+
+        Raises:
+            PatternError: a search takes too long.
+        """
+        number, counted, position = 1, 0, 0
+        try:
+            while found := self._in_text.search(text, position, timeout=LIMIT_S, concurrent=True):
+                start, end = _line_around(text, found.start())
+                if start == len(text):
+                    return
+                tick()
+                number += text.count("\n", counted, start)
+                counted = start
+                at = self._place(text, start, end, found.span())
+                if at >= 0:
+                    yield LineMatch(number, start, end, at)
+                position = end + 1
+                if position >= len(text):
+                    return
+        except TimeoutError as error:
+            told = f"the regular expression `{self.pattern}` takes too long: {LIMIT_S:.0f} s were not enough"
+            raise PatternError(told, help="Write it without repetitions inside repetitions.") from error
+
+    def _place(self, text: str, start: int, end: int, found: tuple[int, int]) -> int:
+        """Where the match in a line begins that was found in the text as a whole; -1 where there is none in it."""
+        if found[1] <= end and not self._looks_around:
+            return found[0]
+        own = self._in_line.search(text[start:end], timeout=LIMIT_S, concurrent=True)
+        return -1 if own is None else start + own.start()
+
+
+class _WholeText(Translation):
+    """A pattern about lines to one about texts: where it fits a line, this fits there, too.
+
+    It may fit more: it reaches over ends of lines, and what it should look at around a match may be there or not.
+    """
+
+    def run(self) -> str:
+        return f"(?m){super().run()}"
+
+    def _next(self) -> str:
+        mark = self.pattern[self.at]
+        if mark not in "^$":
+            return super()._next()
+        self.at += 1
+        return mark
+
+    def _group(self) -> str:
+        found = LOOKAROUND.match(self.pattern, self.at)
+        if found is None:
+            return super()._group()
+        self.at = found.end()
+        return "(?:|"
+
+
+def _line_around(text: str, place: int) -> tuple[int, int]:
+    """Where the line begins and ends that a place is in; the end of a line belongs to it."""
+    end = text.find("\n", place)
+    return text.rfind("\n", 0, place) + 1, len(text) if end < 0 else end
+
+
+# Escapes that stand for classes and places; all other letters and digits may begin longer ones.
+SHORT_ESCAPES = frozenset("dDwWsSbBnrtfv")
+SHORTEST = 2
+
+
+def required_words(pattern: str) -> tuple[tuple[str, ...], ...]:
+    """Words of ASCII for each alternative of a pattern, the longest first, all of which what it fits has.
+
+    Nothing is given where an alternative has none, or is not understood here.
+    """
+    words: list[tuple[str, ...]] = []
+    runs = [""]
+    at = 0
+    while at < len(pattern):
+        mark = pattern[at]
+        part = _PatternPart(pattern, at)
+        if part.end < 0:
+            return ()
+        if mark == "|":
+            words.append(_long_ones(runs))
+            runs = [""]
+        elif part.literal:
+            runs[-1] += part.literal
+        else:
+            # What may be left out, or be there a number of times, is none of the word; `+` leaves it there once.
+            runs[-1] = runs[-1][:-1] if mark in "*?{" else runs[-1]
+            runs.append("")
+        at = part.end
+    words.append(_long_ones(runs))
+    return tuple(dict.fromkeys(words)) if all(words) else ()
+
+
+def _long_ones(runs: list[str]) -> tuple[str, ...]:
+    words = {run: None for run in runs if run.isascii() and len(run) >= SHORTEST}
+    return tuple(sorted(words, key=len, reverse=True))
+
+
+class _PatternPart:
+    """One part of a pattern.
+
+    Attributes:
+        end: where it ends; -1 for what is not understood.
+        literal: the character that it stands for; empty for everything else.
+    """
+
+    def __init__(self, pattern: str, at: int) -> None:
+        mark, following = pattern[at], pattern[at + 1 : at + 2]
+        self.literal = ""
+        if mark == "\\":
+            is_known = following in SHORT_ESCAPES or (following != "" and not following.isalnum())
+            self.end = at + 2 if is_known else -1
+            self.literal = "" if following.isalnum() else following
+        elif mark == "[":
+            self.end = _set_end(pattern, at)
+        elif mark == "(":
+            self.end = _group_end(pattern, at)
+        elif mark == "{":
+            self.end = max(pattern.find("}", at), at) + 1
+        else:
+            self.end = at + 1
+            self.literal = "" if mark in "|.^$*+?" else mark
+
+
+def _set_end(pattern: str, at: int) -> int:
+    """Where a set ends that begins at a place; -1 where it does not."""
+    at += 1
+    while at < len(pattern):
+        if pattern[at] == "]":
+            return at + 1
+        at += 2 if pattern[at] == "\\" else 1
+    return -1
+
+
+def _group_end(pattern: str, at: int) -> int:
+    """Where a group ends that begins at a place, with all that is in it; -1 where it does not."""
+    depth = 0
+    while 0 <= at < len(pattern):
+        mark = pattern[at]
+        depth += (mark == "(") - (mark == ")")
+        if depth == 0:
+            return at + 1
+        at = _set_end(pattern, at) if mark == "[" else at + (2 if mark == "\\" else 1)
+    return -1
