@@ -15,12 +15,12 @@ from koi_lang.source import Source, Span
 Severity = Literal["error", "warning"]
 # How much of a name is left, as `nearest` and `difflib` count it, with one wrong letter in four, and in five.
 SLIP_IN_FOUR, SLIP_IN_FIVE = 0.75, 0.8
-MOST_COLUMNS = 240
-MOST_NAMES = 8
+MAX_COLUMNS = 240
+MAX_NAMES = 8
 # Comparing two names takes some 20 microseconds: so many at most for one unknown name, from at most so many with one
 # pair of characters; of names such as `item1` to `item5000` nearly all share most of their pairs.
-MOST_COMPARED = 64
-MOST_WITH_PAIR = 400
+MAX_COMPARED = 64
+MAX_SHARING_A_PAIR = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +147,7 @@ def nearest(name: str, known: Iterable[str], *, alike: float = 0.6) -> str | Non
 
     names = tuple(known)
     candidates = {candidate.lower(): candidate for candidate in names}
-    compared = candidates if len(names) <= MOST_COMPARED else _likeliest(name.lower(), _by_pairs(names))
+    compared = candidates if len(names) <= MAX_COMPARED else _likeliest(name.lower(), _by_pairs(names))
     found = get_close_matches(name.lower(), compared, n=1, cutoff=alike)
     return candidates[found[0]] if found else None
 
@@ -157,9 +157,9 @@ def _likeliest(name: str, by_pairs: Mapping[str, Sequence[str]]) -> list[str]:
     shared: dict[str, float] = {}
     for pair in _pairs(name):
         sharing = by_pairs.get(pair, ())
-        for candidate in sharing[:MOST_WITH_PAIR]:
+        for candidate in sharing[:MAX_SHARING_A_PAIR]:
             shared[candidate] = shared.get(candidate, 0.0) + 1 / len(sharing)
-    return nlargest(MOST_COMPARED, shared, key=shared.__getitem__)
+    return nlargest(MAX_COMPARED, shared, key=shared.__getitem__)
 
 
 @lru_cache(maxsize=8)
@@ -185,8 +185,8 @@ def suggestion(name: str, known: Sequence[str], kind: str) -> str:
         return f"did you mean `{near}`?"
     if not known:
         return f"this program declares no {kind}."
-    more = ", …" if len(known) > MOST_NAMES else ""
-    listed = ", ".join(f"`{candidate}`" for candidate in list(known)[:MOST_NAMES]) + more
+    more = ", …" if len(known) > MAX_NAMES else ""
+    listed = ", ".join(f"`{candidate}`" for candidate in list(known)[:MAX_NAMES]) + more
     return f"this program declares one {kind}: {listed}." if len(known) == 1 else f"known {kind}s are {listed}."
 
 
@@ -216,9 +216,9 @@ def _excerpt(place: LabeledSpan, number: int, gutter: str) -> list[str]:
     """The source line of a place and the marks under it; long lines are cut around the place."""
     column = place.source.position(place.span.start).column - 1
     text = _printable(place.source.line(number).replace("\t", " "))
-    if len(text) > MOST_COLUMNS:
-        cut = max(0, column - MOST_COLUMNS // 3)
-        text, column = text[cut : cut + MOST_COLUMNS], column - cut
+    if len(text) > MAX_COLUMNS:
+        cut = max(0, column - MAX_COLUMNS // 3)
+        text, column = text[cut : cut + MAX_COLUMNS], column - cut
     length = max(1, min(place.span.end - place.span.start, len(text) - column))
     marks = " " * _width(text[:column]) + "^" * max(1, _width(text[column : column + length]))
     return [f"{number:>{len(gutter)}} | {text}".rstrip(), f"{gutter} | {marks} {place.label}".rstrip()]

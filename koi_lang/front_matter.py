@@ -15,8 +15,8 @@ from typing import Any
 from koi_lang.errors import AgentError
 
 FENCE = "---"
-DEEPEST = 20
-LONGEST_NUMBER = 100
+MAX_DEPTH = 20
+MAX_NUMBER_CHARS = 100
 # What is taken is not given back, so that a line takes time that grows with its length.
 NAME = r"""(?P<key>[A-Za-z_$][\w.$-]*+(?:[ ]++[\w.$-]++)*+|"[^"\\]*"|'[^']*')"""
 MEMBER = re.compile(rf"{NAME}\s*+:(?:[ ]+(?P<value>.*))?$")
@@ -105,8 +105,8 @@ class FrontMatter:
         if line is None or line.indent < indent:
             return None
         self._depth += 1
-        if self._depth > DEEPEST:
-            raise _unreadable(line.number, f"lies more than {DEEPEST} levels deep")
+        if self._depth > MAX_DEPTH:
+            raise _unreadable(line.number, f"lies more than {MAX_DEPTH} levels deep")
         read = self._list if ITEM.match(line.text) else self._mapping
         value = read(line.indent)
         self._depth -= 1
@@ -192,8 +192,8 @@ def _plain(text: str, number: int) -> Any:
         return CONSTANTS[text.lower()]
     if not NUMBER.fullmatch(text):
         return text
-    if len(text) > LONGEST_NUMBER:
-        raise _unreadable(number, f"has a number of more than {LONGEST_NUMBER} signs")
+    if len(text) > MAX_NUMBER_CHARS:
+        raise _unreadable(number, f"has a number of more than {MAX_NUMBER_CHARS} signs")
     if re.match(r"[-+]?0\d", text):
         raise _unreadable(number, "has a number that begins with 0")
     return float(text) if re.search(r"[.eE]", text) else int(text)
@@ -231,7 +231,7 @@ class _Brackets:
         piece = self._take()
         if piece["mark"] in ("[", "{"):
             self._depth += 1
-            if self._depth > DEEPEST:
+            if self._depth > MAX_DEPTH:
                 raise self._error()
             value = self._items() if piece["mark"] == "[" else self._members()
             self._depth -= 1

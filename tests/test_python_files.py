@@ -177,7 +177,7 @@ def test_pytest_runs_the_tests_of_a_tool(project: Project) -> None:
 
 def test_a_huge_folder_does_not_hold_up_the_start(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """Links in circles and folders without end are looked at up to a number of names; what is near comes first."""
-    monkeypatch.setattr(python_neighbours, "MOST_NAMES", 200)
+    monkeypatch.setattr(python_neighbours, "MAX_NAMES", 200)
     project.write("side.py", "N = 7\n")
     project.write("deep/here.py", "")
     for name in ("round", "about"):

@@ -10,7 +10,7 @@ import pytest
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.compile import check_program
-from koi_lang.compiler.parser import MOST_PROBLEMS, parse
+from koi_lang.compiler.parser import MAX_PROBLEMS, parse
 from koi_lang.compiler.syntax_errors import explanations
 from koi_lang.compiler.syntax_errors.scanner import scan
 from koi_lang.diagnostics import Diagnostic
@@ -108,7 +108,7 @@ def test_a_misplaced_form_keeps_the_others() -> None:
 
 def test_the_number_of_messages_is_limited() -> None:
     """A hopeless file does not flood the terminal."""
-    assert len(must_not_compile("role A { go }\n" * 50)) == MOST_PROBLEMS
+    assert len(must_not_compile("role A { go }\n" * 50)) == MAX_PROBLEMS
 
 
 def test_all_problems_of_a_handler_are_told_at_once() -> None:

@@ -10,12 +10,12 @@ ABOVE = re.compile(
 )
 MARKS = re.compile(r"^[ \t]*(?://+|\*)[ \t]?", re.MULTILINE)
 # Characters before a declaration that are looked at.
-LONGEST = 2000
+MAX_CHARS = 2000
 
 
 def doc_comment(text: str, start: int) -> str:
     """What the comment right above a place says, in one line; empty for none."""
-    found = ABOVE.search(text[max(0, start - LONGEST) : start])
+    found = ABOVE.search(text[max(0, start - MAX_CHARS) : start])
     if found is None:
         return ""
     said = found["block"] if found["block"] is not None else found["lines"]

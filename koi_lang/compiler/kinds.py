@@ -17,10 +17,10 @@ from koi_lang.compiler.scope import Resolution, ScopeVariable
 INT, FLOAT, LOOSE, TEXT, BOOLEAN, ARRAY, MAP, SET, UNDEFINED, NULL, OTHER = (1 << bit for bit in range(11))
 NUMBER = INT | FLOAT | LOOSE
 # Whole numbers are exact up to here, and a program that counts by small steps does not get beyond `COUNTED`.
-LARGEST, COUNTED, LONGEST, STEP = 2**53, 2**50, 2**40, 8
+MAX_SAFE_INTEGER, COUNTED, MAX_LENGTH, STEP = 2**53, 2**50, 2**40, 8
 # How often kinds are computed anew before the ranges of whole numbers are given up.
 ROUNDS = 4
-MOST_ROUNDS = 30
+MAX_ROUNDS = 30
 
 
 class Kind(NamedTuple):
@@ -46,10 +46,10 @@ class Kind(NamedTuple):
 
 
 NOTHING, UNKNOWN = Kind(0), Kind(OTHER)
-A_NUMBER = Kind(INT | FLOAT, -LARGEST, LARGEST)
+A_NUMBER = Kind(INT | FLOAT, -MAX_SAFE_INTEGER, MAX_SAFE_INTEGER)
 A_TEXT, A_BOOLEAN, AN_ARRAY, IS_UNDEFINED = Kind(TEXT), Kind(BOOLEAN), Kind(ARRAY), Kind(UNDEFINED)
 AN_INT32 = Kind(INT, -(2**31), 2**31 - 1)
-A_LENGTH, A_POSITION = Kind(INT, 0, LONGEST), Kind(INT, -1, LONGEST)
+A_LENGTH, A_POSITION = Kind(INT, 0, MAX_LENGTH), Kind(INT, -1, MAX_LENGTH)
 COMPARISONS = frozenset({"===", "!==", "==", "!=", "<", ">", "<=", ">=", "instanceof", "in"})
 GLOBAL_NAMES = {"undefined": IS_UNDEFINED, "NaN": Kind(FLOAT), "Infinity": Kind(FLOAT)}
 # What methods give, whatever they are given.
@@ -168,7 +168,7 @@ class Kinds:
     def _add_kinds(self, waiting: list[ScopeVariable], solved: dict[ScopeVariable, Kind]) -> bool:
         """Add the kinds of what is stored until nothing is added; gives up on variables that follow from too many."""
         rounds, changed = 0, bool(waiting)
-        while changed and rounds < MOST_ROUNDS:
+        while changed and rounds < MAX_ROUNDS:
             changed, rounds = False, rounds + 1
             for variable in self._derived:
                 del solved[variable]
@@ -206,7 +206,7 @@ class Kinds:
             return result
         low = result.low - COUNTED if min(steps) < 0 else result.low
         high = result.high + COUNTED if max(steps) > 0 else result.high
-        if not result.is_within(NUMBER) or not -LARGEST <= low <= high <= LARGEST:
+        if not result.is_within(NUMBER) or not -MAX_SAFE_INTEGER <= low <= high <= MAX_SAFE_INTEGER:
             return _join(result, A_NUMBER)
         floats = 0 if result.bits == INT else LOOSE
         return Kind(result.bits | floats, low, high) if result.bits & INT else Kind(result.bits | floats)
@@ -400,7 +400,7 @@ def literal(value: object) -> Kind:
     if isinstance(value, bool):
         return A_BOOLEAN
     if isinstance(value, int):
-        return Kind(INT, value, value) if abs(value) <= LARGEST else A_NUMBER
+        return Kind(INT, value, value) if abs(value) <= MAX_SAFE_INTEGER else A_NUMBER
     return Kind(FLOAT) if isinstance(value, float) else A_TEXT
 
 
@@ -420,14 +420,14 @@ def _give_up_range(before: Kind, after: Kind) -> Kind:
     result = _join(before, after)
     if not before.bits & INT:
         return result
-    low = -LARGEST if result.low < before.low else result.low
-    high = LARGEST if result.high > before.high else result.high
+    low = -MAX_SAFE_INTEGER if result.low < before.low else result.low
+    high = MAX_SAFE_INTEGER if result.high > before.high else result.high
     return Kind(result.bits, low, high)
 
 
 def _fit(low: int, high: int) -> Kind:
     """Whole numbers between two others; beyond what is exact they are numbers of any kind."""
-    return Kind(INT, low, high) if -LARGEST <= low and high <= LARGEST else A_NUMBER
+    return Kind(INT, low, high) if -MAX_SAFE_INTEGER <= low and high <= MAX_SAFE_INTEGER else A_NUMBER
 
 
 def binary(operator: str, a: Kind, b: Kind) -> Kind:
@@ -466,7 +466,7 @@ def is_exact(operator: str, a: Kind, b: Kind) -> bool:
         return True
     low, high = _range(operator, a, b)
     is_zero = operator == "*" and (_may_be_negative_zero(a, b) or _may_be_negative_zero(b, a))
-    return -LARGEST <= low and high <= LARGEST and not is_zero
+    return -MAX_SAFE_INTEGER <= low and high <= MAX_SAFE_INTEGER and not is_zero
 
 
 def _range(operator: str, a: Kind, b: Kind) -> tuple[int, int]:
@@ -491,7 +491,7 @@ def _rest_of_helper(b: Kind) -> Kind:
 
 def compact(kind: Kind) -> Kind:
     """The kinds of a value once whole floats have become an `int`."""
-    return Kind(kind.bits & ~LOOSE | INT | FLOAT, -LARGEST, LARGEST) if kind.bits & LOOSE else kind
+    return Kind(kind.bits & ~LOOSE | INT | FLOAT, -MAX_SAFE_INTEGER, MAX_SAFE_INTEGER) if kind.bits & LOOSE else kind
 
 
 def negate_kind(kind: Kind) -> Kind:

@@ -8,7 +8,7 @@ SIMPLE_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\
 ESCAPE = re.compile(r"\\(?:u\{([0-9a-fA-F]{1,6})\}|u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(\r\n|.))", re.DOTALL)
 SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 DURATION = re.compile(r"(\d+)(ms|s|m|h)", re.IGNORECASE)
-LARGEST_EXACT_INTEGER = 2**53
+MAX_EXACT_INTEGER = 2**53
 
 
 def unescape(text: str) -> str:
@@ -69,8 +69,8 @@ def number(text: str) -> int | float:
     else:
         value = float(text)
     if isinstance(value, float):
-        return int(value) if value.is_integer() and abs(value) <= LARGEST_EXACT_INTEGER else value
-    return value if value <= LARGEST_EXACT_INTEGER else float(value) if value.bit_length() <= 1024 else float("inf")
+        return int(value) if value.is_integer() and abs(value) <= MAX_EXACT_INTEGER else value
+    return value if value <= MAX_EXACT_INTEGER else float(value) if value.bit_length() <= 1024 else float("inf")
 
 
 def duration_s(text: str) -> float:

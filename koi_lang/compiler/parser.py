@@ -15,9 +15,9 @@ from koi_lang.compiler.syntax_errors.scanner import scan, scan_until
 from koi_lang.diagnostics import Diagnostic
 from koi_lang.source import Source, Span
 
-__all__ = ["MOST_PROBLEMS", "parse", "parse_expression"]
+__all__ = ["MAX_PROBLEMS", "parse", "parse_expression"]
 
-MOST_PROBLEMS = 20
+MAX_PROBLEMS = 20
 # How much of the text behind a broken section its explanation may look at, in characters.
 LOOK_AHEAD = 20_000
 ROLE = re.compile(r"^[ \t]*role\s+(\w+)", re.MULTILINE)
@@ -37,7 +37,7 @@ def parse(source: Source, cache: DeclarationCache | None = None) -> tuple[n.Prog
         problems += section.problems
         gaps += section.gaps
     whole = Span(0, len(source.text))
-    return n.Program(whole, tuple(declarations), tuple(gaps)), problems[:MOST_PROBLEMS]
+    return n.Program(whole, tuple(declarations), tuple(gaps)), problems[:MAX_PROBLEMS]
 
 
 class _Sections:
@@ -53,7 +53,7 @@ class _Sections:
         while start < len(self.text):
             section = self._whole(Span(start, section_end(self.text, start)))
             if section.failed is not None:
-                section = self._not_whole(section, can_report=reported < MOST_PROBLEMS)
+                section = self._not_whole(section, can_report=reported < MAX_PROBLEMS)
             reported += len(section.problems)
             start = section.span.end
             yield section
@@ -116,7 +116,7 @@ def _read_broken(window: Source, span: Span, around: Surroundings) -> FileSectio
     end = span.end if resumed is None else resumed
     attempt = partial(parse_declarations, around=around)
     declarations, reached = _before(window, failed, around)
-    recovered = recover(window, Span(reached, end), problem, attempt, MOST_PROBLEMS)
+    recovered = recover(window, Span(reached, end), problem, attempt, MAX_PROBLEMS)
     return FileSection(
         Span(0, end),
         (*declarations, *recovered.declarations),

@@ -29,9 +29,9 @@ UNCLOSED = "E0131"
 DANGLING = frozenset({"E0171", "E0172", "E0183", "E0193"})
 # What is said of a step that stands outside, as the block before it was closed too early.
 OUTSIDE = frozenset({"E0123", "E0125", "E0153"})
-MOST_ATTEMPTS = 60
+MAX_ATTEMPTS = 60
 # How much is read again at most, in characters: large declarations are given up sooner.
-MOST_READ = 1_000_000
+MAX_CHARS_READ = 1_000_000
 
 Attempt = Callable[[Source, Span], Parsed]
 
@@ -78,7 +78,7 @@ class _Recovery:
         self.cuts: list[Span] = []
         # The end of a block that was put in, if reading got to there.
         self.missing_end: int | None = None
-        self.attempts = min(MOST_ATTEMPTS, max(2, MOST_READ // max(1, span.end - span.start)))
+        self.attempts = min(MAX_ATTEMPTS, max(2, MAX_CHARS_READ // max(1, span.end - span.start)))
 
     def run(self, problem: Diagnostic | None, most: int) -> Recovered:
         """Go on until there is no problem, or nothing smaller than the whole that could be left out."""

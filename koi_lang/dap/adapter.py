@@ -287,7 +287,7 @@ class DapAdapter:
 
 
 # Bytes of a line of the channel.
-LONGEST = 64 << 20
+MAX_MESSAGE_BYTES = 64 << 20
 # How long a debuggee that is to end may take, with the grace that it gives its run.
 END_S = 4.0
 OnEvent = Callable[[str, dict[str, Any]], None]
@@ -320,7 +320,7 @@ class DebuggeeProcess:
                 sys.executable, "-P", "-m", "koi_lang", "debug", "--debuggee", f"{there.fileno()},{os.getpid()}",
                 stdin=DEVNULL, stdout=PIPE, stderr=PIPE, pass_fds=(there.fileno(),), start_new_session=True,
             )  # fmt: skip
-        reader, writer = await asyncio.open_unix_connection(sock=here, limit=LONGEST)
+        reader, writer = await asyncio.open_unix_connection(sock=here, limit=MAX_MESSAGE_BYTES)
         return DebuggeeProcess(process, reader, writer)
 
     async def follow(self, on_event: OnEvent) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 from koi_lang.errors import KoiError
 
 # Bytes of one message, and of the headers before it; those of editors take some kilobytes.
-LONGEST = 16 << 20
-LONGEST_HEAD = 8 << 10
+MAX_BODY_BYTES = 16 << 20
+MAX_HEAD_BYTES = 8 << 10
 LENGTH = "content-length"
 
 
@@ -40,7 +40,7 @@ def _length_in(head: bytes) -> int:
     """The length that a header says, in bytes. Raises FramingError."""
     lines = (line.partition(":") for line in head.decode("ascii", "replace").split("\r\n"))
     length = next((value.strip() for name, _, value in lines if name.strip().lower() == LENGTH), "")
-    if not length.isdecimal() or int(length) > LONGEST:
+    if not length.isdecimal() or int(length) > MAX_BODY_BYTES:
         raise FramingError(f"a message has no usable `Content-Length`: {length[:20]!r}")
     return int(length)
 

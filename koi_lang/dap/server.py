@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Any
 
 from koi_lang.dap.adapter import DapAdapter
-from koi_lang.dap.framing import LONGEST_HEAD
+from koi_lang.dap.framing import MAX_HEAD_BYTES
 from koi_lang.errors import UsageError, reason
 from koi_lang.runtime.concurrency.tasks import together
 from koi_lang.system.loopback import is_loopback
@@ -20,7 +20,7 @@ READ_SIZE = 65536
 
 async def serve_stdio(defaults: Mapping[str, Any]) -> None:
     """Serve the client that has started this process."""
-    stream, output = asyncio.StreamReader(limit=LONGEST_HEAD), sys.stdout.buffer
+    stream, output = asyncio.StreamReader(limit=MAX_HEAD_BYTES), sys.stdout.buffer
 
     def send(data: bytes) -> None:
         with suppress(BrokenPipeError):  # a client that is gone is noticed by reading
@@ -62,7 +62,7 @@ async def serve_tcp(address: str, defaults: Mapping[str, Any], tell: Callable[[s
             arrived.set_result((stream, writer))
 
     try:
-        server = await asyncio.start_server(accept, host, port, limit=LONGEST_HEAD)
+        server = await asyncio.start_server(accept, host, port, limit=MAX_HEAD_BYTES)
     except OSError as error:
         raise UsageError(f"`{address}` cannot be listened at: {reason(error)}") from error
     async with server:

@@ -16,7 +16,7 @@ from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.destructuring import Box
 
 # Characters of a value in a list of variables.
-LONGEST = 2000
+MAX_CHARS = 2000
 # What generated functions have beside the variables of the program.
 HIDDEN = frozenset({"scope", "koi", "koi_lang"})
 
@@ -61,7 +61,7 @@ def plain(value: Any) -> Any:
 def text_of(value: Any) -> str:
     """A value on few lines, as `console.log` shows it within objects."""
     text = inspect(plain(value), depth=1)
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}… ({len(text) - LONGEST} more characters)"
+    return text if len(text) <= MAX_CHARS else f"{text[:MAX_CHARS]}… ({len(text) - MAX_CHARS} more characters)"
 
 
 def kind_of(value: Any) -> str:

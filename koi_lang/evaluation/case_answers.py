@@ -13,7 +13,7 @@ from koi_lang.llm.scripted import Answers, read_answers, require_answers
 
 # The only field of an object that gives answers by cases.
 CASES = "cases"
-MOST_NAMED = 6
+MAX_NAMED = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class CaseAnswers:
         for key in (f"{case} {repeat}", case):
             if key in self.by_case:
                 return require_answers(self.by_case[key], f"{self.path}: {key}")
-        known = ", ".join(f"`{key}`" for key in list(self.by_case)[:MOST_NAMED])
+        known = ", ".join(f"`{key}`" for key in list(self.by_case)[:MAX_NAMED])
         raise SettingsError(f"`{self.path}` has no answers for the case `{case}`", help=f"It has some for {known}.")
 
 

@@ -159,7 +159,7 @@ def spent_before(cases: Iterable[CaseRun], folder: Path) -> dict[int, float]:
 
 
 # Larger files are no list of cases; the largest of the usual collections have a tenth of it.
-MOST_BYTES = 64_000_000
+MAX_BYTES = 64_000_000
 
 
 class CaseFileError(UsageError):
@@ -216,8 +216,8 @@ def _read(path: Path, name: str) -> list[Any]:
         raise CaseFileError(f"`{name}` is no file of cases", help=f"Cases are in files that end with {known}.")
     try:
         size = path.stat().st_size
-        if size > MOST_BYTES:
-            told = f"`{name}` has {size / 1e6:,.0f} MB, and a file of cases at most {MOST_BYTES / 1e6:.0f} MB"
+        if size > MAX_BYTES:
+            told = f"`{name}` has {size / 1e6:,.0f} MB, and a file of cases at most {MAX_BYTES / 1e6:.0f} MB"
             raise CaseFileError(told, help="Split it, or take a part of it.")
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:

@@ -17,7 +17,7 @@ CONFIDENCE = 0.95
 # A difference is called more than chance below this; it is small because several scores are looked at at once.
 SIGNIFICANCE = 0.01
 # So many differences are tried out with all signs; the t distribution is near enough for more.
-MOST_FLIPPED = 14
+MAX_FLIPPED = 14
 # When a sum of signs counts as large as the one that was seen, though its last digits differ.
 ROUNDING = 1e-12
 
@@ -100,7 +100,7 @@ def paired_difference(before: Sequence[float], after: Sequence[float]) -> Paired
     """
     found = [new - old for old, new in zip(before, after, strict=True)]
     differing = [each for each in found if each]
-    if len(differing) <= MOST_FLIPPED:
+    if len(differing) <= MAX_FLIPPED:
         return PairedDifference(fmean(found), _sign_flip_p(differing), len(found))
     return PairedDifference(fmean(found), _paired_t_p(found), len(found))
 

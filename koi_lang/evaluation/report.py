@@ -10,7 +10,7 @@ from koi_lang.evaluation.summary import PASSED, EvalComparison, EvalSummary
 from koi_lang.text_width import clean
 
 RED, GREEN, PLAIN = "\x1b[31m", "\x1b[32m", "\x1b[0m"
-SMALLEST_SHOWN = 0.001
+MIN_SHOWN = 0.001
 
 
 def case_line(record: CaseRecord, times: int, *, colour: bool) -> str:
@@ -74,5 +74,5 @@ def _difference(name: str, differences: Mapping[str, PairedDifference]) -> str:
     if found is None:
         return ""
     value = f"{100 * found.value:+.1f} points" if name == PASSED else f"{found.value:+.4g}"
-    p = f"p = {found.p:.3f}" if found.p >= SMALLEST_SHOWN else f"p < {SMALLEST_SHOWN}"
+    p = f"p = {found.p:.3f}" if found.p >= MIN_SHOWN else f"p < {MIN_SHOWN}"
     return f"; {value}, {'more than chance' if found.is_more_than_chance else 'may be chance'} ({p})"

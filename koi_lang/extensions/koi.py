@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from koi_lang.errors import ExtensionError
 from koi_lang.llm.providers import is_known, suggest_provider
 from koi_lang.runtime.actions.lookup import find_builtin
-from koi_lang.runtime.actions.registered import MOST_SHOWN, ActionKind, kind_of
+from koi_lang.runtime.actions.registered import MAX_SHOWN, ActionKind, kind_of
 from koi_lang.runtime.hooks.additions import ExtensionState
 from koi_lang.runtime.hooks.types import TIMEOUT_S, Hook, Kind
 
@@ -58,7 +58,7 @@ class Koi:
         name: str = "",
         aliases: Mapping[str, str] | None = None,
         safe: bool = False,
-        shown: int = MOST_SHOWN,
+        shown: int = MAX_SHOWN,
     ) -> Callable[[Function], Function]:
         """Add a function as an action, as built-in ones are made: its parameters after the context are the fields.
 

@@ -19,7 +19,7 @@ from koi_lang.setup.keys.store import BEGUN, KeyStore
 from koi_lang.source import Source
 
 OTHERS, OTHERS_WRITE = 0o077, 0o022
-MOST_OF_JOURNALS = 10**9
+MAX_JOURNAL_BYTES = 10**9
 PROGRAM = "role Worker { can execute }\n"
 
 
@@ -72,7 +72,7 @@ def journals(folder: Path) -> Iterator[Finding]:
     found = [path for path in journal_paths(folder) if _about(path) is not None]
     files = (*found, *(file for path in found for kept in _outputs(folder, path) for file in kept.glob("*")))
     size = sum(about.st_size for file in files if (about := _about(file)) is not None)
-    if size > MOST_OF_JOURNALS:
+    if size > MAX_JOURNAL_BYTES:
         text = f"{len(found):,} journals take {size / 1e9:.1f} GB in {runs_folder(folder)}"
         yield Finding("journals", "warning", text, "koi runs delete --older 30d")
 

@@ -24,7 +24,7 @@ from koi_lang.runtime.mcp.configured import options_of
 from koi_lang.runtime.mcp.servers import Servers
 from koi_lang.settings import FILLED, ProjectSettings, dotenv, koi_config, project, trust_in_folder
 
-MOST_FILES = 50
+MAX_FILES = 50
 LIMIT_S = 3.0
 SECTION_READERS: tuple[Callable[[ProjectSettings], Any], ...] = (
     *(project.limits, project.shell_settings, project.permissions, project.trust, project.allowed_hosts),
@@ -99,7 +99,7 @@ def started_servers(settings: ProjectSettings) -> Iterator[Finding]:
 def _programs(folder: Path) -> list[Path]:
     """The programs that may declare a server."""
     files = [path for path in sorted(folder.glob("*.koi")) if path.is_file() and os.access(path, os.R_OK)]
-    return [path for path in files[:MOST_FILES] if b"mcp" in path.read_bytes()]
+    return [path for path in files[:MAX_FILES] if b"mcp" in path.read_bytes()]
 
 
 def _declared_servers(folder: Path) -> dict[str, dict[str, Any]]:

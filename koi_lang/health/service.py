@@ -18,7 +18,7 @@ from koi_lang.system.loopback import is_loopback
 
 ABOUT = "service"
 OTHERS = 0o077
-SHORTEST_SECRET = 16
+MIN_SECRET_CHARS = 16
 # A service of some hundred people needs more files.
 FEW_FILES = 4096
 PORTS = {"http": 80, "https": 443}
@@ -90,8 +90,8 @@ def _secrets(about: ServiceSettings, settings: ProjectSettings) -> Iterator[Find
         except KoiError as error:
             yield Finding(ABOUT, "error", f"the secret of `{name}` is not there: {error.message}", error.help or "")
             continue
-        if len(secret) < SHORTEST_SECRET:
-            text = f"the secret of `{name}` has fewer than {SHORTEST_SECRET} characters"
+        if len(secret) < MIN_SECRET_CHARS:
+            text = f"the secret of `{name}` has fewer than {MIN_SECRET_CHARS} characters"
             yield Finding(ABOUT, "warning", text, "python -c 'import secrets; print(secrets.token_urlsafe(32))'")
 
 

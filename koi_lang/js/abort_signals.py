@@ -16,7 +16,7 @@ from koi_lang.js.method_tables import Constructor, MethodTable, holder
 from koi_lang.js.promises import settle, spawn
 from koi_lang.js.undefined import Value, undefined
 
-_LONGEST_MS = 2**32 - 1
+_MAX_DELAY_MS = 2**32 - 1
 
 
 class AbortSignalValue:
@@ -159,7 +159,7 @@ def _timeout_signal(delay_ms: Value = undefined) -> AbortSignalValue:
     """A signal that is aborted by the clock; the program does not wait for that."""
     if not is_number(delay_ms):
         raise TypeErrorValue(f'The "delay" argument must be of type number. Received {describe(delay_ms)}')
-    if not 0 <= delay_ms <= _LONGEST_MS:
+    if not 0 <= delay_ms <= _MAX_DELAY_MS:
         raise RangeErrorValue(
             f'The value of "delay" is out of range. It must be >= 0 && <= 4294967295. Received {describe(delay_ms)}'
         )

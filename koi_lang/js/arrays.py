@@ -19,7 +19,7 @@ from koi_lang.js.undefined import Value, nullish, undefined
 
 METHODS = MethodTable()
 STATICS = MethodTable()
-LONGEST = 2**32 - 1
+MAX_LENGTH = 2**32 - 1
 
 
 def _results(items: list[Value], callback: Value) -> Iterator[tuple[Value, Value]]:
@@ -345,7 +345,7 @@ def _to_list(source: Value) -> list[Value]:
 
 
 def _check_length(length: Value) -> int:
-    if not isinstance(length, int) or not 0 <= length <= LONGEST:
+    if not isinstance(length, int) or not 0 <= length <= MAX_LENGTH:
         raise RangeErrorValue("Invalid array length")
     return length
 

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 else:
     regex = lazy_module("regex")
 
-LONGEST = 1000
+MAX_PATTERN_CHARS = 1000
 # The library writes counts out when it compiles: 10,000 take some 10 ms and 5 MB, a million a second and 400 MB.
-LARGEST = 10_000
+MAX_COUNT = 10_000
 LIMIT_S = 0.5
 
 
@@ -79,13 +79,13 @@ def compile_bounded(pattern: str, flags: str, syntax: type[Translation] = Transl
     Raises:
         PatternError: the pattern is malformed or too large.
     """
-    if len(pattern) > LONGEST:
-        raise PatternError(f"the regular expression `{pattern[:40]}…` is longer than {LONGEST} characters")
+    if len(pattern) > MAX_PATTERN_CHARS:
+        raise PatternError(f"the regular expression `{pattern[:40]}…` is longer than {MAX_PATTERN_CHARS} characters")
     options = (regex.IGNORECASE if "i" in flags else 0) | (regex.DOTALL if "s" in flags else 0)
     translation = syntax(pattern, flags, captures=False)
     try:
         translated = translation.run()
-        if translation.size > LARGEST:
+        if translation.size > MAX_COUNT:
             raise PatternError(f"the regular expression `{pattern}` repeats too much", help="Lower its counts.")
         return regex.compile(translated, options | regex.VERSION0)
     except (re.error, regex.error, OverflowError) as error:

@@ -13,7 +13,7 @@ from koi_lang.js.own_properties import is_record
 from koi_lang.js.strings import span
 from koi_lang.js.undefined import Value, undefined
 
-_LONGEST = 2**32
+_MAX_LENGTH = 2**32
 
 
 def to_byte(value: Value) -> int:
@@ -157,7 +157,7 @@ def _build(source: Value = undefined) -> ByteArrayValue:
     if not isinstance(source, PRIMITIVES):
         return byte_array(map(to_byte, _items(source)))
     count = integer(source)
-    if not 0 <= count < _LONGEST:
+    if not 0 <= count < _MAX_LENGTH:
         raise RangeErrorValue(f"Invalid typed array length: {text(source)}")
     return byte_array(bytes(count))
 

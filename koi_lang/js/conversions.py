@@ -8,7 +8,7 @@ from typing import TypeGuard
 
 from koi_lang.js.calling import apply_to, function_name
 from koi_lang.js.errors import TypeErrorValue
-from koi_lang.js.number_format import INFINITY, LARGEST, LOWEST, NAN, fit, number_text, parse_number, to_compact
+from koi_lang.js.number_format import INFINITY, MAX_EXACT, MIN_EXACT, NAN, fit, number_text, parse_number, to_compact
 from koi_lang.js.undefined import Undefined, Value, nullish, undefined
 
 PRIMITIVES = (str, int, float, bool, type(None), Undefined)
@@ -64,7 +64,7 @@ def text(value: Value) -> str:
     """A value to text, as `String(v)` and templates do."""
     if type(value) is str:
         return value
-    if type(value) is int and LOWEST <= value <= LARGEST:
+    if type(value) is int and MIN_EXACT <= value <= MAX_EXACT:
         return str(value)
     if value is True or value is False:
         return "true" if value else "false"

@@ -10,7 +10,7 @@ from koi_lang.js.conversions import is_number
 from koi_lang.js.undefined import Value
 
 WIDTH = 80
-_MOST_COLUMNS = 12
+_MAX_COLUMNS = 12
 _GAP = 2
 
 
@@ -48,7 +48,7 @@ def _columns(count: int, widest: int, average: float, indent: int) -> int:
     """About a square, no wider than the line, at most twelve."""
     biased = max(widest - 3 - math.sqrt(widest - average), 1)
     square = math.floor(math.sqrt(2.5 * biased * count) / biased + 0.5)
-    return min(square, (WIDTH - indent) // widest, _MOST_COLUMNS)
+    return min(square, (WIDTH - indent) // widest, _MAX_COLUMNS)
 
 
 def _row(entries: list[str], widths: list[int], pad: Callable[[str, int], str]) -> str:

@@ -18,8 +18,8 @@ from koi_lang.js.undefined import Value, undefined
 _NAME = re.compile("[a-zA-Z_][a-zA-Z_0-9]*")
 _UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\\\ud800-\udfff]")
 _ESCAPES = {"\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r", "\v": "\\x0B", "\\": "\\\\"}
-_LONGEST = 10_000
-_MOST_BYTES = 50
+_MAX_CHARS = 10_000
+_MAX_BYTES = 50
 # Modules of Python whose values are one text each.
 _PLAIN = frozenset({"datetime", "decimal", "fractions", "uuid", "pathlib"})
 
@@ -45,9 +45,9 @@ def key_text(name: str) -> str:
 
 def string_text(text: str, room: int, margin: int) -> str:
     """A string in quotes; one too long for the room is broken after its line ends."""
-    cut = len(text) - _LONGEST
+    cut = len(text) - _MAX_CHARS
     more = f"... {cut} more character{'s' if cut > 1 else ''}" if cut > 0 else ""
-    text = text[:_LONGEST]
+    text = text[:_MAX_CHARS]
     if len(text) <= 16 or len(text) <= room:
         return quote_text(text) + more
     lines = re.split(r"(?<=\n)", text)
@@ -80,8 +80,8 @@ def leaf(value: Value) -> str | None:
 def _of_python(value: Value) -> str | None:
     """What Python modules give and Koi has no literal for: dates in ISO form, exact numbers, bytes as by Node."""
     if isinstance(value, bytes | bytearray):
-        more = f" ... {len(value) - _MOST_BYTES} more bytes" if len(value) > _MOST_BYTES else ""
-        return f"<Buffer {value[:_MOST_BYTES].hex(' ')}{more}>"
+        more = f" ... {len(value) - _MAX_BYTES} more bytes" if len(value) > _MAX_BYTES else ""
+        return f"<Buffer {value[:_MAX_BYTES].hex(' ')}{more}>"
     if type_name(type(value)).partition(".")[0] not in _PLAIN:
         return None
     return str(value.isoformat() if hasattr(value, "isoformat") else value)

@@ -20,7 +20,7 @@ from koi_lang.js.promises import Promise
 from koi_lang.js.regexes import Groups, RegexMatch
 from koi_lang.js.undefined import Value, undefined
 
-_MOST = 100
+_MAX_ITEMS = 100
 _FLAT_LEVELS = 3
 
 
@@ -88,7 +88,7 @@ class _Inspector:
             base = f"<ref *{self.references[id(value)]}> {base}".rstrip()
         rows = entries
         if shape.items is not None and len(entries) > 6:
-            rows = group_columns(entries, self.indent, len(shape.items) > _MOST, shape.items)
+            rows = group_columns(entries, self.indent, len(shape.items) > _MAX_ITEMS, shape.items)
         flat = self.deepest - level < _FLAT_LEVELS and len(rows) == len(entries)
         return enclose(rows, (shape.left, shape.right), base, self.indent, flat)
 
@@ -132,7 +132,7 @@ class _Inspector:
             named = [("index", items.start), ("input", items.input), ("groups", items.groups)]
 
         def entries(level: int) -> list[str]:
-            written = _limit_entries([self._inside(item, level) for item in items[:_MOST]], len(items))
+            written = _limit_entries([self._inside(item, level) for item in items[:_MAX_ITEMS]], len(items))
             return written + [f"{name}: {self._inside(item, level)}" for name, item in named]
 
         return _Shape("Array", "[", "]", entries, len(items) + len(named), items=items)
@@ -140,10 +140,10 @@ class _Inspector:
     def _bytes(self, value: Value) -> _Shape:
         """The bytes of an array that holds nothing else."""
         left = f"Uint8Array({len(value)}) ["
-        items = [int(item) for item in value[: _MOST + 1]]
+        items = [int(item) for item in value[: _MAX_ITEMS + 1]]
 
         def entries(level: int) -> list[str]:
-            return _limit_entries([self._inside(item, level) for item in items[:_MOST]], len(value))
+            return _limit_entries([self._inside(item, level) for item in items[:_MAX_ITEMS]], len(value))
 
         return _Shape("Uint8Array", left, "]", entries, len(value), deep="[Uint8Array]", items=items)
 
@@ -154,7 +154,7 @@ class _Inspector:
         kind = "Map" if isinstance(value, MapValue) else "Set"
 
         def entries(level: int) -> list[str]:
-            pairs = list(value.pairs())[:_MOST]
+            pairs = list(value.pairs())[:_MAX_ITEMS]
             if kind == "Set":
                 return _limit_entries([self._inside(item, level) for item, _ in pairs], len(value))
             written = [f"{self._inside(key, level)} => {self._inside(item, level)}" for key, item in pairs]
@@ -192,7 +192,7 @@ class _Inspector:
 
 def _limit_entries(written: list[str], size: int) -> list[str]:
     """Entries, with a note on how many were left out."""
-    rest = size - _MOST
+    rest = size - _MAX_ITEMS
     return [*written, f"... {rest} more item{'s' if rest > 1 else ''}"] if rest > 0 else written
 
 

@@ -37,8 +37,8 @@ OF_STYLE: Mapping[str, Mapping[str, str]] = {
     "medium": {"month": "short", "day": "numeric", "year": "numeric"},
     "short": {"month": "numeric", "day": "numeric", "year": "2-digit"},
 }
-USUAL_DATE = {"year": "numeric", "month": "numeric", "day": "numeric"}
-USUAL_TIME = dict.fromkeys(TIME, "numeric")
+DEFAULT_DATE = {"year": "numeric", "month": "numeric", "day": "numeric"}
+DEFAULT_TIME = dict.fromkeys(TIME, "numeric")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ def form_of(options: Value, *, date: bool, time: bool) -> DateFormat:
     if "dateStyle" in fields or "timeStyle" in fields:
         return _apply_styles(fields, zone, hours, date=date, time=time)
     if not any(name in fields for name in (*(DATE if date else ()), *(TIME if time else ()))):
-        fields |= {**(USUAL_DATE if date else {}), **(USUAL_TIME if time else {})}
+        fields |= {**(DEFAULT_DATE if date else {}), **(DEFAULT_TIME if time else {})}
     for one, other, missing in GAPS:
         if one in fields and other in fields and missing not in fields:
             raise RangeErrorValue(f"`{one}` and `{other}` need `{missing}`, too")
@@ -109,7 +109,7 @@ def _apply_styles(fields: dict[str, str], zone: str, hours: str, *, date: bool, 
         told = f"`{wrong}` beside a style" if wrong else "`timeStyle` in a date, or `dateStyle` in a time"
         raise TypeErrorValue(f"{told} is not possible")
     of_time = fields.get("timeStyle", "")
-    clock = {} if not of_time else USUAL_TIME if of_time != "short" else {"hour": "numeric", "minute": "numeric"}
+    clock = {} if not of_time else DEFAULT_TIME if of_time != "short" else {"hour": "numeric", "minute": "numeric"}
     of_date = OF_STYLE[fields["dateStyle"]] if "dateStyle" in fields else {}
     return DateFormat({**of_date, **clock}, zone, hours, of_time if of_time in ("full", "long") else "")
 

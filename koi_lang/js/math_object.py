@@ -9,7 +9,7 @@ from collections.abc import Callable
 from koi_lang.js.conversions import number, to_int32
 from koi_lang.js.environment import current_environment
 from koi_lang.js.method_tables import MethodTable, namespace
-from koi_lang.js.number_format import INFINITY, LARGEST, NAN, to_compact
+from koi_lang.js.number_format import INFINITY, MAX_EXACT, NAN, to_compact
 from koi_lang.js.operators import power
 from koi_lang.js.undefined import Value, undefined
 
@@ -77,7 +77,7 @@ def _whole(function: Callable[[float], int]) -> Callable[[Value], int | float]:
 
     def compute(value: Value = undefined) -> int | float:
         x = number(value)
-        if type(x) is int or x != x or abs(x) > LARGEST:
+        if type(x) is int or x != x or abs(x) > MAX_EXACT:
             return x
         return to_compact(math.copysign(function(x), x))
 

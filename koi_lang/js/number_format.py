@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 
-LARGEST, LOWEST = 2**53, -(2**53)
+MAX_EXACT, MIN_EXACT = 2**53, -(2**53)
 NAN = math.nan
 INFINITY = math.inf
 BLANKS = (
@@ -19,7 +19,7 @@ _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 def to_compact(x: float) -> int | float:
     """A double to the way it is kept: an int when it is whole and at most 2**53 (-0 stays a float)."""
-    if x == x and LOWEST <= x <= LARGEST and x == int(x) and (x or math.copysign(1.0, x) > 0):
+    if x == x and MIN_EXACT <= x <= MAX_EXACT and x == int(x) and (x or math.copysign(1.0, x) > 0):
         return int(x)
     return x
 
@@ -34,12 +34,12 @@ def double(n: int | float) -> float:
 
 def fit(n: int) -> int | float:
     """An exact integer to the number a double would hold."""
-    return n if LOWEST <= n <= LARGEST else to_compact(double(n))
+    return n if MIN_EXACT <= n <= MAX_EXACT else to_compact(double(n))
 
 
 def number_text(n: int | float) -> str:
     """A number as `String(n)` writes it: `1e+21`, `0.1`, `NaN`, `0` for -0."""
-    if type(n) is int and LOWEST <= n <= LARGEST:
+    if type(n) is int and MIN_EXACT <= n <= MAX_EXACT:
         return str(n)
     x = double(n)
     if x != x:
@@ -48,7 +48,7 @@ def number_text(n: int | float) -> str:
         return "Infinity" if x > 0 else "-Infinity"
     if x == 0:
         return "0"
-    if x == int(x) and abs(x) <= LARGEST:
+    if x == int(x) and abs(x) <= MAX_EXACT:
         return str(int(x))
     sign = "-" if x < 0 else ""
     digits, point = shortest(abs(x))

@@ -12,7 +12,7 @@ from koi_lang.js.errors import RangeErrorValue
 from koi_lang.js.method_tables import Constructor, MethodTable
 from koi_lang.js.number_format import (
     INFINITY,
-    LARGEST,
+    MAX_EXACT,
     NAN,
     double,
     exponential,
@@ -187,7 +187,7 @@ def _is_integer(value: Value = undefined) -> bool:
 
 @STATICS.add_as("isSafeInteger")
 def _is_safe_integer(value: Value = undefined) -> bool:
-    return _is_integer(value) and abs(value) < LARGEST
+    return _is_integer(value) and abs(value) < MAX_EXACT
 
 
 @STATICS.add_as("isFinite")
@@ -233,7 +233,7 @@ def _boolean(*values: Value) -> bool:
 
 
 _LIMITS = {
-    "MAX_SAFE_INTEGER": LARGEST - 1, "MIN_SAFE_INTEGER": 1 - LARGEST, "MAX_VALUE": math.nextafter(INFINITY, 0),
+    "MAX_SAFE_INTEGER": MAX_EXACT - 1, "MIN_SAFE_INTEGER": 1 - MAX_EXACT, "MAX_VALUE": math.nextafter(INFINITY, 0),
     "MIN_VALUE": math.nextafter(0, 1), "EPSILON": 2.0**-52, "NaN": NAN, "POSITIVE_INFINITY": INFINITY,
     "NEGATIVE_INFINITY": -INFINITY,
 }  # fmt: skip

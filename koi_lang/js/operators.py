@@ -10,7 +10,7 @@ from koi_lang.js.comparison import equal, greater, greater_equal, less, less_equ
 from koi_lang.js.conversions import number, primitive, template, text, to_int32, truth
 from koi_lang.js.errors import TypeErrorValue
 from koi_lang.js.method_tables import Constructor
-from koi_lang.js.number_format import INFINITY, LARGEST, LOWEST, NAN, double, fit, to_compact
+from koi_lang.js.number_format import INFINITY, MAX_EXACT, MIN_EXACT, NAN, double, fit, to_compact
 from koi_lang.js.properties import has
 from koi_lang.js.undefined import Value, nullish, undefined
 
@@ -28,7 +28,7 @@ def add(a: Value, b: Value, *more: Value) -> Value:
         return reduce(add, more, add(a, b))
     if type(a) is int is type(b):
         total = a + b
-        return total if LOWEST <= total <= LARGEST else to_compact(float(total))
+        return total if MIN_EXACT <= total <= MAX_EXACT else to_compact(float(total))
     if type(a) is str is type(b):
         return a + b
     return _add(a, b)
@@ -48,7 +48,7 @@ def subtract(a: Value, b: Value) -> int | float:
     """`a - b`."""
     if type(a) is int is type(b):
         total = a - b
-        return total if LOWEST <= total <= LARGEST else to_compact(float(total))
+        return total if MIN_EXACT <= total <= MAX_EXACT else to_compact(float(total))
     return to_compact(double(number(a) - number(b)))
 
 
@@ -58,10 +58,10 @@ def multiply(a: Value, b: Value) -> int | float:
         a, b = number(a), number(b)
     if type(a) is int is type(b):
         product = a * b
-        if 0 < product <= LARGEST:
+        if 0 < product <= MAX_EXACT:
             return product
         if product:
-            return product if LOWEST <= product < 0 else to_compact(double(product))
+            return product if MIN_EXACT <= product < 0 else to_compact(double(product))
         return -0.0 if (a < 0) != (b < 0) else 0
     return to_compact(a * b)
 
@@ -159,12 +159,12 @@ def negate(a: Value) -> int | float:
 
 def increment(a: Value) -> int | float:
     """The number after `a`."""
-    return a + 1 if type(a) is int and a < LARGEST else subtract(a, -1)
+    return a + 1 if type(a) is int and a < MAX_EXACT else subtract(a, -1)
 
 
 def decrement(a: Value) -> int | float:
     """The number before `a`."""
-    return a - 1 if type(a) is int and a > LOWEST else subtract(a, 1)
+    return a - 1 if type(a) is int and a > MIN_EXACT else subtract(a, 1)
 
 
 def type_of(value: Value) -> str:

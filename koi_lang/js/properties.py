@@ -20,7 +20,7 @@ Reader: TypeAlias = Callable[[Value, str], Value]
 OBJECTS = MethodTable()
 FUNCTIONS = MethodTable()
 _MISSING = object()
-_LONGEST_JUMP = 10_000_000
+_MAX_JUMP = 10_000_000
 
 
 def get(value: Value, key: Value) -> Value:
@@ -223,7 +223,7 @@ def _put_named(items: list[Value], name: str, new: Value) -> None:
 
 def _resize(items: list[Value], length: int) -> None:
     """Cut or fill an array up; a length far beyond the items there are is refused, it would fill the memory."""
-    if length - len(items) > _LONGEST_JUMP:
+    if length - len(items) > _MAX_JUMP:
         raise RangeErrorValue("Invalid array length")
     del items[length:]
     items.extend([undefined] * (length - len(items)))

@@ -17,7 +17,7 @@ from koi_lang.js.undefined import Value, undefined
 
 METHODS = MethodTable()
 STATICS = MethodTable()
-_LONGEST = 2**29
+_MAX_LENGTH = 2**29
 _HALF = re.compile("[\ud800-\udfff]")
 
 
@@ -210,7 +210,7 @@ def _repeat(subject: str, count: Value) -> str:
     times = integer(count)
     if times < 0 or times == 2**53:
         raise RangeErrorValue(f"Invalid count value: {text(count)}")
-    if times * len(subject) > _LONGEST:
+    if times * len(subject) > _MAX_LENGTH:
         raise RangeErrorValue("Invalid string length")
     return subject * times
 

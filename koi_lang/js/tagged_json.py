@@ -15,9 +15,9 @@ from koi_lang.js.undefined import undefined
 
 TAG, CONTENT = "$koi", "of"
 # A line of a journal that is nested deeper is cut there.
-DEEPEST = 150
+MAX_DEPTH = 150
 # Longer numbers are not written as decimals.
-MOST_BITS = 4096
+MAX_BITS = 4096
 # What a `defaultdict` may make.
 FACTORIES = ("int", "float", "str", "list", "dict", "set", "tuple", "bool")
 
@@ -45,10 +45,10 @@ def is_plain(value: Any, depth: int = 0) -> bool:
     if kind is str or kind is bool or value is None:
         return True
     if kind is int:
-        return bool(value.bit_length() <= MOST_BITS)
+        return bool(value.bit_length() <= MAX_BITS)
     if kind is float:
         return isfinite(value)
-    if depth > DEEPEST:
+    if depth > MAX_DEPTH:
         return False
     if kind is dict:
         return all(type(key) is str and is_plain(value[key], depth + 1) for key in value)
@@ -57,7 +57,7 @@ def is_plain(value: Any, depth: int = 0) -> bool:
 
 def encode(value: Any, depth: int = 0) -> Any:
     """A value as JSON, with tags where JSON has no such type. Raises NotEncodableError."""
-    if depth > DEEPEST:
+    if depth > MAX_DEPTH:
         raise NotEncodableError("it is nested too deeply, or holds itself")
     kind = type(value)
     if kind is list:

@@ -16,7 +16,7 @@ from koi_lang.js.task_scope import current_scope
 from koi_lang.js.undefined import Value, undefined
 
 TIMERS = MethodTable()
-_LONGEST_MS = 2**31 - 1
+_MAX_DELAY_MS = 2**31 - 1
 
 
 class Timer:
@@ -30,7 +30,7 @@ class Timer:
             raise TypeErrorValue(f"a timer needs a function, not {describe(callback)}")
         delay = number(delay_ms)
         self._callback, self._args, self._repeat = callback, args, repeat
-        self._delay_s = (delay if 1 <= delay <= _LONGEST_MS else 1) / 1000
+        self._delay_s = (delay if 1 <= delay <= _MAX_DELAY_MS else 1) / 1000
         self._over = False
         self._scope = current_scope()
         self._scope.hold(self)

@@ -21,12 +21,12 @@ from koi_lang.llm.messages import Adapter, Delta, Request, StreamEnd, TextDelta,
 from koi_lang.llm.text_disk import TextDisk
 
 FORM = 1  # of keys and entries; a new number forgets all that was kept
-MOST_BYTES = 256 * 2**20
+MAX_BYTES = 256 * 2**20
 WHOLE = frozenset({"stop", "end_turn", "stop_sequence"})
 PRIVATE = 0o700
 # What of a connection changes answers and stands in a key where it is said at all.
 BODY_OPTIONS = ("effort", "top_p", "seed", "extra_body")
-LONGEST_LOCK_S = 1
+MAX_LOCK_S = 1
 
 
 def with_answer_cache(
@@ -102,7 +102,7 @@ class AnswerStore:
             if self._cache is None:
                 _make_private(self._folder)
                 self._cache = diskcache.Cache(
-                    str(self._folder), timeout=LONGEST_LOCK_S, disk=TextDisk, size_limit=MOST_BYTES
+                    str(self._folder), timeout=MAX_LOCK_S, disk=TextDisk, size_limit=MAX_BYTES
                 )
             return use(self._cache)
         except (Error, OSError, diskcache.Timeout) as error:

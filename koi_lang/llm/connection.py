@@ -20,7 +20,7 @@ Interface: TypeAlias = Literal["chat", "responses"]
 INTERFACES: tuple[Interface, ...] = get_args(Interface)
 
 # Of texts in `extra_body`, those with more characters are not shown to anybody.
-LONGEST_WORD = 11
+MAX_WORD_CHARS = 11
 # Smaller models get actions as text, unless `transport` says otherwise: with half a billion, of 20 tasks 10 came right
 # in text, and one with tools (`python -m benchmarks.models`).
 MIN_TOOL_PARAMETERS = 3 * 10**9
@@ -186,6 +186,6 @@ class ProviderConnection:
 def texts_in(value: Any) -> Iterator[str]:
     """The texts in JSON data that are too long to be words of an interface such as `flex`."""
     if isinstance(value, str):
-        yield from (value,) if len(value) > LONGEST_WORD else ()
+        yield from (value,) if len(value) > MAX_WORD_CHARS else ()
     for item in value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ():
         yield from texts_in(item)

@@ -42,7 +42,7 @@ SAYINGS = re.compile(
     ),
     re.IGNORECASE,
 )
-LONGEST_LOOK = 4000
+MAX_CHARS_READ = 4000
 # How servers say how much was sent and how much they read: llama.cpp, whose bodies also have fields for it; vLLM.
 SENT_AND_READ = re.compile(r"request \((?P<sent>\d+) tokens\) exceeds the available context size \((?P<read>\d+)")
 READ_AND_SENT = re.compile(r"maximum context length is (?P<read>\d+) tokens.{0,80}?\b(?P<sent>\d+) tokens", re.DOTALL)
@@ -78,11 +78,11 @@ def error_text(body: Any) -> str:
     if isinstance(body, list) and body:
         body = body[0]
     if isinstance(body, str):
-        return "" if body.lstrip().startswith("<") else body[:LONGEST_LOOK]
+        return "" if body.lstrip().startswith("<") else body[:MAX_CHARS_READ]
     if not isinstance(body, Mapping):
         return ""
     inner = body.get("error")
     about = body.get("metadata")  # OpenRouter hands on what the provider behind it said
     parts = (body.get("message"), about.get("raw") if isinstance(about, Mapping) else None)
-    texts = [str(part)[:LONGEST_LOOK] for part in parts if part]
+    texts = [str(part)[:MAX_CHARS_READ] for part in parts if part]
     return " ".join([*texts, error_text(inner)]) if inner is not None else " ".join(texts)

@@ -50,8 +50,8 @@ MODELS: Mapping[str, str] = {
     "ollama": "nomic-embed-text",
 }
 # How many texts a request may hold.
-MOST_TEXTS: Mapping[str, int] = {"qwen": 10}
-USUAL_TEXTS = 64
+MAX_TEXTS: Mapping[str, int] = {"qwen": 10}
+DEFAULT_MAX_TEXTS = 64
 WHOLE = ("ollama",)  # providers that list every model they have
 FORM = 1  # of what is kept on disk; a new number forgets it
 Count: TypeAlias = Callable[[Usage], None]
@@ -90,7 +90,7 @@ class Embedder:
         Raises:
             ProviderError: the model cannot answer, or gives something else.
         """
-        most = MOST_TEXTS.get(self._connection.provider.name, USUAL_TEXTS)
+        most = MAX_TEXTS.get(self._connection.provider.name, DEFAULT_MAX_TEXTS)
         async with self._turn:
             fresh = [text for text in dict.fromkeys(texts) if not self._is_known(text)]
             for start in range(0, len(fresh), most):

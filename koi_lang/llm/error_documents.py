@@ -11,12 +11,12 @@ from typing import Any
 from koi_lang.llm.stream_fields import word
 
 # Of each text in a body; some providers repeat the whole request in it.
-LONGEST_LOOK = 4000
-LONGEST_CODE = 100
+MAX_CHARS_READ = 4000
+MAX_CODE_CHARS = 100
 # Groq's words for calls of tools, and for texts in a model's own form, that it cannot read.
 OF_ANSWERS = frozenset({"tool_use_failed", "output_parse_failed"})
 # How deep texts, and names of fields, are looked for; nobody nests them deeper than routers do.
-DEEPEST = 6
+MAX_DEPTH = 6
 # Where a body says in words what is wrong, the clearest place first.
 SAYINGS = ("message", "msg", "detail", "error", "errors", "description", "raw", "metadata")
 # Where it lists what it has found in the request.
@@ -57,7 +57,7 @@ class ErrorDocument:
     @property
     def text(self) -> str:
         """All that is said of the error, to look for words in."""
-        return " ".join([*self.fields, self.code, self.message[:LONGEST_LOOK]])
+        return " ".join([*self.fields, self.code, self.message[:MAX_CHARS_READ]])
 
 
 def read_error(body: Any) -> ErrorDocument:
@@ -69,14 +69,14 @@ def read_error(body: Any) -> ErrorDocument:
     message = "; ".join(dict.fromkeys(filter(None, (text.strip() for text in _sayings(body)))))
     number = inner.get("code")
     status = number if isinstance(number, int) and number in ERROR_STATUSES else None
-    code = (word(inner, "code") or word(inner, "type") or str(number or ""))[:LONGEST_CODE]
+    code = (word(inner, "code") or word(inner, "type") or str(number or ""))[:MAX_CODE_CHARS]
     fields = tuple(dict.fromkeys((*_paths(body), *_names_in(message))))
     return ErrorDocument(message, code, status, fields, word(inner, "failed_generation"))
 
 
 def _names_in(text: str) -> Iterator[str]:
     """Names in a text that may be those of fields, as paths with dots."""
-    for found in NAMED.finditer(text[:LONGEST_LOOK]):
+    for found in NAMED.finditer(text[:MAX_CHARS_READ]):
         yield _as_path(found[0])
 
 
@@ -92,13 +92,13 @@ def _inner(body: Any) -> Mapping[str, Any]:
 
 def _sayings(body: Any, depth: int = 0) -> Iterator[str]:
     """The texts of a body, the clearest first."""
-    if depth > DEEPEST:
+    if depth > MAX_DEPTH:
         return
     if isinstance(body, str):
         document = _as_document(body)
         yield from [body] if document is None else _sayings(document, depth + 1)
     elif isinstance(body, list):
-        for each in body[:DEEPEST]:
+        for each in body[:MAX_DEPTH]:
             yield from _sayings(each, depth + 1)
     elif isinstance(body, Mapping):
         path = body.get("loc")
@@ -110,7 +110,7 @@ def _sayings(body: Any, depth: int = 0) -> Iterator[str]:
 def _as_document(text: str) -> Any:
     """JSON data that routers hand on as text, from whoever answered them; None for other texts."""
     try:
-        document = json.loads(text) if text.lstrip()[:1] in ("{", "[") and len(text) <= LONGEST_LOOK else None
+        document = json.loads(text) if text.lstrip()[:1] in ("{", "[") and len(text) <= MAX_CHARS_READ else None
     except (ValueError, RecursionError):
         return None
     return document if any(_sayings(document)) else None
@@ -118,22 +118,22 @@ def _as_document(text: str) -> Any:
 
 def _paths(body: Any, depth: int = 0) -> Iterator[str]:
     """The paths that a body lists: `param` of OpenAI, `loc` of Pydantic, `field` of Google."""
-    if depth > DEEPEST:
+    if depth > MAX_DEPTH:
         return
     if isinstance(body, list):
-        for each in body[:DEEPEST]:
+        for each in body[:MAX_DEPTH]:
             yield from _paths(each, depth + 1)
     elif isinstance(body, Mapping):
         for name in ("param", "loc", "field"):
             path = body.get(name)
             if path and isinstance(path, (str, list)):
-                yield _join_steps(path) if isinstance(path, list) else _as_path(path[:LONGEST_CODE])
+                yield _join_steps(path) if isinstance(path, list) else _as_path(path[:MAX_CODE_CHARS])
         for name in LISTS:
             yield from _paths(body.get(name), depth + 1)
 
 
 def _join_steps(path: Sequence[Any]) -> str:
-    steps = [str(step)[:LONGEST_CODE] for step in path[:DEEPEST]]
+    steps = [str(step)[:MAX_CODE_CHARS] for step in path[:MAX_DEPTH]]
     return ".".join(steps[1:] if steps and steps[0] in NO_FIELDS else steps)
 
 

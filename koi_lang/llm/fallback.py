@@ -13,7 +13,7 @@ from koi_lang.llm.messages import Adapter, Delta, Request, TextDelta, ThinkingDe
 from koi_lang.llm.usage import Candidate
 
 BAD_REQUESTS = frozenset({400, 422})  # no other model would be asked anything else
-LONGEST_REASON = 120
+MAX_REASON_CHARS = 120
 
 
 def fallback(models: Sequence[Adapter], on_event: OnEvent = ignore_event) -> Adapter:
@@ -110,4 +110,4 @@ def _may_differ(error: ProviderError) -> bool:
 
 
 def _shorten_reason(text: str) -> str:
-    return text if len(text) <= LONGEST_REASON else f"{text[:LONGEST_REASON]}…"
+    return text if len(text) <= MAX_REASON_CHARS else f"{text[:MAX_REASON_CHARS]}…"

@@ -19,11 +19,11 @@ BEGINNINGS = (
 RIFF, WEBP = b"RIFF", b"WEBP"
 # Anthropic takes 5 MiB an image and counts the encoded text, which is a third longer; the others take more, apart from
 # Groq with 4 MB for a whole request.
-MOST_BYTES = 5 * 2**20 * 3 // 4
+MAX_BYTES = 5 * 2**20 * 3 // 4
 # From the 21st image of a request on, Anthropic takes none with a side of more than 2000 pixels.
-MOST_IMAGES = 20
+MAX_IMAGES = 20
 # Of a whole request Gemini takes 20 MB, Anthropic 32 MB, DeepSeek 48 MiB.
-MOST_ENCODED = 18 * 2**20
+MAX_ENCODED_BYTES = 18 * 2**20
 # Anthropic makes images smaller that would take more (its page on vision: about width x height / 750 tokens, at most
 # about 1600); tiled by OpenAI they take at most 1445. Some small models of OpenAI count several times as much.
 TOKENS = 1600
@@ -87,18 +87,18 @@ class Image:
 
 def require_small(size: int, name: str) -> None:
     """Raise BadImageError, which calls an image by its name, when it has too many bytes."""
-    if size > MOST_BYTES:
-        most = f"an image may have at most {size_text(MOST_BYTES)}"
+    if size > MAX_BYTES:
+        most = f"an image may have at most {size_text(MAX_BYTES)}"
         raise BadImageError(f"`{name}` has {size_text(size)}, and {most}", help="Make it smaller, or cut it.")
 
 
 def require_few(images: Sequence[Image]) -> None:
     """Raise BadImageError when one message has more images, or larger ones, than providers take at once."""
-    if len(images) > MOST_IMAGES:
+    if len(images) > MAX_IMAGES:
         help = "Send them in several messages."
-        raise BadImageError(f"the message has {len(images)} images, and it may have at most {MOST_IMAGES}", help=help)
-    if sum(len(image.data) for image in images) > MOST_ENCODED:
-        most = size_text(MOST_ENCODED * 3 // 4)
+        raise BadImageError(f"the message has {len(images)} images, and it may have at most {MAX_IMAGES}", help=help)
+    if sum(len(image.data) for image in images) > MAX_ENCODED_BYTES:
+        most = size_text(MAX_ENCODED_BYTES * 3 // 4)
         raise BadImageError(f"the images of the message have more than {most} together", help="Make them smaller.")
 
 

@@ -11,9 +11,9 @@ from koi_lang.llm.images import Image
 from koi_lang.llm.tools import ToolCall, ToolOffer, ToolResult
 
 Role: TypeAlias = Literal["system", "user", "assistant"]
-LEAST_TOKENS = 64
+MIN_TOKENS = 64
 # That are sent for one answer in all: those that come to nothing, that are weakened, and of whatever model.
-MOST_REQUESTS = 4
+MAX_REQUESTS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,10 +122,10 @@ class Request:
     max_tokens: int | None = None
     json: bool = False
     schema: Mapping[str, Any] | None = None
-    least_tokens: int = LEAST_TOKENS
+    least_tokens: int = MIN_TOKENS
     task: Task | None = None
     attempts: int = 0
-    most_requests: int = MOST_REQUESTS
+    most_requests: int = MAX_REQUESTS
     offer: ToolOffer | None = None
     cache_key: str = ""
     is_plain: bool = False

@@ -8,7 +8,7 @@ from typing import Any
 
 from koi_lang.errors import ProviderError
 from koi_lang.llm.local_servers import LOCAL, is_address, read_address
-from koi_lang.llm.ollama import LONGEST_LOOK_S, models_at, origin_of
+from koi_lang.llm.ollama import MAX_PROBE_S, models_at, origin_of
 from koi_lang.llm.providers import (
     PROVIDERS,
     STAND_INS,
@@ -36,7 +36,7 @@ class ModelChoice:
 
 
 def choose(
-    options: Mapping[str, Any], key: KeyLookup, *, ollama: str | None = None, limit_s: float = LONGEST_LOOK_S
+    options: Mapping[str, Any], key: KeyLookup, *, ollama: str | None = None, limit_s: float = MAX_PROBE_S
 ) -> ModelChoice:
     """The provider and model meant by `provider` and `model`, each of which may be absent or `auto`.
 

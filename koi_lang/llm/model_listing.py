@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 else:
     httpx2 = lazy_module("httpx2")
 
-USUAL = {"openai": "https://api.openai.com/v1", "anthropic": "https://api.anthropic.com"}
+DEFAULT_URLS = {"openai": "https://api.openai.com/v1", "anthropic": "https://api.anthropic.com"}
 VERSION = "2023-06-01"  # of Anthropic's interface
 LIMIT_S = 10.0
-MOST = 1000
+MAX_MODELS = 1000
 NOT_FOUND, NO_SUCH_METHOD = 404, 405
 MILLION = 1_000_000
 # In the names of models that make embeddings.
@@ -92,7 +92,7 @@ class ListingRefusedError(Exception):
 
 async def models_of(connection: ProviderConnection, *, limit_s: float = LIMIT_S) -> list[ModelInfo] | None:
     """All models of a provider by name; None where it has no such list. Raises RequestError."""
-    path = f"models?limit={MOST}" if _is_anthropic(connection) else "models"
+    path = f"models?limit={MAX_MODELS}" if _is_anthropic(connection) else "models"
     found = await _get(connection, f"{address_of(connection)}/{path}", limit_s)
     if found is None:
         return None
@@ -113,7 +113,7 @@ async def has(connection: ProviderConnection, *, limit_s: float = LIMIT_S) -> bo
 
 def address_of(connection: ProviderConnection) -> str | None:
     """Where the interface of a provider begins; None where it is not one that has a list."""
-    base = connection.base_url or connection.provider.base_url or USUAL.get(connection.provider.name)
+    base = connection.base_url or connection.provider.base_url or DEFAULT_URLS.get(connection.provider.name)
     if base is None or connection.provider.style == "bedrock":
         return None
     base = base.rstrip("/")

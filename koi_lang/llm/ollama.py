@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 else:
     client = lazy_module("http.client")
 
-USUAL_PORTS = {"": 11434, "http": 80, "https": 443}
-LONGEST_LOOK_S = 0.3
+DEFAULT_PORTS = {"": 11434, "http": 80, "https": 443}
+MAX_PROBE_S = 0.3
 OK = 200
 EVERYWHERE = ("0.0.0.0", "::")  # where a server listens; a client finds it here
 
@@ -31,7 +31,7 @@ def origin_of(address: str) -> str:
     return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
 
 
-def models_at(address: str, *, limit_s: float = LONGEST_LOOK_S) -> tuple[str, ...]:
+def models_at(address: str, *, limit_s: float = MAX_PROBE_S) -> tuple[str, ...]:
     """The names of the models an Ollama has; none when nobody answers, or not as Ollama does, within the limit.
 
     The look runs in a thread of its own: no limit of a socket covers looking up a name, or an answer that drips.
@@ -68,7 +68,7 @@ def _parts(address: str) -> tuple[str, str, int]:
     """Scheme, host and port; a scheme brings its own usual port, as in Ollama itself."""
     try:
         parts = urlsplit(address if "://" in address else f"//{address}")
-        host, port = parts.hostname or "127.0.0.1", parts.port or USUAL_PORTS[parts.scheme]
+        host, port = parts.hostname or "127.0.0.1", parts.port or DEFAULT_PORTS[parts.scheme]
     except (KeyError, ValueError) as error:
         raise SettingsError(
             f"`{address}` is not an address of Ollama", help="Write it as `127.0.0.1:11434` or `http://host:port`."

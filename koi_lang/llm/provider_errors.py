@@ -12,11 +12,11 @@ from urllib.parse import urlsplit
 from koi_lang.errors import AnswerRefusedError, AnswerTooLongError, ContextOverflowError, RequestError, root_reason
 from koi_lang.llm.connection import ProviderConnection
 from koi_lang.llm.context_overflow import error_text, is_overflow, overflow_size
-from koi_lang.llm.error_documents import LONGEST_LOOK, ErrorDocument, read_error
+from koi_lang.llm.error_documents import MAX_CHARS_READ, ErrorDocument, read_error
 from koi_lang.llm.request_parts import part_of
 from koi_lang.text_width import clean
 
-LONGEST_DETAIL = 200
+MAX_DETAIL_CHARS = 200
 STATUS_OF_TYPE = {
     "overloaded_error": 529,
     "rate_limit_error": 429,
@@ -240,7 +240,7 @@ def _tell_status(status: int, document: ErrorDocument, body: Mapping[str, Any]) 
 
 def _missing_path(error: Exception, status: int, document: ErrorDocument) -> str:
     """How the address ended that a server does not have; empty where it has, or knows it by another name."""
-    message = document.message.strip()[:LONGEST_LOOK]
+    message = document.message.strip()[:MAX_CHARS_READ]
     if status != 404 or (message and not NO_PATH.fullmatch(message)):
         return ""
     asked = urlsplit(str(getattr(getattr(error, "request", None), "url", ""))).path
@@ -278,7 +278,7 @@ def _meaning(status: int, document: ErrorDocument) -> int:
         return 402
     if status == 404 and NO_ENDPOINT in document.message:
         return 400
-    if status == 400 and WRONG_KEY.search(document.message[:LONGEST_LOOK]):
+    if status == 400 and WRONG_KEY.search(document.message[:MAX_CHARS_READ]):
         return 401
     if status == 413:  # too much at once for a limit of rates
         return 429
@@ -289,9 +289,9 @@ def _meaning(status: int, document: ErrorDocument) -> int:
 
 def _line(text: str, connection: ProviderConnection) -> str:
     """A text as one short line that steers no terminal, without the key."""
-    beginning = connection.hide_in(text)[:LONGEST_LOOK]
+    beginning = connection.hide_in(text)[:MAX_CHARS_READ]
     line = connection.hide_in(" ".join(clean(beginning).split()))
-    return line if len(line) <= LONGEST_DETAIL else f"{line[:LONGEST_DETAIL]}…"
+    return line if len(line) <= MAX_DETAIL_CHARS else f"{line[:MAX_DETAIL_CHARS]}…"
 
 
 def _address(error: Exception, connection: ProviderConnection) -> str:

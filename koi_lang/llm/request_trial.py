@@ -17,7 +17,7 @@ from koi_lang.llm.token_weight import weight
 from koi_lang.llm.usage import tokens_of
 
 # Of the tokens that tools are estimated to take, that a server must have counted if it has passed them on.
-LEAST_SHARE = 0.3
+MIN_SHARE = 0.3
 # Names of downgrades that models need, by the address of the provider and the name of the model.
 Refused: TypeAlias = MutableMapping[tuple[str, str], set[str]]
 
@@ -96,7 +96,7 @@ class RequestTrial:
             return False
         said = tokens_of(self.request.messages, self.request.offer.system)
         offered = weight(json.dumps(self.body.get("tools", [])))
-        are_left_out = offered > said and counted_tokens < said + offered * LEAST_SHARE
+        are_left_out = offered > said and counted_tokens < said + offered * MIN_SHARE
         if are_left_out:
             self.weaker.append(TOOLS)
             self.settle(note)

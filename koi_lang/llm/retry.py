@@ -17,7 +17,7 @@ from koi_lang.llm.messages import Adapter, Delta, Request
 
 Sleep: TypeAlias = Callable[[float], Awaitable[object]]
 # At one answer, however many of them break off, or are refused; one that weakens a request may follow.
-MOST_ATTEMPTS = 3
+MAX_ATTEMPTS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ DEFAULT_PAUSES = Pauses()
 def retry(
     model: Adapter,
     *,
-    tries: int = MOST_ATTEMPTS,
+    tries: int = MAX_ATTEMPTS,
     pauses: Pauses = DEFAULT_PAUSES,
     sleep: Sleep = asyncio.sleep,
     on_event: OnEvent = ignore_event,

@@ -12,7 +12,7 @@ from koi_lang.llm.messages import Delta, Request, Usage, stream_text
 
 # How feedback on what was refused, failed or could not be read begins.
 REFUSALS = ("❌", "🚫")
-MOST_SHOWN = 400
+MAX_SHOWN = 400
 REPORT = "last_report"
 Answers: TypeAlias = Sequence[Any] | Mapping[str, Sequence[Any]]
 
@@ -101,7 +101,7 @@ def _why(request: Request) -> str:
     """What the model was told last of an answer that came to nothing, which is why another one is asked for."""
     last = request.messages[-1].text if request.messages else ""
     refused = " ".join(line for line in last.split("\n") if line.startswith(REFUSALS))
-    shown = refused if len(refused) <= MOST_SHOWN else f"{refused[:MOST_SHOWN]}…"
+    shown = refused if len(refused) <= MAX_SHOWN else f"{refused[:MAX_SHOWN]}…"
     return f", after the model was told: {shown.removesuffix('.')}" if refused else ""
 
 

@@ -15,7 +15,7 @@ from koi_lang.errors import RequestError
 from koi_lang.llm.action_schema import action_schema, open_tools
 from koi_lang.llm.connection import Provider, ProviderConnection
 from koi_lang.llm.context_overflow import FULL
-from koi_lang.llm.images import MOST_ENCODED, MOST_IMAGES, Image
+from koi_lang.llm.images import MAX_ENCODED_BYTES, MAX_IMAGES, Image
 from koi_lang.llm.messages import Delta, Discarded, Message, Request, RequestPreview, StreamEnd, Thoughts
 from koi_lang.llm.models import card_of
 from koi_lang.llm.provider_errors import (
@@ -356,7 +356,7 @@ def _new_messages(messages: Sequence[Message]) -> Sequence[Message]:
 
 def _limit_images(request: Request) -> Request:
     """The request without the oldest of its images where there are too many."""
-    left, room, kept = MOST_IMAGES, MOST_ENCODED, list[Message]()
+    left, room, kept = MAX_IMAGES, MAX_ENCODED_BYTES, list[Message]()
     for message in reversed(request.messages):
         images = list[Image]()
         for image in reversed(message.images):

@@ -12,7 +12,7 @@ from koi_lang.llm.effort_list import SWITCH
 
 # Tokens that are kept free for thoughts, beside those of the answer, and Anthropic's least number of them.
 ROOM: Mapping[str, int] = {"low": 4_000, "medium": 12_000, "high": 24_000}
-LEAST_BUDGET = 1_024
+MIN_BUDGET = 1_024
 
 
 def available_effort(effort: str, provider: Provider, card: ModelCard) -> str:
@@ -55,7 +55,7 @@ def claude_effort(effort: str, provider: Provider, card: ModelCard, max_tokens: 
         return {"thinking": {"type": "between_tools" if card.effort_form == "between_tools" else "disabled"}}
     if card.effort_form == "budget":
         tokens = min(ROOM[level], max_tokens // 2)
-        return {"thinking": {"type": "enabled", "budget_tokens": tokens}} if tokens >= LEAST_BUDGET else {}
+        return {"thinking": {"type": "enabled", "budget_tokens": tokens}} if tokens >= MIN_BUDGET else {}
     # Newer models say what they think only where they are asked to.
     return {"thinking": {"type": "adaptive", "display": "summarized"}, "output_config": {"effort": level}}
 

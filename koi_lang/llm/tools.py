@@ -20,7 +20,7 @@ PLANS = re.compile(r'\{\s*"(?:actions|batch|parallel)"')
 # An action by its name.
 NAMED = re.compile(r'\{"intent":("(?:[^"\\]|\\.)*+")(?=[,}])')
 NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
-LONGEST_NAME = 64
+MAX_NAME_CHARS = 64
 # A name as the templates of some models have them write it: `functions.print`, `functions.print:0`,
 # `print<|channel|>commentary`, `commentary to=functions.print`.
 DECORATED = re.compile(
@@ -142,5 +142,5 @@ def fit_name(name: str) -> str:
 
 
 def _undeclared_call(found: re.Match[str], action: str) -> ToolCall:
-    name = fit_name(json.loads(found[1]))[:LONGEST_NAME] or "_"
+    name = fit_name(json.loads(found[1]))[:MAX_NAME_CHARS] or "_"
     return ToolCall(name, NativeTool(name, "", {}, found[0]).arguments_in(action))

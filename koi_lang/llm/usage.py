@@ -15,9 +15,9 @@ from koi_lang.llm.transcript import Messages
 
 TOKENS_PER_MESSAGE = 4
 # Of an answer that is given no limit: of models that think before they write, of others, of models without a card.
-USUAL_THINKING_TOKENS, USUAL_ANSWER_TOKENS, UNKNOWN_ANSWER_TOKENS = 32_768, 8192, 4096
+DEFAULT_THINKING_TOKENS, DEFAULT_ANSWER_TOKENS, UNKNOWN_ANSWER_TOKENS = 32_768, 8192, 4096
 # Sums of prices differ by less.
-SMALLEST_USD = 1e-12
+MIN_USD = 1e-12
 
 
 def usage_of(request: Request, written: float, usage: Usage | None) -> Usage:
@@ -87,9 +87,9 @@ class Estimate:
     def tokens_for(self, usd: float) -> float:
         """How many tokens an answer may have for an amount; less than 0 where it does not pay for the request."""
         left = usd - self.input_usd
-        if left < -SMALLEST_USD:
+        if left < -MIN_USD:
             return -1
-        return inf if self.answer_usd == 0 else floor((left + SMALLEST_USD) / self.answer_usd)
+        return inf if self.answer_usd == 0 else floor((left + MIN_USD) / self.answer_usd)
 
 
 def estimate(request: Request, candidates: Sequence[Candidate]) -> Estimate:
@@ -116,7 +116,7 @@ def _answer_tokens(request: Request, candidate: Candidate) -> int:
     if told is not None:
         return told
     card = card_of(candidate.model)
-    usual = USUAL_ANSWER_TOKENS if card.sampling else USUAL_THINKING_TOKENS
+    usual = DEFAULT_ANSWER_TOKENS if card.sampling else DEFAULT_THINKING_TOKENS
     return min(card.output_tokens, usual) if card.output_tokens else UNKNOWN_ANSWER_TOKENS
 
 

@@ -17,7 +17,7 @@ from koi_lang.source import Span
 
 # What is said of a name that nobody in the program declares.
 UNKNOWN = frozenset({"E0201", "E0202", "E0203", "E0204", "E0206", "E0221"})
-MOST_SIBLINGS = 200
+MAX_SIBLINGS = 200
 
 
 def quick_fixes(snapshot: Snapshot, range: types.Range, programs: Workspace) -> list[types.CodeAction]:
@@ -38,7 +38,7 @@ def _imports(problem: Diagnostic, snapshot: Snapshot, programs: Workspace) -> li
     span, path = problem.place.span, snapshot.document.path
     name = problem.place.source.text[span.start : span.end].strip("\"'")
     folder, own = posixpath.split(path)
-    siblings = [each for each in programs.files.names(folder)[:MOST_SIBLINGS] if each.endswith(".koi") and each != own]
+    siblings = [each for each in programs.files.names(folder)[:MAX_SIBLINGS] if each.endswith(".koi") and each != own]
     read = {posixpath.join(folder, each) for each in siblings} - snapshot.checked.read.keys()
     return [
         add_import(f"./{posixpath.basename(file)}", snapshot.file.unit)

@@ -19,7 +19,7 @@ from koi_lang.schedules.days import DAY_WORDS
 from koi_lang.schedules.job import OPTIONS, Trigger
 from koi_lang.schedules.triggers import KINDS
 
-MOST_FILES = 200
+MAX_FILES = 200
 # What stands before the words of a job.
 JOB = r"\brun\s+\w+\.\w+\([^\n]*\)\s*(?P<trigger>every|when)\s*"
 RULES: list[tuple[re.Pattern[str], tuple[str, ...], Rule]] = []
@@ -44,7 +44,7 @@ def _imports(match: re.Match[str], completer: Completer) -> Iterator[CompletionC
         )
         return
     folder = posixpath.join(posixpath.dirname(completer.snapshot.document.path), posixpath.dirname(written))
-    for name in completer.files.names(posixpath.normpath(folder))[:MOST_FILES]:
+    for name in completer.files.names(posixpath.normpath(folder))[:MAX_FILES]:
         if name.endswith((".koi", ".py", ".prompt", ".md")) or "." not in name:
             yield CompletionCandidate(name, "file")
 

@@ -13,7 +13,7 @@ DECLARATION = re.compile(
     r"^(?:export[ \t]+)?(?:import|role|team|agent|skill|mcp|prompt|run|test|eval|type)\b", re.MULTILINE | re.IGNORECASE
 )
 # Of a declaration longer than this only the end is looked at.
-MOST_READ = 60_000
+MAX_CHARS_READ = 60_000
 AGENT = re.compile(r"\bagent\s+(\w+)\s*:\s*(\w+)", re.IGNORECASE)
 HANDLER = re.compile(r"\bon\s+(\w+)", re.IGNORECASE)
 # A text that a model reads is open at the end of this.
@@ -47,7 +47,7 @@ class Cursor:
 
 def cursor_at(text: str, offset: int) -> Cursor:
     """The cursor at an offset of a text, whatever stands in it."""
-    least = max(0, offset - MOST_READ)
+    least = max(0, offset - MAX_CHARS_READ)
     starts = [match.start() for match in DECLARATION.finditer(text, least, offset)]
     before = text[starts[-1] if starts else least : offset]
     agent, events = AGENT.search(before), HANDLER.findall(before)

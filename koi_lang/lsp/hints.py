@@ -16,7 +16,7 @@ from koi_lang.lsp.workspace import Snapshot
 from koi_lang.source import Span
 
 # Characters before the cursor in which a call may begin.
-MOST_READ = 2000
+MAX_CHARS_READ = 2000
 # The beginning of a call: of an agent, an event, an action, or a function.
 CALL = re.compile(
     r"(?:callAction\(\s*[\"'](?P<action>\w+)[\"']\s*,"
@@ -48,7 +48,7 @@ def _payload(agent: n.Agent, event: str) -> str:
 
 def signature_help(completer: Completer) -> types.SignatureHelp | None:
     """The parameters of the call that is open before the cursor."""
-    before = completer.cursor.before[-MOST_READ:]
+    before = completer.cursor.before[-MAX_CHARS_READ:]
     opened = [match for match in CALL.finditer(before) if not _is_closed(before[match.end() :])]
     if not opened:
         return None

@@ -18,7 +18,7 @@ from koi_lang.lsp.workspace import Snapshot
 from koi_lang.source import Span
 
 # A declaration is shown up to its braces, and at most so much of it.
-MOST_SHOWN = 400
+MAX_SHOWN = 400
 
 
 def hover(snapshot: Snapshot, offset: int) -> types.Hover | None:
@@ -76,15 +76,15 @@ def _describe(definition: Definition, program: AnalysedProgram) -> str:
 def _head(text: str, span: Span) -> str:
     """A declaration without what stands in its outermost braces, unless it is short."""
     whole = text[span.start : span.end]
-    if whole.count("\n") <= 2 and len(whole) <= MOST_SHOWN:
+    if whole.count("\n") <= 2 and len(whole) <= MAX_SHOWN:
         return whole
     first = whole.partition("\n")[0]
-    return first.removesuffix("{").rstrip()[:MOST_SHOWN]
+    return first.removesuffix("{").rstrip()[:MAX_SHOWN]
 
 
 def _line(definition: Definition) -> str:
     assert definition.source is not None
-    return definition.source.line(definition.source.position(definition.span.start).line).strip()[:MOST_SHOWN]
+    return definition.source.line(definition.source.position(definition.span.start).line).strip()[:MAX_SHOWN]
 
 
 def _facts(node: n.Node | None, definition: Definition, program: AnalysedProgram) -> Iterator[str]:

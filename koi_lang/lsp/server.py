@@ -23,7 +23,7 @@ from koi_lang.version import __version__
 Steps = Generator[Any, Any, None]
 UTF16 = types.PositionEncodingKind.Utf16
 # How long an editor is idle before a document is checked: at least, and at most where checking takes long.
-LEAST_IDLE_S, MOST_IDLE_S = 0.04, 1.0
+MIN_IDLE_S, MAX_IDLE_S = 0.04, 1.0
 
 
 class KoiProtocol(LanguageServerProtocol):
@@ -68,7 +68,7 @@ class KoiServer(LanguageServer):
 
     def __init__(self, disk: Files, count_actions: CountActions) -> None:
         self.programs = Workspace(disk, UTF16)
-        self._idle_s = LEAST_IDLE_S
+        self._idle_s = MIN_IDLE_S
         super().__init__("koi", __version__, protocol_cls=KoiProtocol)
         self._register()
         requests.register_navigation(self, self.programs)
@@ -117,7 +117,7 @@ class KoiServer(LanguageServer):
         began = asyncio.get_running_loop().time()
         checked = self.programs.snapshot(document).checked
         took_s = asyncio.get_running_loop().time() - began
-        self._idle_s = min(max(LEAST_IDLE_S, took_s / 4), MOST_IDLE_S)
+        self._idle_s = min(max(MIN_IDLE_S, took_s / 4), MAX_IDLE_S)
         own = [problem for problem in checked.diagnostics if problem.place.source.path == document.path]
         found = [to_protocol(problem, self.programs.map_of) for problem in own]
         self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(document.uri, found, document.version))

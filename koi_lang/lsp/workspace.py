@@ -131,7 +131,7 @@ IMPORT = re.compile(r"^[ \t]*import\b[^\n\"']*[\"']([^\"'\n]+)[\"']", re.MULTILI
 SUFFIX = ".koi"
 PASSED_OVER = frozenset({"node_modules", "__pycache__", "venv"})
 # So many files of a workspace are looked at, in folders at most so deep.
-MOST_FILES, DEEPEST = 2000, 8
+MAX_FILES, MAX_DEPTH = 2000, 8
 
 
 class ImportGraph:
@@ -159,8 +159,8 @@ class ImportGraph:
         """The programs in some folders, at most 2,000; folders of tools and what cannot be read are passed over."""
         found: dict[str, None] = {}
         for root in roots:
-            for file in self._walk(root, DEEPEST):
-                if len(found) >= MOST_FILES:
+            for file in self._walk(root, MAX_DEPTH):
+                if len(found) >= MAX_FILES:
                     return list(found)
                 found[file] = None
         return list(found)

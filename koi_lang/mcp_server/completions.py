@@ -10,8 +10,8 @@ from mcp import types
 from koi_lang.mcp_server.documents import ExposedDocument
 
 # The most that the protocol allows.
-MOST = 100
-MOST_KEPT = 1000
+MAX_VALUES = 100
+MAX_KEPT = 1000
 
 
 class GivenArguments:
@@ -26,7 +26,7 @@ class GivenArguments:
             values = self._values.setdefault((of, name), {})
             values.pop(str(value), None)
             values[str(value)] = None
-            if len(values) > MOST_KEPT:
+            if len(values) > MAX_KEPT:
                 del values[next(iter(values))]
 
     def of(self, of: str, name: str) -> list[str]:
@@ -45,7 +45,7 @@ def completion(
     field = made.fields.get(argument.name) if made is not None else None
     known = _allowed_texts(field) or given.of(of, argument.name)
     fitting = [value for value in known if value.lower().startswith(argument.value.lower())]
-    found = types.Completion(values=fitting[:MOST], total=len(fitting), has_more=len(fitting) > MOST)
+    found = types.Completion(values=fitting[:MAX_VALUES], total=len(fitting), has_more=len(fitting) > MAX_VALUES)
     return types.CompleteResult(completion=found)
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from starlette.applications import Starlette
 
 PATH = "/mcp"
-MOST_SESSIONS = 1000
+MAX_SESSIONS = 1000
 
 
 async def serve_http(server: Server[Sessions], address: Address, ready: Callable[[str], None]) -> None:
@@ -40,6 +40,4 @@ def app_of(server: Server[Sessions], address: Address, path: str = PATH) -> Star
         allowed_hosts=list(names.hosts),
         allowed_origins=[*names.origins, *names.listed],
     )
-    return server.streamable_http_app(
-        streamable_http_path=path, transport_security=security, max_sessions=MOST_SESSIONS
-    )
+    return server.streamable_http_app(streamable_http_path=path, transport_security=security, max_sessions=MAX_SESSIONS)

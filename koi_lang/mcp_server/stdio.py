@@ -18,7 +18,7 @@ from koi_lang.mcp_server.sessions import Sessions
 if TYPE_CHECKING:
     from anyio import AsyncFile
 
-MOST_BYTES = 1 << 26
+MAX_BYTES = 1 << 26
 
 
 async def serve_stdio(server: Server[Sessions]) -> None:
@@ -55,7 +55,7 @@ async def _lines(descriptor: int) -> AsyncIterator[str]:
             for line in file:
                 yield line.decode("utf-8", "replace")
         return
-    reader = asyncio.StreamReader(limit=MOST_BYTES)
+    reader = asyncio.StreamReader(limit=MAX_BYTES)
     loop = asyncio.get_running_loop()
     pipe, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), file)
     try:

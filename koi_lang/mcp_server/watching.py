@@ -16,7 +16,7 @@ Tell = Callable[[str], Coroutine[Any, Any, None]]
 FindAgent = Callable[[], Agent | None]
 # Events behind which a state may be another one.
 ENDS = (HandlerEnded, HandlerFailed, StateChanged)
-MOST_WATCHED = 1000
+MAX_WATCHED = 1000
 
 
 @dataclass(slots=True)
@@ -41,7 +41,7 @@ class Watch:
 
     def add(self, uri: str, find_agent: FindAgent, tell: Tell) -> bool:
         """Watch a document; whether there was room for it."""
-        if uri not in self._all and len(self._all) >= MOST_WATCHED:
+        if uri not in self._all and len(self._all) >= MAX_WATCHED:
             return False
         self._all[uri] = _Watched(find_agent, tell, _state(find_agent()))
         return True

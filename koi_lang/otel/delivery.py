@@ -17,7 +17,7 @@ else:
     exporting = lazy_module("opentelemetry.sdk.trace.export")
 
 # How long the end of the process waits for spans that are still to be delivered.
-MOST_WAIT_S = 2.0
+MAX_WAIT_S = 2.0
 LOG = logging.getLogger("koi_lang")
 
 
@@ -68,6 +68,6 @@ class SpanDelivery:
     def finish(self) -> None:
         """Wait for what is under way, and tell what could not be delivered."""
         if self._thread is not None:
-            self._thread.join(MOST_WAIT_S)
+            self._thread.join(MAX_WAIT_S)
         if self._exporter.lost:
             LOG.warning("%s", f"warning: {self._exporter.lost} spans could not be delivered to {self._target}")

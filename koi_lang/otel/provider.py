@@ -33,7 +33,7 @@ else:
 
 PROTOCOLS = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
 EXPORTERS = "opentelemetry_traces_exporter"
-USUAL_PROTOCOL = "http/protobuf"
+DEFAULT_PROTOCOL = "http/protobuf"
 
 
 def is_installed() -> bool:
@@ -74,7 +74,7 @@ def outer_context() -> Context | None:
 
 
 def _protocol() -> str:
-    return next(filter(None, map(settings.variable, PROTOCOLS)), USUAL_PROTOCOL)
+    return next(filter(None, map(settings.variable, PROTOCOLS)), DEFAULT_PROTOCOL)
 
 
 def _target() -> str:

@@ -20,7 +20,7 @@ else:
 
 Path = tuple[str, ...]
 # Longer texts are cut: collectors refuse requests that are too large.
-LONGEST_TEXT = 32_768
+MAX_TEXT_CHARS = 32_768
 
 
 @dataclass(slots=True)
@@ -63,7 +63,7 @@ class SpanTree:
     def redact(self, text: str) -> str:
         """A text as it may leave the process."""
         hidden = self._redact(text)
-        return hidden if len(hidden) <= LONGEST_TEXT else hidden[:LONGEST_TEXT] + "…"
+        return hidden if len(hidden) <= MAX_TEXT_CHARS else hidden[:MAX_TEXT_CHARS] + "…"
 
     def find(self, path: Path) -> SpanNode | None:
         """The innermost open place at or around a path."""

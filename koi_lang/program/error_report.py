@@ -19,8 +19,8 @@ from koi_lang.js.inspect_value import console_text
 from koi_lang.js.undefined import undefined
 from koi_lang.source import Source, Span, decode
 
-MOST_CALLERS = 6
-MOST_CAUSES = 6
+MAX_CALLERS = 6
+MAX_CAUSES = 6
 CODE = "E0500"
 TOO_DEEP = "see that one of these calls ends without another one, or write a loop."
 # Folders that installed packages lie in.
@@ -38,7 +38,7 @@ def explain(error: BaseException, folder: str = "") -> str:
     if not places or (isinstance(error, KoiError) and all(map(_is_standard, places))):
         return f"error: {message(error)}" + (f"\n  = help: {help}" if help else "")
     place, *callers = _fold_places(reversed(places))
-    shown = tuple(callers[:MOST_CALLERS])
+    shown = tuple(callers[:MAX_CALLERS])
     told = (*_in_python(error.__traceback__, folder), *causes(error))
     return render(Diagnostic(CODE, "error", message(error), place, shown, help, told), folder)
 
@@ -77,7 +77,7 @@ def causes(error: BaseException) -> Iterator[str]:
     while isinstance(error, ErrorValue) and error.cause not in (undefined, error.exception):
         cause = error.cause
         error = cause if isinstance(cause, BaseException) else Thrown(cause)
-        if any(error is other for other in seen) or len(seen) > MOST_CAUSES:
+        if any(error is other for other in seen) or len(seen) > MAX_CAUSES:
             return
         seen.append(error)
         yield message(error)

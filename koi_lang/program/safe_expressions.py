@@ -23,8 +23,8 @@ from koi_lang.js.undefined import undefined
 from koi_lang.runtime.guards.size import weight
 from koi_lang.source import Source, Span
 
-LONGEST = 2000
-LARGEST = 1_000_000
+MAX_CHARS = 2000
+MAX_SIZE = 1_000_000
 QUOTED = r""""(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'"""
 TEXTS = re.compile(rf"{QUOTED}|`(?:\\.|[^`\\])*`")
 FORBIDDEN = frozenset({"constructor", "prototype"})
@@ -54,8 +54,8 @@ class ExpressionError(KoiError):
 
 def evaluate(text: str, names: Mapping[str, Any]) -> Any:
     """The value of an expression over some names. Raises ExpressionError."""
-    if len(text) > LONGEST:
-        raise ExpressionError(f"an expression has at most {LONGEST} characters, this one has {len(text)}")
+    if len(text) > MAX_CHARS:
+        raise ExpressionError(f"an expression has at most {MAX_CHARS} characters, this one has {len(text)}")
     spelled = text.strip()
     _require_no_comment(spelled)
     readable, spelt = _without_reserved(spelled, names)
@@ -98,13 +98,13 @@ def _check_size(value: Any) -> Any:
 
 
 def _require_room(size: int) -> None:
-    if size > LARGEST:
-        raise ExpressionError(f"the expression becomes larger than {LARGEST} characters or items")
+    if size > MAX_SIZE:
+        raise ExpressionError(f"the expression becomes larger than {MAX_SIZE} characters or items")
 
 
 def _light(value: Any) -> Any:
     """A list or object that was put together and is not too large with all it holds. Raises ExpressionError."""
-    _require_room(weight(value, LARGEST))
+    _require_room(weight(value, MAX_SIZE))
     return value
 
 

@@ -26,7 +26,7 @@ AGENT, EVENT = "CommandLine", "step"
 # What code of a person may do. A model that a playbook among the statements asks gets none of it.
 PERMISSIONS = ("delegate", "call_mcp", "registry", "read", "write", "web_access")
 NOTHING = ("talk",)
-MOST_ATTEMPTS = 40
+MAX_ATTEMPTS = 40
 # Marks behind which a value has to follow.
 OPERATORS = frozenset("+ - * / % ** = == != === !== < > <= >= && || ?? ? : , . ?. => += -= & | ^".split())
 WORD = re.compile(r"\bplaybook\b")
@@ -82,7 +82,7 @@ def split(source: Source) -> TypedCode:
     if not problems:
         return TypedCode(source, program, len(text))
     failed = problems[0].place.span.start
-    starts = [start for start in _outermost(text) if start <= failed][-MOST_ATTEMPTS:]
+    starts = [start for start in _outermost(text) if start <= failed][-MAX_ATTEMPTS:]
     for start in reversed(starts):
         program, problems = parse(Source(source.path, text[:start]))
         if not problems:

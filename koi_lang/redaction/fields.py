@@ -17,7 +17,7 @@ Change: TypeAlias = tuple[int, int, str]
 STEMS = ("pass", "pwd", "secret", "token", "key", "credential", "auth", "cookie", "jwt", "bearer")
 # What is hardly ever a part of such a name, and stands in most events.
 COUNTED = "tokens"
-LONGEST_NAME = 64
+MAX_NAME_CHARS = 64
 OF_NAMES = frozenset(ascii_letters + digits + "_-.")
 # What is written where a secret would stand.
 PLACEHOLDERS = frozenset("none null true false undefined required optional string str text bytes boolean".split())
@@ -26,9 +26,9 @@ _ASSIGNMENT = re.compile(r"(?P<name>[A-Za-z0-9_.\-]{3,64})[:=][^\s\"'`\\,;&<>(){
 _IS_PUT_IN = re.compile(r"\$[{(]|\{|<|%|[^A-Za-z0-9]*\Z")
 # What stands behind a quote that ends a text, and not behind one that begins a secret.
 NO_BEGINNING = frozenset("),]}:\\")
-MOST_TEXTS = 1000
+MAX_TEXTS = 1000
 # What is looked at of a value without quotes to tell whether it is a secret.
-LONGEST_CHECKED, LONGEST_BARE = 64, 4096
+MAX_CHECKED_CHARS, MAX_BARE_CHARS = 64, 4096
 # What follows an option in a sentence about it, and is no value of it.
 IN_SENTENCES = frozenset(
     "a an and are argument as be by can flag for from given if in instead is it its may must no not of on option or "
@@ -109,7 +109,7 @@ def without_option_values(items: Sequence[Any]) -> list[Any]:
     for n, item in enumerate(items[:-1]):
         value = items[n + 1]
         if isinstance(item, str) and item.startswith("--") and isinstance(value, str):
-            secrecy = secrecy_of(item) if len(item) <= LONGEST_NAME and not _SETTING.search(item) else ""
+            secrecy = secrecy_of(item) if len(item) <= MAX_NAME_CHARS and not _SETTING.search(item) else ""
             if secrecy and _is_of_option(value) and _is_secret(item, value, secrecy):
                 shown[n + 1] = HIDDEN
     return shown
@@ -163,7 +163,7 @@ def _names(text: str) -> Iterator[tuple[int, int]]:
                 at = lower.find(stem, at + len(COUNTED))
                 continue
             start, end = _extent(text, at, at + len(stem))
-            if end - start <= LONGEST_NAME and start not in seen:
+            if end - start <= MAX_NAME_CHARS and start not in seen:
                 seen.add(start)
                 yield start, end
             at = lower.find(stem, max(end, at + 1))
@@ -171,7 +171,7 @@ def _names(text: str) -> Iterator[tuple[int, int]]:
 
 def _extent(text: str, start: int, end: int) -> tuple[int, int]:
     """The whole name around a part of it; too long ones are cut off."""
-    least, most = max(0, start - LONGEST_NAME), min(len(text), end + LONGEST_NAME)
+    least, most = max(0, start - MAX_NAME_CHARS), min(len(text), end + MAX_NAME_CHARS)
     while start > least and text[start - 1] in OF_NAMES:
         start -= 1
     if _is_escape(text, start):
@@ -221,7 +221,7 @@ def _flat_texts(text: str, at: int) -> tuple[list[re.Match[str]], int]:
     """The texts in quotes with only numbers, words and signs between them, and where that ends."""
     found: list[re.Match[str]] = []
     while between := _BETWEEN.match(text, at):
-        quoted = _WHOLE.match(text, between.end()) if len(found) < MOST_TEXTS else None
+        quoted = _WHOLE.match(text, between.end()) if len(found) < MAX_TEXTS else None
         if quoted is None:
             return found, between.end()
         found.append(quoted)
@@ -236,7 +236,7 @@ class _Named:
         self.text, self.start, self.end, self.name, self.secrecy = text, start, end, name, secrecy
         self.before = "\n" if _is_escape(text, start - 1) else text[start - 1 : start]
         self.quote = ""
-        if self.before in QUOTES and (quote := _OPENING.search(text, max(0, start - LONGEST_NAME), start)):
+        if self.before in QUOTES and (quote := _OPENING.search(text, max(0, start - MAX_NAME_CHARS), start)):
             self.quote = quote[0]
         self.is_option = text.startswith("--", start)
 
@@ -356,7 +356,7 @@ class _Named:
         """Whether there is nothing on the line but the name and one word."""
         if self.before not in _BEFORE_LINES or not _ONE_WORD.match(self.text, sign.end()):
             return False
-        return _LINE_BEGINS.search(self.text, max(0, self.start - LONGEST_NAME), self.start) is not None
+        return _LINE_BEGINS.search(self.text, max(0, self.start - MAX_NAME_CHARS), self.start) is not None
 
     def _is_given(self, value: str) -> bool:
         return value.lower() not in PLACEHOLDERS and words_of(value) != words_of(self.name)
@@ -371,9 +371,9 @@ class _Named:
             return
         if self.secrecy == "credential" and (inner := _ASSIGNMENT.match(self.text, at)) and secrecy_of(inner["name"]):
             return  # the name that follows tells more
-        found = _BARE.match(self.text, at, at + LONGEST_CHECKED)
+        found = _BARE.match(self.text, at, at + MAX_CHECKED_CHARS)
         is_call = found is not None and self.text[found.end() : found.end() + 1] in ("(", "[")
         value = "" if found is None or is_call or found[0].startswith(("-", "$", HIDDEN)) else found[0]
         if value and is_meant(value) and _is_secret(self.name, value, self.secrecy):
-            whole = _BARE.match(self.text, at, at + LONGEST_BARE)
+            whole = _BARE.match(self.text, at, at + MAX_BARE_CHARS)
             yield at, at if whole is None else whole.end(), HIDDEN

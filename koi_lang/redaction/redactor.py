@@ -21,9 +21,9 @@ from koi_lang.redaction.fields import (
 from koi_lang.redaction.names import is_secret_variable, secrecy_of
 from koi_lang.redaction.shapes import has_spans, is_credential, is_drawn, spans_in
 
-SHORTEST, LONGEST_FOUND = 8, 512
+MIN_CHARS, MAX_FOUND_CHARS = 8, 512
 # How many secrets are remembered of those that were found by their names, and of one text.
-MOST_FOUND, MOST_AT_ONCE = 1000, 100
+MAX_FOUND, MAX_AT_ONCE = 1000, 100
 NOTHING: Mapping[str, Any] = {}
 # A field of a connection string, of a query, or of options, and the user of an address without a password.
 _FIELD = re.compile(r"(?<![\w-])(?P<name>\w+)=(?=[^\s;&$<{])")
@@ -49,7 +49,7 @@ class Secrets:
 
     def add(self, value: str) -> None:
         """Look for a value from now on."""
-        if len(value) < SHORTEST or value in self._values:
+        if len(value) < MIN_CHARS or value in self._values:
             return
         if self._most is not None and len(self._values) >= self._most:
             oldest = next(iter(self._values))
@@ -122,7 +122,7 @@ class Redactor:
     def _learn(self, texts: Iterable[str]) -> bool:
         """Look for texts from now on, as far as they stand for nothing but themselves; whether there are new ones."""
         before = self._found.count
-        for text in islice(texts, MOST_AT_ONCE):
+        for text in islice(texts, MAX_AT_ONCE):
             bare = text.rpartition(":")[2].rstrip(".,:?") if HIDDEN not in text else ""
             for value in {bare, unquote(bare)}:
                 if _is_distinctive(value):
@@ -132,7 +132,7 @@ class Redactor:
 
 def _is_distinctive(value: str) -> bool:
     """Whether a value was drawn and not chosen among words, so that it is the same secret wherever it stands."""
-    return SHORTEST <= len(value) <= LONGEST_FOUND and not _NOT_ALONE.search(value) and is_drawn(value)
+    return MIN_CHARS <= len(value) <= MAX_FOUND_CHARS and not _NOT_ALONE.search(value) and is_drawn(value)
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -160,7 +160,7 @@ def redactor(
     values = [value for name, value in variables if is_secret_variable(name)]
     values += [password for _, value in variables for password in _passwords_in(value) if _is_distinctive(password)]
     values += [str(value) for name, value in fields.items() if secrecy_of(name)]
-    return Redactor([Secrets(values), *known], Secrets(most=MOST_FOUND) if found is None else found)
+    return Redactor([Secrets(values), *known], Secrets(most=MAX_FOUND) if found is None else found)
 
 
 def is_secret(name: str, value: str) -> bool:

@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import log2
 
-LONGEST_WORD, LONGEST_NUMBER = 14, 8
+MAX_WORD_CHARS, MAX_NUMBER_CHARS = 14, 8
 # Letters and digits that words in a row have on average at the least.
-SHORTEST_WORDS = 3
+MIN_MEAN_WORD_CHARS = 3
 # Parts of an identifier up to here say nothing: a year, something like `v2`.
-LONGEST_PART = 4
+MAX_PART_CHARS = 4
 # In bits a character: six different ones have 2.6 if all are as frequent, five have 2.3.
-LEAST_ENTROPY = 2.5
-LEAST_CREDENTIAL, LEAST_TOKEN = 6, 8
+MIN_ENTROPY = 2.5
+MIN_CREDENTIAL, MIN_TOKEN = 6, 8
 _PARTS = re.compile(r"[^A-Za-z0-9]+")
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _CONSONANTS = re.compile(r"[^aeiouyAEIOUY\d]{6,}")
@@ -68,9 +68,9 @@ def _is_in_word(text: str, at: int) -> bool:
 
 def is_random(text: str) -> bool:
     """Whether a text was drawn and not written: not words, names and numbers joined with `-`, `_` and the like."""
-    if all(_is_written(part) for part in _PARTS.split(text) if len(part) > LONGEST_PART):
+    if all(_is_written(part) for part in _PARTS.split(text) if len(part) > MAX_PART_CHARS):
         return False
-    return _entropy(text) >= LEAST_ENTROPY
+    return _entropy(text) >= MIN_ENTROPY
 
 
 def is_drawn(text: str) -> bool:
@@ -85,9 +85,9 @@ def is_drawn(text: str) -> bool:
 def _is_written(part: str) -> bool:
     """Whether a part of an identifier is a word, something with a year, or words in one as `SecretKey2`."""
     words = _WORDS.findall(part)
-    if sum(map(len, words)) < len(part) or len(part) < SHORTEST_WORDS * len(words):
+    if sum(map(len, words)) < len(part) or len(part) < MIN_MEAN_WORD_CHARS * len(words):
         return False
-    return all(len(word) <= (LONGEST_NUMBER if word.isdigit() else LONGEST_WORD) for word in words) and not any(
+    return all(len(word) <= (MAX_NUMBER_CHARS if word.isdigit() else MAX_WORD_CHARS) for word in words) and not any(
         _CONSONANTS.search(word) for word in words if not word.isupper()
     )
 
@@ -99,7 +99,7 @@ def _entropy(text: str) -> float:
 
 def is_credential(text: str) -> bool:
     """Whether a value with a telling name may be a credential: letters with digits or signs, or what is random."""
-    if len(text) < LEAST_CREDENTIAL:
+    if len(text) < MIN_CREDENTIAL:
         return False
     return (_LETTER.search(text) is not None and _DIGIT_OR_SIGN.search(text) is not None) or is_random(text)
 
@@ -107,7 +107,7 @@ def is_credential(text: str) -> bool:
 def is_token(text: str) -> bool:
     """Whether a value is hardly anything but a token, alone or behind the name of its kind."""
     words = text.split(maxsplit=2)
-    if not words or len(words) > 2 or len(words[-1]) < LEAST_TOKEN:
+    if not words or len(words) > 2 or len(words[-1]) < MIN_TOKEN:
         return False
     return (_DIGIT.search(words[-1]) is not None and _LETTER.search(words[-1]) is not None) or is_random(words[-1])
 

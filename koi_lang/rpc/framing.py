@@ -10,7 +10,7 @@ from koi_lang.runtime.journal.entries import Redact, json_line
 from koi_lang.sessions.errors import SessionError
 
 # Bytes: the images of a message take at most 18 MiB.
-LONGEST = 20 << 20
+MAX_MESSAGE_BYTES = 20 << 20
 # Valid in JSON texts, but some clients take them for line breaks.
 SEPARATORS = {character.encode(): b"\\u%04x" % ord(character) for character in "\u0085\u2028\u2029"}
 
@@ -22,7 +22,7 @@ class LineSplitter:
         longest: bytes of a line without its end.
     """
 
-    def __init__(self, longest: int = LONGEST) -> None:
+    def __init__(self, longest: int = MAX_MESSAGE_BYTES) -> None:
         self._longest = longest
         self._begun = bytearray()
         self._skips = False
@@ -63,7 +63,7 @@ class LineSplitter:
 def message_in(line: bytes | None) -> dict[str, Any]:
     """The message in a line; None stands for one that was too long. Raises SessionError."""
     if line is None:
-        help = f"Send at most {LONGEST:,} bytes in a line."
+        help = f"Send at most {MAX_MESSAGE_BYTES:,} bytes in a line."
         raise SessionError("line_too_long", "the line is too long and was not read", help=help)
     try:
         message = json.loads(line, parse_constant=_no_number)

@@ -15,7 +15,7 @@ from koi_lang.sessions.errors import SessionError
 
 READ_SIZE = 1 << 16
 # Bytes that may wait for being taken up.
-MOST_WAITING = 1 << 25
+MAX_WAITING_BYTES = 1 << 25
 # How long the loop has for its next turn before it counts as standing still, and how often that is looked at.
 PATIENCE_S, TICK_S = 0.5, 0.1
 Line = bytes | None
@@ -83,7 +83,7 @@ class Incoming:
         lines, is_open = LineSplitter(), True
         with suppress(RuntimeError):  # the loop was closed
             while True:
-                has_room = self._delivered - self._taken < MOST_WAITING
+                has_room = self._delivered - self._taken < MAX_WAITING_BYTES
                 watched = [self._ended, *([self._descriptor] if is_open and has_room else [])]
                 ready, _, _ = select.select(watched, [], [], TICK_S if self._urgent or not has_room else None)
                 if self._ended in ready:

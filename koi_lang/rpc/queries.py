@@ -19,7 +19,7 @@ from koi_lang.sessions.calls import agent_named
 from koi_lang.sessions.errors import SessionError
 from koi_lang.sessions.session import Session
 
-MOST_ENTRIES = 1000
+MAX_ENTRIES = 1000
 
 # ---------------------------------------------------------------- what there is
 
@@ -166,7 +166,7 @@ def _conversation(session: Session, agent: str) -> tuple[str, Sequence[Any]]:
 
 
 @command()
-async def get_entries(session: Session, since: int = 0, limit: int = MOST_ENTRIES) -> Any:
+async def get_entries(session: Session, since: int = 0, limit: int = MAX_ENTRIES) -> Any:
     """Entries of the journal behind the one with the number `since`, at most `limit`; `last` is where to go on."""
     if limit < 1:
         raise SessionError("invalid_request", "`limit` must be more than 0")

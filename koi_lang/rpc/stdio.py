@@ -22,7 +22,7 @@ from koi_lang.system.readable import read_when_ready
 
 READ_SIZE = 1 << 16
 # Bytes that a client may leave unread.
-MOST_UNREAD = 1 << 26
+MAX_UNREAD_BYTES = 1 << 26
 # How often a client is looked after.
 PAUSE_S = 0.25
 
@@ -102,7 +102,7 @@ async def _answer_lines(dispatcher: Dispatcher, lines: Incoming, earlier: OpenRu
 class Outbox:
     """Lines on their way to a descriptor, in order; a slow reader holds up nobody but itself."""
 
-    def __init__(self, descriptor: int, most: int = MOST_UNREAD) -> None:
+    def __init__(self, descriptor: int, most: int = MAX_UNREAD_BYTES) -> None:
         self._descriptor, self._most = descriptor, most
         self._waiting = bytearray()
         self._news = asyncio.Event()

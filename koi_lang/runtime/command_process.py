@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 else:
     process_guard = lazy_module("koi_lang.runtime.process_guard")
 
-MOST_DESCRIBED = 300
+MAX_DESCRIBED = 300
 # How long the output of a command that has ended is waited for, where somebody else holds it open.
 LAST_OUTPUT_S = 0.5
 
@@ -68,7 +68,7 @@ async def permit_command(run: RunPort, command: Command) -> Command:
     """
     sandbox = await run.sandboxes.find()
     where = f" in `{command.place.name}`" if command.place.name else ""
-    detail = clip_text(command.why, MOST_DESCRIBED)
+    detail = clip_text(command.why, MAX_DESCRIBED)
     network = command.network and run.permissions.is_open("web")
     tools = "" if sandbox is None else sandbox.name_tools()
     confined = "" if sandbox is None else f" in the sandbox, {'with' if network else 'without'} network"

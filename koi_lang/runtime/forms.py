@@ -21,9 +21,9 @@ else:
     validation = lazy_module("koi_lang.runtime.mcp.validation")
 
 Ask = Callable[[str], Awaitable[str]]
-MOST_TRIES = 3
+MAX_TRIES = 3
 # Nobody fills in a form that is longer.
-MOST_FIELDS = 50
+MAX_FIELDS = 50
 YES, NO = ("yes", "y", "true"), ("no", "n", "false")
 # The form that the person is asked about just now, and the field of it.
 form_field: ContextVar[Mapping[str, Any] | None] = ContextVar("form_field", default=None)
@@ -65,7 +65,7 @@ class Form:
         """The answers by field; None when the person declines. Raises NobodyToAskError."""
         if not self._fields:
             return {} if (await ask(f"{self.title} (yes or no)")).strip().lower() in YES else None
-        if len(self._fields) > MOST_FIELDS:
+        if len(self._fields) > MAX_FIELDS:
             return None
         await asyncio.to_thread(lambda: validation.Checks)  # takes long to load: other agents go on meanwhile
         content: dict[str, Any] = {}
@@ -84,7 +84,7 @@ class Form:
     async def _field(self, ask: Ask, name: str, about: Mapping[str, Any]) -> Any:
         """The answer to one question; UNFIT when there is none, or none that fits after three attempts."""
         question = f"{self.title}\n{_question(name, about)}"
-        for _ in range(MOST_TRIES):
+        for _ in range(MAX_TRIES):
             given = (await ask(question)).strip()
             if not given:
                 return about.get("default", UNFIT)

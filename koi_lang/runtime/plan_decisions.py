@@ -11,10 +11,10 @@ from koi_lang.runtime.actions.registered import ActionError
 from koi_lang.runtime.host import visible
 from koi_lang.runtime.plan_mode import PlanStep, number_steps, plan_text
 
-MOST_STEPS = 50
-MOST_TEXT = 300
-MOST_TOUCHES = 20
-MOST_WHY = 1000
+MAX_STEPS = 50
+MAX_TEXT = 300
+MAX_TOUCHES = 20
+MAX_WHY = 1000
 # What surfaces that render Markdown or HTML do not show: comments, and where links lead to.
 HIDING = re.compile(r"<!--|\]\(|^\s*\[[^\]]*\]:|<(?:details|template|script|style)\b|\bhidden\b[^<]*>", re.IGNORECASE)
 CHANGE = re.compile(r"\s*(\d{1,3})\s*[:=]\s*(\S.*)")
@@ -22,7 +22,7 @@ LEAVE_OUT = re.compile(r"\s*-\s*(\d{1,3})\s*")
 ADD = re.compile(r"\s*\+\s*(\S.*)")
 OPTIONS = ("accept", "edit", "refuse")
 EDITING = "Write `2: other text`, `-2` to leave a step out, `+ text` to add one, or `accept`."
-MOST_EDITS = 100
+MAX_EDITS = 100
 Ask = Callable[[str, Sequence[str]], Awaitable[str]]
 
 
@@ -42,22 +42,22 @@ class PlanDecision:
 
 def steps_of(proposed: Sequence[Mapping[str, Any]]) -> tuple[PlanStep, ...]:
     """The steps of a proposed plan. Raises ActionError for what a person could not read and decide about."""
-    if not 1 <= len(proposed) <= MOST_STEPS:
-        raise ActionError(f"a plan has 1 to {MOST_STEPS} steps, and this one has {len(proposed):,}")
+    if not 1 <= len(proposed) <= MAX_STEPS:
+        raise ActionError(f"a plan has 1 to {MAX_STEPS} steps, and this one has {len(proposed):,}")
     return tuple(_step(each, number) for number, each in enumerate(proposed, 1))
 
 
 def reason_of(why: str) -> str:
     """Why a plan is proposed, on a line. Raises ActionError."""
-    return _readable(why, "`why`", MOST_WHY) if why.strip() else ""
+    return _readable(why, "`why`", MAX_WHY) if why.strip() else ""
 
 
 def _step(proposed: Mapping[str, Any], number: int) -> PlanStep:
     touches = [str(each) for each in proposed.get("touches") or ()]
-    if len(touches) > MOST_TOUCHES:
-        raise ActionError(f"step {number} touches {len(touches):,} things; name at most {MOST_TOUCHES}")
-    text = _readable(str(proposed.get("text", "")), f"step {number}", MOST_TEXT)
-    return PlanStep(text, tuple(_readable(each, f"what step {number} touches", MOST_TEXT) for each in touches))
+    if len(touches) > MAX_TOUCHES:
+        raise ActionError(f"step {number} touches {len(touches):,} things; name at most {MAX_TOUCHES}")
+    text = _readable(str(proposed.get("text", "")), f"step {number}", MAX_TEXT)
+    return PlanStep(text, tuple(_readable(each, f"what step {number} touches", MAX_TEXT) for each in touches))
 
 
 def _readable(text: str, what: str, most: int) -> str:
@@ -75,7 +75,7 @@ def _readable(text: str, what: str, most: int) -> str:
 async def decide(who: str, steps: tuple[PlanStep, ...], why: str, ask: Ask) -> PlanDecision:
     """Have the person accept, edit or refuse a plan. Raises NobodyToAskError."""
     answer = (await ask(question_of(who, steps, why), OPTIONS)).strip()
-    for _ in range(MOST_EDITS):
+    for _ in range(MAX_EDITS):
         match answer.lower():
             case "accept" | "yes" | "y":
                 return PlanDecision(True, steps)
@@ -108,17 +108,17 @@ def edit(steps: tuple[PlanStep, ...], wish: str) -> tuple[tuple[PlanStep, ...], 
         return None
     if added is not None:
         return (
-            ((*steps, PlanStep(visible(added[1])[:MOST_TEXT])), EDITING) if len(steps) < MOST_STEPS else (steps, _few())
+            ((*steps, PlanStep(visible(added[1])[:MAX_TEXT])), EDITING) if len(steps) < MAX_STEPS else (steps, _few())
         )
     number = int((changed or left_out or ("", "0"))[1])
     if not 1 <= number <= len(steps):
         return steps, f"There is no step {number}. {EDITING}"
     if left_out is not None and len(steps) == 1:
         return steps, f"A plan has at least one step; `refuse` ends it. {EDITING}"
-    text = "" if changed is None else visible(changed[2])[:MOST_TEXT]
+    text = "" if changed is None else visible(changed[2])[:MAX_TEXT]
     instead = (PlanStep(text, steps[number - 1].touches),) if text else ()
     return (*steps[: number - 1], *instead, *steps[number:]), EDITING
 
 
 def _few() -> str:
-    return f"A plan has at most {MOST_STEPS} steps. {EDITING}"
+    return f"A plan has at most {MAX_STEPS} steps. {EDITING}"

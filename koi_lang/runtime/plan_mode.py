@@ -26,7 +26,7 @@ SECTION = f"""\
 Change nothing yet: only look, search, think and ask. Then `{PROPOSE}`; once it is accepted, carry it out."""
 ACCEPTED = f"## Plan\nThe person has accepted it. Call `{FINISH}` for each step that is done."
 # Of an accepted plan in a prompt, in characters.
-MOST_TOLD = 3000
+MAX_PLAN_CHARS = 3000
 DONE = "done"
 # Where a run is that begins in plan mode.
 BEGUN = ("plan_mode_begun#1",)
@@ -113,7 +113,7 @@ class PlanMode:
         if not left:
             return ""
         done = [str(number) for number in range(1, len(self.steps) + 1) if number not in left]
-        return "\n".join([ACCEPTED, *([f"Done: {', '.join(done)}"] if done else []), plan_text(left, MOST_TOLD)])
+        return "\n".join([ACCEPTED, *([f"Done: {', '.join(done)}"] if done else []), plan_text(left, MAX_PLAN_CHARS)])
 
     # ------------------------------------------------------------ what changes
 

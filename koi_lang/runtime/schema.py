@@ -36,7 +36,7 @@ FORMS = {
     "object": "{…}",
 }
 # Of a path that is longer only the ends are told.
-LONGEST_PATH = 200
+MAX_PATH_CHARS = 200
 
 
 def of_annotation(annotation: Any) -> dict[str, Any]:
@@ -240,8 +240,8 @@ class _Checker:
         return f"{self._field(path)} must be {expected}, not {_value_text(value, self.words)}"
 
     def _field(self, path: str) -> str:
-        if len(path) > LONGEST_PATH:
-            path = f"{path[: LONGEST_PATH // 2]}…{path[-LONGEST_PATH // 2 :]}"
+        if len(path) > MAX_PATH_CHARS:
+            path = f"{path[: MAX_PATH_CHARS // 2]}…{path[-MAX_PATH_CHARS // 2 :]}"
         return f"`{path}`" if path else self.root
 
 

@@ -14,7 +14,7 @@ else:
     zoneinfo = lazy_module("zoneinfo")
 
 # Clocks were never set by more than a day, where the date line moved.
-MOST_SHIFT_H = 25
+MAX_SHIFT_H = 25
 
 
 class Clocks:
@@ -41,7 +41,7 @@ class Clocks:
 
     def set_back_after(self, instant: datetime.datetime) -> datetime.datetime | None:
         """When clocks are set back that still show at an instant what they will show again; None where they are not."""
-        later = instant + datetime.timedelta(hours=MOST_SHIFT_H)
+        later = instant + datetime.timedelta(hours=MAX_SHIFT_H)
         if self._ahead(later) >= self._ahead(instant):
             return None
         return self._change_between(instant, later)

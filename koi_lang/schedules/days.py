@@ -17,8 +17,8 @@ GROUPS = {"daily": "*", "weekdays": "1-5", "weekends": "0,6"}
 ORDINALS = {"first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5, "last": 0}
 NUMBERED = re.compile(r"(\d{1,2})(st|nd|rd|th)?")
 DAY_WORDS = ("hourly", *GROUPS, *(f"{day}s" for day in WEEK), *YEAR, *ORDINALS)
-LONGEST_MONTH = 31
-MOST_WEEKS = 5
+MAX_MONTH_DAYS = 31
+MAX_WEEKS = 5
 
 
 def day_fields(words: Sequence[str]) -> list[str]:
@@ -54,7 +54,7 @@ def day_fields(words: Sequence[str]) -> list[str]:
 
 
 def _week_of_month(weekday: int, number: int, word: str) -> str:
-    if number > MOST_WEEKS:
+    if number > MAX_WEEKS:
         raise ScheduleError(f"no month has a `{number}th {word}`", "count from `first` to `fifth`, or write `last`.")
     return f"{weekday}#{number}" if number else f"{weekday}L"
 
@@ -66,9 +66,9 @@ def _ordinal(word: str) -> int:
     match = NUMBERED.fullmatch(word)
     if match is None:
         raise unknown_day(word)
-    if not 1 <= int(match[1]) <= LONGEST_MONTH:
+    if not 1 <= int(match[1]) <= MAX_MONTH_DAYS:
         raise ScheduleError(
-            f"no month has a day `{word}`", f"write a day from `1st` to `{LONGEST_MONTH}st`, or `last day`."
+            f"no month has a day `{word}`", f"write a day from `1st` to `{MAX_MONTH_DAYS}st`, or `last day`."
         )
     return int(match[1])
 

@@ -17,7 +17,7 @@ OPTIONS: Mapping[Trigger, tuple[str, ...]] = {
     "every": ("name", "missed", "overlap", "jitter"),
     "when": ("name", "overlap"),
 }
-LONGEST_JITTER_S = 24 * 3600
+MAX_JITTER_S = 24 * 3600
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from koi_lang.system.globs import compile_glob
 KINDS = ("file", "hook")
 SHAPES = 'write "file docs/**/*.md" for files that change, or "hook /github" for a message over HTTP.'
 HOOK_PATH = re.compile(r"(?:/[A-Za-z0-9_][A-Za-z0-9_.\-]*)+")
-LONGEST_PATH = 200
+MAX_PATH_CHARS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ def _check_pattern(pattern: str) -> str:
 def _check_path(path: str) -> str:
     if not path:
         raise ScheduleError("`hook` says no path", 'write the path that it is sent to, as in "hook /github".')
-    if not HOOK_PATH.fullmatch(path) or len(path) > LONGEST_PATH:
+    if not HOOK_PATH.fullmatch(path) or len(path) > MAX_PATH_CHARS:
         near = "/" + re.sub(r"[^A-Za-z0-9_.\-/]+", "-", path).strip("/.-")
         meant = near if HOOK_PATH.fullmatch(near) else None
         raise ScheduleError(f"`{path}` is no path of a hook", "write letters and digits, as in `/github`.", path, meant)

@@ -28,7 +28,7 @@ NO_UNITS = ("", "st", "nd", "rd", "th", "am", "pm")
 INTERVALS = 'write seconds, minutes or hours, as "30s", "15m" or "2h"; "daily 00:00" is once a day.'
 # Zones whose names have no slash.
 BARE_ZONES = ("UTC", "GMT", "CET", "EET", "WET", "EST", "MST", "HST")
-LONGEST_S = 24 * 3600
+MAX_S = 24 * 3600
 INTERVAL = re.compile(r"(\d+(?:\.\d+)?)([a-z]*)")
 TIME = re.compile(r"(\d{1,2}):(\d{2})")
 TIME_LIKE = re.compile(r"\d{1,2}([:.h]\d*)?([ap]m)?")
@@ -94,7 +94,7 @@ def _interval(tokens: list[str], zone: str) -> IntervalSchedule | None:
     if "." in match[1]:
         raise ScheduleError(f"`{text}` is no whole number", "write it in a smaller unit, as `90m`.")
     seconds = int(match[1][:9]) * UNITS[match[2]]
-    if not 0 < seconds <= LONGEST_S:
+    if not 0 < seconds <= MAX_S:
         raise ScheduleError(f"`{text}` is not from `1s` to `24h`", 'write days with a time, as "mondays 09:00".')
     return IntervalSchedule(seconds)
 

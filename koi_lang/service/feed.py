@@ -23,8 +23,8 @@ from koi_lang.sessions.client_host import ANSWERED, APPROVAL, CLOSED, QUESTION, 
 from koi_lang.sessions.messages import EventMessage
 
 # Bytes that a reader may leave unread.
-MOST_UNREAD = 8 << 20
-UNREAD = f"more than {MOST_UNREAD >> 20} MB were left unread"
+MAX_UNREAD_BYTES = 8 << 20
+UNREAD = f"more than {MAX_UNREAD_BYTES >> 20} MB were left unread"
 # Entries of the past that are read at once.
 PAGE = 500
 EVENT: Final = "event"
@@ -224,7 +224,7 @@ class Subscription:
         """Have the reader get a message."""
         self._waiting.append(told)
         self._size += len(told[1])
-        if self._size > MOST_UNREAD:
+        if self._size > MAX_UNREAD_BYTES:
             self.is_cut_off = True
             self.close()
         self._news.set()

@@ -23,7 +23,7 @@ LOOK_S = 1.0
 # Where a look takes long, the pause behind it is so many times as long.
 PAUSES = 10
 # Files of one start; others begin the next one.
-MOST_CHANGES = 1000
+MAX_CHANGES = 1000
 
 
 class FileEvents:
@@ -58,9 +58,9 @@ class FileEvents:
         seen = self._seen.get(job.id)
         found = await asyncio.to_thread(stamp_files, self._folder, pattern, {**(known or {}), **(seen or {})})
         self._seen[job.id] = found
-        if len(found) >= MOST_FILES and job.id not in self._is_told:
+        if len(found) >= MAX_FILES and job.id not in self._is_told:
             self._is_told.add(job.id)
-            self._log(f"`{job.id}` looks at the first {MOST_FILES:,} files only")
+            self._log(f"`{job.id}` looks at the first {MAX_FILES:,} files only")
         if known is None:
             self._table.keep(job.id, pattern, found)
         elif found == seen and found != known:
@@ -68,7 +68,7 @@ class FileEvents:
 
     def _take(self, job: ServedJob, pattern: str, known: Stamps, found: Stamps) -> None:
         """Have changes begin a run, unless one has to end before; then they are found again."""
-        changed = list(_changes(known, found))[:MOST_CHANGES]
+        changed = list(_changes(known, found))[:MAX_CHANGES]
         if job.job.when_busy == "wait" and self._scheduler.is_busy(job):
             return
         if changed:
@@ -77,7 +77,7 @@ class FileEvents:
             key = sha256(json.dumps(stamps).encode()).hexdigest()
             if self._scheduler.take_event(job, payload, key) is None:
                 return  # too many wait
-        paths = {path for path, _ in changed} if len(changed) == MOST_CHANGES else {*known, *found}
+        paths = {path for path, _ in changed} if len(changed) == MAX_CHANGES else {*known, *found}
         now = {path: (found if path in paths else known).get(path) for path in {*known, *found}}
         self._table.keep(job.id, pattern, {path: stamp for path, stamp in sorted(now.items()) if stamp is not None})
 
@@ -124,9 +124,9 @@ class _StampTable:
 
 
 # Files that are looked at for one pattern; others are left out.
-MOST_FILES = 20_000
+MAX_FILES = 20_000
 # Bytes of a file whose content is compared; of larger ones time and size are.
-LARGEST = 64 << 20
+MAX_FILE_BYTES = 64 << 20
 ANY_FOLDERS = "**"
 PASSED_OVER = frozenset({"node_modules", "__pycache__"})
 
@@ -167,7 +167,7 @@ def stamp_files(folder: Path, pattern: str, known: Stamps) -> dict[str, Stamp]:
     for path in _files(folder, "", compile_glob(pattern), patterns):
         with suppress(OSError):
             found[path] = _stamp(folder / path, known.get(path))
-        if len(found) >= MOST_FILES:
+        if len(found) >= MAX_FILES:
             break
     return found
 
@@ -214,5 +214,5 @@ def _stamp(path: Path, known: Stamp | None) -> Stamp:
     about = path.stat()
     if known is not None and (known.changed, known.size) == (about.st_mtime_ns, about.st_size):
         return known
-    content = sha256(path.read_bytes()).hexdigest()[:32] if about.st_size <= LARGEST else ""
+    content = sha256(path.read_bytes()).hexdigest()[:32] if about.st_size <= MAX_FILE_BYTES else ""
     return Stamp(about.st_mtime_ns, about.st_size, content)

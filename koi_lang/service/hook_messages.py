@@ -12,7 +12,7 @@ from typing import Any
 IDS = ("koi-delivery", "x-github-delivery", "x-gitea-delivery", "idempotency-key")
 # What the ids of deliveries of services of Koi begin with, which stand in the body.
 DELIVERY = "dlv_"
-LONGEST_ID = 200
+MAX_ID_CHARS = 200
 # Seconds that a message with a time may be older or newer than now.
 TOLERANCE_S = 300.0
 
@@ -89,10 +89,10 @@ def message_id(headers: Mapping[str, str], payload: Mapping[str, Any]) -> str | 
     if "koi-signature" in headers:
         id, fields = payload.get("id"), _signature_fields(headers["koi-signature"])
         is_delivery = isinstance(id, str) and id.startswith(DELIVERY)
-        return str(id)[:LONGEST_ID] if is_delivery else f"{fields.get('t')}.{fields.get('v1', '').strip().lower()}"
+        return str(id)[:MAX_ID_CHARS] if is_delivery else f"{fields.get('t')}.{fields.get('v1', '').strip().lower()}"
     if "webhook-signature" in headers:
-        return headers["webhook-id"][:LONGEST_ID]
-    return next((headers[name][:LONGEST_ID] for name in IDS if headers.get(name, "").strip()), None)
+        return headers["webhook-id"][:MAX_ID_CHARS]
+    return next((headers[name][:MAX_ID_CHARS] for name in IDS if headers.get(name, "").strip()), None)
 
 
 def _signature_fields(header: str) -> dict[str, str]:

@@ -13,7 +13,7 @@ StartState: TypeAlias = Literal["waiting", "starting", "started", "ended", "fail
 # States in which a start still has something to come.
 OPEN: tuple[StartState, ...] = ("waiting", "starting", "started")
 # Of the starts that are over, so many are kept of each job.
-MOST_KEPT = 1000
+MAX_KEPT = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ class JobTable:
         self._database.execute(
             "delete from job_starts where job = :job and state not in ('waiting', 'starting', 'started') and number <="
             " (select number from job_starts where job = :job order by number desc limit 1 offset :most)",
-            {"job": job, "most": MOST_KEPT},
+            {"job": job, "most": MAX_KEPT},
         )
 
     def _select(self, rest: str, values: Iterable[Any]) -> list[JobStart]:

@@ -26,12 +26,12 @@ from koi_lang.service.served_jobs import ServedJob
 # How late something may be noticed that is still on time.
 GRACE_S = 60.0
 # Clocks that are set back by more are believed: what was due since then is due once more.
-MOST_SET_BACK_S = 3 * 3600.0
+MAX_SET_BACK_S = 3 * 3600.0
 # A clock that is set forward is noticed within that.
-LONGEST_PAUSE_S = 30.0
-MOST_TOGETHER = 20
+MAX_PAUSE_S = 30.0
+MAX_CONCURRENT = 20
 # Messages that wait for one job.
-MOST_WAITING = 1000
+MAX_WAITING = 1000
 RETRY_S = 30.0
 BUSY = "the start before it still works"
 MISSED = "it fell due while nothing ran"
@@ -130,7 +130,7 @@ class JobScheduler:
             pause, self._trouble = self.look(), ""
         except SettingsError as error:
             self._tell_trouble(error)
-            return LONGEST_PAUSE_S
+            return MAX_PAUSE_S
         return pause
 
     def _tell_trouble(self, error: Exception) -> None:
@@ -143,7 +143,7 @@ class JobScheduler:
 
     def look(self) -> float:
         """Begin all that is due; gives the seconds until something is due, or should be looked at again."""
-        now, pause = self._clock.now(), LONGEST_PAUSE_S
+        now, pause = self._clock.now(), MAX_PAUSE_S
         for job in self.jobs:
             if job.schedule is not None:
                 self._note_due(job, job.schedule, now)
@@ -155,7 +155,7 @@ class JobScheduler:
     def _note_due(self, job: ServedJob, schedule: Schedule, now: float) -> None:
         """Have the last due time begin a run; those before it that nothing saw to are made up for by it."""
         progress = self._progress[job.id]
-        if progress.handled - now > MOST_SET_BACK_S:
+        if progress.handled - now > MAX_SET_BACK_S:
             self._log(f"the clock was set back; `{job.id}` goes by it")
             progress = JobProgress(now, progress.era + 1)
             self._set_progress(job, schedule, progress)
@@ -204,7 +204,7 @@ class JobScheduler:
         if known is not None:
             return known
         reason = BUSY if job.job.when_busy == "skip" and self.is_busy(job) else ""
-        if not reason and self._table.count(job.id, "waiting") >= MOST_WAITING:
+        if not reason and self._table.count(job.id, "waiting") >= MAX_WAITING:
             return None
         self._add(job, key, self._clock.now(), payload, reason)
         self._news.set()
@@ -222,9 +222,9 @@ class JobScheduler:
 
     def _begin_waiting(self, job: ServedJob, now: float) -> float:
         """Begin what waits and may begin; gives the seconds until the next may."""
-        room = MOST_TOGETHER if job.job.when_busy == "together" else 1
+        room = MAX_CONCURRENT if job.job.when_busy == "together" else 1
         room -= self._table.count(job.id, "starting", "started")
-        pause = LONGEST_PAUSE_S
+        pause = MAX_PAUSE_S
         for start in self._table.of_state(job.id, "waiting", most=max(room, 0)):
             rest = start.begins - now
             # A delay that is longer than any was given before the clock was set back.

@@ -22,10 +22,10 @@ from koi_lang.settings.service import ServiceLimits
 from koi_lang.system.open_folders import UNFOLLOWED, open_folder, open_inside
 
 # Bytes of one file, and of all files of a session; and how many of them are listed.
-MOST_IN_FILE, MOST_IN_FOLDER, MOST_LISTED = 100 << 20, 1 << 30, 10_000
+MAX_FILE_BYTES, MAX_FOLDER_BYTES, MAX_LISTED = 100 << 20, 1 << 30, 10_000
 # Bytes of the files of all sessions of a user, and of everybody, unless `[serve.limits]` says something else.
-DEFAULT_OF_USER, DEFAULT_OF_ALL = 10 << 30, 100 << 30
-LONGEST_PATH = 1000
+DEFAULT_USER_BYTES, DEFAULT_TOTAL_BYTES = 10 << 30, 100 << 30
+MAX_PATH_CHARS = 1000
 # Uploads that are under way, and those of a process that was killed.
 PART = re.compile(r"\.[0-9a-f]{16}\.part")
 # How long the size of a session counts to which nobody uploads.
@@ -66,10 +66,10 @@ class SessionFile:
 class SpaceLimits:
     """How many bytes files may have: one, those of a session, those of a user, and all of them."""
 
-    file: int = MOST_IN_FILE
-    session: int = MOST_IN_FOLDER
-    user: int = DEFAULT_OF_USER
-    all: int = DEFAULT_OF_ALL
+    file: int = MAX_FILE_BYTES
+    session: int = MAX_FOLDER_BYTES
+    user: int = DEFAULT_USER_BYTES
+    all: int = DEFAULT_TOTAL_BYTES
 
     @classmethod
     def of(cls, limits: ServiceLimits) -> SpaceLimits:
@@ -181,7 +181,7 @@ class SessionFiles:
 
     async def list_all(self) -> list[SessionFile]:
         """The files, sorted by their paths; hidden ones, links and devices are left out."""
-        return await asyncio.to_thread(lambda: sorted(self._find_files(), key=lambda file: file.path)[:MOST_LISTED])
+        return await asyncio.to_thread(lambda: sorted(self._find_files(), key=lambda file: file.path)[:MAX_LISTED])
 
     def _find_files(self) -> Iterator[SessionFile]:
         if not self.root.is_dir():
@@ -272,7 +272,7 @@ class SessionFiles:
 
     def _place(self, path: str) -> Path:
         """The file of a path, with all links resolved. Raises KoiError."""
-        if len(path) > LONGEST_PATH or "\0" in path:
+        if len(path) > MAX_PATH_CHARS or "\0" in path:
             raise AgentError("the text is no path", help="Write one such as `notes/today.md`.")
         place = project_path(self.root, path)
         if place == self.root.resolve():

@@ -21,9 +21,9 @@ from koi_lang.service.store import Database
 from koi_lang.service.webhook_requests import HookSender
 
 # Tries at a time for one address, and in all.
-MOST_AT_ADDRESS, MOST_TRIES = 4, 64
+MAX_PER_ADDRESS, MAX_TRIES = 4, 64
 # Bytes of a body, and of a field where all of them together would make a larger one.
-LONGEST_BODY, LONGEST_FIELD = 256 << 10, 4 << 10
+MAX_BODY_BYTES, MAX_FIELD_BYTES = 256 << 10, 4 << 10
 # Seconds between two looks at the clock, which may be set.
 LOOK_S = 30.0
 
@@ -96,8 +96,8 @@ class Webhooks:
         if self._public_url and event.run:
             envelope["url"] = f"{self._public_url}/#/run/{event.run}"
         line = line_of({**envelope, "data": event.fields}, self._redact)
-        if len(line) > LONGEST_BODY:
-            short = {name: value for name, value in event.fields.items() if len(str(value)) < LONGEST_FIELD}
+        if len(line) > MAX_BODY_BYTES:
+            short = {name: value for name, value in event.fields.items() if len(str(value)) < MAX_FIELD_BYTES}
             line = line_of({**envelope, "data": {**short, "is_cut": True}}, self._redact)
         return line.rstrip(b"\n").decode()
 
@@ -136,8 +136,8 @@ class Webhooks:
     def _begin_due(self, group: asyncio.TaskGroup) -> float:
         """Begin what is due and has not to wait for others; gives the seconds until something else is due."""
         now = self._now()
-        while self._open.total() < MOST_TRIES:
-            busy = [address for address, number in self._open.items() if number >= MOST_AT_ADDRESS]
+        while self._open.total() < MAX_TRIES:
+            busy = [address for address, number in self._open.items() if number >= MAX_PER_ADDRESS]
             delivery = self._table.next(now, busy)
             if delivery is None:
                 break

@@ -13,14 +13,14 @@ from math import inf
 
 from koi_lang.compiler.calls.graph import CallGraph
 from koi_lang.compiler.calls.routines import CallSite, Often, OutsideCall, Routine
-from koi_lang.llm.messages import MOST_REQUESTS
+from koi_lang.llm.messages import MAX_REQUESTS
 from koi_lang.llm.worst_case import NOTHING, WorstCase, dearest_token_usd
 from koi_lang.runtime.budget.limits import NO_BUDGET, REQUESTS_PER_TURN, Budget
 
 # The most that one request takes of the models of an agent, by its name, for a purpose such as `small`.
 Worst = Callable[[str, str], WorstCase]
 # For what else than its turns the model of a playbook is asked: to work on data, to sum up, to decide, to find.
-MOST_SHOWN = 6
+MAX_SHOWN = 6
 BESIDE_TURNS = ("small", "judge", "embedding")
 
 
@@ -184,7 +184,7 @@ class CostBounds:
 
     def _outside(self, routine: Routine, call: OutsideCall) -> Bound:
         name = "" if routine.agent is None else routine.agent.name.name
-        each = requests(MOST_REQUESTS, self._worst(name, "small"))
+        each = requests(MAX_REQUESTS, self._worst(name, "small"))
         if call.kind == "model":
             return each.times(call.often, f"a model is asked {call.often.why} ({call.place.line})")
         if call.kind == "server":
@@ -202,7 +202,7 @@ class CostBounds:
         most = turns * REQUESTS_PER_TURN if limits.budget.requests is None else limits.budget.requests
         main, rest = self._worst(name, "default"), self._beside_turns(routine)
         # Each turn asks for one answer, and the last report is one more; servers that may, ask for more of them.
-        answers = most if self._has_servers(routine) else min(most, turns * MOST_REQUESTS + 1)
+        answers = most if self._has_servers(routine) else min(most, turns * MAX_REQUESTS + 1)
         total = requests(answers, main.beside(rest)).plus(requests(most - answers, rest))
         each = f" with up to {REQUESTS_PER_TURN} requests each" if limits.budget.requests is None else ""
         return replace(total, steps=(f"{turns:,} turn{'' if turns == 1 else 's'}{each}",))
@@ -300,7 +300,7 @@ class CostBounds:
         """What a call takes that belongs to itself: what its budget leaves, else there is no bound."""
         circle = [*self._under_way[self._under_way.index(routine) :], routine]
         names = [each.name for each in circle]
-        shown = names if len(names) <= MOST_SHOWN else [*names[: MOST_SHOWN - 2], "…", names[-1]]
+        shown = names if len(names) <= MAX_SHOWN else [*names[: MAX_SHOWN - 2], "…", names[-1]]
         why = f"it leads back to itself: {' → '.join(shown)}"
         endless = Bound(inf, inf, inf, why)
         return NO_COST, self._within(endless, self._limits(routine).budget, lambda: self._reach(routine), routine.name)

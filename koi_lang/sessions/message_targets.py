@@ -21,7 +21,7 @@ from koi_lang.runtime.schema import Schema, signature_text, type_text
 EVENTS = ("chat", "message")
 FIELD = "message"
 IMAGES = "images"
-MOST_NAMED = 8
+MAX_NAMED = 8
 EXAMPLE = 'Give an agent a handler such as `on chat(args: { message: string }) { playbook """…""" }`.'
 
 
@@ -48,7 +48,7 @@ class SeveralTargetsError(MessageTargetError):
     """
 
     def __init__(self, found: Sequence[MessageTarget]) -> None:
-        names = ", ".join(f"`{target.name}`" for target in found[:MOST_NAMED])
+        names = ", ".join(f"`{target.name}`" for target in found[:MAX_NAMED])
         super().__init__("several handlers take a message", help=f"Name one: {names}.")
         self.found = found
 

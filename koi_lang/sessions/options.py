@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.lazy import lazy_module
-from koi_lang.redaction.redactor import MOST_FOUND, Secrets
+from koi_lang.redaction.redactor import MAX_FOUND, Secrets
 from koi_lang.runtime.guards.access_rules import is_access_rule, parse_rule
 from koi_lang.runtime.guards.permissions import NO_RESTRICTIONS, Restrictions
 from koi_lang.runtime.guards.trust import trust_of
@@ -84,7 +84,7 @@ class RunOptions:
     settings: ProjectSettings = field(default_factory=read_settings)
     words: Sequence[str] = ()
     user: str = ""
-    found: Secrets = field(default_factory=lambda: Secrets(most=MOST_FOUND), repr=False)
+    found: Secrets = field(default_factory=lambda: Secrets(most=MAX_FOUND), repr=False)
 
     @property
     def folder(self) -> Path:

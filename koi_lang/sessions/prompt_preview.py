@@ -270,7 +270,7 @@ def describe_payload(call: CallToPreview) -> str:
 
 
 # Objects within objects; types may contain themselves.
-DEEPEST = 4
+MAX_DEPTH = 4
 
 
 def stand_in(schema: Schema, name: str = "args") -> Any:
@@ -278,7 +278,7 @@ def stand_in(schema: Schema, name: str = "args") -> Any:
 
     It does not fit the type where that is a number or a choice.
     """
-    return _stand_in(schema, schema, name, DEEPEST)
+    return _stand_in(schema, schema, name, MAX_DEPTH)
 
 
 def _stand_in(root: Schema, part: Schema, name: str, levels: int) -> Any:

@@ -36,7 +36,7 @@ Roles: TypeAlias = Mapping[str, Options]
 OLLAMA = "127.0.0.1:11434"
 FEW_TOKENS = 16
 # Of llama.cpp, LM Studio and vLLM; that of Ollama is looked at by `OLLAMA_HOST`.
-USUAL_PORTS = "8080 1234 8000"
+DEFAULT_PORTS = "8080 1234 8000"
 CONNECT_S, NEARBY_S = 0.1, 1.0
 NO_ROLES: Roles = MappingProxyType({})
 
@@ -216,7 +216,7 @@ def nearby_servers() -> list[tuple[str, CachedModelList]]:
     KOI_LOCAL_PORTS names other ports; `none` looks at none. A port that nobody listens at takes no time.
     """
     found = []
-    for word in (settings.variable("KOI_LOCAL_PORTS") or USUAL_PORTS).split():
+    for word in (settings.variable("KOI_LOCAL_PORTS") or DEFAULT_PORTS).split():
         if not word.isdigit():
             continue
         address = f"http://127.0.0.1:{word}/v1"

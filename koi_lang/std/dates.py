@@ -24,7 +24,7 @@ NAMED = re.compile(
     r"(?:(\d{1,2})(?:st|nd|rd|th|\.)?\s+([a-z]{3,9})\.?,?|([a-z]{3,9})\.?\s+(\d{1,2})(?:st|nd|rd|th)?,?)\s+(\d{4})"
 )
 TOKEN = re.compile(r"\[([^\]]*)\]|YYYY|YY|MMMM|MMM|MM|M|dddd|ddd|DD|D|W")
-MOST_DAYS = 36_600
+MAX_DAYS = 36_600
 
 
 def zone(name: str) -> tzinfo:
@@ -122,8 +122,8 @@ def days_between(start: str, end: str) -> int:
 def workday(text: str, days: int, free: Sequence[str]) -> str:
     """The day some workdays later or earlier: Saturdays, Sundays and free days do not count."""
     at, left = day(text), _whole(days)
-    if abs(left) > MOST_DAYS:
-        raise AgentError(f"at most {MOST_DAYS:,} workdays can be counted")
+    if abs(left) > MAX_DAYS:
+        raise AgentError(f"at most {MAX_DAYS:,} workdays can be counted")
     holidays, step = {day(each) for each in free}, timedelta(days=1 if left > 0 else -1)
     try:
         while left:
@@ -138,8 +138,8 @@ def workday(text: str, days: int, free: Sequence[str]) -> str:
 def days(start: str, end: str, step: int) -> list[str]:
     """Every day, or every `step` days, from one day to another, both included."""
     first, count, width = day(start), days_between(start, end), _whole(step)
-    if width < 1 or count // max(width, 1) > MOST_DAYS:
-        raise AgentError(f"the step must be at least 1, and at most {MOST_DAYS:,} days are listed")
+    if width < 1 or count // max(width, 1) > MAX_DAYS:
+        raise AgentError(f"the step must be at least 1, and at most {MAX_DAYS:,} days are listed")
     return [(first + timedelta(days=each)).isoformat() for each in range(0, count + 1, width)]
 
 

@@ -22,9 +22,9 @@ from koi_lang.std.effects import agent, folder, perform_effect
 from koi_lang.std.rules import may_read, require_file
 from koi_lang.system.open_folders import FILE
 
-MOST_READ = 1_000_000
-MOST_WRITTEN = 1_000_000
-MOST_LISTED = 1000
+MAX_READ = 1_000_000
+MAX_WRITTEN = 1_000_000
+MAX_LISTED = 1000
 # The fields of a change that are paths.
 PATHS = ("path", "to")
 WILD = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
@@ -136,9 +136,9 @@ def _text(file: Path, path: str) -> str:
         about = os.fstat(opened.fileno())
         if not stat.S_ISREG(about.st_mode):
             raise AgentError(f"`{path}` is no file with a text")
-        data = opened.read(MOST_READ + 1)
-    if len(data) > MOST_READ:
-        raise AgentError(f"`{path}` has {about.st_size:,} bytes; at most {MOST_READ:,} are read")
+        data = opened.read(MAX_READ + 1)
+    if len(data) > MAX_READ:
+        raise AgentError(f"`{path}` has {about.st_size:,} bytes; at most {MAX_READ:,} are read")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -161,9 +161,9 @@ def _fitting(root: Path, pattern: str) -> list[str]:
             found += [path] if wanted.is_in(path) else []
         except PatternError as error:
             raise AgentError(f"the pattern `{pattern}` takes too long", help="Write fewer `*` into it.") from error
-        if len(found) > MOST_LISTED:
+        if len(found) > MAX_LISTED:
             help = "Give a narrower pattern."
-            raise AgentError(f"more than {MOST_LISTED:,} files fit `{pattern}`", help=help)
+            raise AgentError(f"more than {MAX_LISTED:,} files fit `{pattern}`", help=help)
     return sorted(found)
 
 
@@ -205,8 +205,8 @@ def _require_text(text: str) -> None:
 def _replace(path: str, text: str) -> dict[str, Any]:
     """Write beside the file and rename, so that readers see the old text or the new one."""
     file, data = _changed_file(path), text.encode("utf-8", "replace")
-    if len(data) > MOST_WRITTEN:
-        raise AgentError(f"`{path}` would have {len(data):,} bytes; at most {MOST_WRITTEN:,} are written")
+    if len(data) > MAX_WRITTEN:
+        raise AgentError(f"`{path}` would have {len(data):,} bytes; at most {MAX_WRITTEN:,} are written")
     if file.is_dir():
         raise AgentError(f"`{path}` is a folder", help="Name a file in it.")
     file.parent.mkdir(parents=True, exist_ok=True)

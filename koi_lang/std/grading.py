@@ -14,7 +14,7 @@ from koi_lang.runtime.replay.calls import Effect
 from koi_lang.std.effects import agent, perform_effect
 
 # A result is graded by what a careful reader would still read in one go.
-MOST_TOKENS = 100_000
+MAX_TOKENS = 100_000
 
 
 async def request_room() -> int:
@@ -26,7 +26,7 @@ async def request_room() -> int:
     async def look() -> int:
         models = asking.run.models
         limit = window_of(models.options(asking), models.of(asking)).limit
-        return MOST_TOKENS if limit is None else min(limit, MOST_TOKENS)
+        return MAX_TOKENS if limit is None else min(limit, MAX_TOKENS)
 
     return int(await perform_effect(Effect("judge.room", {}, asking.name, safe=True), look))
 

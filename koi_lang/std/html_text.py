@@ -18,7 +18,7 @@ BREAKS = frozenset(
     "address article aside blockquote br dd div dl dt fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 header"
     " hr li main nav ol p pre section table td th tr ul".split()
 )
-MOST_LINKS, LONGEST_LINK = 200, 200
+MAX_LINKS, MAX_LINK_CHARS = 200, 200
 BEGIN = re.compile(r"</?[a-z]", re.IGNORECASE)
 # A tag ends at the first `>` that stands in no quoted value; nothing is ever gone through twice.
 TAG = re.compile(r"""<(/?)([a-z][^\s/>]*+)((?:[^>=]++|=\s*+(?:"[^"]*+"|'[^']*+'|))*+)>""", re.IGNORECASE)
@@ -125,7 +125,7 @@ class _HtmlReader:
         except ValueError:
             return None
         is_new = target not in self.links
-        if not target.startswith(("http://", "https://")) or (is_new and len(self.links) >= MOST_LINKS):
+        if not target.startswith(("http://", "https://")) or (is_new and len(self.links) >= MAX_LINKS):
             return None
         return self.links.setdefault(target, [])
 
@@ -134,5 +134,5 @@ class _HtmlReader:
             self.title += text
         elif not self._silent:
             self.text.append(text)
-            if self._link is not None and len(self._link) < LONGEST_LINK:
-                self._link.append(text[:LONGEST_LINK])
+            if self._link is not None and len(self._link) < MAX_LINK_CHARS:
+                self._link.append(text[:MAX_LINK_CHARS])

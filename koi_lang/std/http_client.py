@@ -17,7 +17,7 @@ from koi_lang.std.effects import project_settings
 from koi_lang.std.http_request import CheckedRequest
 from koi_lang.std.rules import require_host
 
-MOST_REDIRECTS = 5
+MAX_REDIRECTS = 5
 
 
 async def send_request(asked: CheckedRequest, *, follows: bool = True, allowed: Sequence[str] = ()) -> dict[str, Any]:
@@ -38,7 +38,7 @@ async def send_request(asked: CheckedRequest, *, follows: bool = True, allowed: 
         told = f"`{asked.address}` did not answer within {asked.timeout_s:g} s"
         raise AgentError(told, help="Give it more time with `timeout`, in seconds.") from error
     except httpx2.TooManyRedirects as error:
-        raise AgentError(f"`{asked.address}` leads on more than {MOST_REDIRECTS} times") from error
+        raise AgentError(f"`{asked.address}` leads on more than {MAX_REDIRECTS} times") from error
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
         why = str(error) or type(error).__name__
         raise AgentError(f"`{asked.address}` cannot be reached: {why}") from error
@@ -51,7 +51,7 @@ async def _receive(asked: CheckedRequest, follows: bool, allowed: Sequence[str])
         transport=guarded,
         trust_env=False,
         follow_redirects=follows,
-        max_redirects=MOST_REDIRECTS,
+        max_redirects=MAX_REDIRECTS,
         timeout=asked.timeout_s,
     ) as client:
         client.event_hooks = {"request": [_require_web, *([_require_rules] if follows else [])]}

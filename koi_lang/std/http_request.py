@@ -14,8 +14,8 @@ from koi_lang.runtime.replay.calls import Effect
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 SAFE = ("GET", "HEAD")
-TIMEOUT_S, LONGEST_S = 30.0, 120.0
-MOST_BYTES, LARGEST = 1_000_000, 10_000_000
+TIMEOUT_S, MAX_TIMEOUT_S = 30.0, 120.0
+DEFAULT_MAX_BYTES, MAX_BYTES = 1_000_000, 10_000_000
 OURS = frozenset({"host", "connection", "content-length", "transfer-encoding", "accept-encoding", "te", "upgrade"})
 KNOWN = ("method", "headers", "body", "timeout", "size")
 NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
@@ -59,8 +59,8 @@ def check_request(address: str, options: Mapping[str, Any]) -> CheckedRequest:
     if body is not None and (method in SAFE or not isinstance(body, str)):
         help = "Use POST, PUT or PATCH, and turn values into text with `JSON.stringify(value)`."
         raise AgentError("only a text can be sent, and not with GET or HEAD", help=help)
-    timeout_s = _number("timeout", options.get("timeout"), TIMEOUT_S, LONGEST_S)
-    most_bytes = int(_number("size", options.get("size"), MOST_BYTES, LARGEST))
+    timeout_s = _number("timeout", options.get("timeout"), TIMEOUT_S, MAX_TIMEOUT_S)
+    most_bytes = int(_number("size", options.get("size"), DEFAULT_MAX_BYTES, MAX_BYTES))
     return CheckedRequest(method, address, _headers(options.get("headers")), body, timeout_s, most_bytes)
 
 

@@ -12,7 +12,7 @@ from koi_lang.js.undefined import undefined
 
 FENCED = re.compile(r"```(?:json5?|JSON)?[ \t]*\n(.*?)```", re.DOTALL)
 START = re.compile(r"[{\[]")
-MOST_STARTS = 200
+MAX_STARTS = 200
 DECODER = json.JSONDecoder()
 
 
@@ -23,7 +23,7 @@ def extract_json(text: str) -> Any:
             value = _at(piece, start.start())
             if value is not undefined:
                 return value
-            if count >= MOST_STARTS:
+            if count >= MAX_STARTS:
                 break
     return undefined
 

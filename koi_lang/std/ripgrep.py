@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 # So many bytes of names are given to it at once, and so long it may take for them, in seconds.
-MOST_NAMES, MOST_S = 400_000, 30.0
+MAX_NAMES, MAX_S = 400_000, 30.0
 OPTIONS = (
     *("--files-with-matches", "--null", "--no-config", "--no-messages", "--no-ignore", "--hidden", "--color=never"),
     *("--text", "--encoding=none", "--no-mmap", "--fixed-strings"),
@@ -59,7 +59,7 @@ class Ripgrep:
         return found
 
     def _run(self, words: list[str], stop: Callable[[], None]) -> list[str] | None:
-        end_s = time.monotonic() + MOST_S
+        end_s = time.monotonic() + MAX_S
         with tempfile.TemporaryFile() as output:
             try:
                 process = subprocess.Popen(
@@ -93,7 +93,7 @@ def _batches(files: Sequence[str]) -> Iterator[list[str]]:
     size = 0
     for file in files:
         size += len(file.encode()) + 1
-        if size > MOST_NAMES and batch:
+        if size > MAX_NAMES and batch:
             yield batch
             batch, size = [], len(file.encode()) + 1
         batch.append(file)

@@ -23,9 +23,9 @@ FILE = "SKILL.md"
 KIND = "evaluator"
 NAME = re.compile(r"[a-z0-9]+(?:[-_][a-z0-9]+)*")
 DIMENSION = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
-LONGEST_NAME = 64
-MOST_BYTES = 100_000
-MOST_DIMENSIONS = 20
+MAX_NAME_CHARS = 64
+MAX_BYTES = 100_000
+MAX_DIMENSIONS = 20
 # How far the sum of weights may be from 1.
 TOLERANCE = 1e-6
 # Whose rubric counts, the first before the others.
@@ -105,9 +105,9 @@ def choose_file(name: Any, project: Path) -> RubricFile:
 
 def rubric_files(name: Any, project: Path) -> list[RubricFile]:
     """Where a rubric may stand, in the order in which they count. Raises AgentError for what is no name."""
-    if not isinstance(name, str) or len(name) > LONGEST_NAME or not NAME.fullmatch(name):
+    if not isinstance(name, str) or len(name) > MAX_NAME_CHARS or not NAME.fullmatch(name):
         help = "A name has small letters, digits and hyphens, such as `code-review`."
-        raise AgentError(f"{str(name)[:LONGEST_NAME]!r} is no name of a rubric", help=help)
+        raise AgentError(f"{str(name)[:MAX_NAME_CHARS]!r} is no name of a rubric", help=help)
     files = []
     for origin, base, shown in _folders(project):
         root = project if origin == "project" else None
@@ -145,9 +145,9 @@ def _read_text(place: RubricFile) -> str:
     with open(os.open(file, open_folders.FILE), "rb") as opened:
         if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
             raise AgentError("is no file with a text")
-        data = opened.read(MOST_BYTES + 1)
-    if len(data) > MOST_BYTES:
-        raise AgentError(f"is larger than {MOST_BYTES:,} bytes", help="Judges are told all of it, so keep it short.")
+        data = opened.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        raise AgentError(f"is larger than {MAX_BYTES:,} bytes", help="Judges are told all of it, so keep it short.")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -178,8 +178,8 @@ def _dimensions(front: Mapping[str, Any]) -> tuple[Dimension, ...]:
     if not isinstance(given, list) or not given:
         help = "List under `dimensions:` what it judges, each with `name`, `weight` and `description`."
         raise AgentError("has no dimensions", help=help)
-    if len(given) > MOST_DIMENSIONS:
-        raise AgentError(f"has {len(given)} dimensions", help=f"At most {MOST_DIMENSIONS} are judged.")
+    if len(given) > MAX_DIMENSIONS:
+        raise AgentError(f"has {len(given)} dimensions", help=f"At most {MAX_DIMENSIONS} are judged.")
     dimensions = tuple(_dimension(each, f"`dimensions[{index}]`") for index, each in enumerate(given))
     _require_distinct([each.name for each in dimensions])
     total = fsum(each.weight for each in dimensions)
@@ -191,7 +191,7 @@ def _dimensions(front: Mapping[str, Any]) -> tuple[Dimension, ...]:
 def _dimension(given: Any, where: str) -> Dimension:
     given = given if isinstance(given, dict) else {}
     name, weight, about = (given.get(key) for key in ("name", "weight", "description"))
-    if not isinstance(name, str) or len(name) > LONGEST_NAME or not DIMENSION.fullmatch(name):
+    if not isinstance(name, str) or len(name) > MAX_NAME_CHARS or not DIMENSION.fullmatch(name):
         help = "A name has letters, digits, `-` and `_`, such as `correctness`."
         raise AgentError(f"has no name of a dimension in {where}", help=help)
     if isinstance(weight, bool) or not isinstance(weight, (int, float)) or not isfinite(weight) or not 0 < weight <= 1:
@@ -210,4 +210,4 @@ def _require_distinct(names: Sequence[str]) -> None:
 
 
 def _quote(value: Any) -> str:
-    return f"`{str(value)[:LONGEST_NAME]}`"
+    return f"`{str(value)[:MAX_NAME_CHARS]}`"

@@ -105,7 +105,7 @@ def _blocks(names: Sequence[str], cells: Sequence[Sequence[str]], most: int) -> 
     return "\n\n".join(rows)
 
 
-MOST_ROWS = 100_000
+MAX_ROWS = 100_000
 # A spreadsheet may take what begins with these for a formula.
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
@@ -119,8 +119,8 @@ def rows(text: str, delimiter: str) -> list[list[str]]:
         for row in reader:
             if row:
                 found.append(row)
-            if len(found) > MOST_ROWS:
-                raise AgentError(f"there are more than {MOST_ROWS:,} rows", help="Split the text.")
+            if len(found) > MAX_ROWS:
+                raise AgentError(f"there are more than {MAX_ROWS:,} rows", help="Split the text.")
     except csv.Error as error:
         raise AgentError(f"line {reader.line_num} is no CSV: {error}") from error
     return found

@@ -9,12 +9,12 @@ from typing import Any
 from koi_lang.errors import AgentError
 
 # Comparing letter by letter takes time that grows with the square of the length.
-MOST_LETTERS, MOST = 5_000, 200_000
+MAX_LETTERS, MAX_CHARS = 5_000, 200_000
 
 
 def ratio(one: str, other: str) -> float:
     """How alike two texts are, from 0 to 1."""
-    _require_short(one, other, most=MOST_LETTERS)
+    _require_short(one, other, most=MAX_LETTERS)
     return round(SequenceMatcher(None, one, other, autojunk=False).ratio(), 4)
 
 
@@ -27,7 +27,7 @@ def closest(text: str, choices: Sequence[Any], least: float) -> str | None:
 
 def difference(before: str, after: str) -> list[str]:
     """What has changed line by line: `-` for what is gone, `+` for what is new, with two lines around it."""
-    _require_short(before, after, most=MOST)
+    _require_short(before, after, most=MAX_CHARS)
     found = list(unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=2))
     return found[2:]
 

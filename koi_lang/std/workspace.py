@@ -17,7 +17,7 @@ from koi_lang.std.effects import agent, folder, perform_effect, project_settings
 
 T = TypeVar("T")
 # How late a run that is killed while it restores may have changed a file.
-LONGEST_RESTORE_S = 600.0
+MAX_RESTORE_S = 600.0
 
 
 async def snapshot() -> dict[str, Any]:
@@ -61,7 +61,7 @@ async def _recording() -> AsyncIterator[None]:
     if run is None:
         yield
         return
-    async with run.changes.watch(LONGEST_RESTORE_S, "" if asking is None else asking.name):
+    async with run.changes.watch(MAX_RESTORE_S, "" if asking is None else asking.name):
         yield
 
 

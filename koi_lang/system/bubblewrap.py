@@ -29,7 +29,7 @@ exec "$@"
 """
 BLOCK_BYTES = 512
 PROBE_LIMIT_S = 5.0
-MOST_OF_A_FAULT = 200
+MAX_FAULT_CHARS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,4 +143,4 @@ async def find_fault(program: str, confinement: Confinement) -> str | None:
     if process.returncode == 0:
         return None
     said = " ".join(written.decode("utf-8", "replace").split())
-    return said[:MOST_OF_A_FAULT] or f"`{program}` ended with exit code {process.returncode}"
+    return said[:MAX_FAULT_CHARS] or f"`{program}` ended with exit code {process.returncode}"

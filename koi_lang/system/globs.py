@@ -12,9 +12,9 @@ from collections.abc import Callable
 from koi_lang.errors import AgentError
 from koi_lang.system.wildmatch import SPECIAL, PatternFaultError, as_bytes_text, regex_of
 
-LONGEST = 500
+MAX_PATTERN_CHARS = 500
 # So many patterns one with braces may stand for.
-MOST_ALTERNATIVES = 64
+MAX_ALTERNATIVES = 64
 BRACES = re.compile(r"(?<!\\)\{([^{}]*,[^{}]*)\}")
 EXAMPLE = "Write one such as `src/**/*.py`."
 
@@ -57,8 +57,8 @@ def require_pattern(pattern: object) -> str:
     """A pattern without `./` before it. Raises AgentError for what is none, or is about files outside."""
     if not isinstance(pattern, str) or not pattern.strip():
         raise AgentError(f"{pattern!r} is no pattern of paths", help=EXAMPLE)
-    if len(pattern) > LONGEST:
-        raise AgentError(f"the pattern `{pattern[:40]}…` is longer than {LONGEST} characters", help=EXAMPLE)
+    if len(pattern) > MAX_PATTERN_CHARS:
+        raise AgentError(f"the pattern `{pattern[:40]}…` is longer than {MAX_PATTERN_CHARS} characters", help=EXAMPLE)
     if pattern.startswith(("/", "~")) or ".." in re.split(r"[/\\]", pattern):
         raise AgentError(f"`{pattern}` lies outside of the project", help=EXAMPLE)
     return pattern.removeprefix("./")
@@ -74,9 +74,9 @@ def expand_braces(pattern: str) -> list[str]:
             found.append(each)
         else:
             waiting += [each[: braces.start()] + inner + each[braces.end() :] for inner in braces[1].split(",")]
-        if len(waiting) + len(found) > MOST_ALTERNATIVES:
+        if len(waiting) + len(found) > MAX_ALTERNATIVES:
             help = "Write fewer `{…}` into it."
-            raise AgentError(f"`{pattern}` stands for more than {MOST_ALTERNATIVES} patterns", help=help)
+            raise AgentError(f"`{pattern}` stands for more than {MAX_ALTERNATIVES} patterns", help=help)
     return found
 
 

@@ -9,7 +9,7 @@ from koi_lang.text_width import clean
 
 RED, GREEN, BOLD, PLAIN = "\x1b[31m", "\x1b[32m", "\x1b[1m", "\x1b[0m"
 # Of what a failed case has printed, the last lines are shown.
-MOST_LINES = 30
+MAX_LINES = 30
 
 
 def report(results: Sequence[CaseResult], seconds: float, *, colour: bool, durations: int = 0) -> Iterator[str]:
@@ -50,9 +50,9 @@ def details(result: CaseResult) -> Iterator[str]:
     yield from clean(outcome.message).split("\n")
     for name, lines in (("printed", outcome.printed), ("logged", outcome.logged)):
         if lines:
-            left_out = len(lines) - MOST_LINES
+            left_out = len(lines) - MAX_LINES
             yield f"  {name}:" if left_out <= 0 else f"  {name}, without the first {left_out} lines:"
-            yield from (f"    {clean(line)}".rstrip() for line in lines[-MOST_LINES:])
+            yield from (f"    {clean(line)}".rstrip() for line in lines[-MAX_LINES:])
 
 
 def _failure(result: CaseResult, colour: bool) -> Iterator[str]:

@@ -19,7 +19,7 @@ COMPARED_RUNS: Mapping[str, tuple[str, ...]] = {
     ModelAsked.type: ("model", "request"),
     ModelAnswered.type: ("text",),
 }
-MOST = 2000
+MAX_CHARS = 2000
 Key = tuple[str, tuple[str, ...]]
 
 
@@ -38,7 +38,7 @@ class RunDifference:
         return {"kind": known.kind, "path": list(known.path), "agent": known.agent, **sides}
 
 
-def compare_runs(before: Journal, after: Journal, most: int = MOST) -> list[RunDifference]:
+def compare_runs(before: Journal, after: Journal, most: int = MAX_CHARS) -> list[RunDifference]:
     """What two runs did differently, at most so many; things are the same that happened at the same place of a run."""
     first, second = _by_place(before), _by_place(after)
     return list(islice(_differences(first, second), most))

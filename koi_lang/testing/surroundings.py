@@ -18,7 +18,7 @@ from koi_lang.runtime.test_blocks.context import Answers, Trial
 if TYPE_CHECKING:
     from koi_lang.runtime.mcp.connection import McpConnection
 
-LONGEST_PLAYBOOK = 60
+MAX_PLAYBOOK_CHARS = 60
 
 
 @dataclass(slots=True)
@@ -86,7 +86,7 @@ class Script:
     def _missing_answer_error(self, message: str, request: Request) -> UnscriptedError:
         text = request.task.playbook if request.task else request.system
         playbook = " ".join(text.split())
-        shown = playbook if len(playbook) <= LONGEST_PLAYBOOK else f"{playbook[:LONGEST_PLAYBOOK]}…"
+        shown = playbook if len(playbook) <= MAX_PLAYBOOK_CHARS else f"{playbook[:MAX_PLAYBOOK_CHARS]}…"
         return self._trial.miss(message, f"add an answer to `given model answers [ … ]`; the request is: {shown}")
 
 

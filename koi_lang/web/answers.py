@@ -12,7 +12,7 @@ from koi_lang.errors import KoiError
 from koi_lang.service.errors import ServiceError
 from koi_lang.sessions.client_host import Message
 from koi_lang.sessions.errors import SessionError
-from koi_lang.web.json_bodies import MOST_BYTES, BadBodyError, object_in, read_body
+from koi_lang.web.json_bodies import MAX_BYTES, BadBodyError, object_in, read_body
 
 TOO_LARGE = 413
 # Seconds after which a request may be sent again, by the status of its answer.
@@ -64,7 +64,7 @@ def refused_answer(response: Message) -> JSONResponse:
     return JSONResponse(told, status, headers_of(status))
 
 
-async def body_of(request: Request, most: int = MOST_BYTES) -> dict[str, Any]:
+async def body_of(request: Request, most: int = MAX_BYTES) -> dict[str, Any]:
     """The object that a request brings; none is an empty one. Raises HttpError.
 
     Args:

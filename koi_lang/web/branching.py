@@ -26,7 +26,7 @@ from koi_lang.web.run_library import RunLibrary
 
 FIELDS = ("at", "answer", "playbook")
 # Between two looks at whether the journal of a branch has begun, and how long that may take, in seconds.
-PAUSE_S, LONGEST_S = 0.05, 20.0
+PAUSE_S, MAX_WAIT_S = 0.05, 20.0
 
 
 async def branch_recorded(request: Request) -> Response:
@@ -143,14 +143,14 @@ async def _resume(library: RunLibrary, run: str, at: int, answer: str | None, pr
 
 async def _wait_for_branch(folder: Path, known: set[Path], run: str, process: asyncio.subprocess.Process) -> str:
     """The id of the branch that a process begins; empty where it ended without one. Raises HttpError."""
-    for _ in range(int(LONGEST_S / PAUSE_S)):  # the system does not tell that a file has come
+    for _ in range(int(MAX_WAIT_S / PAUSE_S)):  # the system does not tell that a file has come
         found = _branch_of(folder, known, run)
         if found or process.returncode is not None:
             return found
         with suppress(TimeoutError):
             await asyncio.wait_for(process.wait(), PAUSE_S)
     process.kill()
-    raise HttpError(503, "failed", f"the branch has not begun within {LONGEST_S:g} s")
+    raise HttpError(503, "failed", f"the branch has not begun within {MAX_WAIT_S:g} s")
 
 
 def _branch_of(folder: Path, known: set[Path], run: str) -> str:

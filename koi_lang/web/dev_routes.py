@@ -35,11 +35,11 @@ from koi_lang.web.run_data import (
 from koi_lang.web.run_library import ID, RunLibrary, RunQuery
 
 Given = TypeVar("Given")
-PAGE, MOST = 100, 500
+PAGE, MAX_PAGE = 100, 500
 # Fields of the header of a journal that every user is shown.
 HEADER = ("journal", "run", "started", "version", "today", "parent")
 # How long a command may take that is asked to look at a program, in seconds.
-LONGEST_S = 60.0
+MAX_WAIT_S = 60.0
 # Where runs are kept as tests.
 TESTS = "tests"
 
@@ -76,7 +76,7 @@ def _number(request: Request, name: str, default: int) -> int:
 async def list_recorded(request: Request) -> Response:
     """The runs that the user may see, also those that were not begun by the service, with totals by day."""
     wish = RunQuery.of(request.query_params)
-    limit = min(_number(request, "limit", PAGE), MOST)
+    limit = min(_number(request, "limit", PAGE), MAX_PAGE)
     runs = await library_of(request).all(user_of(request))
     return JSONResponse(wish.page(runs, limit, request.query_params.get("before", "")))
 
@@ -96,7 +96,7 @@ async def show_recorded(request: Request) -> Response:
 
 async def list_entries(request: Request) -> Response:
     """Entries of a run behind one."""
-    path, since, limit = _journal_of(request), _number(request, "since", 0), _number(request, "limit", MOST)
+    path, since, limit = _journal_of(request), _number(request, "since", 0), _number(request, "limit", MAX_PAGE)
     page = await asyncio.to_thread(read_page, path, since, limit)
     if user_of(request).is_admin:
         return JSONResponse(page.as_data())
@@ -216,10 +216,10 @@ async def _command(request: Request, *words: str) -> Any:
         stderr=asyncio.subprocess.PIPE,
     )
     try:
-        async with asyncio.timeout(LONGEST_S):
+        async with asyncio.timeout(MAX_WAIT_S):
             out, err = await process.communicate()
     except TimeoutError as error:
-        raise HttpError(503, "failed", f"`koi {words[0]}` took longer than {LONGEST_S:g} s") from error
+        raise HttpError(503, "failed", f"`koi {words[0]}` took longer than {MAX_WAIT_S:g} s") from error
     finally:
         if process.returncode is None:
             process.kill()

@@ -10,11 +10,11 @@ from typing import Any
 
 from koi_lang.runtime.journal.checksums import is_changed
 from koi_lang.runtime.journal.entries import JournalEntry, entry_in, header_of
-from koi_lang.runtime.journal.reader import LONGEST_HEADER, open_journal
+from koi_lang.runtime.journal.reader import MAX_HEADER_BYTES, open_journal
 
 # Lines begin with their number, so that those that are not wanted are passed over unread.
 NUMBER = re.compile(rb'\{"n":(\d+),')
-MOST = 2000
+MAX_ENTRIES = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class EntryPage:
 
 def read_page(path: Path, since: int, limit: int) -> EntryPage:
     """The entries behind the one with the number `since`, at most `limit` and 2,000. Raises JournalError."""
-    most = min(max(limit, 1), MOST)
+    most = min(max(limit, 1), MAX_ENTRIES)
     found: list[JournalEntry] = []
     for entry in _entries_behind(path, since):
         if len(found) == most:
@@ -49,7 +49,7 @@ def read_page(path: Path, since: int, limit: int) -> EntryPage:
 def _entries_behind(path: Path, since: int) -> Iterator[JournalEntry]:
     """The sound entries behind one; a last line that is not whole may still be on its way."""
     with open_journal(path) as file:
-        run = header_of(file.readline(LONGEST_HEADER), path.name).run
+        run = header_of(file.readline(MAX_HEADER_BYTES), path.name).run
         for line in file:
             number = NUMBER.match(line)
             if number is not None and int(number[1]) <= since:

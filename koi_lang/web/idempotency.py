@@ -15,7 +15,7 @@ from koi_lang.web.answers import HttpError
 from koi_lang.web.request_context import host_of, started_answer, user_of
 
 HEADER, REPLAYED = "idempotency-key", "Idempotency-Replayed"
-LONGEST_KEY = 200
+MAX_KEY_CHARS = 200
 JSON = "application/json"
 Begin = Callable[[str], Awaitable[Response]]
 # The answer to what has begun under an id; None where nothing has.
@@ -33,7 +33,7 @@ async def answer_once(request: Request, asked: Any, begin: Begin, find: FindBegu
     key = request.headers.get(HEADER)
     if key is None:
         return await begin("")
-    if not 0 < len(key) <= LONGEST_KEY or not key.isprintable():
+    if not 0 < len(key) <= MAX_KEY_CHARS or not key.isprintable():
         raise HttpError(400, "invalid_request", "the key is empty, too long or no text", help="A UUID is one.")
     host, user, digest, id = host_of(request), user_of(request), digest_of(asked), new_run()
     async with host.one_at_a_time((user.name, key)):

@@ -15,7 +15,7 @@ from koi_lang.web.json_bodies import BadBodyError, object_in, read_body
 from koi_lang.web.request_context import user_of
 
 # Bytes of a message.
-LONGEST_MESSAGE = 5 << 20
+MAX_MESSAGE_BYTES = 5 << 20
 SIGN = "Send `X-Hub-Signature-256`, or another signature that is known, made with the secret of this path."
 
 
@@ -40,7 +40,7 @@ async def take_message(request: Request) -> Response:
         raise HttpError(404, "unknown_hook", f"nothing listens to `{path}`")
     secret = _secret_of(jobs, job)
     try:
-        body = await read_body(request.stream(), request.headers.get("content-length"), LONGEST_MESSAGE)
+        body = await read_body(request.stream(), request.headers.get("content-length"), MAX_MESSAGE_BYTES)
         if not is_signed(request.headers, body, secret, time.time()):
             raise HttpError(401, "wrong_signature", "the message is not signed as it should be", help=SIGN)
         payload = object_in(body)

@@ -10,13 +10,13 @@ from typing import Any, NoReturn
 from koi_lang.errors import KoiError
 
 # Bytes: the images of a message take at most 18 MiB in base64.
-MOST_BYTES = 26 << 20
+MAX_BYTES = 26 << 20
 # Values take up to 40 times the bytes that they are written with.
-MOST_VALUES, DEEPEST = 200_000, 100
+MAX_VALUES, MAX_DEPTH = 200_000, 100
 SEPARATORS = (b",", b"[", b"{")
 # The beginning of half a pair, which no text holds alone.
 # Bytes that are read of what is refused.
-MOST_DISCARDED = 64 << 20
+MAX_DISCARDED_BYTES = 64 << 20
 SURROGATE = b"\\ud"
 
 
@@ -32,7 +32,7 @@ class BadBodyError(KoiError):
         self.status = status
 
 
-async def read_body(pieces: AsyncIterable[bytes], size: str | None = None, most: int = MOST_BYTES) -> bytes:
+async def read_body(pieces: AsyncIterable[bytes], size: str | None = None, most: int = MAX_BYTES) -> bytes:
     """All that a client sends, unless it is too much. Raises BadBodyError as soon as that is clear.
 
     Args:
@@ -40,7 +40,7 @@ async def read_body(pieces: AsyncIterable[bytes], size: str | None = None, most:
     """
     source = aiter(pieces)
     if size is not None and size.isdecimal() and (len(size) > 18 or int(size) > most):
-        if len(size) < 18 and int(size) <= MOST_DISCARDED:
+        if len(size) < 18 and int(size) <= MAX_DISCARDED_BYTES:
             await _discard(source)
         raise _too_large_error(most)
     body = bytearray()
@@ -57,21 +57,21 @@ async def _discard(source: AsyncIterator[bytes]) -> None:
     size = 0
     async for piece in source:
         size += len(piece)
-        if size > MOST_DISCARDED:
+        if size > MAX_DISCARDED_BYTES:
             return
 
 
 def json_of(body: bytes) -> Any:
     """The value in a body. Raises BadBodyError."""
-    if sum(map(body.count, SEPARATORS)) > MOST_VALUES:
-        help = f"Send at most {MOST_VALUES:,}; long texts are files."
+    if sum(map(body.count, SEPARATORS)) > MAX_VALUES:
+        help = f"Send at most {MAX_VALUES:,}; long texts are files."
         raise BadBodyError("the JSON holds too many values", help=help, status=413)
     try:
         value = json.loads(body.decode("utf-8"), parse_constant=_refuse_constant, parse_float=_finite)
     except (ValueError, RecursionError) as error:
         raise BadBodyError(_reason(error), help="Send one JSON value, in UTF-8.") from error
-    if _is_deeper(value, DEEPEST):
-        raise BadBodyError("the JSON is nested too deeply", help=f"Nest at most {DEEPEST} lists and objects.")
+    if _is_deeper(value, MAX_DEPTH):
+        raise BadBodyError("the JSON is nested too deeply", help=f"Nest at most {MAX_DEPTH} lists and objects.")
     if SURROGATE in body.lower() and not _is_text(value):
         raise BadBodyError("the JSON holds half of a character", help=r"Write both parts, as in \ud83d\ude00.")
     return value

@@ -15,7 +15,7 @@ from koi_lang.service.hosted import HostedSession
 from koi_lang.service.users import User
 from koi_lang.sessions.held_call import HeldCall
 from koi_lang.web.answers import HttpError, body_of
-from koi_lang.web.json_bodies import MOST_BYTES
+from koi_lang.web.json_bodies import MAX_BYTES
 
 # How long a request may wait for the end of a call, in seconds.
 MAX_WAIT_S = 60
@@ -77,7 +77,7 @@ def with_known_query(endpoint: Callable[[Request], Awaitable[Any]], names: Seque
     return answer
 
 
-async def body_with(request: Request, *fields: str, max_bytes: int = MOST_BYTES) -> dict[str, Any]:
+async def body_with(request: Request, *fields: str, max_bytes: int = MAX_BYTES) -> dict[str, Any]:
     """The object that a request brings. Raises HttpError for a field that is not known."""
     body = await body_of(request, max_bytes)
     unknown = next((name for name in body if name not in fields), None)

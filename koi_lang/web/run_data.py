@@ -15,7 +15,7 @@ from koi_lang.runtime.journal.reader import program_of, read, read_header
 from koi_lang.runtime.journal.store import journals, path_of
 from koi_lang.runtime.journal.summary import RunSummary, summarise
 from koi_lang.sessions.branch_preview import preview_branch
-from koi_lang.testing.run_comparison import MOST, compare_runs
+from koi_lang.testing.run_comparison import MAX_CHARS, compare_runs
 from koi_lang.web.program_data import graph_data, source_data
 
 Redact = Callable[[str], str]
@@ -103,9 +103,9 @@ def _relative(folder: Path, header: Header) -> dict[str, Any]:
 
 def comparison_data(before: Path, after: Path) -> dict[str, Any]:
     """What two runs did differently: facts of both, `differences`, whether there are `more`. Raises JournalError."""
-    found = compare_runs(read(before), read(after), MOST + 1)
+    found = compare_runs(read(before), read(after), MAX_CHARS + 1)
     facts = {"before": run_facts(before), "after": run_facts(after)}
-    return {**facts, "differences": [each.as_data() for each in found[:MOST]], "more": len(found) > MOST}
+    return {**facts, "differences": [each.as_data() for each in found[:MAX_CHARS]], "more": len(found) > MAX_CHARS}
 
 
 def preview_data(path: Path, at: int) -> dict[str, Any]:

@@ -22,12 +22,13 @@ from koi_lang.service.user_view import entries_as_user
 from koi_lang.web.live import position_of
 from koi_lang.web.request_context import host_of, number_of, run_of, session_of, user_of
 
-USUAL, MOST = 500, 1000
+DEFAULT_ENTRIES, MAX_ENTRIES = 500, 1000
 
 
 async def list_entries(request: Request) -> Response:
     """Entries of the journal behind one."""
-    session, since, limit = run_of(request), position_of(request), number_of(request, "limit", USUAL, MOST)
+    session, since = run_of(request), position_of(request)
+    limit = number_of(request, "limit", DEFAULT_ENTRIES, MAX_ENTRIES)
     is_admin = user_of(request).is_admin
     entries = await asyncio.to_thread(_entries_behind, session.feed.journal, since, limit + 1, is_admin=is_admin)
     shown = entries[:limit]

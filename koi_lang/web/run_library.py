@@ -17,7 +17,7 @@ from koi_lang.events import CallStarted, HandlerStarted
 from koi_lang.redaction.redactor import Redactor
 from koi_lang.runtime.journal.checksums import is_changed
 from koi_lang.runtime.journal.entries import entry_in, header_of
-from koi_lang.runtime.journal.reader import LONGEST_HEADER, open_journal, read_header
+from koi_lang.runtime.journal.reader import MAX_HEADER_BYTES, open_journal, read_header
 from koi_lang.runtime.journal.store import PART, journal_paths, path_of
 from koi_lang.service.errors import ServiceError
 from koi_lang.service.run_listing import RunListing
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 # What an id may be: nothing that leads elsewhere.
 ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,79}")
 # How many lines of a journal may stand before what its run was begun with, and how long a title is.
-FIRST_LINES, LONGEST_TITLE = 6, 80
+FIRST_LINES, MAX_TITLE_CHARS = 6, 80
 Facts = dict[str, Any]
 # How a run has ended that somebody should look at; `bad` stands for all of these.
 BAD, BAD_STATES = "bad", ("failed", "interrupted")
@@ -119,7 +119,7 @@ def _with_parent(facts: Facts, journal: Path) -> Facts:
     """What is known of a session, with the run that it goes on from."""
     with suppress(JournalError, OSError):
         with open_journal(journal) as file:
-            parent = header_of(file.readline(LONGEST_HEADER), journal.name).parent
+            parent = header_of(file.readline(MAX_HEADER_BYTES), journal.name).parent
         facts = {**facts, "parent": facts.get("parent") or (parent and parent[0]), "entry": parent and parent[1]}
     return facts
 
@@ -127,7 +127,7 @@ def _with_parent(facts: Facts, journal: Path) -> Facts:
 def _title_of(path: Path) -> str:
     """What a run was begun with: the first text of its first call, or the name of that."""
     with open_journal(path) as file:
-        run = header_of(file.readline(LONGEST_HEADER), path.name).run
+        run = header_of(file.readline(MAX_HEADER_BYTES), path.name).run
         for line, _ in zip(file, range(FIRST_LINES), strict=False):
             entry = None if is_changed(line, run) else entry_in(line)
             if entry is not None and entry.kind in (HandlerStarted.type, CallStarted.type):
@@ -139,7 +139,7 @@ def _title_of(path: Path) -> str:
 def _first_text(value: Any) -> str:
     values = value.values() if isinstance(value, dict) else [value]
     text = next((each for each in values if isinstance(each, str) and each.strip()), "")
-    return " ".join(text.split())[:LONGEST_TITLE]
+    return " ".join(text.split())[:MAX_TITLE_CHARS]
 
 
 @dataclass(frozen=True, slots=True)

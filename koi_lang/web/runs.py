@@ -36,7 +36,7 @@ from koi_lang.web.request_context import (
 )
 
 # Runs on a page, and milliseconds since the epoch that no run is later than.
-USUAL, MOST = 50, 1000
+DEFAULT_RUNS, MAX_RUNS = 50, 1000
 LATEST = 10**15 - 1
 # Codes of commands that may be sent again later.
 RETRIED = ("limit_reached", "overloaded")
@@ -135,7 +135,7 @@ def _title(body: dict[str, Any], *, has_call: bool) -> str:
 
 async def list_runs(request: Request) -> Response:
     """A page of the runs that the user may see, newest first; runs of other processes begin the first one."""
-    host, limit, asked = host_of(request), number_of(request, "limit", USUAL, MOST), request.query_params
+    host, limit, asked = host_of(request), number_of(request, "limit", DEFAULT_RUNS, MAX_RUNS), request.query_params
     before = asked.get("before")
     wanted = (
         session

@@ -90,7 +90,7 @@ def test_what_is_ignored_or_secret_is_not_kept(tmp_path: Path) -> None:
 
 def test_a_project_that_is_too_large_is_said_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Commands are carried out all the same, and what actions change is kept."""
-    monkeypatch.setattr(tree_watch, "MOST_FILES", 3)
+    monkeypatch.setattr(tree_watch, "MAX_FILES", 3)
     for number in range(5):
         (tmp_path / f"{number}.txt").write_text("before")
     said: list[str] = []

@@ -80,7 +80,7 @@ def test_what_cannot_be_kept_is_said_once(tmp_path: Path, fault: str, monkeypatc
     if fault == "full":
         (tmp_path / "koi.toml").write_text("[snapshots]\nmegabytes = 1\n")
     elif fault == "large":
-        monkeypatch.setattr(path_states, "LARGEST", 1_000_000)
+        monkeypatch.setattr(path_states, "MAX_BYTES", 1_000_000)
 
     async def work(run: Run) -> None:
         monkeypatch.setattr(run.host, "log", said.append)

@@ -9,7 +9,7 @@ import pytest
 
 from koi_lang import resources
 from koi_lang.program import build
-from koi_lang.runtime.guidance.skill_files import MOST_PART, read_part
+from koi_lang.runtime.guidance.skill_files import MAX_PART, read_part
 from koi_lang.runtime.guidance.skill_folders import find_skills
 from koi_lang.runtime.guidance.skill_places import SkillFolder
 from tests.projects import Project
@@ -36,7 +36,7 @@ def test_their_programs_are_clean(page: Path, project: Path) -> None:
     programs = PROGRAM.findall(page.read_text("utf-8"))
 
     assert programs
-    assert len(page.read_text("utf-8")) < MOST_PART
+    assert len(page.read_text("utf-8")) < MAX_PART
     for number, text in enumerate(programs):
         file = here.write(f"{number}.koi", text)
         assert () == build.check(str(file), strict=True).diagnostics

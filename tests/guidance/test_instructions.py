@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from koi_lang.runtime.guidance.instructions import MOST_BYTES, read_instructions
+from koi_lang.runtime.guidance.instructions import MAX_BYTES, read_instructions
 
 
 def test_the_nearest_instructions_come_last(project: Path) -> None:
@@ -47,7 +47,7 @@ def test_of_long_instructions_both_ends_are_told(project: Path) -> None:
     assert not problems
     assert ("First.", "Last.") == (file.text.split("\n")[0], file.text.split("\n")[-1])
     assert "bytes of this file are left out here …]" in file.text
-    assert len(file.text.encode()) < MOST_BYTES + 100
+    assert len(file.text.encode()) < MAX_BYTES + 100
     assert {"", "ä"} == {part[:1] for part in file.text.split("\n")[1:-1] if not part.startswith("[")} | {""}
 
 

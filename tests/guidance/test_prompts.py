@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from koi_lang.program import loader
-from koi_lang.runtime.guidance.prompt_sections import INSTRUCTIONS, MOST_DESCRIBED, SKILLS
+from koi_lang.runtime.guidance.prompt_sections import INSTRUCTIONS, MAX_DESCRIBED, SKILLS
 from koi_lang.runtime.playbook.outside_text import BREAK
 from tests.guidance.hostile import TEXTS
 from tests.guidance.test_skill_files import GOOD, put
@@ -157,7 +157,7 @@ def test_descriptions_have_bounds(play: Player) -> None:
     assert 30 == len(skills)
     assert "x" * 1023 + "…" in skills[0]
     assert "- s29" == skills[-1]
-    assert sum(map(len, skills)) < MOST_DESCRIBED + 30 * 10
+    assert sum(map(len, skills)) < MAX_DESCRIBED + 30 * 10
 
 
 # ---------------------------------------------------------------- material, and nothing more

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from koi_lang.errors import AgentError, PermissionDeniedError
-from koi_lang.runtime.guidance.skill_files import MOST_PART, read_part
+from koi_lang.runtime.guidance.skill_files import MAX_PART, read_part
 from koi_lang.runtime.guidance.skill_folders import SkillEntry, find_skills
 from koi_lang.runtime.guidance.skill_places import SkillFolder
 
@@ -143,7 +143,7 @@ def test_a_long_text_is_read_in_parts(project: Path) -> None:
         offset = part.get("next", 0)
 
     assert f"Look twice.\n{body}" == "\n".join(texts)
-    assert all(len(text) <= MOST_PART for text in texts)
+    assert all(len(text) <= MAX_PART for text in texts)
 
 
 OUT = [

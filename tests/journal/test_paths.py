@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from koi_lang.runtime.replay.location import LONGEST_TRAIL, branch, current_path, enter, enter_run, leave_run
+from koi_lang.runtime.replay.location import MAX_TRAIL, branch, current_path, enter, enter_run, leave_run
 from tests.playbook.playing import Played, Player, act, ask, done
 
 PAUSE = "await new Promise(done => setTimeout(done, Math.random() * 3))"
@@ -107,7 +107,7 @@ def test_branches_of_branches_stay_short() -> None:
     leave_run(token)
 
     assert 1000 == len(seen)
-    assert all(len(path) == 1 and len(path[0]) <= LONGEST_TRAIL + 1 for path in seen)
+    assert all(len(path) == 1 and len(path[0]) <= MAX_TRAIL + 1 for path in seen)
 
 
 def test_outside_of_runs_there_is_no_path() -> None:

@@ -16,7 +16,7 @@ import pytest
 from koi_lang.errors import MissingKeyError, ProviderError, SettingsError
 from koi_lang.llm.connect import ModelEnvironment, connect
 from koi_lang.llm.model_choice import ModelChoice, choose
-from koi_lang.llm.ollama import LONGEST_LOOK_S, models_at, origin_of
+from koi_lang.llm.ollama import MAX_PROBE_S, models_at, origin_of
 from tests.limits import LIMIT_S
 from tests.llm.flaky import REQUEST, Listener, text_of
 from tests.llm.server import Answer, ModelServer
@@ -154,7 +154,7 @@ def test_looking_for_ollama_is_not_waited_for() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         found = models_at(f"127.0.0.1:{silent.getsockname()[1]}", limit_s=0.02)
 
-    assert ((), 0.3) == (found, LONGEST_LOOK_S)
+    assert ((), 0.3) == (found, MAX_PROBE_S)
 
 
 def test_nobody_listening_is_no_ollama(unused_tcp_port: int) -> None:

@@ -13,7 +13,7 @@ from koi_lang.llm.anthropic import Anthropic
 from koi_lang.llm.bedrock import Bedrock
 from koi_lang.llm.connection import ProviderConnection, Secret
 from koi_lang.llm.fallback import fallback
-from koi_lang.llm.images import MOST_BYTES, MOST_IMAGES, BadImageError, Image, require_few
+from koi_lang.llm.images import MAX_BYTES, MAX_IMAGES, BadImageError, Image, require_few
 from koi_lang.llm.messages import Message, Request, StreamEnd, merge_turns
 from koi_lang.llm.models import card_of
 from koi_lang.llm.openai import OpenAI
@@ -68,7 +68,7 @@ def test_an_image_is_known_by_its_beginning(content: bytes, media_type: str) -> 
         (b"", "`a.png` is empty"),
         (b"BM\x1a\0\0\0", "`a.png` is no image that models read"),
         (b"RIFF\x1a\0\0\0WAVEfmt ", "`a.png` is no image that models read"),
-        (png() + bytes(MOST_BYTES), "`a.png` has 3.9 MB, and an image may have at most 3.9 MB"),
+        (png() + bytes(MAX_BYTES), "`a.png` has 3.9 MB, and an image may have at most 3.9 MB"),
     ],
 )
 def test_what_models_do_not_read_is_refused(content: bytes, told: str) -> None:
@@ -88,17 +88,17 @@ def test_data_that_is_not_base64_is_refused() -> None:
 
 def test_the_largest_image_fits_into_five_encoded_megabytes() -> None:
     """The limit of a provider is one of the encoded text, and is reached exactly."""
-    image = Image.of(png() + bytes(MOST_BYTES - len(png())))
+    image = Image.of(png() + bytes(MAX_BYTES - len(png())))
 
     assert 5 * 2**20 == len(image.data)
 
 
 def test_a_message_has_a_limit() -> None:
     """More images than providers take at once are refused before they are sent."""
-    require_few([RED] * MOST_IMAGES)
+    require_few([RED] * MAX_IMAGES)
 
     with pytest.raises(BadImageError, match="the message has 21 images, and it may have at most 20"):
-        require_few([RED] * (MOST_IMAGES + 1))
+        require_few([RED] * (MAX_IMAGES + 1))
 
 
 def test_an_image_is_printed_short() -> None:
@@ -225,11 +225,11 @@ def test_older_images_do_not_keep_a_blind_model_from_going_on() -> None:
 
 def test_too_many_images_leave_the_oldest_out() -> None:
     """A conversation with more images than a request takes shows the newest; all texts stay."""
-    messages = tuple(Message("user", str(number), (RED,)) for number in range(MOST_IMAGES + 2))
+    messages = tuple(Message("user", str(number), (RED,)) for number in range(MAX_IMAGES + 2))
 
     request = seen(Request("", messages, model="gpt-4o"), connected("openai"))
 
-    assert [0, 0, *[1] * MOST_IMAGES] == [len(message.images) for message in request.messages]
+    assert [0, 0, *[1] * MAX_IMAGES] == [len(message.images) for message in request.messages]
     assert list(messages[2:]) == list(request.messages[2:])
 
 

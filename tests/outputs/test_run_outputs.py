@@ -147,7 +147,7 @@ def test_forty_at_once(play: Player, tmp_path: Path) -> None:
 
 def test_forty_floods_share_what_a_run_keeps(play: Player, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Together they keep no more than a run may, in files and in memory; the others have both ends."""
-    monkeypatch.setattr(run_outputs, "MOST_OF_A_RUN", 10_000_000)
+    monkeypatch.setattr(run_outputs, "MAX_RUN_BYTES", 10_000_000)
     commands = [shell(f"yes {n} | head -c 3000000", id=f"x{n}") for n in range(40)]
     sizes = {f"n{n}": f"${{x{n}.output.stdout.length}}" for n in range(40)}
     answers = [{"batch": [{"parallel": commands}, act("return", data=sizes)]}]

@@ -15,7 +15,7 @@ from koi_lang.llm.scripted import ScriptedModel
 from koi_lang.program.safe_expressions import evaluate
 from koi_lang.runtime.actions.layers import ActionLayer, Fields, Next, compose, hook, permit, record
 from koi_lang.runtime.budget.limits import LimitReachedError, paid_by
-from koi_lang.runtime.guards.size import LARGEST
+from koi_lang.runtime.guards.size import MAX_BYTES
 from koi_lang.runtime.hooks.types import Deny, Rewrite
 from koi_lang.runtime.playbook import action_layers as layers
 from koi_lang.runtime.playbook.action_parsing import Action
@@ -151,7 +151,7 @@ def test_it_is_told_that_an_action_begins_and_ends(play: Player) -> None:
 @pytest.mark.parametrize("detailed", [True, False])
 def test_an_action_whose_fields_grow_too_large_is_told(play: Player, detailed: bool) -> None:
     """Whoever looks on learns that it began and failed, with or without details."""
-    grown = [act("print", id="a", message="x" * 1000), act("print", message="${a.output.message}" * (LARGEST // 900))]
+    grown = [act("print", id="a", message="x" * 1000), act("print", message="${a.output.message}" * (MAX_BYTES // 900))]
     played = play(solo(), [{"batch": grown}, done()], detailed=detailed)
 
     assert (["print", "print", "return"], ["print"]) == (played.did("action_started"), played.did("action_failed"))

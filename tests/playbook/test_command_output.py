@@ -88,8 +88,8 @@ def test_secrets_are_not_in_the_file(play: Player, tmp_path: Path) -> None:
 
 def test_a_flood_is_bounded(play: Player, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of an output that is too long both ends are kept, and the text says how much is not, and why."""
-    monkeypatch.setattr(command_output, "MOST_OF_A_BEGINNING", 60_000)
-    monkeypatch.setattr(command_output, "MOST_OF_AN_END", 10_000)
+    monkeypatch.setattr(command_output, "MAX_HEAD_OF_LONG_BYTES", 60_000)
+    monkeypatch.setattr(command_output, "MAX_TAIL_OF_LONG_BYTES", 10_000)
     found = result(play, tmp_path, long())
 
     assert f"… ({LENGTH - 70_000} bytes left out; of one output 10,000,000 bytes are kept) …" in found["stdout"]
@@ -99,7 +99,7 @@ def test_a_flood_is_bounded(play: Player, tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_a_run_keeps_only_so_much(play: Player, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Once there is no room for more, commands work as ever: both ends of 15,000 bytes, and the reason."""
-    monkeypatch.setattr(run_outputs, "MOST_OF_A_RUN", 200_000)
+    monkeypatch.setattr(run_outputs, "MAX_RUN_BYTES", 200_000)
     floods = [long(f"echo {n}; {LONG}", id=f"x{n}") for n in range(3)]
     found = result(play, tmp_path, *floods, long())
     kept = (tmp_path / ".koi/outputs/abc").iterdir()

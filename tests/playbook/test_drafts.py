@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from koi_lang.runtime.playbook.partial_reply import LONGEST_END, PartialReply, ReplyPreview
+from koi_lang.runtime.playbook.partial_reply import MAX_END_CHARS, PartialReply, ReplyPreview
 
 ACTIONS = '{"thought": "ask Ann", "parallel": [{"intent": "ann::go", "data": {"text": "look at it"}}, {"intent": "b"'
 
@@ -70,12 +70,12 @@ def test_what_an_answer_means_so_far(answer: str, expected: ReplyPreview | None,
 def test_half_a_word_is_never_shown() -> None:
     """What may be a part of a secret waits until the rest is there, also where the beginning of a text is left out."""
     secret = "s3cret" * 20
-    text = f"It is {secret} {'x' * (LONGEST_END - 60)} and more"
+    text = f"It is {secret} {'x' * (MAX_END_CHARS - 60)} and more"
     shown = [draft_of(text, size).preview() for size in (1, 50, 200)]
     beginnings = [draft_of(text[:length]).preview() for length in range(len(text))]
 
     words = [word for written in (*shown, *beginnings) if written is not None for word in written.text.split()]
-    assert {"It", "is", secret, "x" * (LONGEST_END - 60), "and"} == set(words)
+    assert {"It", "is", secret, "x" * (MAX_END_CHARS - 60), "and"} == set(words)
 
 
 @given(st.lists(st.sampled_from(['{"intent":"a"', '"parallel":[', "\\ud83d", "\\u1", *'{}[]",:\\ a'])))
@@ -87,7 +87,7 @@ def test_nothing_that_is_written_fails(pieces: list[str]) -> None:
     for piece in pieces:
         draft.follow(piece)
         written = draft.preview()
-        assert written is None or len(written.text) <= LONGEST_END
+        assert written is None or len(written.text) <= MAX_END_CHARS
 
 
 def test_a_long_answer_takes_time_for_its_length() -> None:
@@ -99,6 +99,6 @@ def test_a_long_answer_takes_time_for_its_length() -> None:
         written = draft_of(text, 8).preview()
         taken.append(time.process_time() - before)
         assert written is not None
-        assert len(written.text) <= LONGEST_END
+        assert len(written.text) <= MAX_END_CHARS
 
     assert taken[1] < 12 * taken[0]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from koi_lang.runtime.guards.size import LARGEST, weight
+from koi_lang.runtime.guards.size import MAX_BYTES, weight
 from koi_lang.runtime.playbook import action_layers
 from tests.playbook.playing import Player, act, done, solo
 from tests.running import RecordingHost
@@ -31,7 +31,7 @@ def test_references_do_not_fill_the_memory(play: Player, growing: dict[str, Any]
     played = play(KEEPING, [{"batch": [growing] * 5}, AGAIN])
 
     assert "this becomes larger than 20,000,000 characters" in played.feedback[1]
-    assert 1 < weight(played.state("Main"), LARGEST) <= LARGEST
+    assert 1 < weight(played.state("Main"), MAX_BYTES) <= MAX_BYTES
 
 
 def test_the_state_does_not_hold_itself(play: Player) -> None:
@@ -72,7 +72,7 @@ def test_the_results_of_a_loop_do_not_fill_the_memory(play: Player) -> None:
 
 def test_loops_within_loops_end(play: Player, monkeypatch: pytest.MonkeyPatch) -> None:
     """Three loops of a thousand within each other would go on for days."""
-    monkeypatch.setattr(action_layers, "MOST_REPEATED", 50)
+    monkeypatch.setattr(action_layers, "MAX_REPEATED", 50)
     inner = act("repeat", count=1000, actions=[act("print", message="x")])
 
     played = play(solo("execute"), [act("repeat", count=1000, actions=[inner]), AGAIN])

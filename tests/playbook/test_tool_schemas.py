@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from koi_lang.runtime.playbook.tool_schemas import ANY, KEY, MOST, OPEN, TYPES, simplify_schema
+from koi_lang.runtime.playbook.tool_schemas import ANY, KEY, MAX_SCHEMA_CHARS, OPEN, TYPES, simplify_schema
 
 
 def fields(**properties: Any) -> dict[str, Any]:
@@ -99,7 +99,7 @@ def test_what_is_too_large_is_not_sent(schema: Any) -> None:
     """Nothing that a server says takes long, or fills a request."""
     told = simplify_schema(schema)
 
-    assert told is None or len(json.dumps(told)) <= MOST
+    assert told is None or len(json.dumps(told)) <= MAX_SCHEMA_CHARS
 
 
 def test_a_long_text_is_shortened() -> None:

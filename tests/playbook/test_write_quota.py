@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from koi_lang.runtime.guards import write_quota
-from koi_lang.runtime.guards.size import LARGEST
+from koi_lang.runtime.guards.size import MAX_BYTES
 from koi_lang.runtime.guards.write_quota import json_size
 from tests.playbook.playing import Player, act, done, solo
 from tests.projects import Project
@@ -28,7 +28,7 @@ GROWN = act("update_state", updates={"t": "${state.t}" * 100})
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> int:
     """A quota of 1 MB."""
-    monkeypatch.setattr(write_quota, "MOST_OF_AN_ANSWER", 1_000_000)
+    monkeypatch.setattr(write_quota, "MAX_ANSWER_BYTES", 1_000_000)
     return 1_000_000
 
 
@@ -65,7 +65,7 @@ def test_one_answer_does_not_fill_the_disk(play: Player, small: int, many: dict[
 
 def test_the_largest_value_can_be_used(play: Player) -> None:
     """One value as large as values may be is kept, and no second one in the same answer."""
-    almost = act("update_state", updates={"t": "${state.t}" * (LARGEST // 100_000 - 1)})
+    almost = act("update_state", updates={"t": "${state.t}" * (MAX_BYTES // 100_000 - 1)})
     _, told = written_by(play, KEEPING, [TEXT, GROWN, almost, act("print", message="${state.t}")])
 
     assert (3, 1) == (told[0].count("✅ update_state"), told[0].count("❌"))
@@ -94,9 +94,7 @@ def test_every_answer_has_a_quota(play: Player, small: int) -> None:
 
 def test_a_run_that_was_refused_can_be_replayed(project: Project) -> None:
     """What was refused is refused again where outcomes are taken from the journal."""
-    project.write(
-        "quota.py", "from koi_lang.runtime.guards import write_quota\nwrite_quota.MOST_OF_AN_ANSWER = 150_000"
-    )
+    project.write("quota.py", "from koi_lang.runtime.guards import write_quota\nwrite_quota.MAX_ANSWER_BYTES = 150_000")
     program = KEEPING.replace("go(args)", "go(args: Json)")
     project.write("a.koi", f'import quota from "./quota.py"\n{program}run Main.go({{}})\n')
     answers = [{"batch": [TEXT, GROWN, act("print", message="${state.t}")]}, act("print", message="x"), done()]
@@ -114,7 +112,7 @@ def test_the_size_of_a_value() -> None:
     around.append(around)
     for value in ("a", "\x00é€𝄞\ud800", {"é": [1, None, "\n"]}, ["a"] * 100):
         size = len(json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass"))
-        assert size <= json_size(value, LARGEST) <= 4 * size + 8
+        assert size <= json_size(value, MAX_BYTES) <= 4 * size + 8
 
-    assert json_size(around, LARGEST) < 50
+    assert json_size(around, MAX_BYTES) < 50
     assert 1000 <= json_size(["x" * 600] * 10**6, 1000) < 5000

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from koi_lang.rpc.framing import LONGEST, LineSplitter, line_of, message_in
+from koi_lang.rpc.framing import MAX_MESSAGE_BYTES, LineSplitter, line_of, message_in
 from koi_lang.sessions.errors import SessionError
 
 JSON = st.recursive(
@@ -20,7 +20,7 @@ JSON = st.recursive(
 MESSAGES = st.lists(st.dictionaries(st.text(), JSON, max_size=4), max_size=6)
 
 
-def lines_in(pieces: list[bytes], longest: int = LONGEST) -> list[bytes | None]:
+def lines_in(pieces: list[bytes], longest: int = MAX_MESSAGE_BYTES) -> list[bytes | None]:
     """All lines of a stream that arrives in pieces."""
     lines = LineSplitter(longest)
     return [*(line for piece in pieces for line in lines.feed(piece)), *lines.end()]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from koi_lang.llm.images import MOST_IMAGES
+from koi_lang.llm.images import MAX_IMAGES
 from koi_lang.runtime.model_calls.images import value_of
 from tests.pictures import DARK, RED
 from tests.playbook.playing import act, done
@@ -80,7 +80,7 @@ def test_a_session_that_goes_on_shows_the_same(talk: Talker) -> None:
         ([{"data": "x" * 8}], "`image 1` is no image that models read"),
         ([SENT, {"data": "*"}], "the data of `image 2` is not base64"),
         ([{"url": "x"}], "image 1 is not an object with `media_type` and `data`"),
-        ([SENT] * (MOST_IMAGES + 1), "the message has 21 images, and it may have at most 20"),
+        ([SENT] * (MAX_IMAGES + 1), "the message has 21 images, and it may have at most 20"),
     ],
 )
 def test_what_is_no_image_is_refused(talk: Talker, images: list[Any], told: str) -> None:

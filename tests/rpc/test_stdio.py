@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import koi_lang
-from koi_lang.rpc.framing import LONGEST
+from koi_lang.rpc.framing import MAX_MESSAGE_BYTES
 from koi_lang.rpc.stdio import Outbox, UnreadOutputError
 from koi_lang.runtime.concurrency.tasks import together
 from tests.playbook.playing import act, done
@@ -110,7 +110,7 @@ def test_what_takes_time_keeps_its_place(program: Project) -> None:
 def test_what_cannot_be_read_is_answered(program: Project) -> None:
     """Broken and endless lines get an answer, and the session goes on."""
     with rpc(program, "a.koi") as koi:
-        koi.write(b'{"type": \n\xff\n"x"\n' + b"x" * (LONGEST + 1) + b'\n{"type":"get_state","id":9}\n')
+        koi.write(b'{"type": \n\xff\n"x"\n' + b"x" * (MAX_MESSAGE_BYTES + 1) + b'\n{"type":"get_state","id":9}\n')
         responses = [koi.until("response") for _ in range(5)]
 
         codes = ["parse_error", "parse_error", "parse_error", "line_too_long", None]

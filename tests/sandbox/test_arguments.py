@@ -75,7 +75,7 @@ def test_what_a_project_closes(tmp_path: Path) -> None:
 
 def test_too_much_to_hide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is left open because there is much of it."""
-    monkeypatch.setattr(closed_files, "MOST_CLOSED", 3)
+    monkeypatch.setattr(closed_files, "MAX_CLOSED", 3)
     for number in range(4):
         (tmp_path / f"{number}.pem").write_text("")
     sandbox = Sandbox("bwrap", tmp_path, tmp_path.parent / "home")

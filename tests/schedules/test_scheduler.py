@@ -246,7 +246,7 @@ def test_messages_wait_for_each_other(tmp_path: Path) -> None:
 
 def test_old_starts_are_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The table keeps the newest of each job, without what they were given, and all that is still open."""
-    monkeypatch.setattr(job_table, "MOST_KEPT", 20)
+    monkeypatch.setattr(job_table, "MAX_KEPT", 20)
 
     async def play() -> None:
         often = job("1m")

@@ -159,7 +159,7 @@ def test_a_session_is_that_of_its_user(desk: ServiceProcess) -> None:
 
 def test_open_sessions_count_per_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever opens all that one may have locks nobody else out."""
-    monkeypatch.setattr(mcp_http, "MOST_SESSIONS", 20)
+    monkeypatch.setattr(mcp_http, "MAX_SESSIONS", 20)
     body = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": INITIALIZE}
 
     async def open_all(url: str, user: str, number: int) -> list[int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from koi_lang.std.code.diff_preview import LONGEST_LINE, unified_diff
+from koi_lang.std.code.diff_preview import MAX_LINE_CHARS, unified_diff
 from koi_lang.std.code.line_changes import split_lines
 
 
@@ -45,5 +45,5 @@ def test_a_preview_is_bounded() -> None:
 
     assert 401 == len(lines)
     assert "… 99,604 more lines of this difference" == lines[-1]
-    assert max(map(len, lines)) <= LONGEST_LINE + 2
+    assert max(map(len, lines)) <= MAX_LINE_CHARS + 2
     assert 100_004 == unified_diff("", after, "x").count("\n") + 1

@@ -129,7 +129,7 @@ def test_links_inside_are_followed_and_lists_stay_inside(folder: Path) -> None:
 
 def test_what_is_no_text_is_refused(folder: Path) -> None:
     """Files that are too large, no text, or no files at all give an error and never wait."""
-    (folder / "large").write_bytes(b"x" * (files.MOST_READ + 1))
+    (folder / "large").write_bytes(b"x" * (files.MAX_READ + 1))
     (folder / "bytes").write_bytes(b"\xff\xfe")
     os.mkfifo(folder / "pipe")
 
@@ -166,7 +166,7 @@ def test_permissions_are_kept(folder: Path) -> None:
 
 def test_too_many_files_are_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A list that would be endless is an error, not a part of it."""
-    monkeypatch.setattr(files, "MOST_LISTED", 2)
+    monkeypatch.setattr(files, "MAX_LISTED", 2)
     for name in "abc":
         (folder / name).write_text(name)
 

@@ -19,7 +19,7 @@ from koi_lang.std.checks.json_reports import read_eslint, read_mypy, read_ruff
 from koi_lang.std.checks.junit import name_python_place, read_junit, read_node_junit
 from koi_lang.std.checks.node_tools import read_tsc
 from koi_lang.std.checks.runner import run_tests
-from koi_lang.std.checks.tool_runs import MOST_OF_A_REPORT
+from koi_lang.std.checks.tool_runs import MAX_REPORT_BYTES
 from tests.std.checking import CheckedProject, summary, titles
 
 Read = Callable[[bytes, Path], CheckReport]
@@ -202,7 +202,7 @@ FORGED = "<testsuites><testsuite tests='9'><testcase name='forged'/></testsuite>
         (LATER.format("os.remove(path); os.symlink('/dev/zero', path)"), PASSING, "could not read the report"),
         (LATER.format("os.remove(path); os.mkfifo(path)"), PASSING, "it is no file"),
         (LATER.format("os.remove(path); os.mkdir(path)"), PASSING, "could not read the report"),
-        (LATER.format(f"open(path, 'ab').truncate({MOST_OF_A_REPORT + 1})"), PASSING, "more than 20,000,000 bytes"),
+        (LATER.format(f"open(path, 'ab').truncate({MAX_REPORT_BYTES + 1})"), PASSING, "more than 20,000,000 bytes"),
         (LATER.format("os.chmod(os.path.dirname(path), 0)"), PASSING, "" if os.getuid() == 0 else "permission denied"),
         (EARLIER, FAILING, "it wrote none"),
         ("import os, atexit\natexit.register(os._exit, 0)\n", FAILING, "test_a: assert 0"),

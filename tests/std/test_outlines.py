@@ -12,7 +12,7 @@ import pytest
 
 from koi_lang.errors import PermissionDeniedError
 from koi_lang.std.code import outlines as by_tree
-from koi_lang.std.code.outlines import MOST_SYMBOLS, outline
+from koi_lang.std.code.outlines import MAX_SYMBOLS, outline
 from tests.std.project_folders import fill, give
 
 
@@ -99,7 +99,7 @@ def test_what_is_no_python(tmp_path: Path, text: str) -> None:
 
 def test_deep_trees_do_not_exhaust_the_stack(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the limit of Python's frames has been raised so far that a thread could end, no tree is built."""
-    monkeypatch.setattr(sys, "getrecursionlimit", lambda: by_tree.MOST_FRAMES + 1)
+    monkeypatch.setattr(sys, "getrecursionlimit", lambda: by_tree.MAX_FRAMES + 1)
 
     assert by_tree.python_symbols("x = 1") is None
 
@@ -184,6 +184,6 @@ def test_what_cannot_be_outlined(tmp_path: Path) -> None:
 
 def test_large_outlines_are_cut(tmp_path: Path) -> None:
     """At most 1,000 names are told, with how many there are."""
-    given = outlined(tmp_path, "a.py", "".join(f"x{number} = 1\n" for number in range(MOST_SYMBOLS + 1)))
+    given = outlined(tmp_path, "a.py", "".join(f"x{number} = 1\n" for number in range(MAX_SYMBOLS + 1)))
 
-    assert (MOST_SYMBOLS, True) == (len(given["symbols"]), given["truncated"])
+    assert (MAX_SYMBOLS, True) == (len(given["symbols"]), given["truncated"])

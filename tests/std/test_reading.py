@@ -12,7 +12,7 @@ from koi_lang.errors import AgentError, PermissionDeniedError
 from koi_lang.runtime.model_calls.images import images_in
 from koi_lang.std.code import opened_files
 from koi_lang.std.code.outlines import outline
-from koi_lang.std.code.reading import LONGEST_LINE, MOST_ENTRIES, MOST_LINES, MOST_SHOWN, read_file
+from koi_lang.std.code.reading import MAX_ENTRIES, MAX_LINE_CHARS, MAX_LINES, MAX_SHOWN, read_file
 from tests.pictures import png
 from tests.std.project_folders import fill, give
 
@@ -52,8 +52,8 @@ def test_limits_are_kept(tmp_path: Path, limit: int) -> None:
     fill(tmp_path, {"a": "x\n" * 5000})
     given = read(tmp_path, "a", limit=limit)
 
-    assert min(limit, MOST_LINES) == len(given["content"].splitlines())
-    assert (1, min(limit, MOST_LINES), True) == (given["from"], given["to"], given["truncated"])
+    assert min(limit, MAX_LINES) == len(given["content"].splitlines())
+    assert (1, min(limit, MAX_LINES), True) == (given["from"], given["to"], given["truncated"])
 
 
 def test_large_pieces_are_cut(tmp_path: Path) -> None:
@@ -61,9 +61,9 @@ def test_large_pieces_are_cut(tmp_path: Path) -> None:
     fill(tmp_path, {"wide": "名" * 900 + "\n" + ("名" * 900 + "\n") * 99, "long": "a" * 10_000 + "\nb\n"})
     wide, long = read(tmp_path, "wide"), read(tmp_path, "long")
 
-    assert MOST_SHOWN * 0.9 < len(wide["content"].encode()) <= MOST_SHOWN
+    assert MAX_SHOWN * 0.9 < len(wide["content"].encode()) <= MAX_SHOWN
     assert f"go on with `offset` {wide['to'] + 1}" == wide["hint"]
-    assert f"    1\t{'a' * LONGEST_LINE}… (8,000 more characters)\n    2\tb" == long["content"]
+    assert f"    1\t{'a' * MAX_LINE_CHARS}… (8,000 more characters)\n    2\tb" == long["content"]
 
 
 @pytest.mark.parametrize(
@@ -115,10 +115,10 @@ def test_folders_are_lists(tmp_path: Path) -> None:
 
 def test_large_folders_are_cut(tmp_path: Path) -> None:
     """Of a large folder the first names are given, with how many there are."""
-    fill(tmp_path, {f"a/{number:05}": "" for number in range(MOST_ENTRIES + 1)})
+    fill(tmp_path, {f"a/{number:05}": "" for number in range(MAX_ENTRIES + 1)})
     given = read(tmp_path, "a")
 
-    assert (MOST_ENTRIES, True) == (len(given["entries"]), given["truncated"])
+    assert (MAX_ENTRIES, True) == (len(given["entries"]), given["truncated"])
     assert "1,001" in given["hint"]
 
 

@@ -102,7 +102,7 @@ def test_a_failing_helper_is_not_missed(
     install: Install, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:
     """Where it ends in an error, cannot be started or takes too long, all files are searched."""
-    monkeypatch.setattr(ripgrep, "MOST_S", 0.5)
+    monkeypatch.setattr(ripgrep, "MAX_S", 0.5)
     install(text)
     fill(tmp_path, {"a.txt": "foo\n"})
 
@@ -132,7 +132,7 @@ def test_a_program_of_the_project_is_not_run(tmp_path: Path, monkeypatch: pytest
 def test_many_files_are_given_in_parts(install: Install, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """More names than a command can have are given to several."""
     program = install(STAND_IN)
-    monkeypatch.setattr(ripgrep, "MOST_NAMES", 20)
+    monkeypatch.setattr(ripgrep, "MAX_NAMES", 20)
     files = {f"{number:03}.txt": "foo" if number % 7 == 0 else "bar" for number in range(50)}
     fill(tmp_path, files)
     told = Ripgrep(str(program), tmp_path).files_with(["foo"], [*files], ignore_case=True, stop=lambda: None)

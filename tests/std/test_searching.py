@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from koi_lang.errors import AgentError, KoiError, PatternError, PermissionDeniedError
-from koi_lang.std.code.searching import LONGEST_LINE, SearchRequest, grep
-from koi_lang.std.code.tree_texts import LARGEST
+from koi_lang.std.code.searching import MAX_LINE_CHARS, SearchRequest, grep
+from koi_lang.std.code.tree_texts import MAX_BYTES
 from koi_lang.system.open_folders import OpenFolders
 from tests.std.project_folders import fill, give
 
@@ -210,7 +210,7 @@ def test_what_is_no_text_is_skipped(tmp_path: Path) -> None:
     fill(tmp_path, {"a.bin": b"x\0", "b.txt": "né x".encode("latin-1"), "c.txt": "x", "d.txt": "x".encode("utf-16")})
     with open(tmp_path / "huge.txt", "wb") as file:
         file.truncate(2 * 2**30)
-    (tmp_path / "edge.txt").write_bytes(b"y" * (LARGEST + 1))
+    (tmp_path / "edge.txt").write_bytes(b"y" * (MAX_BYTES + 1))
     os.mkfifo(tmp_path / "pipe")
     given = search(tmp_path, "x")
 
@@ -243,7 +243,7 @@ def test_long_lines_are_clipped_around_the_match(tmp_path: Path) -> None:
     (line,) = (each["text"] for each in search(tmp_path, "needle")["results"])
 
     assert "needle" in line
-    assert LONGEST_LINE + 2 == len(line)
+    assert MAX_LINE_CHARS + 2 == len(line)
     assert line[0] == line[-1] == "…"
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from koi_lang.errors import AgentError
-from koi_lang.std.code.symbols import MOST_FOUND, MOST_KOI, find_symbol
+from koi_lang.std.code.symbols import MAX_FOUND, MAX_KOI, find_symbol
 from tests.std.project_folders import fill, give
 
 
@@ -76,19 +76,19 @@ def test_bad_names(root: Path, name: Any) -> None:
 
 def test_many_are_cut(tmp_path: Path) -> None:
     """At most 50 are told."""
-    fill(tmp_path, {f"{number:03}.py": "def parse(): ...\n" for number in range(MOST_FOUND + 10)})
+    fill(tmp_path, {f"{number:03}.py": "def parse(): ...\n" for number in range(MAX_FOUND + 10)})
     given = find(tmp_path, "parse")
 
-    assert (MOST_FOUND, True) == (given["count"], given["truncated"])
+    assert (MAX_FOUND, True) == (given["count"], given["truncated"])
 
 
 def test_many_files_of_koi(tmp_path: Path) -> None:
     """Some are parsed, the others looked at by patterns, so that what runs is not held up."""
     text = "role R { can execute }\nagent A : R {\n  on parse(args: Json) { return args }\n}\n"
-    fill(tmp_path, {f"{number:03}.koi": text for number in range(MOST_KOI + 5)})
+    fill(tmp_path, {f"{number:03}.koi": text for number in range(MAX_KOI + 5)})
     given = find(tmp_path, "parse")
 
-    assert MOST_KOI + 5 == given["count"]
+    assert MAX_KOI + 5 == given["count"]
     assert {"parser", "patterns"} == {each["method"] for each in given["results"]}
 
 

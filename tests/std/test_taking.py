@@ -215,7 +215,7 @@ def test_names_that_are_no_text_and_depth_are_told(project: ProjectTree) -> None
     (project.folder / os.fsdecode(b"folder\xfe")).mkdir()
     (project.folder / "link").symlink_to(os.fsdecode(b"to\xff"))
     (project.folder / "new\nline é 名").write_text("x")
-    deep = project.folder / "/".join(["d"] * (walking.DEEPEST + 1))
+    deep = project.folder / "/".join(["d"] * (walking.MAX_DEPTH + 1))
     deep.mkdir(parents=True)
 
     told = skipped(project)
@@ -224,7 +224,7 @@ def test_names_that_are_no_text_and_depth_are_told(project: ProjectTree) -> None
         "bad\\xff": "name",
         "folder\\xfe/": "name",
         "link": "name",
-        "/".join(["d"] * (walking.DEEPEST + 1)) + "/": "deep",
+        "/".join(["d"] * (walking.MAX_DEPTH + 1)) + "/": "deep",
     }
     json.dumps(told)
 
@@ -233,9 +233,9 @@ def test_too_much_is_refused_and_much_is_shortened(project: ProjectTree, monkeyp
     """A project that is too large says what to do; a long list of what is left out is cut, and counted."""
     for number in range(20):
         (project.folder / f".{number}").touch()
-    monkeypatch.setattr("koi_lang.runtime.tree.project.MOST_LISTED", 5)
+    monkeypatch.setattr("koi_lang.runtime.tree.project.MAX_LISTED", 5)
     kept = project.snapshot("run")
-    monkeypatch.setattr(walking, "MOST", 10)
+    monkeypatch.setattr(walking, "MAX_FILES", 10)
 
     assert (len(kept["skipped"]), kept["skippedCount"]) == (5, 21)
     with pytest.raises(AgentError, match="more than 10 files and folders in the project") as told:

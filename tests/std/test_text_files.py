@@ -15,7 +15,7 @@ from koi_lang.std.code.line_changes import (
     join_lines,
     split_lines,
 )
-from koi_lang.std.code.text_files import MOST_BYTES, decode_file, encode_file, encode_new, plain_ends, require_size
+from koi_lang.std.code.text_files import MAX_BYTES, decode_file, encode_file, encode_new, plain_ends, require_size
 
 UNCHANGED: tuple[LineChange, ...] = ()
 
@@ -92,7 +92,7 @@ def test_other_encodings_are_refused_by_name(data: bytes, words: str) -> None:
 def test_the_size_is_bounded_both_ways() -> None:
     """A file too large is refused with both sizes, before and after an edit."""
     with pytest.raises(AgentError, match="would be 5,000,001 bytes, and 5,000,000 is the most"):
-        require_size(MOST_BYTES + 1, "a.txt")
+        require_size(MAX_BYTES + 1, "a.txt")
     with pytest.raises(AgentError, match="is the most"):
         encode_new("é" * 2_500_001, "a.txt")
 

@@ -181,7 +181,7 @@ def test_an_answer_cannot_have_any_amount_written(
     play: Player, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is put back counts as what is written does."""
-    monkeypatch.setattr(write_quota, "MOST_OF_AN_ANSWER", 10_000)
+    monkeypatch.setattr(write_quota, "MAX_ANSWER_BYTES", 10_000)
     (tmp_path / "large.txt").write_text("x" * 4_000)
     empty = call("writeFile", "FileChanges", path="large.txt", text="")
     loop = {"intent": "repeat", "count": 5, "actions": [empty, call("restore", snapshot="${snapshot.output.id}")]}

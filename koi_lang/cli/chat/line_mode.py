@@ -14,7 +14,7 @@ from koi_lang.cli.chat.images import pasted_files
 from koi_lang.cli.chat.view import GrowingText, Request, request_text
 from koi_lang.cli.ui.approval_question import Paper, asked_text
 from koi_lang.cli.ui.text import Theme, harmless, size_of, writable
-from koi_lang.rpc.framing import LONGEST
+from koi_lang.rpc.framing import MAX_MESSAGE_BYTES
 from koi_lang.rpc.stdio import lines_from
 from koi_lang.runtime.concurrency.tasks import together
 from koi_lang.sessions.client_host import APPROVAL, approval_in
@@ -132,7 +132,7 @@ class Piped:
         async for line in lines_from(0):
             self._has_read = True
             if line is None:
-                self.fail(f"error: the line is longer than {LONGEST:,} bytes and was not read")
+                self.fail(f"error: the line is longer than {MAX_MESSAGE_BYTES:,} bytes and was not read")
                 continue
             text = self._begun + line.decode("utf-8", "replace")
             self._begun = f"{text[:-1]}\n" if text.endswith("\\") else ""

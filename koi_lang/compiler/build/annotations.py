@@ -12,7 +12,7 @@ from koi_lang.compiler.build.helpers import BuildError, Children, cover, only, s
 from koi_lang.compiler.literals import text_of_string
 from koi_lang.source import Span
 
-LONGEST_TYPE = 2000
+MAX_TYPE_CHARS = 2000
 # Types of Python, with what is written instead; what stands in their brackets is put into the place.
 OF_PYTHON = {
     **dict.fromkeys(("list", "tuple", "set", "sequence", "iterable"), "{}[]"),
@@ -185,4 +185,4 @@ def _in_parentheses(type: n.Type) -> str:
 
 def _clip(text: str) -> str:
     """The text of a type; long ones are cut, so that nested types do not take memory by the square of their depth."""
-    return text if len(text) <= LONGEST_TYPE else text[: LONGEST_TYPE - 1] + "…"
+    return text if len(text) <= MAX_TYPE_CHARS else text[: MAX_TYPE_CHARS - 1] + "…"

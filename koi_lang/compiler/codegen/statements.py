@@ -24,7 +24,7 @@ ENDINGS = (n.Return, n.Throw)
 SETTLED = (n.Object, n.Array, n.Literal, n.Text, n.Template, n.Await, n.Send)
 LOOPS = (n.While, n.DoWhile, n.For, n.ForEach)
 # How many branches stand in one `if … elif …`; each `elif` is nested in the one before it.
-MOST_BRANCHES = 50
+MAX_BRANCHES = 50
 
 
 @singledispatch
@@ -193,12 +193,12 @@ def _if(node: n.If, e: Emitter) -> list[ast.stmt]:
 
 def chain(branches: list[ast.If], otherwise: list[ast.stmt], e: Emitter) -> list[ast.stmt]:
     """Branches as `if … elif … else`; long ones in several pieces, since Python nests each `elif` in the one before."""
-    if len(branches) <= MOST_BRANCHES:
+    if len(branches) <= MAX_BRANCHES:
         return [_nest_branches(branches, otherwise)]
     name = e.fresh("chosen")
     result: list[ast.stmt] = []
-    for start in range(0, len(branches), MOST_BRANCHES):
-        piece = branches[start : start + MOST_BRANCHES]
+    for start in range(0, len(branches), MAX_BRANCHES):
+        piece = branches[start : start + MAX_BRANCHES]
         at = py.at_of(piece[0])
         attempt: list[ast.stmt] = [py.assign(name, py.constant(True, at), at)]
         attempt.append(_nest_branches(piece, [py.assign(name, py.constant(False, at), at)]))

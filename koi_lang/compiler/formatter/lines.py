@@ -95,7 +95,7 @@ class _Writer:
     def _write_pieces(self, start: int, depth: int, leading: Sequence[Comment]) -> int:
         """Write the pieces of one line, which is split until it is short enough, or there is nothing left to split."""
         while True:
-            parts, columns = self._measure(start, depth, leading, WIDTH + LONGEST_TAIL)
+            parts, columns = self._measure(start, depth, leading, WIDTH + MAX_TAIL_COLUMNS)
             if not self.splitter.split(start, columns):
                 break
         if columns[-1] > WIDTH:
@@ -196,7 +196,7 @@ def _is_star(before: Piece, piece: Piece) -> bool:
 
 WIDTH = 120
 # How many columns may follow brackets that are broken although they end before the line becomes too long.
-LONGEST_TAIL = 40
+MAX_TAIL_COLUMNS = 40
 # Of places that are equally deep in brackets, the one that is taken first.
 STATEMENT, CONDITIONAL, BRACKETS = 0, 1, 9
 OPERATORS = {"??": 2, "||": 3, "&&": 4, "+": 5}
@@ -268,7 +268,7 @@ class Splitter:
     def _helps(self, opener: int, start: int, over: int, columns: Sequence[int]) -> bool:
         """Whether brackets reach to where the line is too long, or nearly so."""
         closer = (self.pieces[opener].partner or 0) - start
-        return closer >= over or columns[-1] - columns[closer] <= LONGEST_TAIL
+        return closer >= over or columns[-1] - columns[closer] <= MAX_TAIL_COLUMNS
 
 
 def _rank_of(piece: Piece) -> int | None:

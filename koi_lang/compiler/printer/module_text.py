@@ -55,7 +55,7 @@ class _Moved(ast.NodeTransformer):
         return node
 
 
-LEAST_TEXT = 40
+MIN_TEXT_COLUMNS = 40
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 IMPORTS = (ast.Import, ast.ImportFrom)
 # What a line with a text of several lines on it, or with the start of a docstring, has in it.
@@ -173,7 +173,7 @@ def _with_texts(lines: Sequence[str], whole: str, texts: Sequence[ast.Constant])
 
 def _is_long(node: ast.Constant) -> bool:
     """Whether a constant is a text of several lines that is written on one."""
-    is_text = isinstance(node.value, str) and "\n" in node.value and len(node.value) >= LEAST_TEXT
+    is_text = isinstance(node.value, str) and "\n" in node.value and len(node.value) >= MIN_TEXT_COLUMNS
     return is_text and node.lineno == node.end_lineno
 
 

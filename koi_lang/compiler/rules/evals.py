@@ -8,7 +8,7 @@ from koi_lang.compiler.rules.kinds import kind_of_literal
 from koi_lang.compiler.rules.table import Report, rule
 from koi_lang.source import Span
 
-MOST_TIMES = 1000
+MAX_TIMES = 1000
 
 
 @rule("E0451", "error")
@@ -53,8 +53,8 @@ def eval_number(file: Analysis, report: Report) -> None:
     """
     for declared, _ in file.index.of(n.Eval):
         times, accept = declared.times, declared.accept
-        if times is not None and not (isinstance(times.value, int) and 1 <= times.value <= MOST_TIMES):
-            help = f"write a whole number from 1 to {MOST_TIMES}, such as `times 3`."
+        if times is not None and not (isinstance(times.value, int) and 1 <= times.value <= MAX_TIMES):
+            help = f"write a whole number from 1 to {MAX_TIMES}, such as `times 3`."
             report.add(times.span, f"a case cannot be carried out {_text(times, report)} times", help=help)
         if accept is not None and not (isinstance(accept.value, int | float) and 0 < accept.value <= 1):
             help = "write a share, more than 0 and at most 1: `pass 0.9` for 90 of 100."

@@ -6,7 +6,7 @@ import re
 from textwrap import dedent, indent
 
 ROLE = "role Worker { can execute }"
-WIDEST = 112
+MAX_COLUMNS = 112
 # `in agent: …` and `in handler: …`, or `in handler(a, b): …`, where the part begins on the same line or the next one.
 SHORT = re.compile(
     r"^    in (?P<place>agent|handler)(?:\((?P<parameters>.*?)\))?:"
@@ -29,4 +29,4 @@ def _program(found: re.Match[str]) -> str:
 
 def _block(head: str, body: str) -> str:
     line = f"{head} {{ {body} }}"
-    return line if "\n" not in body and len(line) <= WIDEST else f"{head} {{\n{indent(body, '  ')}\n}}"
+    return line if "\n" not in body and len(line) <= MAX_COLUMNS else f"{head} {{\n{indent(body, '  ')}\n}}"

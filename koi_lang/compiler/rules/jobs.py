@@ -13,7 +13,7 @@ from koi_lang.compiler.rules.program import handlers
 from koi_lang.compiler.rules.table import Report, rule
 from koi_lang.diagnostics import nearest
 from koi_lang.schedules.errors import ScheduleError
-from koi_lang.schedules.job import LONGEST_JITTER_S, MISSED, OPTIONS, OVERLAPS, Trigger
+from koi_lang.schedules.job import MAX_JITTER_S, MISSED, OPTIONS, OVERLAPS, Trigger
 from koi_lang.schedules.schedule import IntervalSchedule
 from koi_lang.schedules.triggers import FileTrigger, HookTrigger, parse_trigger
 from koi_lang.schedules.words import parse_schedule
@@ -159,7 +159,7 @@ def _form_of_option(option: str, value: object, job: n.Job) -> str | None:
 
 
 def _form_of_jitter(value: object, job: n.Job) -> str | None:
-    if not isinstance(value, int | float) or not 0 <= value <= LONGEST_JITTER_S:
+    if not isinstance(value, int | float) or not 0 <= value <= MAX_JITTER_S:
         return "a duration such as `30s`, of a day at most"
     try:
         schedule = parse_schedule(job.words.value)

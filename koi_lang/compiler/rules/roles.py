@@ -19,7 +19,7 @@ PERMISSIONS = (
     "write_tasks", "web_access", "use_mobile", "manage_session", "read_koi_md", "write_code",
 )  # fmt: skip
 # Shorter words are alike by chance, such as the label `lead` and `read`.
-LEAST = 6
+MIN_CHARS = 6
 
 
 @rule("E0404", "warning")
@@ -143,7 +143,8 @@ def _no_role(value: n.Expression, around: Enclosing, file: Analysis) -> str:
 def _near(name: str, permissions: Sequence[str]) -> str | None:
     """The permission that was meant: alike, or two letters changed places; None where it is one of them."""
     for known in () if name in permissions else permissions:
-        is_alike = min(len(name), len(known)) >= LEAST and SequenceMatcher(None, name, known).ratio() >= SLIP_IN_FIVE
+        is_long_enough = min(len(name), len(known)) >= MIN_CHARS
+        is_alike = is_long_enough and SequenceMatcher(None, name, known).ratio() >= SLIP_IN_FIVE
         if is_alike or (sorted(name) == sorted(known) and name[:1] == known[:1]):
             return known
     return None

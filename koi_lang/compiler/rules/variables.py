@@ -18,7 +18,7 @@ from koi_lang.diagnostics import Advice, Edit, nearest
 from koi_lang.source import Span
 
 # Looking for similar names takes a while, and nobody reads on from here.
-MOST_NAMES = 100
+MAX_NAMES = 100
 # Words of tests and evals, where what belongs to them is missing.
 STEPS = {
     "expect": "write on the same line what must hold: `expect result == 3`.",
@@ -172,7 +172,7 @@ def _unknown_names(file: Analysis, _: AnalysedProgram) -> list[tuple[n.Name, n.N
         for name in resolution.unknown:
             if name not in words:
                 first.setdefault(name.name, name)
-        found += [(name, root) for name in islice(first.values(), MOST_NAMES)]
+        found += [(name, root) for name in islice(first.values(), MAX_NAMES)]
     return found
 
 

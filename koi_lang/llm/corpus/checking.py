@@ -13,7 +13,7 @@ from koi_lang.llm.corpus.entries import ABOUT, read_entry, read_expected
 from koi_lang.llm.corpus.replaying import read_again
 
 # Characters of a value that are shown.
-LONGEST = 80
+MAX_CHARS = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def _excerpt(value: Any, at: int) -> str:
     """A value as JSON; of a long text the part around a position."""
     if value is None:
         return "absent"
-    if not isinstance(value, str) or len(value) <= LONGEST:
-        return json.dumps(value, ensure_ascii=False)[: 4 * LONGEST]
-    start = max(0, at - LONGEST // 2)
-    return f"{json.dumps(value[start : start + LONGEST], ensure_ascii=False)} (from character {start + 1})"
+    if not isinstance(value, str) or len(value) <= MAX_CHARS:
+        return json.dumps(value, ensure_ascii=False)[: 4 * MAX_CHARS]
+    start = max(0, at - MAX_CHARS // 2)
+    return f"{json.dumps(value[start : start + MAX_CHARS], ensure_ascii=False)} (from character {start + 1})"

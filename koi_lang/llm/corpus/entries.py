@@ -20,7 +20,7 @@ STREAM, ABOUT, REQUEST, EXPECTED = "stream.txt", "about.json", "request.json", "
 WIRES = ("chat", "messages", "responses")
 EVENTS = "text/event-stream"
 # Of one file, in bytes.
-LARGEST = 16 << 20
+MAX_BYTES = 16 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +118,8 @@ def _read_text(path: Path) -> str:
     try:
         if not path.is_file():
             raise CorpusError(f"there is no file `{path.name}`")
-        if path.stat().st_size > LARGEST:
-            raise CorpusError(f"`{path.name}` is larger than {LARGEST >> 20} MiB")
+        if path.stat().st_size > MAX_BYTES:
+            raise CorpusError(f"`{path.name}` is larger than {MAX_BYTES >> 20} MiB")
         return path.read_bytes().decode()
     except UnicodeDecodeError as error:
         raise CorpusError(f"`{path.name}` is no text in UTF-8") from error

@@ -22,8 +22,8 @@ from koi_lang.version import __version__
 
 Redact: TypeAlias = Callable[[str], str]
 # Of one body, and of all bodies of a run, in bytes; longer ones are not kept.
-LARGEST, LARGEST_RUN = 8 << 20, 256 << 20
-MOST_STREAMS = 1000
+MAX_BYTES, MAX_RUN_BYTES = 8 << 20, 256 << 20
+MAX_STREAMS = 1000
 # By which events tell the texts apart that grow at the same time.
 NUMBERS = ("index", "output_index", "summary_index", "content_index")
 # What ends a line of events, unlike other line breaks, which may stand in their texts.
@@ -68,7 +68,7 @@ class StreamStore:
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         known = list(self._folder.glob(f"*/{STREAM}"))
         size = sum(path.lstat().st_size for path in known)
-        if self._folder.is_symlink() or len(known) >= MOST_STREAMS or size + len(clean.text) > LARGEST_RUN:
+        if self._folder.is_symlink() or len(known) >= MAX_STREAMS or size + len(clean.text) > MAX_RUN_BYTES:
             raise CorpusError("there are as many of this run as there may be")
         write_entry(self._new_folder(len(known) + 1), clean)
 
@@ -148,8 +148,8 @@ def _stream_of(
     connection: ProviderConnection, wire: str, response: httpx2.Response, body: bytes, ending: str
 ) -> CorpusStream:
     """What arrived, without what the connection keeps to itself. Raises CorpusError where that is too long."""
-    if len(body) > LARGEST:
-        raise CorpusError(f"it is larger than {LARGEST >> 20} MiB")
+    if len(body) > MAX_BYTES:
+        raise CorpusError(f"it is larger than {MAX_BYTES >> 20} MiB")
     kind = MEDIA_TYPE.match(response.headers.get("content-type", "").lower())
     about = StreamAbout(
         connection.provider.name,
@@ -169,7 +169,7 @@ def _stream_of(
 def _read_request(body: bytes, connection: ProviderConnection) -> Any:
     """The data of a request without what `extra_body` has added; None where it is none, or too long."""
     try:
-        data = json.loads(connection.hide_in(body.decode("utf-8", "replace"))) if len(body) <= LARGEST else None
+        data = json.loads(connection.hide_in(body.decode("utf-8", "replace"))) if len(body) <= MAX_BYTES else None
     except (ValueError, RecursionError):
         return None
     own = connection.extra_body
@@ -188,7 +188,7 @@ class _FollowedStream(httpx2.AsyncByteStream):
     async def __aiter__(self) -> AsyncIterator[bytes]:
         try:
             async for piece in self._stream:
-                if len(self._body) <= LARGEST:
+                if len(self._body) <= MAX_BYTES:
                     self._body += piece
                 yield piece
         except httpx2.TimeoutException:

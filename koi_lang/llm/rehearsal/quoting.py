@@ -14,7 +14,7 @@ from koi_lang.llm.rehearsal.values import VALUE
 OPEN, CLOSE = "\ufdd2", "\ufdd3"
 MARK = rf"{OPEN}\d+{CLOSE}"
 CLOSING_QUOTES = {'"': '"', "“": "”", "«": "»", "`": "`", "'": "'"}
-MOST_NESTED = 32
+MAX_DEPTH = 32
 BRACKETS = {"{": "}", "[": "]"}
 _REFERENCE = re.compile(rf"\{{\{{([^{{}}]+)\}}\}}|\$\{{([^{{}}]+)\}}|<([A-Za-z_][\w .'-]*)>|({VALUE})")
 _LIST = re.compile(r"\[\s*[\"'\d{\[\]\ufdd0]")
@@ -124,7 +124,7 @@ def _literal(text: str, at: int) -> QuotedPiece | None:
 def _closing_bracket(text: str, at: int) -> int | None:
     """Where the bracket at `at` closes, None when it does not or the nesting is deeper than anybody writes."""
     expected: list[str] = []
-    while at < len(text) and len(expected) <= MOST_NESTED:
+    while at < len(text) and len(expected) <= MAX_DEPTH:
         char = text[at]
         if char == '"':
             at = _closing_quote(text, at) or at

@@ -19,7 +19,7 @@ from koi_lang.llm.rehearsal.values import VALUE, code_of, has_value, without_ref
 
 # Importing these fills the table.
 FORMS = (dialog_forms, state_forms, delegation_forms, return_forms)
-MOST_REPETITIONS = 1000
+MAX_REPETITIONS = 1000
 CONDITION = r"\b{condition}\b"
 ASKS_IF = r"\b{asks_if}\b"
 NEGATION = r"{negation}\b"
@@ -144,7 +144,7 @@ def _count(words: str, sentence: Sentence, scene: RehearsalState) -> int | None:
         number = as_number(PhraseParts({"count": words}, sentence.pieces).value("count", scene))
     except UnclearSentenceError:
         return None
-    return int(number) if number is not None and 0 <= number <= MOST_REPETITIONS else None
+    return int(number) if number is not None and 0 <= number <= MAX_REPETITIONS else None
 
 
 # What the runtime knows by name beside the results of actions.

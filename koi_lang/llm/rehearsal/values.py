@@ -19,7 +19,7 @@ _IN_CODE = {ord(character): f"\\u{ord(character):04x}" for character in "${}"}
 REFERENCE = re.compile(r"\$\{[^{}]+\}|\{\{[^{}]+\}\}")
 # In front of a reference a backslash makes it plain text, and two stand for one.
 ONE, TWO = "\\", "\\\\"
-LONGEST_SHOWN = 60
+MAX_SHOWN_CHARS = 60
 
 
 class Values:
@@ -123,4 +123,4 @@ def _digits(number: int) -> str:
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}…"
+    return text if len(text) <= MAX_SHOWN_CHARS else f"{text[:MAX_SHOWN_CHARS]}…"

@@ -24,9 +24,9 @@ from koi_lang.runtime.guards.transport import Guarded
 CARD = "/.well-known/agent-card.json"
 VERSION = "1.0"
 # How long one request may take, and how large its answer may be; a task may take as long as its caller waits.
-REQUEST_S, MOST_BYTES = 60.0, 4_000_000
+REQUEST_S, MAX_BYTES = 60.0, 4_000_000
 # The pauses between questions whether a task is done.
-FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.05, 2.0
+FIRST_PAUSE_S, MAX_PAUSE_S = 0.05, 2.0
 
 
 class AgentClient:
@@ -73,7 +73,7 @@ class AgentClient:
         try:
             while reply.is_working:
                 await asyncio.sleep(pause_s)
-                pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
+                pause_s = min(pause_s * 2, MAX_PAUSE_S)
                 reply = reply_of(await self._call("GetTask", {"id": reply.task}), self._address.text)
         except asyncio.CancelledError:
             await self._cancel(reply.task)
@@ -152,8 +152,8 @@ class AgentClient:
         data = bytearray()
         async for chunk in answer.aiter_bytes():
             data += chunk
-            if len(data) > MOST_BYTES:
-                raise AgentError(f"`{self._address.text}` answers with more than {MOST_BYTES:,} bytes")
+            if len(data) > MAX_BYTES:
+                raise AgentError(f"`{self._address.text}` answers with more than {MAX_BYTES:,} bytes")
         return bytes(data)
 
     def _object_in(self, body: bytes) -> Mapping[str, Any]:

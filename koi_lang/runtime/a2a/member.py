@@ -39,7 +39,7 @@ SCHEMA = {
     ]
 }
 # How often an agent may ask back in one task.
-MOST_QUESTIONS = 20
+MAX_QUESTIONS = 20
 
 
 class AgentAtHost(Agent, koi_name="a2a"):
@@ -87,7 +87,7 @@ async def _ask(this: Agent, address: AgentAddress, part: Mapping[str, Any]) -> A
     access = Access(asking, request, page, bounds=bounds(), needs="web_access", changes=True, is_open=True)
     await this.run.policy.require(access)
     reply = await _turn(this, address, part, None)
-    for _ in range(MOST_QUESTIONS):
+    for _ in range(MAX_QUESTIONS):
         if reply.state != ASKING:
             break
         asked = await this.call_action("prompt_user", {"question": f"`{address.name}` asks: {reply.text}"})

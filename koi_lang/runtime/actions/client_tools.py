@@ -19,7 +19,7 @@ from typing import Any, TypeAlias, TypedDict
 from koi_lang.errors import UsageError
 from koi_lang.runtime.actions.registered import ActionContext, ActionError, ActionKind
 from koi_lang.runtime.mcp.safe_text import one_line, quote_text
-from koi_lang.runtime.playbook.tool_schemas import MOST, simplify_schema
+from koi_lang.runtime.playbook.tool_schemas import MAX_SCHEMA_CHARS, simplify_schema
 
 # Begins the names of the actions, so that none of them is one of Koi, of an extension, or an event of a member.
 PREFIX = "page::"
@@ -130,7 +130,7 @@ def actions_of(tools: Sequence[ClientTool]) -> dict[str, ActionKind]:
         if PREFIX + name in actions:
             raise UsageError(f"two tools have the same name `{name}`", help="Give each a name of its own.")
         if schema is None:
-            help = f"It has up to {MOST:,} characters, and objects in objects up to ten times."
+            help = f"It has up to {MAX_SCHEMA_CHARS:,} characters, and objects in objects up to ten times."
             raise UsageError(f"the schema of the tool `{name}` is too large", help=help)
         said = quote_text(tool["description"], MAX_DESCRIPTION_CHARS)
         description = "A tool of the client" + (f", which says of it: {said}" if said else ".")

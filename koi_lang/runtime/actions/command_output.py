@@ -6,18 +6,18 @@ import asyncio
 from collections import deque
 from typing import TYPE_CHECKING
 
-from koi_lang.runtime.outputs.long_texts import MOST_BYTES, is_long
-from koi_lang.runtime.outputs.run_outputs import MOST_OF_A_RUN, MOST_OF_ONE
+from koi_lang.runtime.outputs.long_texts import MAX_BYTES, is_long
+from koi_lang.runtime.outputs.run_outputs import MAX_OUTPUT_BYTES, MAX_RUN_BYTES
 
 if TYPE_CHECKING:
     from koi_lang.runtime.ports import RunPort
 
 # All sizes are in bytes. Both ends of a stream of which there is no more.
-MOST_OUTPUT = 30_000
+MAX_SHOWN_BYTES = 30_000
 # The beginning of one that nobody keeps as an output; and the ends of one that is longer than an output may be.
-MOST_KEPT = 5_000_000
-MOST_OF_AN_END = 500_000
-MOST_OF_A_BEGINNING = MOST_OF_ONE - MOST_OF_AN_END - 1000
+MAX_HEAD_BYTES = 5_000_000
+MAX_TAIL_OF_LONG_BYTES = 500_000
+MAX_HEAD_OF_LONG_BYTES = MAX_OUTPUT_BYTES - MAX_TAIL_OF_LONG_BYTES - 1000
 READ_SIZE = 65_536
 
 
@@ -31,7 +31,7 @@ class Output:
     """
 
     def __init__(
-        self, most_kept: int = MOST_KEPT, most_of_end: int = MOST_OUTPUT // 2, run: RunPort | None = None
+        self, most_kept: int = MAX_HEAD_BYTES, most_of_end: int = MAX_SHOWN_BYTES // 2, run: RunPort | None = None
     ) -> None:
         self._most_kept, self._most_of_end, self._run = most_kept, most_of_end, run
         self._all = bytearray()
@@ -42,12 +42,12 @@ class Output:
     @staticmethod
     def of_run(run: RunPort) -> Output:
         """One of which a run keeps as much as there is room for."""
-        return Output(MOST_OF_A_BEGINNING, MOST_OF_AN_END, run)
+        return Output(MAX_HEAD_OF_LONG_BYTES, MAX_TAIL_OF_LONG_BYTES, run)
 
     @property
     def is_long(self) -> bool:
         """Whether it is not shown as a whole."""
-        return self._length > MOST_OUTPUT
+        return self._length > MAX_SHOWN_BYTES
 
     async def read(self, stream: asyncio.StreamReader) -> None:
         """Read to the end."""
@@ -61,7 +61,7 @@ class Output:
         size = min(size, self._most_kept - len(self._all))
         if self._is_refused:
             return 0
-        if self._run is None or len(self._all) + size <= MOST_BYTES:
+        if self._run is None or len(self._all) + size <= MAX_BYTES:
             return size
         needed = len(self._all) + size - self._taken
         taken = self._run.outputs.take_room(needed)
@@ -83,7 +83,7 @@ class Output:
         """It, or its beginning and its end."""
         if not self.is_long:
             return self._all.decode("utf-8", "replace")
-        return self._ends(MOST_OUTPUT // 2, MOST_OUTPUT // 2)
+        return self._ends(MAX_SHOWN_BYTES // 2, MAX_SHOWN_BYTES // 2)
 
     def whole_text(self) -> str:
         """All of it that is kept; what is left out, and why, stands where that was."""
@@ -100,9 +100,9 @@ class Output:
     def _why(self) -> str:
         """Which bound was reached, as the end of a sentence."""
         if self._is_refused:
-            return f"; a run keeps {MOST_OF_A_RUN:,} bytes of output, and this one has"
+            return f"; a run keeps {MAX_RUN_BYTES:,} bytes of output, and this one has"
         is_too_long = self._run is not None and self._length > self._most_kept
-        return f"; of one output {MOST_OF_ONE:,} bytes are kept" if is_too_long else ""
+        return f"; of one output {MAX_OUTPUT_BYTES:,} bytes are kept" if is_too_long else ""
 
     def release(self) -> None:
         """Give back the room that was taken for it."""

@@ -10,7 +10,7 @@ from koi_lang.runtime.guards.size import require_room, written_weight
 if TYPE_CHECKING:
     from koi_lang.runtime.ports import BlockPort
 
-MOST_ITERATIONS = 1000
+MAX_ITERATIONS = 1000
 # The names of all of them.
 CONTROL = ("if", "while", "repeat")
 
@@ -66,8 +66,8 @@ class _Results:
 
 
 def _require_count(name: str, count: int) -> None:
-    if not 1 <= count <= MOST_ITERATIONS:
-        raise ActionError(f"`{name}` must be between 1 and {MOST_ITERATIONS}, not {count}")
+    if not 1 <= count <= MAX_ITERATIONS:
+        raise ActionError(f"`{name}` must be between 1 and {MAX_ITERATIONS}, not {count}")
 
 
 def _block(context: ActionContext, actions: list[Any], where: str) -> BlockPort:

@@ -17,7 +17,7 @@ from koi_lang.runtime.mcp.safe_text import clip_text
 from koi_lang.runtime.replay.calls import Effect
 
 # Of what an action is given, for the person, in characters.
-MOST_DETAIL = 500
+MAX_DETAIL = 500
 
 
 @dataclass(slots=True)
@@ -107,7 +107,7 @@ async def ask_person(running: A, fields: Fields, next: Next[A]) -> Any:
     if context.execution is not None:
         access, policy = action_access(kind, topic=kind.name), context.run.policy
         if not policy.is_open(access):
-            detail = clip_text(json.dumps(dict(fields), ensure_ascii=False, default=str), MOST_DETAIL)
+            detail = clip_text(json.dumps(dict(fields), ensure_ascii=False, default=str), MAX_DETAIL)
             request = ApprovalRequest(f"use the action `{kind.name}`", detail, context.agent.name)
             permission = ExactPermission(f"action={kind.name}")
             await policy.require(replace(access, subject="", request=request, permission=permission))

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from koi_lang.runtime.mcp.permissions import ServerAccess
     from koi_lang.runtime.mcp.tools import Tool
 
-MOST_FOUND = 20
+MAX_FOUND = 20
 # Of what is asked for because of its details.
-MOST_OF_A_SCHEMA = 24_000
+MAX_SCHEMA_CHARS = 24_000
 
 
 @action("call_mcp", aliases={"server": "mcp", "arguments": "input"})
@@ -40,7 +40,7 @@ async def call_mcp(context: ActionContext, mcp: str, tool: str, input: dict[str,
     return result_of(known, await connection.call(tool, arguments, _caller(context)))
 
 
-@action("call_mcp", aliases={"server": "mcp"}, safe=True, shown=MOST_OF_A_SCHEMA)
+@action("call_mcp", aliases={"server": "mcp"}, safe=True, shown=MAX_SCHEMA_CHARS)
 async def get_mcp_tool_info(context: ActionContext, mcp: str, tool: str) -> Any:
     """Describe a tool of an MCP server and all its parameters, or find the tools that some words fit."""
     access, connection = await _connect(context, mcp)
@@ -50,7 +50,7 @@ async def get_mcp_tool_info(context: ActionContext, mcp: str, tool: str) -> Any:
     matches = search_tools(list(visible.values()), tool)
     if not matches:
         _tool(context, access, connection, tool)
-    return {"mcp": mcp, "found": len(matches), "tools": [match.short_line for match in matches[:MOST_FOUND]]}
+    return {"mcp": mcp, "found": len(matches), "tools": [match.short_line for match in matches[:MAX_FOUND]]}
 
 
 @action("call_mcp", aliases={"server": "mcp"}, safe=True)
@@ -155,7 +155,7 @@ def _suggest_name(name: str, known: list[str], begin: str) -> str:
     near = nearest(name, known)
     if near is not None:
         return f"Did you mean `{one_line(near)}`?"
-    return f"{begin} {', '.join(f'`{one_line(one)}`' for one in known[:MOST_FOUND]) or 'none'}."
+    return f"{begin} {', '.join(f'`{one_line(one)}`' for one in known[:MAX_FOUND]) or 'none'}."
 
 
 def _arguments(context: ActionContext, tool: Tool, given: dict[str, Any]) -> dict[str, Any]:

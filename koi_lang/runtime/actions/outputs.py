@@ -8,23 +8,23 @@ from itertools import islice
 from typing import Any
 
 from koi_lang.runtime.actions.registered import ActionContext, ActionError, action
-from koi_lang.runtime.outputs.ends import READ_OUTPUT, USUAL_ROWS
-from koi_lang.runtime.outputs.long_texts import LONGEST_ROW, data_of
+from koi_lang.runtime.outputs.ends import DEFAULT_ROWS, READ_OUTPUT
+from koi_lang.runtime.outputs.long_texts import MAX_ROW_CHARS, data_of
 from koi_lang.runtime.outputs.run_outputs import require_told
 
 # Lines at once, and bytes of them.
-MOST_ROWS, MOST_READ = 2000, 20_000
-ROW = re.compile(rf"[^\n]{{1,{LONGEST_ROW}}}\n?|\n")
+MAX_ROWS, MAX_READ = 2000, 20_000
+ROW = re.compile(rf"[^\n]{{1,{MAX_ROW_CHARS}}}\n?|\n")
 
 
 @action(name=READ_OUTPUT, aliases={"output": "id", "start": "from"}, safe=True, shown=60_000)
-async def read_output(context: ActionContext, id: int, from_: int = 1, count: int = USUAL_ROWS) -> Any:
+async def read_output(context: ActionContext, id: int, from_: int = 1, count: int = DEFAULT_ROWS) -> Any:
     """Read lines of a long result by the number of its output; `from` counts from 1. Gives `text` and `next`."""
     kept = require_told(context.run.outputs, context.agent.name, id)
     if not 1 <= from_ <= kept.rows:
         raise ActionError(f"`from` must be between 1 and {kept.rows:,}, the last line of output {id}")
-    if not 1 <= count <= MOST_ROWS:
-        raise ActionError(f"`count` must be between 1 and {MOST_ROWS:,}")
+    if not 1 <= count <= MAX_ROWS:
+        raise ActionError(f"`count` must be between 1 and {MAX_ROWS:,}")
     text = await context.run.outputs.text_of(kept)
     if text is None:
         raise ActionError(f"output {id} is not there any more", help="Carry the action out again that gave it.")
@@ -40,7 +40,7 @@ def _rows(text: str, start: int, count: int) -> list[str]:
     size = 0
     for found in islice(ROW.finditer(text), start - 1, start - 1 + count):
         size += len(data_of(found[0]))
-        if rows and size > MOST_READ:
+        if rows and size > MAX_READ:
             break
         rows.append(found[0])
     return rows

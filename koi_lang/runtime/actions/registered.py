@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 ActionFunction = Callable[..., Awaitable[Any]]
 # Of the result of an action, in characters of its JSON.
-MOST_SHOWN = 6000
+MAX_SHOWN = 6000
 # What an action may say of itself, whichever it is.
 ALWAYS = frozenset({"condition", "desc", "description", "title", "data"})
 
@@ -80,7 +80,7 @@ class ActionKind:
     inside: bool = False
     renew: ActionFunction | None = None
     asked: Mapping[str, Schema] = field(default_factory=dict)
-    shown: int = MOST_SHOWN
+    shown: int = MAX_SHOWN
 
     @property
     def asked_schema(self) -> dict[str, Any]:

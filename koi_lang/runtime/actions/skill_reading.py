@@ -7,11 +7,11 @@ from typing import Any
 from koi_lang.runtime.actions.registered import ActionContext, ActionError, action
 
 READ_SKILL = "read_skill"
-# Of one answer; `MOST_PART` characters of a text have that much room as JSON.
-MOST_SHOWN = 24_000
+# Of one answer; `MAX_PART` characters of a text have that much room as JSON.
+MAX_SHOWN = 24_000
 
 
-@action(name=READ_SKILL, aliases={"skill": "name", "path": "file"}, safe=True, shown=MOST_SHOWN)
+@action(name=READ_SKILL, aliases={"skill": "name", "path": "file"}, safe=True, shown=MAX_SHOWN)
 async def read_skill(context: ActionContext, name: str, file: str = "", offset: int = 1) -> Any:
     """Read a skill, or a file beside it, from line `offset` on; gives `text`, and `next` where there is more."""
     if offset < 1:

@@ -12,7 +12,7 @@ from koi_lang.js.errors import catch_value
 from koi_lang.outcome import capture
 from koi_lang.runtime.concurrency.cancellation import CancelScope
 
-MOST_PAUSE_S = 60.0
+MAX_PAUSE_S = 60.0
 
 
 class AttemptTimeoutError(AgentError):
@@ -83,5 +83,5 @@ async def resilient(
             return ended.result()
         catch_value(ended.error)
         await pause(FailedAttempt(number, pause_s, ended.error))
-        pause_s = min(pause_s * policy.factor, MOST_PAUSE_S)
+        pause_s = min(pause_s * policy.factor, MAX_PAUSE_S)
     raise AssertionError("a policy has at least one attempt")

@@ -14,7 +14,7 @@ from koi_lang.runtime.schema import Schema, declarations_of, objects_of, problem
 
 T = TypeVar("T")
 # Of several things that are wrong with a result, so many are told.
-MOST_TOLD = 5
+MAX_REPORTED = 5
 
 
 class ResultTypeError(AgentError):
@@ -50,7 +50,7 @@ class ResultType:
 
     def problems(self, value: object) -> list[str]:
         """What is wrong with a value, a clause each, at most 5; empty where it fits."""
-        return list(islice(problems(value, self.schema, root="the result", words=_json_words), MOST_TOLD))
+        return list(islice(problems(value, self.schema, root="the result", words=_json_words), MAX_REPORTED))
 
     def check(self, value: T) -> T:
         """A value that fits. Raises ResultTypeError for another one."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from koi_lang.lazy import lazy_module
 from koi_lang.runtime.budget.limits import (
-    MOST_TURNS,
+    MAX_TURNS,
     NO_BUDGET,
     RUN,
     Budget,
@@ -90,7 +90,7 @@ class Ledger:
         if not is_playbook:
             return declared if declared.turns is None else replace(declared, turns=None)
         turns = self._limits.get("turns", declared.turns)
-        return replace(declared, turns=MOST_TURNS if turns is None else turns)
+        return replace(declared, turns=MAX_TURNS if turns is None else turns)
 
     # ------------------------------------------------------------ runs that go on
 

@@ -17,7 +17,7 @@ from koi_lang.runtime.concurrency.cancellation import CancelScope
 if TYPE_CHECKING:
     from koi_lang.llm.usage import Estimate
 
-MOST_TURNS = 50
+MAX_TURNS = 50
 # Requests that a playbook may make for each of its turns where its budget says nothing about them.
 REQUESTS_PER_TURN = 20
 # Providers and models that work inside this process.
@@ -25,7 +25,7 @@ UNPAID = ("scripted", "rehearsal")
 # What messages call the run as a whole.
 RUN = "the run"
 # Sums of prices may be wrong by so much.
-SMALLEST_USD = 1e-12
+MIN_USD = 1e-12
 
 
 class LimitReachedError(PlaybookError):
@@ -239,7 +239,7 @@ class BudgetAccount:
         if limits.tokens is not None and self.tokens > limits.tokens:
             told = f"has used {self.tokens} tokens, more than its budget of {limits.tokens}, {why}"
             return self.limit_error("tokens", told, "tokens: N")
-        if limits.usd is not None and self.usd > limits.usd + SMALLEST_USD:
+        if limits.usd is not None and self.usd > limits.usd + MIN_USD:
             told = f"has spent {_dollars(self.usd)}, more than its budget of ${limits.usd:g}, {why}"
             return self.limit_error("usd", told, "usd: N")
         return None

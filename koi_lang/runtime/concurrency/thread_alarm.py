@@ -13,7 +13,7 @@ from typing import Any
 # What lies between two rings for an owner that has not released its alarm.
 PAUSE_S = 0.02
 # Longer waits are more than some systems take.
-MOST_SLEEP_S = 3600.0
+MAX_SLEEP_S = 3600.0
 
 
 class ThreadAlarm:
@@ -69,4 +69,4 @@ class ThreadAlarm:
         self._sleeps_until = inf
         self._sleeps_until = first = min(list(self._moments.values()), default=-inf)
         with suppress(Empty):
-            self._wakeups.get(timeout=min(max(0.0, first - monotonic()), MOST_SLEEP_S))
+            self._wakeups.get(timeout=min(max(0.0, first - monotonic()), MAX_SLEEP_S))

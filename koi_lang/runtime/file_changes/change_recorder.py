@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 # Held by whoever changes a file of the project, so that each knows what the other has left.
 LOCK = "changing"
-LONGEST_WAIT_S = 30.0
+MAX_WAIT_S = 30.0
 PAUSE_S = 0.003
 FULL = "there is no room for what was there; `megabytes` in `[snapshots]` of `koi.toml` says how much there may be"
 
@@ -102,7 +102,7 @@ class ChangeRecorder:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             held = open_lock(folder / LOCK)
         try:
-            until = time.monotonic() + LONGEST_WAIT_S
+            until = time.monotonic() + MAX_WAIT_S
             while held >= 0 and not try_lock(held) and time.monotonic() < until:  # noqa: ASYNC110 - no event of ours
                 await asyncio.sleep(PAUSE_S)
             yield

@@ -13,11 +13,11 @@ from koi_lang.runtime.snapshots.manifest import DIGEST, MODE
 from koi_lang.system.open_folders import FILE, REPLACED, OpenFolders, name_of, parent_of
 
 # Larger files are not kept, in bytes.
-LARGEST = 50_000_000
+MAX_BYTES = 50_000_000
 Kind = Literal["file", "link", "folder", "other"]
 KINDS = ("file", "link", "folder", "other")
 # Why something is of the kind `other`.
-LARGE, SPECIAL = f"larger than {LARGEST // 1_000_000} MB", "no file, link or folder"
+TOO_LARGE, SPECIAL = f"larger than {MAX_BYTES // 1_000_000} MB", "no file, link or folder"
 BEHIND_LINK, UNREADABLE = "behind a link", "unreadable"
 
 
@@ -129,7 +129,7 @@ def _file_in(held: int, name: str) -> PathContent:
         found = os.fstat(file)
         if not stat.S_ISREG(found.st_mode):
             return PathContent(PathState("other", SPECIAL), changed_ns=found.st_mtime_ns)
-        data = opened.read(LARGEST + 1)
-    if len(data) > LARGEST:
-        return PathContent(PathState("other", LARGE), changed_ns=found.st_mtime_ns)
+        data = opened.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        return PathContent(PathState("other", TOO_LARGE), changed_ns=found.st_mtime_ns)
     return PathContent(PathState("file", sha256(data).hexdigest(), found.st_mode & MODE), data, found.st_mtime_ns)

@@ -16,7 +16,7 @@ from koi_lang.runtime.replay.location import Path
 # What no action changes by its path, so that no journal can have it changed.
 NEVER = frozenset({".git", ".koi"})
 # How long an action that was interrupted may have gone on once it was told what it is about to change.
-LONGEST_ACTION_S = 10.0
+MAX_ACTION_S = 10.0
 ENDS = ("done", "failed")
 
 
@@ -74,7 +74,7 @@ def changes_in(entries: Sequence[JournalEntry], differences: FindDifferences) ->
 def _of_interrupted(entry: JournalEntry, differences: FindDifferences) -> Iterator[RecordedChange]:
     """What a command may have changed whose run was killed before that was told."""
     seconds = entry.data.get("seconds")
-    until = entry.ts + LONGEST_ACTION_S + (seconds if isinstance(seconds, int | float) else 0.0)
+    until = entry.ts + MAX_ACTION_S + (seconds if isinstance(seconds, int | float) else 0.0)
     for file, before in differences(str(entry.data.get("tree"))):
         if is_in_project(file):
             yield RecordedChange(entry.n, file, before, None, entry.path, until=until)
@@ -93,7 +93,7 @@ def _change_of(entry: JournalEntry) -> RecordedChange | None:
     if entry.kind == FileRestored.type:
         to = data.get("entry")
         return RecordedChange(to, file, before, after, entry.path) if type(to) is int else None
-    until = entry.ts + LONGEST_ACTION_S if entry.kind == FileKept.type else None
+    until = entry.ts + MAX_ACTION_S if entry.kind == FileKept.type else None
     return RecordedChange(entry.n, file, before, after, entry.path, until=until)
 
 

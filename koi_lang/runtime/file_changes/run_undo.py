@@ -25,7 +25,7 @@ from koi_lang.settings.project import most_of_snapshots
 from koi_lang.system.file_locks import open_lock, try_lock
 from koi_lang.system.open_folders import OpenFolders
 
-LONGEST_WAIT_S = 30.0
+MAX_WAIT_S = 30.0
 Note = Callable[[FileRestored], None]
 
 
@@ -101,7 +101,7 @@ class RunUndo:
         """A context in which no action changes files of the project. Raises AgentError."""
         held = open_lock(snapshots_folder(self.project) / LOCK)
         try:
-            until = time.monotonic() + LONGEST_WAIT_S
+            until = time.monotonic() + MAX_WAIT_S
             while not try_lock(held):
                 if time.monotonic() > until:
                     help = "Wait until it has ended, or end it first."

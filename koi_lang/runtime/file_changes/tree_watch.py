@@ -21,7 +21,7 @@ from koi_lang.runtime.tree.walking import HARD_LINK, LARGE, Tree, Walker
 from koi_lang.system.open_folders import OpenFolders
 
 # Larger projects are not kept for commands: in files and folders, in bytes, and in seconds for reading what is new.
-MOST_FILES, MOST_BYTES, LONGEST_S = 20_000, 300_000_000, 5.0
+MAX_FILES, MAX_BYTES, MAX_S = 20_000, 300_000_000, 5.0
 
 
 class LargeProjectError(AgentError):
@@ -69,8 +69,8 @@ class _BoundedWalker(Walker):
 
     def walk(self, root: int) -> Tree:
         tree = super().walk(root)
-        if sum(status.size for status in tree.files.values()) > MOST_BYTES:
-            raise LargeProjectError(f"the project has more than {MOST_BYTES // 1_000_000:,} MB")
+        if sum(status.size for status in tree.files.values()) > MAX_BYTES:
+            raise LargeProjectError(f"the project has more than {MAX_BYTES // 1_000_000:,} MB")
         return tree
 
 
@@ -87,15 +87,15 @@ def take_tree(project: Path, keeper: ContentKeeper, known: Manifest, stop: Stop)
         AgentError: something cannot be kept.
         OSError: the same.
     """
-    until = time.monotonic() + LONGEST_S
+    until = time.monotonic() + MAX_S
 
     def stop_in_time() -> None:
         stop()
         if time.monotonic() > until:
-            raise LargeProjectError(f"the project cannot be read in {LONGEST_S:g} s")
+            raise LargeProjectError(f"the project cannot be read in {MAX_S:g} s")
 
     with keeper.hold_store(), OpenFolders(project) as folders:
-        walker = _BoundedWalker(project, frozenset(), stop_in_time, is_whole=True, most=MOST_FILES)
+        walker = _BoundedWalker(project, frozenset(), stop_in_time, is_whole=True, most=MAX_FILES)
         manifest, _ = Taker(folders, walker, keeper.room, stop_in_time).take(known)
         return keeper.keep_tree(manifest), manifest
 

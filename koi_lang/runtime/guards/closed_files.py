@@ -28,7 +28,7 @@ from koi_lang.runtime.guards.secret_files import FOLDERS, is_secret
 from koi_lang.settings import is_empty_folder
 
 ENVIRONMENT = "pyvenv.cfg"
-MOST_CLOSED = 1000
+MAX_CLOSED = 1000
 
 
 class TooManyClosedFilesError(KoiError):
@@ -77,8 +77,8 @@ def find_closed_files(project: Path, programs: Set[str] = frozenset()) -> Closed
         str(project), lambda each: not _is_closed_folder(each) and each.name not in FOREIGN_FOLDERS
     ):
         closed.add(folder, entries)
-        if closed.count > MOST_CLOSED:
-            message = f"`{project.name}` holds more than {MOST_CLOSED:,} files that are closed to agents"
+        if closed.count > MAX_CLOSED:
+            message = f"`{project.name}` holds more than {MAX_CLOSED:,} files that are closed to agents"
             raise TooManyClosedFilesError(message)
     parts = (closed.folders, closed.files, closed.fixed, closed.held, closed.repositories, closed.links)
     return ClosedFiles(*(tuple(each) for each in parts))

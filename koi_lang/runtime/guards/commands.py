@@ -120,7 +120,7 @@ def command_patterns(rules: Set[str]) -> list[str]:
 
 # What programs take before the name of a file, such as `@` of `curl -d @file`.
 BEFORE_NAMES = "@-+#!^%"
-MOST_MATCHES = 10_000
+MAX_MATCHES = 10_000
 # What a shell puts in the place of this is the folder of the command.
 HERE = re.compile(r"PWD(?=/)")
 
@@ -180,6 +180,6 @@ def _matches(word: str, place: Place) -> Iterator[str]:
     if word.startswith("/"):
         root = f"{place.root}/"
         found = glob.iglob(word.removeprefix(root), root_dir=root) if word.startswith(root) else iter(())
-        yield from (root + path for path in islice(found, MOST_MATCHES))
+        yield from (root + path for path in islice(found, MAX_MATCHES))
     else:
-        yield from islice(glob.iglob(word, root_dir=place.folder), MOST_MATCHES)
+        yield from islice(glob.iglob(word, root_dir=place.folder), MAX_MATCHES)

@@ -12,7 +12,7 @@ from typing import Any
 from koi_lang.errors import AgentError
 
 # In characters; larger than all images of a message in base64.
-LARGEST = 20_000_000
+MAX_BYTES = 20_000_000
 ITEM = 20
 
 
@@ -51,12 +51,12 @@ def _inside(value: list[Any] | tuple[Any, ...] | dict[Any, Any]) -> Iterable[Any
 
 
 def written_weight(value: Any) -> int:
-    """About how many characters a value takes when it is written down, counted to LARGEST."""
-    return weight(value, LARGEST, item=ITEM)
+    """About how many characters a value takes when it is written down, counted to MAX_BYTES."""
+    return weight(value, MAX_BYTES, item=ITEM)
 
 
 def require_room(size: int) -> None:
     """Raise AgentError for more characters than a value may take."""
-    if size > LARGEST:
+    if size > MAX_BYTES:
         help = "Use a part of it, such as `${id.output.items[0]}`."
-        raise AgentError(f"this becomes larger than {LARGEST:,} characters", help=help)
+        raise AgentError(f"this becomes larger than {MAX_BYTES:,} characters", help=help)

@@ -14,7 +14,7 @@ from koi_lang.runtime.guards.secret_files import is_secret
 # Folders that hold journals, and the history with settings from which git runs commands.
 CLOSED_FOLDERS = {".koi": "it holds the journals of runs", ".git": "it is the repository's own"}
 # What systems take, in bytes and in characters.
-LONGEST_NAME, LONGEST_PATH = 255, 1000
+MAX_NAME_CHARS, MAX_PATH_CHARS = 255, 1000
 
 
 def working_path(root: Path, path: str, *, changing: bool = False) -> Path:
@@ -49,8 +49,8 @@ def _parts(path: str, base: Path) -> tuple[str, ...]:
         given = given.relative_to(base)
     if given.is_absolute() or PureWindowsPath(path).drive or ".." in given.parts or given.parts[:1] == ("~",):
         raise outside_error(path)
-    if any(len(os.fsencode(part)) > LONGEST_NAME for part in given.parts) or len(path) > LONGEST_PATH:
-        told = f"`{path[:40]}…` is no path: a name has at most {LONGEST_NAME} bytes, a path {LONGEST_PATH:,}"
+    if any(len(os.fsencode(part)) > MAX_NAME_CHARS for part in given.parts) or len(path) > MAX_PATH_CHARS:
+        told = f"`{path[:40]}…` is no path: a name has at most {MAX_NAME_CHARS} bytes, a path {MAX_PATH_CHARS:,}"
         raise AgentError(told, help="Write one such as `src/main.py`.")
     return given.parts
 

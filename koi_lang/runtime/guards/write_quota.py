@@ -15,10 +15,10 @@ from json.encoder import encode_basestring
 from typing import Any
 
 from koi_lang.errors import AgentError
-from koi_lang.runtime.guards.size import LARGEST
+from koi_lang.runtime.guards.size import MAX_BYTES
 
 # In bytes: the largest value can be given to an action, be shown or kept by it, and be its result.
-MOST_OF_AN_ANSWER = 3 * LARGEST + 4_000_000
+MAX_ANSWER_BYTES = 3 * MAX_BYTES + 4_000_000
 MEGABYTE = 1_000_000
 # Of an item without its text: commas, quotes and the like.
 ITEM = 4
@@ -66,7 +66,7 @@ _quota: ContextVar[WriteQuota | None] = ContextVar("koi_write_quota", default=No
 @contextmanager
 def write_quota() -> Iterator[None]:
     """A context with a quota of its own: what is told, kept and written in it counts, but for answers within it."""
-    with _counting(WriteQuota(MOST_OF_AN_ANSWER)):
+    with _counting(WriteQuota(MAX_ANSWER_BYTES)):
         yield
 
 

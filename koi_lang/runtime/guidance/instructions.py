@@ -13,11 +13,11 @@ from koi_lang.runtime.host import visible
 
 FILE = "AGENTS.md"
 # Of all files together, in bytes; the nearer ones come first, and of what is longer both ends are told.
-MOST_BYTES = 32_000
-LEAST_BYTES = 1_000
-MOST_FILES = 8
+MAX_BYTES = 32_000
+MIN_BYTES = 1_000
+MAX_FILES = 8
 # Folders above the one in which a program is run that are looked at for a repository.
-HIGHEST = 20
+MAX_PARENTS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +43,11 @@ def read_instructions(project: Path, program: Path | None) -> tuple[list[Instruc
     files = [folder / FILE for folder in _folders(root, project, program) if os.path.lexists(folder / FILE)]
     found: list[InstructionFile] = []
     problems: list[str] = []
-    room = MOST_BYTES
-    for file in reversed(files[-MOST_FILES:]):
+    room = MAX_BYTES
+    for file in reversed(files[-MAX_FILES:]):
         path = visible(file.relative_to(root).as_posix())
         try:
-            text = read_ends(file, root, max(room, LEAST_BYTES)).strip()
+            text = read_ends(file, root, max(room, MIN_BYTES)).strip()
         except (KoiError, OSError) as error:
             problems.append(_problem(path, error))
             continue
@@ -64,7 +64,7 @@ def root_of(project: Path) -> Path:
     """
     base = project.resolve()
     owner = base.stat().st_uid
-    above = [base, *list(base.parents)[:HIGHEST]]
+    above = [base, *list(base.parents)[:MAX_PARENTS]]
     root = next((folder for folder in above if os.path.lexists(folder / ".git")), base)
     is_own = root.stat().st_uid == owner == (root / ".git").lstat().st_uid if root != base else True
     return root if is_own else base

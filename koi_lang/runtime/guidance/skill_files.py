@@ -20,12 +20,12 @@ from koi_lang.runtime.guidance.skill_places import FILE, SkillFolder
 NAME = re.compile(r"[a-z0-9]+(?:[-_][a-z0-9]+)*")
 PROGRAM = re.compile(r"[\w.+-]{1,64}")
 VARIABLE = re.compile(r"[A-Za-z_]\w{0,127}")
-LONGEST_NAME = 64
-LONGEST_DESCRIPTION = 1024
-MOST_BYTES = 100_000
-MOST_BYTES_BESIDE = 1_000_000
+MAX_NAME_CHARS = 64
+MAX_DESCRIPTION_CHARS = 1024
+MAX_BYTES = 100_000
+MAX_BYTES_BESIDE = 1_000_000
 # Of what one `read_skill` gives, in characters.
-MOST_PART = 16_000
+MAX_PART = 16_000
 SYSTEMS = {"linux": ("linux",), "darwin": ("darwin", "macos"), "win32": ("windows", "win32")}
 RUBRIC = "evaluator"
 IGNORED = {"allowed-tools": "`allowed-tools` counts for nothing here: what an agent may do stands in its role"}
@@ -50,11 +50,11 @@ class SkillText:
 def read_skill_text(place: SkillFolder) -> SkillText:
     """What the file of a skill says. Raises AgentError for what is none, with the file and the line."""
     try:
-        if len(place.name) > LONGEST_NAME or not NAME.fullmatch(place.name):
+        if len(place.name) > MAX_NAME_CHARS or not NAME.fullmatch(place.name):
             help = "Its folder has small letters, digits and hyphens, such as `code-review`."
             raise AgentError("has no name of a skill", help=help)
         folder = place.resolve()
-        text = read_whole(folder / FILE, folder, MOST_BYTES, "Move parts of it into files beside it.")
+        text = read_whole(folder / FILE, folder, MAX_BYTES, "Move parts of it into files beside it.")
         return parse_skill(text, place.name)
     except KoiError as error:
         raise AgentError(f"`{place.path}/{FILE}` {error.message}", help=error.help) from error
@@ -68,7 +68,7 @@ def parse_skill(text: str, name: str) -> SkillText:
     if front.get("kind") == RUBRIC:
         raise AgentError("is a rubric, no skill", help="Put it into `.agents/evaluators`.")
     if front.get("name", name) != name:
-        called = plain_text(str(front["name"]))[:LONGEST_NAME]
+        called = plain_text(str(front["name"]))[:MAX_NAME_CHARS]
         raise AgentError(f"is called `{called}` in its front matter", help=f"Write `name: {name}`, as its folder.")
     description = front.get("description")
     if not isinstance(description, str) or not description.strip():
@@ -79,7 +79,7 @@ def parse_skill(text: str, name: str) -> SkillText:
 
 
 def _clip(line: str) -> str:
-    return line if len(line) <= LONGEST_DESCRIPTION else f"{line[: LONGEST_DESCRIPTION - 1]}…"
+    return line if len(line) <= MAX_DESCRIPTION_CHARS else f"{line[: MAX_DESCRIPTION_CHARS - 1]}…"
 
 
 # ---------------------------------------------------------------- what it needs here
@@ -130,7 +130,7 @@ def read_part(place: SkillFolder, file: str, offset: int) -> dict[str, Any]:
     shown = f"`{plain_text(file)}` of the skill `{place.name}`"
     try:
         folder = place.resolve()
-        return _part(read_whole(_path_beside(place, folder, file), folder, MOST_BYTES_BESIDE, "Split it."), offset)
+        return _part(read_whole(_path_beside(place, folder, file), folder, MAX_BYTES_BESIDE, "Split it."), offset)
     except PermissionDeniedError:
         raise
     except AgentError as error:
@@ -160,10 +160,10 @@ def _part(text: str, offset: int) -> dict[str, Any]:
     size, count = 0, 0
     for line in lines:
         size += len(line) + 1
-        if size > MOST_PART and count:
+        if size > MAX_PART and count:
             break
         count += 1
     part = "\n".join(lines[:count])
-    clipped = part if len(part) <= MOST_PART else f"{part[:MOST_PART]}… ({len(part) - MOST_PART:,} more characters)"
+    clipped = part if len(part) <= MAX_PART else f"{part[:MAX_PART]}… ({len(part) - MAX_PART:,} more characters)"
     more = {"next": offset + count, "left": len(lines) - count} if count < len(lines) else {}
     return {"text": clipped, **more}

@@ -17,7 +17,7 @@ from koi_lang.runtime.host import visible
 # Those of a project, the nearer first; then come the person's, and those that Koi brings.
 IN_PROJECT = (".agents/skills", ".koi/skills")
 # More folders than that in one place are not looked at.
-MOST_FOLDERS = 500
+MAX_FOLDERS = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ def _in_folder(origin: str, base: Path, root: Path | None, shown: str) -> Iterat
     """
     names: list[str] = []
     with suppress(OSError):
-        names = sorted(os.listdir(base))[:MOST_FOLDERS]
+        names = sorted(os.listdir(base))[:MAX_FOLDERS]
     for name in names:
         folder = base / name
         if os.path.lexists(folder / FILE):

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from koi_lang.runtime.journal.entries import JournalEntry
     from koi_lang.runtime.ports import AgentPort, RunPort
 
-MOST_SHOWN = 6000
+MAX_SHOWN = 6000
 Call = TypeVar("Call", ActionCall, ModelCall)
 
 
@@ -334,8 +334,8 @@ def _text(fields: Mapping[str, Any]) -> str:
 
 def _shorten_text(text: str) -> str:
     """What a person can read before they decide; of a longer text also that there is more, before anything else."""
-    left_out = len(text) - MOST_SHOWN
-    return text if left_out <= 0 else f"({left_out} more characters than are shown here) {text[:MOST_SHOWN]}…"
+    left_out = len(text) - MAX_SHOWN
+    return text if left_out <= 0 else f"({left_out} more characters than are shown here) {text[:MAX_SHOWN]}…"
 
 
 def _copied_call(call: ActionCall | ModelCall) -> ActionCall | ModelCall:

@@ -7,7 +7,7 @@ from zlib import crc32
 
 # A line may have a signature behind its checksum.
 END = re.compile(rb',"crc":"([0-9a-f]{8})"(?:(,"mac":"([\w-]{16})"))?\}\n\Z')
-LONGEST_END = len(b',"crc":"01234567","mac":"0123456789abcdef"}\n')
+MAX_END_BYTES = len(b',"crc":"01234567","mac":"0123456789abcdef"}\n')
 
 
 def seal_line(line: bytes, run: str) -> bytes:
@@ -41,7 +41,7 @@ def parts(line: bytes) -> tuple[bytes, bytes]:
 
 
 def _end(line: bytes) -> re.Match[bytes] | None:
-    return END.search(line, max(0, len(line) - LONGEST_END))
+    return END.search(line, max(0, len(line) - MAX_END_BYTES))
 
 
 def _checksum(body: bytes, run: str) -> int:

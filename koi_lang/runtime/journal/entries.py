@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 # The second one has tags for values that JSON lacks.
 FORMAT, READABLE = 2, (1, 2)
 KINDS = {type: declared.journal_kind for type, declared in EVENTS.items() if not declared.is_transient}
-DEEPEST = 200
+MAX_DEPTH = 200
 # Fields of entries that are given to the program again, and what tells which of these were not written down whole.
 GIVEN_AGAIN: Mapping[str, tuple[str, ...]] = {
     "done": ("result", "changed", "globals"),
@@ -58,7 +58,7 @@ PASSED_ON = frozenset(
 )
 REDACTED = "redacted"
 # Python refuses to write longer numbers as decimals.
-MOST_BITS = 4096
+MAX_BITS = 4096
 Redact = Callable[[str], str]
 # What leaves everything as it is: names of fields count only where secrets are taken out of texts, too.
 NOTHING: Redact = str
@@ -206,7 +206,7 @@ def _is_shown(text: str, redact: Redact) -> bool:
 
 def _is_too_deep(content: Any, text: str) -> bool:
     """Whether a text is nested deeper than its readers can follow; few texts have to be looked at for that."""
-    return text.count("[") + text.count("{") > DEEPEST and _is_deeper(content, DEEPEST)
+    return text.count("[") + text.count("{") > MAX_DEPTH and _is_deeper(content, MAX_DEPTH)
 
 
 def _is_deeper(value: Any, most: int) -> bool:
@@ -245,7 +245,7 @@ def _plain(value: Any, redact: Redact, around: tuple[int, ...]) -> Any:
         return _number(value, redact)
     if not isinstance(value, (dict, list, tuple)):
         return redact(str(value))
-    if id(value) in around or len(around) > DEEPEST:
+    if id(value) in around or len(around) > MAX_DEPTH:
         return "[circular]" if id(value) in around else "[too deep]"
     inside = (*around, id(value))
     if isinstance(value, dict):
@@ -257,7 +257,7 @@ def _plain(value: Any, redact: Redact, around: tuple[int, ...]) -> Any:
 
 def _number(value: float, redact: Redact) -> Any:
     """A number, or a text where JSON has none for it or where it is a secret."""
-    if isinstance(value, int) and value.bit_length() > MOST_BITS:
+    if isinstance(value, int) and value.bit_length() > MAX_BITS:
         return hex(value)
     written = str(value)
     shown = redact(written)

@@ -15,7 +15,7 @@ from koi_lang.runtime.journal.signatures import Authenticity, Signer
 from koi_lang.runtime.journal.totals import CallEnd, UsageTotals
 
 # No header is longer; a foreign file may be one endless line.
-LONGEST_HEADER = 1 << 20
+MAX_HEADER_BYTES = 1 << 20
 # How the line of an entry begins, and where its number ends at the latest.
 NUMBER, NUMBER_WITHIN = b'{"n":', 30
 
@@ -111,7 +111,7 @@ def read(path: Path, signer: Signer | None = None) -> Journal:
             authenticity.add(text)
 
     with open_journal(path) as file:
-        first = file.readline(LONGEST_HEADER)
+        first = file.readline(MAX_HEADER_BYTES)
         header = header_of(first, path.name)
         take(first)
         found = list(_lines_in(file, header, first, take))
@@ -173,7 +173,7 @@ def program_of(path: Path, header: Header) -> Path:
 def read_header(path: Path) -> Header:
     """The header of a journal. Raises JournalError."""
     with open_journal(path) as file:
-        return header_of(file.readline(LONGEST_HEADER), path.name)
+        return header_of(file.readline(MAX_HEADER_BYTES), path.name)
 
 
 @contextmanager
@@ -194,7 +194,7 @@ def lines(path: Path, behind: int = 0) -> Iterator[JournalLine]:
         behind: the number of an entry; those up to it are left out, as far as their lines begin with it.
     """
     with open_journal(path) as file:
-        first = file.readline(LONGEST_HEADER)
+        first = file.readline(MAX_HEADER_BYTES)
         header = header_of(first, path.name)
         yield from _lines_in(file if behind < 1 else _skip_to(file, behind), header, first)
 

@@ -13,7 +13,7 @@ from koi_lang.events import PAID
 from koi_lang.runtime.journal.checksums import is_changed
 from koi_lang.runtime.journal.entries import Header, JournalEntry, entry_in, header_of
 from koi_lang.runtime.journal.journal_folder import JournalFolder
-from koi_lang.runtime.journal.reader import LONGEST_HEADER, open_journal
+from koi_lang.runtime.journal.reader import MAX_HEADER_BYTES, open_journal
 from koi_lang.runtime.journal.summary import KIND_WITHIN
 
 # Within texts of an entry the quotes are escaped, so that only names of fields look like this.
@@ -74,7 +74,7 @@ def read_costs(path: Path, before: RunCosts | None = None) -> RunCosts:
         found = os.fstat(file.fileno())
         costs = before
         if costs is None or costs.inode != found.st_ino or costs.read > found.st_size:
-            header = header_of(file.readline(LONGEST_HEADER), path.name)
+            header = header_of(file.readline(MAX_HEADER_BYTES), path.name)
             costs = RunCosts(path, header, found.st_ino, file.tell())
         for entry in _paid_entries(file, costs):
             payment = _payment_of(entry)

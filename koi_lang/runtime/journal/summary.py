@@ -18,7 +18,7 @@ from koi_lang.runtime.journal.calls import is_session
 from koi_lang.runtime.journal.checksums import is_changed
 from koi_lang.runtime.journal.entries import Header, JournalEntry, entry_in, header_of
 from koi_lang.runtime.journal.history import RESUMED
-from koi_lang.runtime.journal.reader import LONGEST_HEADER, open_journal
+from koi_lang.runtime.journal.reader import MAX_HEADER_BYTES, open_journal
 from koi_lang.runtime.journal.store import is_running
 from koi_lang.runtime.journal.totals import LAST_CALL, TOTALS, CallEnd, UsageTotals
 
@@ -127,7 +127,7 @@ def _size(path: Path) -> int:
 def _read(path: Path) -> tuple[int, RunSummary]:
     """How many bytes a journal has, and what they tell."""
     with open_journal(path) as file:
-        summary = RunSummary(header_of(file.readline(LONGEST_HEADER), path.name))
+        summary = RunSummary(header_of(file.readline(MAX_HEADER_BYTES), path.name))
         begin, run = file.tell(), summary.header.run
         size = file.seek(0, os.SEEK_END)
         for entry in _last_entries(file, begin, size, run) or _telling_entries(_lines_from(file, begin, size), run):

@@ -336,7 +336,7 @@ def _port_of_url(url: str) -> int:
 
 
 HOST, PATH = "127.0.0.1", "/callback"
-MOST_BYTES = 16_384
+MAX_BYTES = 16_384
 DONE = "You are signed in. This page can be closed."
 FAILED = "Signing in did not succeed; the program says why. This page can be closed."
 
@@ -393,9 +393,9 @@ async def loopback(port: int) -> AsyncIterator[Loopback]:
         await holder[0].answer(reader, writer)
 
     try:
-        server = await asyncio.start_server(answer, HOST, port, limit=MOST_BYTES)
+        server = await asyncio.start_server(answer, HOST, port, limit=MAX_BYTES)
     except OSError:
-        server = await asyncio.start_server(answer, HOST, 0, limit=MOST_BYTES)
+        server = await asyncio.start_server(answer, HOST, 0, limit=MAX_BYTES)
     holder.append(Loopback(f"http://{HOST}:{server.sockets[0].getsockname()[1]}{PATH}"))
     try:
         yield holder[0]

@@ -31,7 +31,7 @@ from koi_lang.runtime.replay.location import branch
 
 T = TypeVar("T")
 REFUSED = -1
-MOST_SHOWN = 500
+MAX_SHOWN = 500
 
 
 class ClientRequests:
@@ -78,7 +78,7 @@ class ClientRequests:
 
     async def _may_ask_model(self, caller: Caller, request: Request) -> bool:
         run = caller.agent.run
-        told = one_line(" / ".join([request.system, *(message.text for message in request.messages)]), MOST_SHOWN)
+        told = one_line(" / ".join([request.system, *(message.text for message in request.messages)]), MAX_SHOWN)
         what = f"let the MCP server `{self._server}` ask its model"
         wanted = ApprovalRequest(what, told, caller.agent.name)
         access = Access(request=wanted, permission=model_permission(self._server))
@@ -97,9 +97,9 @@ class ClientRequests:
             return ElicitResult(action="decline")
 
     async def _answer_elicitation(self, caller: Caller, params: ElicitRequestParams) -> ElicitResult:
-        run, message = caller.agent.run, one_line(params.message, MOST_SHOWN)
+        run, message = caller.agent.run, one_line(params.message, MAX_SHOWN)
         if params.mode == "url":
-            page = one_line(params.url, MOST_SHOWN)
+            page = one_line(params.url, MAX_SHOWN)
             what = f"have you open a page for the MCP server `{self._server}`"
             request = ApprovalRequest(what, f"{message} {page}", caller.agent.name)
             verdict = await run.policy.decide(Access(request=request))

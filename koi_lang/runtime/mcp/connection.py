@@ -46,7 +46,7 @@ SessionMeta: TypeAlias = RequestParamsMeta | None
 Work: TypeAlias = Callable[[Client, SessionMeta], Awaitable[T]]
 # How long a server that has broken an answer off may take to say that it is there.
 PROBE_S = 5.0
-MOST_OF_A_CAUSE = 4000
+MAX_CAUSE_CHARS = 4000
 
 
 class McpConnection:
@@ -267,7 +267,7 @@ class McpConnection:
 
     def _cause(self, error: Exception | None) -> str:
         """What the server answered or was late with, and what it said last; else what was noticed."""
-        words = plain("\n".join(self._words.lines)[-MOST_OF_A_CAUSE:], MOST_OF_A_CAUSE)
+        words = plain("\n".join(self._words.lines)[-MAX_CAUSE_CHARS:], MAX_CAUSE_CHARS)
         if isinstance(error, TimeoutError):
             late = f"no answer within {self._limits.start_s:g} s"
             return f"{late}; it said: {words}" if words else late
@@ -324,4 +324,4 @@ def _text(error: Exception) -> str:
     if isinstance(error, ValidationError):
         place = one_line(".".join(map(str, error.errors(include_url=False)[0]["loc"])))
         return f"`{place}` of the answer is not as the protocol says"
-    return plain(str(getattr(error, "message", None) or error or type(error).__name__), MOST_OF_A_CAUSE)
+    return plain(str(getattr(error, "message", None) or error or type(error).__name__), MAX_CAUSE_CHARS)

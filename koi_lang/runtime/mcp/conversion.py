@@ -16,7 +16,7 @@ from koi_lang.runtime.model_calls.images import medium
 if TYPE_CHECKING:
     from mcp.types import CallToolResult, GetPromptResult, ReadResourceResult
 
-MOST_OF_A_FAILURE = 2000
+MAX_FAILURE_CHARS = 2000
 # What JSON may begin with.
 JSON = frozenset('{["-0123456789tfn \t\r\n')
 PROTOCOL = ("isError", "resultType", "ttlMs", "cacheScope", "_meta")
@@ -26,7 +26,7 @@ def result_of(tool: Tool, result: CallToolResult) -> Any:
     """What a tool gave, as data: structured if it is, else its text. Raises ActionError when the tool failed."""
     texts = [item.text for item in result.content if item.type == "text"]
     if result.is_error:
-        told = plain("\n".join(texts), MOST_OF_A_FAILURE) or "it does not say why"
+        told = plain("\n".join(texts), MAX_FAILURE_CHARS) or "it does not say why"
         raise ActionError(f"`{tool.server}.{tool.name}` failed: {told}")
     if result.structured_content is not None:
         only_data = len(texts) == len(result.content)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-MOST_PAGES = 100
+MAX_PAGES = 100
 
 
 async def every(page_after: Callable[[str | None], Awaitable[Any]], field: str) -> list[Any]:
@@ -13,7 +13,7 @@ async def every(page_after: Callable[[str | None], Awaitable[Any]], field: str) 
     found: list[Any] = []
     cursor: str | None = None
     seen = set[str | None]()
-    while len(seen) < MOST_PAGES and cursor not in seen:
+    while len(seen) < MAX_PAGES and cursor not in seen:
         seen.add(cursor)
         page = await page_after(cursor)
         found += getattr(page, field)

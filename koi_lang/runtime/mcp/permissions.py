@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from koi_lang.runtime.ports import AgentPort
 
 RULES = ("ask", "deny")
-MOST_SHOWN = 500
+MAX_SHOWN = 500
 # The name in rules for a server's requests for a model, so that no tool can have it.
 MODEL = "model"
 
@@ -79,7 +79,7 @@ class ServerAccess:
         permission, detail = McpPermission(self.server.name, name, kind), ""
         subject = f"`{permission.as_rule}` of the MCP server `{self.server.name}`"
         if arguments is not None:
-            detail = clip_text(json.dumps(arguments, ensure_ascii=False), MOST_SHOWN)
+            detail = clip_text(json.dumps(arguments, ensure_ascii=False), MAX_SHOWN)
         access = Access(
             subject,
             ApprovalRequest(f"use {subject}", detail, agent.name),

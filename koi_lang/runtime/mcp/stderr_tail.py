@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TextIO
 
-MOST_LINES = 20
-MOST_BYTES = 16_384
+MAX_LINES = 20
+MAX_BYTES = 16_384
 # How long the last words of a process that has ended are waited for: what it started may hold its stderr open.
 LAST_WORDS_S = 0.5
 
@@ -25,7 +25,7 @@ class StderrTail(asyncio.Protocol):
     @property
     def lines(self) -> list[str]:
         """The last lines since `hear`, at most 20."""
-        return self._kept[self._heard :].decode("utf-8", "replace").splitlines()[-MOST_LINES:]
+        return self._kept[self._heard :].decode("utf-8", "replace").splitlines()[-MAX_LINES:]
 
     def hear(self) -> None:
         """Leave out what was said so far: it explains no end of the server, since it has answered behind it."""
@@ -34,7 +34,7 @@ class StderrTail(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Keep the end of all that came."""
         kept = self._kept + data
-        self._kept = kept[-MOST_BYTES:]
+        self._kept = kept[-MAX_BYTES:]
         self._heard = max(0, self._heard - (len(kept) - len(self._kept)))
 
     def connection_lost(self, error: Exception | None) -> None:

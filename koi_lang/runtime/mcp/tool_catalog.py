@@ -11,8 +11,8 @@ from koi_lang.runtime.mcp.tools import Tool
 
 # Characters for all that prompts say of tools: with its heading about 5,000 tokens.
 ROOM = 19_800
-MOST_TOLD = 1000
-LEAST_SAID = 20
+MAX_PROBLEM_CHARS = 1000
+MIN_DESCRIPTION_CHARS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ def _full_length(offer: ServerCatalog) -> int:
 
 def _lines_of(offer: ServerCatalog, room: int) -> list[str]:
     if offer.problem:
-        return [f"- {offer.server} cannot be used now: {one_line(offer.problem, MOST_TOLD)}"]
+        return [f"- {offer.server} cannot be used now: {one_line(offer.problem, MAX_PROBLEM_CHARS)}"]
     if not offer.tools:
         return [f"- {offer.server} offers no tools."]
     if _full_length(offer) <= room:
@@ -124,7 +124,7 @@ def _name_tools(tools: Sequence[Tool], room: int) -> list[str]:
     """The names of tools, with as much of their descriptions as there is room for."""
     names = [_name(tool) for tool in tools]
     said = (room - sum(len(name) + len("- : \n") for name in names)) // max(1, len(names))
-    if said >= LEAST_SAID:
+    if said >= MIN_DESCRIPTION_CHARS:
         described = zip(names, tools, strict=True)
         return [f"- {name}: {one_line(tool.description, said)}" for name, tool in described]
     return [", ".join(_as_many(names, room))] if names else []

@@ -20,7 +20,7 @@ else:
 
 
 # A signature that is longer is no help beside an error.
-MOST_OF_A_HINT = 1500
+MAX_HINT_CHARS = 1500
 MAX_MENDINGS = 20
 # What a schema may hold that asks for nothing but the types of its fields.
 SAID = frozenset({"type", "title", "description", "default"})
@@ -65,7 +65,7 @@ class Tool:
     def hint(self) -> str:
         """What to do when arguments do not fit."""
         about = self.signature
-        return f"Use {about}." if len(about) <= MOST_OF_A_HINT else "`get_mcp_tool_info` gives its whole schema."
+        return f"Use {about}." if len(about) <= MAX_HINT_CHARS else "`get_mcp_tool_info` gives its whole schema."
 
     @cached_property
     def line(self) -> str:
@@ -178,7 +178,7 @@ EXPRESSED = frozenset(
 )
 # Keywords that make a schema one of an object or a list without saying so.
 SHAPES = ("type", "properties", "required", "additionalProperties", "items", "prefixItems")
-MOST_OF_A_SCHEMA = 100_000
+MAX_SCHEMA_CHARS = 100_000
 UNREADABLE = "…"
 
 
@@ -188,7 +188,7 @@ def signature(schema: Mapping[str, Any]) -> str:
     Definitions that it refers to stand behind `where`. A schema that is too large or nested too deeply is `…`.
     """
     try:
-        if len(json.dumps(schema)) > MOST_OF_A_SCHEMA:
+        if len(json.dumps(schema)) > MAX_SCHEMA_CHARS:
             return UNREADABLE
         writer = _TypeWriter(schema)
         return f"{writer.arguments()}{writer.definitions()}"
@@ -229,7 +229,7 @@ class _TypeWriter:
         written: list[str] = []
         for reference in self._references:  # writing one may name others
             written.append(f"{self._names[reference]} = {self.type_of(self._definition(reference))}")
-            if sum(map(len, written)) > MOST_OF_A_SCHEMA:
+            if sum(map(len, written)) > MAX_SCHEMA_CHARS:
                 raise OverflowError
         return f" where {', '.join(written)}" if written else ""
 

@@ -24,7 +24,7 @@ from koi_lang.runtime.mcp.safe_text import clip_text
 from koi_lang.runtime.schema import WORDS
 
 # References that mention others twice, forty times over, would never be done with.
-MOST_REFERENCES = 10_000
+MAX_REFERENCES = 10_000
 Keyword = Callable[[Any, Any, Any, Any], Iterator[Any]]
 
 
@@ -80,8 +80,8 @@ class Checks:
     def _count_references(self, keyword: Keyword) -> Keyword:
         def check(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[Any]:
             self._references += 1
-            if self._references > MOST_REFERENCES:
-                raise ValueError(f"it follows more than {MOST_REFERENCES:,} references")
+            if self._references > MAX_REFERENCES:
+                raise ValueError(f"it follows more than {MAX_REFERENCES:,} references")
             yield from keyword(validator, value, instance, schema) or ()
 
         return check

@@ -20,7 +20,7 @@ else:
 
 TYPE = "image"
 # Levels of a value that are looked through.
-DEEPEST = 200
+MAX_DEPTH = 200
 # How images of each format begin in base64; no secret does, and no words.
 ENCODED = r"(?:iVBORw0KGgo|/9j/|R0lGOD|UklGR)[A-Za-z0-9+/]{64,}={0,2}"
 DATA, QUOTED = re.compile(ENCODED), re.compile(f'"data":"{ENCODED}"')
@@ -76,7 +76,7 @@ def images_in(value: Any) -> tuple[Image, ...]:
 
 
 def _each(value: Any, around: Sequence[int], take: Callable[[Image], object]) -> None:
-    if not isinstance(value, (dict, list, tuple)) or len(around) > DEEPEST or id(value) in around:
+    if not isinstance(value, (dict, list, tuple)) or len(around) > MAX_DEPTH or id(value) in around:
         return
     image = image_in(value)
     if image is not None:

@@ -15,7 +15,7 @@ from koi_lang.bytecode import tolerate_damage
 ENDINGS = (*all_suffixes(), ".koi")
 PASSED_OVER = frozenset({"node_modules", "__pycache__"})
 # Folders of a project are far fewer; an archive of a million files must not hold up the start of a program.
-MOST_NAMES = 50_000
+MAX_NAMES = 50_000
 Mark = tuple[int, int, int]
 
 
@@ -173,7 +173,7 @@ def _importer() -> str:
 
 def _modules_below(folder: str) -> Iterator[str]:
     """The files in a folder, and in the packages below it, that can be imported; the nearest first."""
-    waiting, left = deque([folder]), MOST_NAMES
+    waiting, left = deque([folder]), MAX_NAMES
     while waiting and left > 0:
         here = waiting.popleft()
         entries = list(_entries(here))

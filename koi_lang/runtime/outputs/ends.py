@@ -10,9 +10,9 @@ from koi_lang.runtime.outputs.long_texts import LongText, count_rows, references
 
 READ_OUTPUT = "read_output"
 # Of each end at the least, in characters.
-LEAST = 200
+MIN_CHARS = 200
 # How many lines the hint asks for.
-USUAL_ROWS = 200
+DEFAULT_ROWS = 200
 
 
 def shown_result(told: Any, most: int, write: Callable[[Any], str]) -> str:
@@ -26,7 +26,7 @@ def shown_result(told: Any, most: int, write: Callable[[Any], str]) -> str:
     found = list(references(told))
     gaps = {id(each): _gap(each) for each in found}
     beside = len(write(replace_texts(told, lambda each: gaps[id(each)] if isinstance(each, LongText) else each)))
-    room = max(LEAST, (most - beside) // (2 * len(found)))
+    room = max(MIN_CHARS, (most - beside) // (2 * len(found)))
     ends = {id(each): _ends(each, room) for each in found}
 
     def put(each: Any) -> Any:
@@ -60,7 +60,7 @@ def _gap(long: LongText) -> str:
 def _note(long: LongText, begin: str) -> str:
     """How to read what is left out."""
     start = max(1, count_rows(begin) if begin else 1)
-    fields = {"id": long.kept.number, "from": start, "count": USUAL_ROWS}
+    fields = {"id": long.kept.number, "from": start, "count": DEFAULT_ROWS}
     action = json.dumps({"intent": READ_OUTPUT, "data": fields}, separators=(",", ":"))
     return f"(output {long.kept.number} is kept whole; {action} reads any of its lines)"
 
@@ -68,7 +68,7 @@ def _note(long: LongText, begin: str) -> str:
 def _ends(long: LongText, room: int) -> tuple[str, str]:
     """The beginning and the end of a text that take so much room as JSON."""
     text = long.text if long.text is not None else f"{long.kept.begin}\n{long.kept.end}"
-    if len(text) <= 2 * LEAST:
+    if len(text) <= 2 * MIN_CHARS:
         return text, ""
     most = min(room, len(text) // 2)
     begin, end = text[:most], text[-most:]

@@ -11,14 +11,14 @@ from typing import Any
 from koi_lang.runtime.model_calls.images import medium
 
 # What is more is kept in a file: bytes in UTF-8, and lines.
-MOST_BYTES, MOST_LINES = 50_000, 2000
+MAX_BYTES, MAX_LINES = 50_000, 2000
 # A line of more characters counts, and is read, as several.
-LONGEST_ROW = 2000
-WIDE = re.compile(rf"[^\n]{{{LONGEST_ROW + 1},}}")
+MAX_ROW_CHARS = 2000
+WIDE = re.compile(rf"[^\n]{{{MAX_ROW_CHARS + 1},}}")
 # What of each end stands in a journal, in characters.
 END = 1000
 # Levels of a value that are looked through.
-DEEPEST = 100
+MAX_DEPTH = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +83,11 @@ class LongText:
 
 def is_long(text: str) -> bool:
     """Whether a text is too long to be told as a whole."""
-    if len(text) > MOST_BYTES:
+    if len(text) > MAX_BYTES:
         return True
-    if len(text) * 4 > MOST_BYTES and len(data_of(text)) > MOST_BYTES:
+    if len(text) * 4 > MAX_BYTES and len(data_of(text)) > MAX_BYTES:
         return True
-    return len(text) > MOST_LINES and text.count("\n") > MOST_LINES
+    return len(text) > MAX_LINES and text.count("\n") > MAX_LINES
 
 
 def data_of(text: str) -> bytes:
@@ -106,8 +106,8 @@ def digest_of(data: bytes) -> str:
 
 
 def count_rows(text: str) -> int:
-    """The lines of a text; one of more than LONGEST_ROW characters counts as several."""
-    wide = sum((len(found[0]) - 1) // LONGEST_ROW for found in WIDE.finditer(text))
+    """The lines of a text; one of more than MAX_ROW_CHARS characters counts as several."""
+    wide = sum((len(found[0]) - 1) // MAX_ROW_CHARS for found in WIDE.finditer(text))
     return text.count("\n") + (not text.endswith("\n")) + wide
 
 
@@ -119,7 +119,7 @@ def long_texts_in(value: Any, depth: int = 0) -> Iterator[str]:
     if isinstance(value, str):
         if is_long(value):
             yield value
-    elif isinstance(value, (dict, list)) and depth < DEEPEST and medium(value) is None:
+    elif isinstance(value, (dict, list)) and depth < MAX_DEPTH and medium(value) is None:
         for item in value.values() if isinstance(value, dict) else value:
             yield from long_texts_in(item, depth + 1)
 
@@ -132,7 +132,7 @@ def replace_texts(value: Any, replace: Callable[[Any], Any], depth: int = 0) -> 
     """
     if isinstance(value, LongText) or (isinstance(value, str) and is_long(value)):
         return replace(value)
-    if not isinstance(value, (dict, list)) or depth >= DEEPEST or medium(value) is not None:
+    if not isinstance(value, (dict, list)) or depth >= MAX_DEPTH or medium(value) is not None:
         return value
     if isinstance(value, dict):
         fields = {key: replace_texts(item, replace, depth + 1) for key, item in value.items()}
@@ -146,10 +146,10 @@ def references_in(value: Any, told: Any, depth: int = 0) -> Iterator[tuple[str, 
     if isinstance(told, LongText):
         if isinstance(value, str):
             yield value, told.kept
-    elif depth < DEEPEST and isinstance(value, dict) and isinstance(told, dict):
+    elif depth < MAX_DEPTH and isinstance(value, dict) and isinstance(told, dict):
         for key, item in value.items():
             yield from references_in(item, told.get(key), depth + 1)
-    elif depth < DEEPEST and isinstance(value, list) and isinstance(told, list):
+    elif depth < MAX_DEPTH and isinstance(value, list) and isinstance(told, list):
         for item, told_item in zip(value, told, strict=False):
             yield from references_in(item, told_item, depth + 1)
 
@@ -158,6 +158,6 @@ def references(value: Any, depth: int = 0) -> Iterator[LongText]:
     """What stands for long texts in a value."""
     if isinstance(value, LongText):
         yield value
-    elif isinstance(value, (dict, list)) and depth < DEEPEST:
+    elif isinstance(value, (dict, list)) and depth < MAX_DEPTH:
         for item in value.values() if isinstance(value, dict) else value:
             yield from references(item, depth + 1)

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from koi_lang.runtime.ports import OutputsPort, RunPort
 
 # In bytes: of one output, and of all of a run. What is kept is in memory, too, while the program has it.
-MOST_OF_ONE = 10_000_000
-MOST_OF_A_RUN = 100_000_000
+MAX_OUTPUT_BYTES = 10_000_000
+MAX_RUN_BYTES = 100_000_000
 
 
 class RunOutputs:
@@ -41,7 +41,7 @@ class RunOutputs:
         self._writing = asyncio.Lock()
         sizes = self._files.sizes()
         self._last = max((*sizes, *_recorded_numbers(run)), default=0)
-        self._room = MOST_OF_A_RUN - sum(sizes.values())
+        self._room = MAX_RUN_BYTES - sum(sizes.values())
         if not sizes and not run.detailed:
             run.keep_until_end(lambda: asyncio.to_thread(self._files.delete))
 
@@ -69,7 +69,7 @@ class RunOutputs:
         key = _key(text)
         async with self._writing:
             known = self._known.get(key)
-            if known is not None or not self._run.recorded.policy.has_outside or len(text) > MOST_OF_ONE:
+            if known is not None or not self._run.recorded.policy.has_outside or len(text) > MAX_OUTPUT_BYTES:
                 return known
             about, data = await asyncio.to_thread(_without_secrets, self._run, text)
             if len(data) > self._room or error_of(count_bytes, len(data), "a long output") is not None:

@@ -37,7 +37,7 @@ from koi_lang.runtime.replay.location import enter
 from koi_lang.runtime.replay.ordering import BEGIN
 
 # Loops are bounded, loops within loops are not; so many actions take a minute or so.
-MOST_REPEATED = 100_000
+MAX_REPEATED = 100_000
 
 
 Rest = Next[PlaybookAction]
@@ -159,8 +159,8 @@ async def _find_member(running: PlaybookAction) -> ActionKind:
 def limit_nested(running: PlaybookAction, fields: Fields, next: Rest) -> Awaitable[Any]:
     """End loops within loops that do not end. Raises ActionError."""
     running.call.repeated += 1
-    if running.call.repeated > MOST_REPEATED:
-        raise ActionError(f"loops within loops have carried out {MOST_REPEATED:,} actions", help="Repeat less.")
+    if running.call.repeated > MAX_REPEATED:
+        raise ActionError(f"loops within loops have carried out {MAX_REPEATED:,} actions", help="Repeat less.")
     return next(running, fields)
 
 

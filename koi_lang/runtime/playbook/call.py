@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from koi_lang.runtime.ports import AgentPort, CallPort
 
 # Results that do not fit their type end a call.
-MOST_MISFITS = 3
+MAX_MISFITS = 3
 ADVICE = "Say in the playbook what each field holds, or use another model with `-m`."
 
 
@@ -141,8 +141,8 @@ class PlaybookCall:
         if not wrong:
             return
         self.misfits += 1
-        if self.misfits == MOST_MISFITS:
-            told = f"gave up after {MOST_MISFITS} results that are not of its type; the last: {wrong[0]}"
+        if self.misfits == MAX_MISFITS:
+            told = f"gave up after {MAX_MISFITS} results that are not of its type; the last: {wrong[0]}"
             raise LimitReachedError("result", f"`{self.agent.name}.{self.event}`", told, ADVICE)
         form = action_form("return", {"properties": {"data": self.result_schema}, "required": ["data"]})
         raise FormError("; ".join(wrong), help=f"Write {form}.")

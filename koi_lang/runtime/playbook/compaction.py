@@ -17,7 +17,7 @@ from koi_lang.llm.messages import Message
 from koi_lang.llm.token_weight import CHARACTERS_PER_TOKEN
 from koi_lang.llm.usage import tokens_of
 from koi_lang.runtime.agents.agent import Agent
-from koi_lang.runtime.playbook.context_window import LEAST_RECORD, Window, window_of
+from koi_lang.runtime.playbook.context_window import MIN_RECORD, Window, window_of
 from koi_lang.runtime.playbook.conversation import (
     AlreadyCompactedError,
     Compacted,
@@ -144,7 +144,7 @@ async def _compact(conversation: Conversation, reason: Reason, wish: str = "") -
         reason == "manual" and conversation.is_fresh
     ):
         return None
-    if reason != "overflow" and sum(sizes[:cut]) < LEAST_RECORD:
+    if reason != "overflow" and sum(sizes[:cut]) < MIN_RECORD:
         return None  # the record would take as much
     agent, most = conversation.agent, window.record * CHARACTERS_PER_TOKEN
     subject = SummaryTask(agent, conversation.spending, gone, conversation.playbook, wish, most)

@@ -16,7 +16,7 @@ from koi_lang.runtime.budget.limits import UNPAID
 from koi_lang.settings.project import COMPACT_OPTIONS
 
 RESERVE, KEEP, THRESHOLD = 16_384, 20_000, 100_000
-LEAST_RECORD = 250
+MIN_RECORD = 250
 FORM = "Write for example `context_tokens: 32000, compact: { keep_tokens: 8000 }`."
 
 
@@ -49,7 +49,7 @@ class Window:
         if self.limit is None:
             return self
         room = max(0, self.limit - system_tokens)
-        return replace(self, keep=min(self.keep, room // 2), record=max(LEAST_RECORD, min(self.record, room // 4)))
+        return replace(self, keep=min(self.keep, room // 2), record=max(MIN_RECORD, min(self.record, room // 4)))
 
 
 def window_of(block: Mapping[str, Any], model: Adapter) -> Window:

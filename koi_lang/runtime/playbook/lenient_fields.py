@@ -44,9 +44,9 @@ WHOLE = re.compile(r"-?[0-9]{1,15}")
 NUMBER = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,15})?")
 TRUTHS = {"true": True, "false": False}
 # Texts that are longer are not tried as JSON.
-MOST_JSON = 100_000
+MAX_JSON = 100_000
 # As many levels as an answer may have.
-DEEPEST = 100
+MAX_DEPTH = 100
 SHOWN = 40
 
 
@@ -150,13 +150,13 @@ def as_object(value: Any) -> Fields | None:
 
 
 def _as_json(value: Any) -> Any:
-    if not isinstance(value, str) or len(value) > MOST_JSON or not value.lstrip().startswith(("{", "[")):
+    if not isinstance(value, str) or len(value) > MAX_JSON or not value.lstrip().startswith(("{", "[")):
         return None
     try:
         found = json.loads(value, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
         return None
-    return found if _is_sound(found, DEEPEST) else None
+    return found if _is_sound(found, MAX_DEPTH) else None
 
 
 def _refuse_constant(name: str) -> Any:

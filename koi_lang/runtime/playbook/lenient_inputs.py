@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from koi_lang.runtime.ports import AgentPort
 
 # Of an input with many values only the first are told.
-MOST_NOTED = 20
+MAX_NOTED = 20
 
 
 def read_inputs(
@@ -39,8 +39,8 @@ def read_inputs(
         fields = {**fields, "input": input}
     elif kind.name == "return" and "data" in fields and result:
         fields = {**fields, "data": read_value(fields["data"], result, "data", notes)}
-    more = [f"{len(notes) - MOST_NOTED:,} more likewise"] if len(notes) > MOST_NOTED else []
-    return fields, [*notes[:MOST_NOTED], *more]
+    more = [f"{len(notes) - MAX_NOTED:,} more likewise"] if len(notes) > MAX_NOTED else []
+    return fields, [*notes[:MAX_NOTED], *more]
 
 
 def _for_member(schema: Schema, fields: Fields, notes: list[str]) -> Fields:

@@ -13,7 +13,7 @@ from koi_lang.js.undefined import undefined
 from koi_lang.llm.layers import takes_tools
 from koi_lang.llm.messages import DelegateInfo, Message, Request, Task
 from koi_lang.llm.models import card_of
-from koi_lang.llm.retry import MOST_ATTEMPTS
+from koi_lang.llm.retry import MAX_ATTEMPTS
 from koi_lang.llm.tools import ToolCall, ToolOffer, ToolResult
 from koi_lang.llm.transcript import Beginning, Transcript
 from koi_lang.runtime.actions.client_tools import client_offer
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 Parts = Callable[[PromptContext], Sequence[Any]]
 # Of each end of a long output in a payload, in characters.
-LONGEST_END = 2500
+MAX_END_CHARS = 2500
 
 
 async def run_playbook(agent: AgentPort, event: str, args: Any, parts: Parts) -> Any:
@@ -96,7 +96,7 @@ def args_of(call: PlaybookCall) -> Any:
     if told is call.args:
         return told
     call.agent.run.outputs.tell(call.agent.name, call.args)
-    return with_ends(told, LONGEST_END)
+    return with_ends(told, MAX_END_CHARS)
 
 
 async def look_for_tools(call: PlaybookCall) -> None:
@@ -149,10 +149,10 @@ async def take_turn(call: PlaybookCall, messages: Transcript, parts: Parts) -> T
     """One answer, carried out as far as it goes. An answer that breaks off before anything happens is asked for again.
 
     Raises:
-        ProviderError: there were `MOST_ATTEMPTS`, those of the layers around its model included, or another is no use.
+        ProviderError: there were `MAX_ATTEMPTS`, those of the layers around its model included, or another is no use.
     """
     made, turn = 0, None
-    while made < MOST_ATTEMPTS:
+    while made < MAX_ATTEMPTS:
         try:
             call.spending.begin_turn()
         except LimitReachedError as error:

@@ -11,7 +11,7 @@ from koi_lang.runtime.playbook.framing import OPENING, closing_of
 from koi_lang.runtime.playbook.reply_parser import ReplyReader
 
 # Of a text, so much of its end is kept.
-LONGEST_END = 400
+MAX_END_CHARS = 400
 # Controls that some terminals obey, as what is shown in their place.
 SHOWN_AS = str.maketrans("\b\f", "  ")
 THOUGHTS = frozenset({"thought", "thoughts", "thinking", "reasoning"})
@@ -58,12 +58,12 @@ class _Text:
     def add(self, text: str) -> None:
         """Take in what follows."""
         self.length += len(text)
-        self.end = (self.end + text)[-LONGEST_END:]
+        self.end = (self.end + text)[-MAX_END_CHARS:]
 
     def words(self) -> str:
         """Its end, without words of which a part may be missing."""
         text = self.end.encode("utf-16", "surrogatepass").decode("utf-16", "replace").translate(SHOWN_AS)
-        text = FIRST_WORD.sub("", text) if self.length > LONGEST_END else text
+        text = FIRST_WORD.sub("", text) if self.length > MAX_END_CHARS else text
         return text if self.is_whole else LAST_WORD.sub("", text)
 
 

@@ -23,7 +23,7 @@ ARGS, STATE, TODAY, PAGE = "args", "state", "today", "page"
 PATH = re.compile(rf"(?:{ARGS}|{STATE})(?:\.[A-Za-z_$][\w$]*|\[\d+\])*")
 LINK = re.compile(r"\.([\w$]+)|\[(\d+)\]")
 # Characters of an expression that stands in a placeholder.
-LONGEST_NAME = 60
+MAX_NAME_CHARS = 60
 SIMPLE = (str, int, float, bool, type(None))
 PLAYBOOK = "## Playbook\n"
 SAME_PLAYBOOK = "The same playbook."
@@ -115,7 +115,7 @@ def fill_in(playbook: NamedPlaybook, args: Any, today: str = "") -> str | None:
 
 
 def _number_name(name: str, used: Counter[str]) -> str:
-    short = name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
+    short = name if len(name) <= MAX_NAME_CHARS else f"{name[: MAX_NAME_CHARS - 1]}…"
     used[short] += 1
     return short if used[short] == 1 and PATH.fullmatch(name) is None else f"{short} #{used[short]}"
 

@@ -76,7 +76,7 @@ SERVERS = "## MCP servers"
 RESULT = "## Result\nWhen everything is done:"
 TYPES = "## Types"
 NO_TOOLS: Mapping[str, Any] = {}
-MOST_ANSWER = 50_000
+MAX_ANSWER = 50_000
 ONLY_DELEGATES = frozenset({"ask_parent"})
 ONLY_SKILLS = frozenset({"call_skill"})
 ONLY_TEAMS = frozenset({"send_message"})
@@ -383,9 +383,9 @@ def clip_answer(answer: str, *, is_endless: bool = False) -> str:
     """An answer as it goes back to the model: of a flood, or of one that repeated itself, only the beginning."""
     if is_endless:
         answer = shorten_runaway(answer)
-    if len(answer) <= MOST_ANSWER:
+    if len(answer) <= MAX_ANSWER:
         return answer
-    return f"{answer[:MOST_ANSWER]}… ({len(answer) - MOST_ANSWER} more characters)"
+    return f"{answer[:MAX_ANSWER]}… ({len(answer) - MAX_ANSWER} more characters)"
 
 
 def joined_feedback(

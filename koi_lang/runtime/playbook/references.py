@@ -32,7 +32,7 @@ KEPT = frozenset({"condition", "instruction", "options", "actions", "then", "els
 SILENT = frozenset({"print", "log", "format"})
 REFERENCE = re.compile(r"(?<![\w$.-])([\w$-]+)\.output(?![\w$-])")
 LAST = re.compile(r"(previousResult|lastResult)(?![\w$-])")
-MOST_LISTED = 8
+MAX_LISTED = 8
 AS_TEXT = r"A text `${…}` is written `\\${…}` in JSON."
 
 
@@ -287,5 +287,5 @@ def _raise_empty(root: str, value: Any, hole: str) -> None:
 
 
 def _list_names(names: list[str]) -> str:
-    more = ", …" if len(names) > MOST_LISTED else ""
-    return ", ".join(f"`{name}`" for name in names[:MOST_LISTED]) + more
+    more = ", …" if len(names) > MAX_LISTED else ""
+    return ", ".join(f"`{name}`" for name in names[:MAX_LISTED]) + more

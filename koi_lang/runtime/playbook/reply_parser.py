@@ -33,8 +33,8 @@ MARK = re.compile(r'["{}\[\],:]')
 QUOTE = re.compile(r'["\\]')
 SHOWN = 200
 # Longer than any key that matters.
-LONGEST_KEY = 64
-MOST_DEPTH = 100
+MAX_KEY_CHARS = 64
+MAX_DEPTH = 100
 # A list of actions begins; a list of anything else is no JSON that is meant. The second form may become the first.
 LIST = re.compile(r"\[\s{0,100}\{")
 LIST_BEGUN = re.compile(r"\[\s{0,100}\Z")
@@ -255,8 +255,8 @@ class ReplyReader:
 
     def _remember(self, start: int, end: int) -> None:
         """Take in a part of a string, which may be the name of a key."""
-        if len(self._key) < LONGEST_KEY:
-            self._key += self._piece[start : min(end, start + LONGEST_KEY - len(self._key))]
+        if len(self._key) < MAX_KEY_CHARS:
+            self._key += self._piece[start : min(end, start + MAX_KEY_CHARS - len(self._key))]
         if self._listener is None:
             return
         current = self._open[-1]
@@ -299,8 +299,8 @@ class ReplyReader:
             raise ReplyError(f"item {current.commas} of the list is no action; an action is a JSON object")
 
     def _begin(self, is_list: bool) -> None:
-        if len(self._open) == MOST_DEPTH:
-            raise ReplyError(f"the answer is nested more than {MOST_DEPTH} levels deep")
+        if len(self._open) == MAX_DEPTH:
+            raise ReplyError(f"the answer is nested more than {MAX_DEPTH} levels deep")
         parent = self._open[-1] if self._open else None
         self.values += parent is None
         opened = _Open(len(self._pieces) - 1, self._at - 1, is_list, "list" if is_list else "action")

@@ -27,7 +27,7 @@ KIND = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in KINDS.i
 # Stands for what comes in from outside.
 HOLE = "value"
 # Of one object no more is looked at.
-LONGEST = 20_000
+MAX_CHARS = 20_000
 
 
 def shapes_of(playbook: Rendered) -> Shapes:
@@ -65,7 +65,7 @@ def _type_at(text: str, start: int) -> str:
 def _fields(text: str, start: int) -> Iterator[tuple[str, str]]:
     """Keys and types of values of an object whose bracket ends at `start`, written as in JSON or as in code."""
     depth, key, has_value = 1, "", True
-    for token in TOKEN.finditer(text, start, start + LONGEST):
+    for token in TOKEN.finditer(text, start, start + MAX_CHARS):
         mark = token[0]
         if key and not has_value and mark != ":":
             has_value = True

@@ -41,16 +41,16 @@ Earlier messages of this conversation are gone. This record of them tells what h
 OPENING = "The call that is under way began with:"
 SPEAKERS = {"user": "[what the agent was told]", "assistant": "[what the agent answered]", "system": "[rules]"}
 PLAIN = "{messages} messages were left out, and no model summed them up. From what the agent was told, and answered:"
-LONGEST_LINE = 2000
-LONGEST_PLAYBOOK = 4000
-LONGEST_OPENING = 6000
-LONGEST_FACT, SHORTEST_FACT = 500, 60
-LEAST_PART = 2000
-MOST_NARROWED = 2
+MAX_LINE_CHARS = 2000
+MAX_PLAYBOOK_CHARS = 4000
+MAX_OPENING_CHARS = 6000
+MAX_FACT_CHARS, MIN_FACT_CHARS = 500, 60
+MIN_PART = 2000
+MAX_NARROWED = 2
 # About what the rules, a wish and a playbook take of the small model's window.
 RULES_TOKENS = 1500
 THOUGHTS_TOKENS = 2000
-USUAL_ANSWER = 8192
+DEFAULT_ANSWER = 8192
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class ConversationSummary(Message):
         text = f"{INTRODUCTION}\n\n{mark_lines(record)}"
         if opening is None:
             return ConversationSummary("user", text, record=record, kept=kept)
-        text += f"\n\n{OPENING}\n{clip_middle(opening.text, LONGEST_OPENING)}"
+        text += f"\n\n{OPENING}\n{clip_middle(opening.text, MAX_OPENING_CHARS)}"
         return ConversationSummary("user", text, opening.images, record=record, kept=kept)
 
 
@@ -92,7 +92,7 @@ class SummaryModel:
     def narrow(self, length: int) -> SummaryModel:
         """A reader that is given a quarter of some characters, or of what it was given before."""
         part = min(self.part, length) // 4
-        return replace(self, part=max(LEAST_PART, part), record=max(LEAST_PART // 2, min(self.record, part)))
+        return replace(self, part=max(MIN_PART, part), record=max(MIN_PART // 2, min(self.record, part)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +140,7 @@ def plain(subject: SummaryTask) -> str:
     before = clip_middle(subject.record, subject.most // 2)
     facts = [line for message in subject.fresh for line in _facts(message.text)]
     room = subject.most - len(before) - len(PLAIN)
-    longest = max(SHORTEST_FACT, min(LONGEST_FACT, room // max(1, len(facts)) - 1))
+    longest = max(MIN_FACT_CHARS, min(MAX_FACT_CHARS, room // max(1, len(facts)) - 1))
     kept = facts[-max(1, room // (longest + 1)) :]
     head = PLAIN.format(messages=len(subject.fresh))
     told = [clip_middle(fact, longest - 1) for fact in kept]
@@ -158,7 +158,7 @@ def clip_middle(text: str, most: int) -> str:
 async def _by_model(subject: SummaryTask) -> str:
     """The record, read in smaller parts where the model cannot read them. Raises ProviderError or LimitReachedError."""
     reader, texts = reader_of(subject), render_messages(subject.fresh)
-    for _ in range(MOST_NARROWED):
+    for _ in range(MAX_NARROWED):
         try:
             return await _read(subject, reader, texts)
         except ContextOverflowError:  # how much a model reads may show only when it is asked
@@ -171,11 +171,11 @@ def reader_of(subject: SummaryTask) -> SummaryModel:
     models = subject.agent.run.models
     model = models.of(subject.agent, "small")
     window = window_of(models.options(subject.agent, "small"), model)
-    limit, most = window.limit or THRESHOLD, card_of(model.model).output_tokens or USUAL_ANSWER
+    limit, most = window.limit or THRESHOLD, card_of(model.model).output_tokens or DEFAULT_ANSWER
     tokens = min(subject.most // CHARACTERS_PER_TOKEN, window.beside(RULES_TOKENS).record, most)
     part = (limit - RULES_TOKENS - tokens) * CHARACTERS_PER_TOKEN
     answer = min(max(tokens, min(THOUGHTS_TOKENS, limit // 3)), most)
-    return SummaryModel(max(LEAST_PART, part), tokens * CHARACTERS_PER_TOKEN, answer)
+    return SummaryModel(max(MIN_PART, part), tokens * CHARACTERS_PER_TOKEN, answer)
 
 
 async def _read(subject: SummaryTask, reader: SummaryModel, texts: Sequence[str]) -> str:
@@ -192,7 +192,7 @@ async def _read(subject: SummaryTask, reader: SummaryModel, texts: Sequence[str]
 async def _ask_for_record(subject: SummaryTask, reader: SummaryModel, record: str, part: str) -> str:
     rules = RULES.format(most=reader.record)
     sections = [rules, *([UPDATE] if record else []), *([WISH.format(subject.wish)] if subject.wish else [])]
-    told = {"playbook": clip_middle(subject.playbook, LONGEST_PLAYBOOK), "record": record, "conversation": part}
+    told = {"playbook": clip_middle(subject.playbook, MAX_PLAYBOOK_CHARS), "record": record, "conversation": part}
     data = "\n\n".join(mark_text(name, text) for name, text in told.items() if text)
     models = subject.agent.run.models
     request = Request(
@@ -209,7 +209,7 @@ def render_messages(messages: Iterable[Message]) -> list[str]:
 
 
 def _short_lines(text: str) -> str:
-    return "\n".join(clip_middle(line, LONGEST_LINE) for line in text.split("\n"))
+    return "\n".join(clip_middle(line, MAX_LINE_CHARS) for line in text.split("\n"))
 
 
 def _parts(texts: Sequence[str], size: int) -> list[str]:

@@ -22,7 +22,7 @@ from koi_lang.runtime.playbook.placeholders import PlaybookMessage
 
 # An expression that is not complete where its text ends or is cut off, and what marks it among the others.
 BEGUN = re.compile(r"""(?:\$\{|\{\{)\s*([\w$.?'\[\]-]{1,200})(?=\\*+["…]|\Z)""")
-LONGEST_BEGUN, OPEN = 200, "…"
+MAX_START_CHARS, OPEN = 200, "…"
 # Data is told as JSON, which may hold further JSON: what is written there with and without escapes is the same.
 ESCAPED_BRACKET = re.compile(r"\\+u00(24|7[bBdD])")
 ESCAPE = re.compile(r"\\+(?:u([0-9a-fA-F]{4})|[nrtbf])?")
@@ -58,7 +58,7 @@ class ToldData:
             return False
         known = _INDEXES.setdefault(self._messages.log, _Index())
         known.read(self._messages)
-        begun = (f"{key[:length]}{OPEN}" for length in range(1, min(len(key), LONGEST_BEGUN) + 1))
+        begun = (f"{key[:length]}{OPEN}" for length in range(1, min(len(key), MAX_START_CHARS) + 1))
         return any(known.has(each, len(self._messages)) or each in self._of_tools for each in (key, *begun))
 
     @cached_property

@@ -10,7 +10,7 @@ from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.llm.tool_calls import CallText
-from koi_lang.llm.tools import LONGEST_NAME, TOOL_MARK, NativeTool, ToolSet, fit_name, plain_name
+from koi_lang.llm.tools import MAX_NAME_CHARS, TOOL_MARK, NativeTool, ToolSet, fit_name, plain_name
 from koi_lang.runtime.actions.control import CONTROL
 from koi_lang.runtime.actions.registered import ActionKind
 from koi_lang.runtime.agents.declarations import Handler
@@ -46,14 +46,14 @@ PLAN_SCHEMA = {
     "required": ["actions"],
 }
 # What OpenAI takes at most (its page on function calling), and others about as much.
-MOST_TOOLS = 128
+MAX_TOOLS = 128
 # Of what a server says of a tool, in characters.
-MOST_SAID = 4000
+MAX_DESCRIPTION_CHARS = 4000
 FROM_SERVER = "Its server says of it:"
 # What any action in a plan may say of itself.
 ABOUT_ANY = ("id", "type", "condition")
 # Characters of all that servers say of their tools.
-MOST_OF_SERVERS = 60_000
+MAX_SERVER_CHARS = 60_000
 ASK_FOR_SCHEMA = "`get_mcp_tool_info` gives its parameters."
 ANY_OBJECT = {"type": "object"}
 ANYTHING: Mapping[str, Any] = {}
@@ -118,9 +118,9 @@ def offer_of(
         "call_mcp": fit.each(_server_tools(agent, tools)),
     }
     groups = dict(every)
-    if not all(tool.description for tool in groups["call_mcp"]) or _size_of(groups["call_mcp"]) > MOST_OF_SERVERS:
+    if not all(tool.description for tool in groups["call_mcp"]) or _size_of(groups["call_mcp"]) > MAX_SERVER_CHARS:
         groups.popitem()
-    while groups and len(kinds) + sum(map(len, groups.values())) > MOST_TOOLS:
+    while groups and len(kinds) + sum(map(len, groups.values())) > MAX_TOOLS:
         groups.popitem()
     apart = {action for action, group in groups.items() if group}
     offered = [tool for group in groups.values() for tool in group]
@@ -210,7 +210,7 @@ def _server_tools(agent: AgentPort, tools: Mapping[str, Any]) -> list[NativeTool
 
 
 def _server_tool(server: str, name: str, tool: Tool | None) -> NativeTool:
-    said = "" if tool is None else f"{FROM_SERVER} {quote_text(tool.description, MOST_SAID)}"
+    said = "" if tool is None else f"{FROM_SERVER} {quote_text(tool.description, MAX_DESCRIPTION_CHARS)}"
     action = {"intent": "call_mcp", "mcp": server, "tool": name}
     return _make_nested(
         f"{server}{TOOL_MARK}{name}", said, ANY_OBJECT if tool is None else tool.schema, action, "input"
@@ -248,9 +248,9 @@ class _FitNames:
 
     def _take(self, tool: NativeTool) -> str:
         name, salt = fit_name(tool.name), 0
-        while len(name) > LONGEST_NAME or name in self._taken:
+        while len(name) > MAX_NAME_CHARS or name in self._taken:
             digest = blake2b(tool.opening.encode(), digest_size=4, salt=bytes([salt])).hexdigest()
-            name, salt = f"{fit_name(tool.name)[: LONGEST_NAME - len(digest) - 1]}_{digest}", salt + 1
+            name, salt = f"{fit_name(tool.name)[: MAX_NAME_CHARS - len(digest) - 1]}_{digest}", salt + 1
         self._taken.add(name)
         return name
 

@@ -24,10 +24,10 @@ TOLD = (
     "format pattern exclusiveMinimum exclusiveMaximum multipleOf minLength maxLength minItems maxItems uniqueItems "
     "minProperties maxProperties patternProperties propertyNames not prefixItems".split()
 )
-MOST_PARTS, DEEPEST = 2000, 10
-MOST_SAID, MOST_TOLD = 500, 200
+MAX_PARTS, MAX_DEPTH = 2000, 10
+MAX_DESCRIPTION_CHARS, MAX_VALUE_CHARS = 500, 200
 # Characters of a whole schema.
-MOST = 8000
+MAX_SCHEMA_CHARS = 8000
 SCALARS: list[Schema] = [{"type": name} for name in ("string", "number", "boolean", "object")]
 ANY: Schema = {"anyOf": [*SCALARS, {"type": "array", "items": {"anyOf": SCALARS}}]}
 
@@ -54,7 +54,7 @@ def simplify_schema(schema: Any) -> Schema | None:
         simple = {**simple, "properties": {}}
     elif "properties" not in simple:
         simple = {**simple, **OPEN}
-    return simple if len(json.dumps(simple)) <= MOST else None
+    return simple if len(json.dumps(simple)) <= MAX_SCHEMA_CHARS else None
 
 
 @dataclass(slots=True)
@@ -66,7 +66,7 @@ class _Simplifier:
     """
 
     root: Any
-    _left: int = MOST_PARTS
+    _left: int = MAX_PARTS
 
     def simplify(self, part: Any, depth: int, seen: tuple[str, ...]) -> Schema:
         """A part of the schema; `seen` are the references that led to it. Raises TooLargeError."""
@@ -76,7 +76,7 @@ class _Simplifier:
         if not isinstance(part, Mapping):
             return ANY
         part, seen = self._resolve(part, seen)
-        if depth > DEEPEST:
+        if depth > MAX_DEPTH:
             return {"type": "object"}
         return _describe(self._with_type(part, depth, seen), part)
 
@@ -136,7 +136,7 @@ class _Simplifier:
 
 def _describe(simple: Schema, part: Mapping[str, Any]) -> Schema:
     """A part with what its author says of it, on one line, and what a type does not say of it."""
-    said = one_line(part["description"], MOST_SAID) if isinstance(part.get("description"), str) else ""
+    said = one_line(part["description"], MAX_DESCRIPTION_CHARS) if isinstance(part.get("description"), str) else ""
     told = {key: part[key] for key in TOLD if key in part}
     if "enum" not in simple and _values_of(part):
         told["enum"] = _values_of(part)
@@ -144,7 +144,7 @@ def _describe(simple: Schema, part: Mapping[str, Any]) -> Schema:
         told["default"] = part["default"]
     if odd := [name for name in _fields_of(part) if not KEY.fullmatch(name)]:
         told["properties"] = odd
-    words = one_line(json.dumps(told, ensure_ascii=False, default=str), MOST_TOLD) if told else ""
+    words = one_line(json.dumps(told, ensure_ascii=False, default=str), MAX_VALUE_CHARS) if told else ""
     text = " ".join(filter(None, (said, words)))
     return {**simple, "description": text} if text else simple
 

@@ -11,7 +11,7 @@ from koi_lang.js.dates import DateValue
 from koi_lang.js.json_text import stringify_exactly
 from koi_lang.js.undefined import undefined
 
-DEEPEST = 200
+MAX_DEPTH = 200
 
 _encode = json.JSONEncoder(allow_nan=False, ensure_ascii=True, separators=(",", ":")).encode
 
@@ -39,7 +39,7 @@ def value_text(key: str, value: object) -> str:
     Raises:
         RegistryError: something in it is not a JSON value; names its type and its place inside the value.
     """
-    flaw = _find_flaw(value, DEEPEST)
+    flaw = _find_flaw(value, MAX_DEPTH)
     if flaw is None:
         try:
             return _encode(value)
@@ -83,12 +83,12 @@ def _find_flaw(value: object, depth: int) -> tuple[str, str] | None:
         return None
     if isinstance(value, int):
         return None if value.bit_length() <= 1024 else ("", "a whole number of more than 1024 bits")
-    if isinstance(value, (float, DateValue)) or (depth < DEEPEST and (value is undefined or callable(value))):
+    if isinstance(value, (float, DateValue)) or (depth < MAX_DEPTH and (value is undefined or callable(value))):
         return None
     if not isinstance(value, (dict, list, tuple)):
         return "", f"{kind_of(value)} is not a JSON value"
     if not depth:
-        return "", f"it contains itself, or lists and objects inside each other more than {DEEPEST} deep,"
+        return "", f"it contains itself, or lists and objects inside each other more than {MAX_DEPTH} deep,"
     return _find_flaw_inside(value, depth - 1)
 
 

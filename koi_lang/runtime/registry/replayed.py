@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from koi_lang.runtime.replay.ports import Recorder
 
 # How many changes whose outcome stands in the journal, too, the registry may still know.
-MOST_OVER = 16
+MAX_OVER = 16
 
 
 class KeptRegistry:
@@ -127,7 +127,7 @@ class KeptRegistry:
         # Inside of an action it is known elsewhere when that has ended.
         if place is None or not place.state.is_covered:
             self._over += keys
-        if len(self._over) >= MOST_OVER:
+        if len(self._over) >= MAX_OVER:
             self._forget()
         return outcome
 

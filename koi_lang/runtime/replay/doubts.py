@@ -12,7 +12,7 @@ from koi_lang.runtime.replay.location import Path
 Why = Literal["begun", "opaque", "redacted", "unknown", "lost", "again"]
 Choice = Literal["retry", "skip", "done", "stop"]
 
-LONGEST = 200
+MAX_CHARS = 200
 # What there is to say about an effect in doubt, behind its name.
 REASONS: Mapping[Why, str] = {
     "begun": "had begun and its end is not known",
@@ -62,7 +62,7 @@ class Doubt:
 
 def _shorten_fields(fields: Mapping[str, Any]) -> str:
     text = json.dumps(fields, ensure_ascii=False, default=str)
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+    return text if len(text) <= MAX_CHARS else f"{text[:MAX_CHARS]}…"
 
 
 @dataclass(frozen=True, slots=True)

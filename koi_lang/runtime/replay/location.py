@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 Path = tuple[str, ...]
 # A branch of a branch says where it comes from; past this many characters a hash says it, so that a timer that sets
 # the next one for days keeps a short path.
-LONGEST_TRAIL = 32
+MAX_TRAIL = 32
 BRANCH = "~"
 
 
@@ -101,7 +101,7 @@ class Location:
         """The place of work that will go on beside this one."""
         number = self.occurrence(BRANCH)
         trail = f"{self.trail}.{number}" if self.trail else str(number)
-        if len(trail) > LONGEST_TRAIL:
+        if len(trail) > MAX_TRAIL:
             trail = hashlib.sha256(trail.encode()).hexdigest()[:16]
         outer = self.outer if self.trail else self
         return Location(outer, BRANCH + trail, trail, state=self.state)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-MOST_LISTED = 3
+MAX_LISTED = 3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,5 +63,5 @@ class MissedCalls:
 
 def list_calls(calls: Sequence[MissedCall]) -> str:
     """Some calls for a message."""
-    more = f" and {len(calls) - MOST_LISTED} more" if len(calls) > MOST_LISTED else ""
-    return ", ".join(f"`{call.name}`" for call in calls[:MOST_LISTED]) + more
+    more = f" and {len(calls) - MAX_LISTED} more" if len(calls) > MAX_LISTED else ""
+    return ", ".join(f"`{call.name}`" for call in calls[:MAX_LISTED]) + more

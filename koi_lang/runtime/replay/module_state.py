@@ -14,12 +14,12 @@ from koi_lang.js.tagged_json import NotEncodableError, decode, encode, is_value_
 from koi_lang.runtime.modules.python_neighbours import neighbours
 
 # What has more parts is compared by its length only, and is not kept.
-MOST_PARTS = 500
+MAX_PARTS = 500
 PART_CHARACTERS = 64
 # Variables that seldom change; those of them that functions of their module assign are looked at nevertheless.
 CONSTANT = (FunctionType, ModuleType, type, bytes, tuple, frozenset)
 # How deep objects of the program's own classes are compared.
-DEEPEST = 4
+MAX_DEPTH = 4
 # What can be compared of a value, and a list with its JSON form; None where it has none.
 Shown: TypeAlias = tuple[Any, list[Any] | None]
 CHANGED, LOST = "globals", "lost_globals"
@@ -159,7 +159,7 @@ def _to_shown(value: Any) -> Shown | None:
     if type(value) in (int, bool, type(None)):
         encoded = encode(value)
         return (type(value), encoded), [encoded]
-    if _parts(value, MOST_PARTS) <= 0:
+    if _parts(value, MAX_PARTS) <= 0:
         return (id(value), len(value)), None
     try:
         encoded = encode(value)
@@ -185,7 +185,7 @@ def _parts(value: Any, most: int) -> int:
     return most
 
 
-def _fingerprint(value: Any, depth: int = DEEPEST) -> Any:
+def _fingerprint(value: Any, depth: int = MAX_DEPTH) -> Any:
     """What can be compared of a value that has no JSON form. Raises ForeignError."""
     kind = type(value)
     if is_value_type(kind):

@@ -7,7 +7,7 @@ from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from koi_lang.js.environment import ForeignCall
-from koi_lang.js.tagged_json import DEEPEST, NotEncodableError, decode, encode, is_value_type
+from koi_lang.js.tagged_json import MAX_DEPTH, NotEncodableError, decode, encode, is_value_type
 from koi_lang.js.undefined import Value
 from koi_lang.runtime.replay.module_state import ModuleState, replace_content
 
@@ -67,6 +67,6 @@ def _objects_in(values: Iterable[Value], depth: int = 0) -> Iterator[Value]:
         kind = type(value)
         if kind in (list, tuple, set, frozenset, dict):
             inside = value.values() if kind is dict else value
-            yield from _objects_in(inside, depth + 1) if depth < DEEPEST else ()
+            yield from _objects_in(inside, depth + 1) if depth < MAX_DEPTH else ()
         elif not (is_value_type(kind) or isinstance(value, STATELESS) or kind.__module__.startswith("koi_lang.")):
             yield value

@@ -39,10 +39,10 @@ ENDINGS = tuple(
     )
 )
 # Shorter ones, such as `us` of `uses`, stand for too much.
-SHORTEST_STEM = 3
+MIN_STEM_CHARS = 3
 # Texts to vectors of length 1, one for each.
 Embed: TypeAlias = Callable[[Sequence[str]], Awaitable[Sequence[Sequence[float]]]]
-LONGEST_TEXT = 1000
+MAX_TEXT_CHARS = 1000
 # Sentences that have nothing to do with each other: how near a model puts an intent to these is no nearness at all.
 UNRELATED = (
     "The train leaves at nine.",
@@ -70,7 +70,7 @@ class Route:
     def text(self) -> str:
         """What is said about it, as one text of at most 1000 characters."""
         event = CAMEL.sub(" ", self.event).replace("_", " ").lower()
-        return f"{event}: {self.description}"[:LONGEST_TEXT] if self.description else event
+        return f"{event}: {self.description}"[:MAX_TEXT_CHARS] if self.description else event
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ class MeaningScale:
     passage_prefix: str = ""
 
 
-USUAL_SCALE = MeaningScale()
+DEFAULT_SCALE = MeaningScale()
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ class MeaningScores:
 
 
 async def rank_by_meaning(
-    intent: str, offers: Sequence[Route], *, embed: Embed, limit: int | None = 3, scale: MeaningScale = USUAL_SCALE
+    intent: str, offers: Sequence[Route], *, embed: Embed, limit: int | None = 3, scale: MeaningScale = DEFAULT_SCALE
 ) -> list[RouteMatch]:
     """Order offers by how near their meaning is to that of an intent, nearest first.
 
@@ -169,10 +169,10 @@ async def rank_by_meaning(
     return sorted(found, key=lambda match: -match.score)[:limit]
 
 
-def texts(intent: str, offers: Sequence[Route], scale: MeaningScale = USUAL_SCALE) -> list[str]:
+def texts(intent: str, offers: Sequence[Route], scale: MeaningScale = DEFAULT_SCALE) -> list[str]:
     """What is embedded to rank offers: the intent, the unrelated sentences, the offers."""
     passages = (*UNRELATED, *(offer.text for offer in offers))
-    return [scale.query_prefix + intent[:LONGEST_TEXT], *(scale.passage_prefix + each for each in passages)]
+    return [scale.query_prefix + intent[:MAX_TEXT_CHARS], *(scale.passage_prefix + each for each in passages)]
 
 
 def _cosine(one: Sequence[float], other: Sequence[float]) -> float:
@@ -216,7 +216,7 @@ def _words(text: str) -> set[str]:
 def _stem(word: str) -> str:
     """A word without its most common endings, so that `reviews` and `reviewing` meet `review`."""
     for ending in ENDINGS:
-        if word.endswith(ending) and len(word) - len(ending) >= SHORTEST_STEM:
+        if word.endswith(ending) and len(word) - len(ending) >= MIN_STEM_CHARS:
             return word.removesuffix(ending)
     return word
 

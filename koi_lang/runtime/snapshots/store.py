@@ -30,10 +30,10 @@ from koi_lang.system.file_locks import open_lock, try_lock
 
 # An id: the run, and what its list is made of.
 SNAPSHOT = re.compile(r"([A-Za-z0-9_][A-Za-z0-9_.-]{0,99})-([0-9a-f]{16})")
-LONGEST_WAIT_S = 60.0
+MAX_WAIT_S = 60.0
 PAUSE_S = 0.02
 # How often the folder of a run is made anew for what is kept while others delete it.
-MOST_TRIES = 20
+MAX_TRIES = 20
 # The list of what a run needs beside its snapshots.
 CONTENTS = "contents"
 # Before the names of lists of all files, which no program can restore.
@@ -89,7 +89,7 @@ class SnapshotStore:
         Args:
             stop: is called while it waits; raises where nobody wants that any more.
         """
-        until = time.monotonic() + LONGEST_WAIT_S
+        until = time.monotonic() + MAX_WAIT_S
         with self._open_lock("lock") as held:
             with self._open_lock("gate") as gate:  # who waits to be alone lets nobody else in
                 _wait_for(gate, False, until, stop)
@@ -349,7 +349,7 @@ def write_file(path: str, data: bytes, mode: int = 0o600, *, folder: int | None 
 
 def _rename(beside: str, path: str) -> None:
     """Give what is whole its place, whose folder may be missing, and removed again by who deletes its run."""
-    for _ in range(MOST_TRIES):
+    for _ in range(MAX_TRIES):
         with suppress(FileNotFoundError):
             os.replace(beside, path)
             return

@@ -32,7 +32,7 @@ from koi_lang.settings.project import most_of_snapshots
 from koi_lang.system.open_folders import OpenFolders, name_of, parent_of
 
 # So much of what is left out is listed.
-MOST_LISTED = 500
+MAX_LISTED = 500
 MEGABYTE = 1_000_000
 HOW_TO_MAKE_ROOM = (
     "Remove old runs with `koi runs delete`, have `.gitignore` name what need not be kept, or give `megabytes` in"
@@ -71,7 +71,7 @@ class ProjectTree:
             "id": id,
             "files": len(manifest.files),
             "bytes": sum(file.size for file in manifest.files.values()),
-            "skipped": skipped[:MOST_LISTED],
+            "skipped": skipped[:MAX_LISTED],
             "skippedCount": len(skipped),
         }
 

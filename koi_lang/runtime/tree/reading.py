@@ -6,7 +6,7 @@ import os
 from typing import NamedTuple
 
 from koi_lang.runtime.snapshots.manifest import FileStatus
-from koi_lang.runtime.tree.walking import CHANGING, LARGEST, UNREADABLE, left_out_for, status_of
+from koi_lang.runtime.tree.walking import CHANGING, MAX_FILE_BYTES, UNREADABLE, left_out_for, status_of
 from koi_lang.system.open_folders import FILE, REPLACED, OpenFolders, name_of, parent_of
 
 # So often a file is read before it counts as one that changes all the time.
@@ -58,7 +58,7 @@ def _read(held: int) -> ReadFile:
 def _content(held: int, size: int) -> bytes:
     """What a file holds, one byte more than it should have where it has grown."""
     data = os.pread(held, size + 1, 0)
-    while data and len(data) <= min(size, LARGEST):
+    while data and len(data) <= min(size, MAX_FILE_BYTES):
         more = os.pread(held, size + 1 - len(data), len(data))
         if not more:
             break

@@ -19,10 +19,10 @@ from koi_lang.system.open_folders import FILE, REPLACED, name_of, open_inner
 from koi_lang.system.wildmatch import as_bytes_text
 
 # Larger files are left out, in bytes; more of them, deeper folders and longer rules are refused or left out.
-LARGEST = 5_000_000
-MOST = 200_000
-DEEPEST = 100
-LONGEST_RULES = 100_000
+MAX_FILE_BYTES = 5_000_000
+MAX_FILES = 200_000
+MAX_DEPTH = 100
+MAX_RULE_BYTES = 100_000
 # Why something is left out. The first two follow from rules, so that they count for what is not there, too.
 IGNORED, HIDDEN = "ignored", "hidden"
 PROGRAM, CONFIGURATION, LARGE, HARD_LINK = "program", "settings", "large", "hard link"
@@ -134,7 +134,7 @@ class FolderWalk(ABC):
 
     def _enter(self, here: OpenFolder, name: str) -> None:
         path = here.prefix + name
-        if here.depth == DEEPEST:
+        if here.depth == MAX_DEPTH:
             self.leave_out(path, DEEP)
             return
         try:
@@ -168,7 +168,7 @@ class Walker(FolderWalk):
     ) -> None:
         super().__init__(stop)
         self._project, self._running = project, running
-        self._is_whole, self._most = is_whole, MOST if most is None else most
+        self._is_whole, self._most = is_whole, MAX_FILES if most is None else most
         self._closed: dict[str, bool] = {}
         self._tree = Tree()
 
@@ -271,7 +271,7 @@ def left_out_for(found: os.stat_result) -> str:
         return SPECIAL
     if found.st_nlink > 1:
         return HARD_LINK
-    return LARGE if found.st_size > LARGEST else ""
+    return LARGE if found.st_size > MAX_FILE_BYTES else ""
 
 
 def level_of(before: str, folder: str, text: str) -> IgnoreLevel:
@@ -304,13 +304,13 @@ def rules_in(name: str, told: str, folder: int | None = None) -> str:
         if not stat.S_ISREG(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
             return ""
         with os.fdopen(os.open(name, FILE, dir_fd=folder), "rb") as file:
-            data = file.read(LONGEST_RULES + 1)
+            data = file.read(MAX_RULE_BYTES + 1)
     except FileNotFoundError:
         return ""
     except OSError as error:
         raise AgentError(f"`{told}` cannot be read: {reason(error)}", help="It says which files are kept.") from error
-    if len(data) > LONGEST_RULES:
-        raise AgentError(f"`{told}` has more than {LONGEST_RULES:,} bytes", help="Name folders instead of files.")
+    if len(data) > MAX_RULE_BYTES:
+        raise AgentError(f"`{told}` has more than {MAX_RULE_BYTES:,} bytes", help="Name folders instead of files.")
     return data.decode("latin-1")
 
 

@@ -14,12 +14,12 @@ from pathlib import Path
 
 FOLDER, SUFFIX = "live", ".sock"
 # Bytes of a name that every system takes.
-LONGEST = 100
+MAX_NAME_BYTES = 100
 BACKLOG = 64
 # How long somebody who listens has to take a connection.
 CONNECT_S = 2.0
 # So many sockets of others are looked at when one is made.
-MOST_SWEPT = 8
+MAX_SWEPT = 8
 # Process, user and group of whoever is at the other end.
 PEER = struct.Struct("3i")
 
@@ -84,7 +84,7 @@ def _make_folder(folder: Path) -> None:
         os.chmod(folder, 0o700)
 
 
-def sweep(folder: Path, most: int | None = MOST_SWEPT) -> None:
+def sweep(folder: Path, most: int | None = MAX_SWEPT) -> None:
     """Remove sockets of a folder's runs at which nobody listens any more; at all others a connection comes and goes.
 
     Args:
@@ -184,7 +184,7 @@ def _parent_of(process: int) -> int | None:
 def _short_name(path: Path) -> Iterator[str]:
     """A name for a path that is short enough for a socket, within this context. Raises OSError where there is none."""
     names = (str(path), os.path.relpath(path))
-    name = next((name for name in names if len(os.fsencode(name)) <= LONGEST), None)
+    name = next((name for name in names if len(os.fsencode(name)) <= MAX_NAME_BYTES), None)
     if name is not None:
         yield name
         return

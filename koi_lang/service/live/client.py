@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from koi_lang.errors import KoiError
-from koi_lang.rpc.framing import LONGEST
+from koi_lang.rpc.framing import MAX_MESSAGE_BYTES
 from koi_lang.runtime.concurrency.tasks import together
 from koi_lang.service.live.addresses import connect
 from koi_lang.sessions.client_host import Message
@@ -107,7 +107,7 @@ class LiveClient:
 @asynccontextmanager
 async def open_client(path: Path) -> AsyncIterator[LiveClient]:
     """A context with a connection to the run at a socket. Raises NotAttachableError, or OSError where there is none."""
-    reader, writer = await asyncio.open_unix_connection(sock=connect(path), limit=2 * LONGEST)
+    reader, writer = await asyncio.open_unix_connection(sock=connect(path), limit=2 * MAX_MESSAGE_BYTES)
     client = LiveClient(reader, writer)
     try:
         await client.greet()

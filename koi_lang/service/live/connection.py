@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 from koi_lang.rpc.framing import LineSplitter
-from koi_lang.service.feed import MOST_UNREAD, Numbered, view_all
+from koi_lang.service.feed import MAX_UNREAD_BYTES, Numbered, view_all
 
 READ_SIZE = 1 << 16
 # Bytes that are made ready to be written.
 PIECE = 1 << 16
 # Commands that wait to be carried out; more are not read before.
-MOST_COMMANDS = 64
+MAX_COMMANDS = 64
 
 
 class LiveConnection:
@@ -78,7 +78,7 @@ class LiveConnection:
             return
         self._waiting.append(told)
         self._size += len(told[1])
-        if self._size > MOST_UNREAD:
+        if self._size > MAX_UNREAD_BYTES:
             self.is_cut_off = True
             self._waiting.clear()
 

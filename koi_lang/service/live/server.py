@@ -14,21 +14,21 @@ from koi_lang.rpc.dispatcher import refusal
 from koi_lang.rpc.framing import message_in
 from koi_lang.service.feed import UNREAD
 from koi_lang.service.live.addresses import is_descendant, is_own_peer, peer_of
-from koi_lang.service.live.connection import MOST_COMMANDS, LiveConnection
+from koi_lang.service.live.connection import MAX_COMMANDS, LiveConnection
 from koi_lang.service.live.desk import LiveDesk, encode
 from koi_lang.sessions.errors import SessionError
 
 if TYPE_CHECKING:
     from koi_lang.service.live.followed_run import FollowedRun
 
-MOST_CLIENTS = 64
+MAX_CLIENTS = 64
 # What a reader who is slow has at the end of a run.
 END_S = 1.0
 # How long the event loop has before code that computes is taken to keep it from ending the run, and how often that is
 # looked at.
 PATIENCE_S, TICK_S = 0.5, 0.1
 OWN = "a command of the run itself may not follow it"
-MANY = f"{MOST_CLIENTS} others follow the run already"
+MANY = f"{MAX_CLIENTS} others follow the run already"
 ENDED = "the run has ended"
 
 
@@ -125,7 +125,7 @@ class LiveServer:
             return "the run is of another user"
         if peer is not None and is_descendant(peer[0]):
             return OWN
-        return MANY if len(self._connections) >= MOST_CLIENTS else None
+        return MANY if len(self._connections) >= MAX_CLIENTS else None
 
     def _drop(self, connection: LiveConnection) -> None:
         if self._connections.pop(connection.socket, None) is None:
@@ -144,7 +144,7 @@ class LiveServer:
             self._drop(connection)
             return
         wanted = selectors.EVENT_WRITE if connection.has_more else 0
-        if connection.commands < MOST_COMMANDS and not is_silent:
+        if connection.commands < MAX_COMMANDS and not is_silent:
             wanted |= selectors.EVENT_READ
         self._watch(connection, wanted)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from koi_lang.errors import SettingsError
 from koi_lang.lazy import lazy_module
 from koi_lang.redaction.names import is_secret_variable
-from koi_lang.redaction.redactor import MOST_FOUND, Redactor, Secrets, redactor
+from koi_lang.redaction.redactor import MAX_FOUND, Redactor, Secrets, redactor
 from koi_lang.settings import ProjectSettings, config_folder, dotenv, environment
 from koi_lang.setup.keys.store import KeyStore
 
@@ -77,7 +77,7 @@ class Keys:
             DOTENV: dotenv(settings),
         }
         self._given_out = Secrets()
-        self._found = Secrets(most=MOST_FOUND) if found is None else found
+        self._found = Secrets(most=MAX_FOUND) if found is None else found
 
     def __call__(self, name: str) -> str | None:
         """The value of a variable. A key may be asked for by any variable of its provider. Raises KoiError."""

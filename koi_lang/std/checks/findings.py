@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from koi_lang.runtime.actions.command_output import MOST_OUTPUT
+from koi_lang.runtime.actions.command_output import MAX_SHOWN_BYTES
 from koi_lang.runtime.host import visible
 from koi_lang.runtime.mcp.safe_text import clip_text, one_line
 
 Item = TypeVar("Item")
 Severity = Literal["blocker", "important", "suggestion"]
-MOST_FINDINGS = 100
+MAX_FINDINGS = 100
 # In characters, of one text of a finding.
-LONGEST_TEXT = 300
+MAX_TEXT_CHARS = 300
 
 
 class UnreadableReportError(Exception):
@@ -39,9 +39,9 @@ class CheckFinding:
 
     def as_data(self) -> dict[str, Any]:
         """As code and models get it: without what is not known."""
-        known = {"severity": self.severity, "title": one_line(self.title, LONGEST_TEXT)}
-        where = {"where": clip_text(visible(self.where), LONGEST_TEXT)} if self.where else {}
-        return known | where | ({"fix": one_line(self.fix, LONGEST_TEXT)} if self.fix else {})
+        known = {"severity": self.severity, "title": one_line(self.title, MAX_TEXT_CHARS)}
+        where = {"where": clip_text(visible(self.where), MAX_TEXT_CHARS)} if self.where else {}
+        return known | where | ({"fix": one_line(self.fix, MAX_TEXT_CHARS)} if self.fix else {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +63,14 @@ class CheckReport:
 
 def first_findings(items: Sequence[Item], finding: Callable[[Item], CheckFinding]) -> list[CheckFinding]:
     """The findings for some items; of very many the first, and one that says how many more there are."""
-    known = [finding(item) for item in items[:MOST_FINDINGS]]
+    known = [finding(item) for item in items[:MAX_FINDINGS]]
     left = len(items) - len(known)
     return [*known, CheckFinding(known[-1].severity, f"{left:,} more are not listed")] if left else known
 
 
 def clip_ends(text: str) -> str:
     """A text, or its beginning and its end, as `output` of a command is shown."""
-    half = MOST_OUTPUT // 2
+    half = MAX_SHOWN_BYTES // 2
     left = len(text) - 2 * half
     return text if left <= 0 else f"{text[:half]}\n… ({left} characters left out) …\n{text[-half:]}"
 

@@ -17,7 +17,7 @@ ENDS = ("pass", "fail", "skip")
 TOLD = re.compile(r"\s*([^\s:][^:]*\.go):(\d{1,9})(?::\d{1,9})?: (.*)")
 MODULE = re.compile(r'^module\s+"?([^\s"]+)', re.M)
 # Of what one test prints, in characters.
-MOST_PRINTED = 20_000
+MAX_PRINTED = 20_000
 
 
 @dataclass(slots=True)
@@ -64,7 +64,7 @@ class GoEvents:
             return
         key = (event["Package"], str(event.get("Test") or ""))
         test = self.tests.setdefault(key, GoTest(*key))
-        test.printed += text[: MOST_PRINTED - len(test.printed)]
+        test.printed += text[: MAX_PRINTED - len(test.printed)]
         if action in ENDS:
             test.ended = str(action)
 

@@ -13,7 +13,7 @@ from xml.parsers import expat
 from koi_lang.std.checks.findings import CheckFinding, CheckReport, UnreadableReportError, first_findings, name_place
 
 # In characters, of what is kept of one failure.
-MOST_OF_A_FAILURE = 100_000
+MAX_FAILURE_CHARS = 100_000
 # What XML cannot hold, and tests print all the same.
 NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 FAILURES = ("failure", "error")
@@ -21,11 +21,11 @@ FAILURES = ("failure", "error")
 PYTHON_PLACE = re.compile(r"^([^\s:][^:\n]*):(\d+): ", re.M)
 # What a line of a stack of JavaScript ends with.
 NODE_PLACE = re.compile(r"(?:file://)?(/.*):(\d+):\d+\)?,?(?: \{)?")
-LONGEST_STACK_LINE = 1000
+MAX_STACK_LINE_CHARS = 1000
 # Folders whose files are not the project's own.
 FOREIGN = frozenset(("node_modules", "site-packages"))
 # Of one failure, that are looked at.
-MOST_PLACES = 100
+MAX_PLACES = 100
 # What pytest says of a file that it cannot import.
 COLLECTION = "collection failure"
 
@@ -79,7 +79,7 @@ class _Reader:
         self.is_in_result = self.is_in_result and name not in FAILURES
 
     def add_text(self, text: str) -> None:
-        if self.is_in_result and self.open_case is not None and len(self.open_case.text) < MOST_OF_A_FAILURE:
+        if self.is_in_result and self.open_case is not None and len(self.open_case.text) < MAX_FAILURE_CHARS:
             self.open_case.text += text
 
 
@@ -159,7 +159,7 @@ def _reason(case: JunitCase) -> str:
 
 def name_python_place(case: JunitCase, folder: Path) -> str:
     """Where a test of pytest failed: the last line of the project that the failure names, else that of the test."""
-    for file, line in reversed(PYTHON_PLACE.findall(case.text)[-MOST_PLACES:]):
+    for file, line in reversed(PYTHON_PLACE.findall(case.text)[-MAX_PLACES:]):
         if _is_own(file, folder):
             return name_place(file, line, folder)
     file, line = case.place
@@ -168,8 +168,8 @@ def name_python_place(case: JunitCase, folder: Path) -> str:
 
 def name_node_place(case: JunitCase, folder: Path) -> str:
     """Where a test of Node failed: the first line of the project in its stack, else its file."""
-    lines = [line.strip() for line in case.text.split("\n") if len(line) <= LONGEST_STACK_LINE]
-    for line in lines[:MOST_PLACES]:
+    lines = [line.strip() for line in case.text.split("\n") if len(line) <= MAX_STACK_LINE_CHARS]
+    for line in lines[:MAX_PLACES]:
         place = NODE_PLACE.fullmatch(line.removeprefix("at ").rpartition("(")[2]) if line.startswith("at ") else None
         if place is not None and _is_own(file := unquote(place[1]), folder):
             return name_place(file, place[2], folder)

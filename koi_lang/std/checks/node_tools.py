@@ -20,7 +20,7 @@ SUFFIXES = (".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".jsx", ".tsx")
 # The names of files that `node --test` looks for; there are more, which are for scripts of npm.
 TEST_NAME = re.compile(r"(?:.+[._-]test|test(?:-.+)?)\.(?:js|mjs|cjs)")
 # A script that starts the test runner of Node and nothing else; a longer one is looked at by nobody.
-LONGEST_SCRIPT = 1000
+MAX_SCRIPT_CHARS = 1000
 RUNNER = re.compile(r"node\s(?:[^;&|<>]*\s)?--test(?:\s[^;&|<>]*)?")
 # What `npm init` writes.
 NO_SCRIPT = "no test specified"
@@ -61,7 +61,7 @@ def _npm_test(folder: Path, script: str) -> CheckTool:
     tool = CheckTool(
         "npm test", ("npm", "test"), npm, NODE_ADVICE, None, variables=QUIET, suffixes=SUFFIXES, takes_files=False
     )
-    if len(script) > LONGEST_SCRIPT or not RUNNER.fullmatch(script):
+    if len(script) > MAX_SCRIPT_CHARS or not RUNNER.fullmatch(script):
         return tool
     options = " ".join([variable("NODE_OPTIONS") or "", *(f'"{word}"' for word in REPORTERS)])
     return replace(tool, read=read_node_junit, variables={**QUIET, "NODE_OPTIONS": options}, counts_tests=True)

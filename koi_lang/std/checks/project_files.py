@@ -11,8 +11,8 @@ from pathlib import Path
 from koi_lang.system.open_folders import FILE
 
 # How many files and folders of a project are looked at.
-MOST_ENTRIES = 100_000
-MOST_OF_A_SETTING = 1_000_000
+MAX_ENTRIES = 100_000
+MAX_SETTINGS_BYTES = 1_000_000
 # Folders with what is not the project's own.
 FOREIGN = frozenset(("node_modules", "venv", "env", "site-packages", "__pycache__", "build", "dist", "target"))
 
@@ -33,7 +33,7 @@ def read_regular_file(path: str | Path, most_bytes: int, *, follows: bool = True
 def read_setting(file: Path) -> str:
     """The text of a file with settings; empty where there is none."""
     try:
-        return read_regular_file(file, MOST_OF_A_SETTING).decode("utf-8-sig", "replace")
+        return read_regular_file(file, MAX_SETTINGS_BYTES).decode("utf-8-sig", "replace")
     except OSError:
         return ""
 
@@ -50,7 +50,7 @@ def has_setting(folder: Path, is_meant: Callable[[str], bool]) -> bool:
 
 def _names(folder: Path) -> Iterator[str]:
     """The names of files in a project, a bounded number of them; what is hidden or foreign is left out."""
-    left = MOST_ENTRIES
+    left = MAX_ENTRIES
     for _, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in FOREIGN)
         yield from names

@@ -192,9 +192,9 @@ def _result(runs: Sequence[ToolRun]) -> dict[str, Any]:
     }
 
 
-USUAL_TIMEOUT_S = 300.0
-LONGEST_TIMEOUT_S = 3600.0
-MOST_FILES = 500
+DEFAULT_TIMEOUT_S = 300.0
+MAX_TIMEOUT_S = 3600.0
+MAX_FILES = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +206,7 @@ class CheckOptions:
         files: paths from the folder of the project, all of which are there; empty for the whole of it.
     """
 
-    timeout_s: float = USUAL_TIMEOUT_S
+    timeout_s: float = DEFAULT_TIMEOUT_S
     files: tuple[str, ...] = ()
 
     def as_data(self) -> dict[str, Any]:
@@ -224,7 +224,7 @@ def check_options(given: Any) -> CheckOptions:
     unknown = [name for name in options if name not in ("timeout", "files")]
     if unknown:
         raise AgentError(f"there is no option `{unknown[0]}`", help="The options are `timeout` and `files`.")
-    return CheckOptions(_timeout_s(options.get("timeout", USUAL_TIMEOUT_S)), _files(options.get("files", [])))
+    return CheckOptions(_timeout_s(options.get("timeout", DEFAULT_TIMEOUT_S)), _files(options.get("files", [])))
 
 
 def require_files(folder: Path, files: tuple[str, ...]) -> None:
@@ -235,8 +235,8 @@ def require_files(folder: Path, files: tuple[str, ...]) -> None:
 
 
 def _timeout_s(given: Any) -> float:
-    if isinstance(given, bool) or not isinstance(given, int | float) or not 0 < given <= LONGEST_TIMEOUT_S:
-        help = f"Write seconds, at most {LONGEST_TIMEOUT_S:g}: `{{ timeout: 60 }}`."
+    if isinstance(given, bool) or not isinstance(given, int | float) or not 0 < given <= MAX_TIMEOUT_S:
+        help = f"Write seconds, at most {MAX_TIMEOUT_S:g}: `{{ timeout: 60 }}`."
         raise AgentError(f"`timeout` must be a number of seconds, not {given!r}", help=help)
     return float(given)
 
@@ -244,7 +244,7 @@ def _timeout_s(given: Any) -> float:
 def _files(given: Any) -> tuple[str, ...]:
     if not isinstance(given, list) or not all(isinstance(file, str) for file in given):
         raise AgentError("`files` must be a list of paths", help='Write it such as `{ files: ["src/a.py"] }`.')
-    if len(given) > MOST_FILES:
-        raise AgentError(f"{len(given):,} files are too many: at most {MOST_FILES}", help="Name their folders.")
+    if len(given) > MAX_FILES:
+        raise AgentError(f"{len(given):,} files are too many: at most {MAX_FILES}", help="Name their folders.")
     # What looks like an option is none.
     return tuple(f"./{file}" if file.startswith("-") else file for file in given)

@@ -21,7 +21,7 @@ from koi_lang.std.checks.project_files import read_regular_file
 from koi_lang.std.checks.tools import REPORT, CheckTool
 from koi_lang.std.effects import agent
 
-MOST_OF_A_REPORT = 20_000_000
+MAX_REPORT_BYTES = 20_000_000
 # What tools print is read by programs, and no bytecode of a file is kept that is changed again within a second.
 VARIABLES = {"NO_COLOR": "1", "PYTHONDONTWRITEBYTECODE": "1"}
 SEE_OUTPUT = "See what it printed, in `output`."
@@ -129,7 +129,7 @@ async def _carry_out(command: Command, timeout_s: float, *, is_merged: bool = Tr
     network = asking is not None and asking.role.allows(WEB_ACCESS)
     allowed = await permit_command(run, replace(command, network=network))
     begun = time.perf_counter()
-    outputs = [Output()] if is_merged else [Output(MOST_OF_A_REPORT + 1), Output()]
+    outputs = [Output()] if is_merged else [Output(MAX_REPORT_BYTES + 1), Output()]
     why = f"`{command.text}` took longer than {timeout_s:g} s and was ended"
     async with run.changes.watch(timeout_s, command.agent):
         try:
@@ -201,11 +201,11 @@ def _read_report(tool: CheckTool, ended: _Ended, file: str) -> bytes:
         if tool.is_report_printed:
             data = ended.outputs[0].beginning_bytes()
         else:
-            data = read_regular_file(file, MOST_OF_A_REPORT, follows=False)
+            data = read_regular_file(file, MAX_REPORT_BYTES, follows=False)
     except FileNotFoundError as error:
         raise UnreadableReportError("it wrote none") from error
     except OSError as error:
         raise UnreadableReportError(reason(error)) from error
-    if len(data) > MOST_OF_A_REPORT:
-        raise UnreadableReportError(f"it has more than {MOST_OF_A_REPORT:,} bytes")
+    if len(data) > MAX_REPORT_BYTES:
+        raise UnreadableReportError(f"it has more than {MAX_REPORT_BYTES:,} bytes")
     return data

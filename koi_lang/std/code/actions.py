@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from koi_lang.runtime.actions import shell
-from koi_lang.runtime.actions.registered import MOST_SHOWN, ActionContext
+from koi_lang.runtime.actions.registered import MAX_SHOWN, ActionContext
 from koi_lang.std.code import changing, listing, outlines, reading, searching, symbols, web
 from koi_lang.std.code import web_search as web_search_engines
 from koi_lang.std.code.access import Workplace
@@ -34,7 +34,7 @@ class ToolAction:
     needs: str | None
     safe: bool = False
     aliases: Mapping[str, str] = field(default_factory=dict)
-    shown: int = MOST_SHOWN
+    shown: int = MAX_SHOWN
 
 
 def _place(context: ActionContext) -> Workplace:
@@ -94,7 +94,7 @@ async def find_symbol(context: ActionContext, name: str) -> Any:
     return await symbols.find_symbol(place.root, name, may_read=place.may_read)
 
 
-async def web_fetch(context: ActionContext, url: str, max_chars: int = web.USUAL_CHARS) -> Any:
+async def web_fetch(context: ActionContext, url: str, max_chars: int = web.DEFAULT_CHARS) -> Any:
     """Read a page of the web as text."""
     return await web.web_fetch(url, max_chars)
 

@@ -205,7 +205,7 @@ def _mode_of(name: str, folder: int) -> int | None:
 
 AROUND = 2
 WIDTH = 5
-MOST_SHOWN = 60
+MAX_SHOWN = 60
 
 
 def changed_lines(edit: EditedText) -> str:
@@ -217,5 +217,5 @@ def changed_lines(edit: EditedText) -> str:
         for number in range(max(1, first - AROUND), min(len(new), last + AROUND) + 1)
     )
     shown = [f"{number:>{WIDTH}}\t{new[number - 1]}" for number in sorted(numbers)]
-    left = len(shown) - MOST_SHOWN
-    return "\n".join([*shown[:MOST_SHOWN], *([f"… ({left:,} more lines)"] if left > 0 else [])])
+    left = len(shown) - MAX_SHOWN
+    return "\n".join([*shown[:MAX_SHOWN], *([f"… ({left:,} more lines)"] if left > 0 else [])])

@@ -8,11 +8,11 @@ from koi_lang.std.code.line_changes import LineChange, changes_between, split_li
 
 AROUND = 3
 # More than a file that is changed may have; a person who is asked is to see all of it.
-MOST_LINES = 200_000
-LONGEST_LINE = 100_000
+MAX_LINES = 200_000
+MAX_LINE_CHARS = 100_000
 
 
-def unified_diff(before: str, after: str, path: str, *, most_lines: int = MOST_LINES) -> str:
+def unified_diff(before: str, after: str, path: str, *, most_lines: int = MAX_LINES) -> str:
     """What a change of a file comes to; empty where nothing changes. Lines beyond the bound are counted, not shown."""
     if before == after:
         return ""
@@ -24,7 +24,7 @@ def unified_diff(before: str, after: str, path: str, *, most_lines: int = MOST_L
         lines.append("\\ The last line is ended now" if is_ended_now else "\\ The last line is not ended any more")
     left = len(lines) - most_lines
     told = [f"… {left:,} more lines of this difference"] if left > 0 else []
-    return "\n".join(each[:LONGEST_LINE] + "…" * (len(each) > LONGEST_LINE) for each in lines[:most_lines] + told)
+    return "\n".join(each[:MAX_LINE_CHARS] + "…" * (len(each) > MAX_LINE_CHARS) for each in lines[:most_lines] + told)
 
 
 def _groups(changes: Sequence[LineChange]) -> Iterator[list[tuple[LineChange, int]]]:

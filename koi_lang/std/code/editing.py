@@ -25,7 +25,7 @@ from koi_lang.std.code.line_changes import (
 )
 from koi_lang.std.code.text_files import plain_ends
 
-MOST_TOLD = 10
+MAX_REPORTED = 10
 PIECE = "`before`"
 # Ends of lines behind which deeper ones follow.
 OPENING = (":", "{", "(", "[", ",", "=", ">", "\\")
@@ -56,7 +56,7 @@ def replace_piece(text: str, before: str, after: str) -> EditedText:
     if len(places) > 1:
         times = max(text.count(before), len(places))
         lines = tell_lines([text.count("\n", 0, place) for place in places])
-        more = "" if times <= MOST_TOLD else " and on"
+        more = "" if times <= MAX_REPORTED else " and on"
         raise AgentError(f"{PIECE} stands {times:,} times in the file: at {lines}{more}", help=SHOW_MORE)
     if _is_unindented(text, places[0], before, after):
         return _replace_lines(text, before, after)
@@ -97,10 +97,10 @@ def _fill(text: str, before: str, after: str) -> EditedText:
 
 
 def _places_of(text: str, piece: str) -> list[int]:
-    """Where a piece begins, those that overlap included; at most MOST_TOLD."""
+    """Where a piece begins, those that overlap included; at most MAX_REPORTED."""
     found: list[int] = []
     at = text.find(piece)
-    while at >= 0 and len(found) < MOST_TOLD:
+    while at >= 0 and len(found) < MAX_REPORTED:
         found.append(at)
         at = text.find(piece, at + 1)
     return found

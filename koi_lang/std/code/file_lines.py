@@ -8,9 +8,9 @@ from functools import cached_property
 
 from koi_lang.std.code.indentation import BLANK, is_same_for_the_eye
 
-MOST_PLACES = 50
+MAX_PLACES = 50
 # A line that stands more often says little of the place, and takes time.
-MOST_OFTEN = 20
+MAX_REPEATS = 20
 SHOWN = 80
 
 
@@ -29,11 +29,11 @@ class FileLines:
         return _join(line.strip(BLANK) for line in (*self.lines, ""))
 
     def places(self, wanted: Sequence[str]) -> list[int]:
-        """Where lines stand, whatever blanks are behind them; at most MOST_PLACES + 1, from 0."""
+        """Where lines stand, whatever blanks are behind them; at most MAX_PLACES + 1, from 0."""
         return _find_all(self._trimmed_text, _join(line.rstrip(BLANK) for line in wanted))
 
     def bare_places(self, wanted: Sequence[str]) -> list[int]:
-        """Where lines stand, however they are indented; at most MOST_PLACES + 1, from 0."""
+        """Where lines stand, however they are indented; at most MAX_PLACES + 1, from 0."""
         return _find_all(self._bare_text, _join(line.strip(BLANK) for line in wanted))
 
     def similar_places(self, wanted: Sequence[str]) -> list[int]:
@@ -76,13 +76,13 @@ class FileLines:
         found: dict[str, list[int]] = defaultdict(list)
         for number, line in enumerate(self.lines):
             bare = line.strip(BLANK)
-            if bare in sought and len(found[bare]) <= MOST_OFTEN:
+            if bare in sought and len(found[bare]) <= MAX_REPEATS:
                 found[bare].append(number)
         return Counter(
             place - at
             for at, line in enumerate(wanted)
             for place in found.get(line.strip(BLANK), ())
-            if len(found[line.strip(BLANK)]) <= MOST_OFTEN
+            if len(found[line.strip(BLANK)]) <= MAX_REPEATS
         )
 
 
@@ -102,7 +102,7 @@ def _join(lines: Iterable[str]) -> str:
 def _find_all(text: str, wanted: str) -> list[int]:
     found: list[int] = []
     at, line, behind = text.find(wanted), 0, 0
-    while at >= 0 and len(found) <= MOST_PLACES:
+    while at >= 0 and len(found) <= MAX_PLACES:
         line, behind = line + text.count("\n", behind, at), at
         found.append(line)
         at = text.find(wanted, at + 1)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 
 from koi_lang.errors import AgentError
-from koi_lang.std.code.file_lines import MOST_PLACES, FileLines, is_telling
+from koi_lang.std.code.file_lines import MAX_PLACES, FileLines, is_telling
 from koi_lang.std.code.hunks import Hunk
 from koi_lang.std.code.indentation import BLANK, carry_indentation, indentation
 
@@ -44,7 +44,7 @@ class AmbiguousPlaceError(AgentError):
 
 def tell_lines(places: Sequence[int]) -> str:
     """Places as numbers of lines, for a message: the first ten."""
-    more = ["more"] * (len(places) > MOST_PLACES) or [f"{len(places) - 10} more"] * (len(places) > 10)
+    more = ["more"] * (len(places) > MAX_PLACES) or [f"{len(places) - 10} more"] * (len(places) > 10)
     numbers = [*(str(place + 1) for place in places[:10]), *more]
     return f"line {numbers[0]}" if len(numbers) == 1 else f"lines {', '.join(numbers[:-1])} and {numbers[-1]}"
 
@@ -184,7 +184,7 @@ def _the_only(file: FileLines, hunk: Hunk, places: Sequence[int]) -> int:
     if len(places) == 1:
         return places[0]
     tops = file.bare_places([hunk.heading]) if is_telling(hunk.heading) else []
-    if len(tops) == 1 and len(places) <= MOST_PLACES:
+    if len(tops) == 1 and len(places) <= MAX_PLACES:
         end = _block_end(file, tops[0])
         inside = [place for place in places if tops[0] < place < end]
         if len(inside) == 1:

@@ -10,7 +10,7 @@ from typing import Self
 
 from koi_lang.errors import AgentError
 
-MOST_HUNKS, LONGEST = 200, 1_000_000
+MAX_HUNKS, MAX_CHARS = 200, 1_000_000
 COUNTS = re.compile(r"@@+ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@+ ?(.*)")
 FENCE = re.compile(r"\s*```[a-z]*\s*", re.IGNORECASE)
 PROLOGUE = re.compile(
@@ -90,19 +90,17 @@ class _OpenHunk:
 
 def parse_diff(diff: str) -> list[Hunk]:
     """The hunks of a diff for one file. Raises AgentError for a diff of several, and for one without changes."""
-    if len(diff) > LONGEST:
+    if len(diff) > MAX_CHARS:
         raise AgentError(
-            f"the diff is longer than {LONGEST:,} characters", help="Give a part of the changes at a time."
+            f"the diff is longer than {MAX_CHARS:,} characters", help="Give a part of the changes at a time."
         )
     lines = _without_fence(diff.removesuffix("\n").split("\n"))
     hunks = [_close(f"hunk {number}", each) for number, each in enumerate(_gather(lines), 1)]
     if not any(mark != " " for hunk in hunks for mark, _ in hunk.lines):
         help = "Begin lines that go with `-`, new ones with `+`, and those around them with a blank."
         raise AgentError("the diff changes nothing", help=help)
-    if len(hunks) > MOST_HUNKS:
-        raise AgentError(
-            f"the diff has {len(hunks)} hunks, and {MOST_HUNKS} is the most", help="Give a part at a time."
-        )
+    if len(hunks) > MAX_HUNKS:
+        raise AgentError(f"the diff has {len(hunks)} hunks, and {MAX_HUNKS} is the most", help="Give a part at a time.")
     return [hunk for hunk in hunks if any(mark != " " for mark, _ in hunk.lines)]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 # Beyond so many pairs of lines they are not compared with each other: that takes time with their square and more.
-MOST_PAIRS = 250_000
+MAX_PAIRS = 250_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ def changes_between(before: Sequence[str], after: Sequence[str]) -> tuple[LineCh
     old, new = before[start : len(before) - same], after[start : len(after) - same]
     if not old and not new:
         return ()
-    if len(old) * len(new) > MOST_PAIRS or not old or not new:
+    if len(old) * len(new) > MAX_PAIRS or not old or not new:
         return (LineChange(start, start + len(old), tuple(new)),)
     steps = difflib.SequenceMatcher(None, old, new).get_opcodes()
     return tuple(LineChange(start + a, start + b, tuple(new[c:d])) for kind, a, b, c, d in steps if kind != "equal")

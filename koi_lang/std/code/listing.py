@@ -10,7 +10,7 @@ from koi_lang.runtime.concurrency.stoppable_threads import run_in_thread
 from koi_lang.std.code.project_files import MayRead, View, files_below, read_all
 from koi_lang.system.globs import glob_matcher, has_wildcards, require_pattern
 
-MOST_LISTED = 1000
+MAX_LISTED = 1000
 
 
 async def list_files(root: Path, pattern: str = "**", *, may_read: MayRead = read_all) -> dict[str, Any]:
@@ -38,10 +38,10 @@ def _fitting(view: View, pattern: str) -> dict[str, Any]:
         pattern = f"{folder}/**"
     fits = glob_matcher(pattern)
     found = [path for path in files_below(view) if fits(path)]
-    result: dict[str, Any] = {"success": True, "count": len(found), "truncated": len(found) > MOST_LISTED}
-    result["files"] = found[:MOST_LISTED]
+    result: dict[str, Any] = {"success": True, "count": len(found), "truncated": len(found) > MAX_LISTED}
+    result["files"] = found[:MAX_LISTED]
     if not found and "/" not in pattern:
         result["hint"] = f"`{pattern}` is about the uppermost folder; `**/{pattern}` is about all folders"
     elif result["truncated"]:
-        result["hint"] = f"these are the first {MOST_LISTED:,}; name a folder to see the others"
+        result["hint"] = f"these are the first {MAX_LISTED:,}; name a folder to see the others"
     return result

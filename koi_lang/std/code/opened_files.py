@@ -13,7 +13,7 @@ from koi_lang.diagnostics import nearest
 from koi_lang.errors import AgentError, reason
 from koi_lang.runtime.guards.working_files import working_path
 from koi_lang.std.code.project_files import View
-from koi_lang.std.code.text_files import MOST_BYTES
+from koi_lang.std.code.text_files import MAX_BYTES
 from koi_lang.system.open_folders import open_folder, open_inside
 
 WHICH_THERE_ARE = "`list_files` tells which files there are."
@@ -50,10 +50,10 @@ class OpenedFile:
         if not stat.S_ISREG(about.st_mode):
             raise UnreadableFileError(f"`{self.path}` is a pipe or a device, which has no content to read")
         with open(self.held, "rb", closefd=False) as file:
-            data = file.read(MOST_BYTES + 1) if about.st_size <= MOST_BYTES else b""
+            data = file.read(MAX_BYTES + 1) if about.st_size <= MAX_BYTES else b""
         size = max(about.st_size, len(data))
-        if size > MOST_BYTES:
-            told = f"`{self.path}` has {size:,} bytes, and at most {MOST_BYTES:,} are read"
+        if size > MAX_BYTES:
+            told = f"`{self.path}` has {size:,} bytes, and at most {MAX_BYTES:,} are read"
             raise UnreadableFileError(told, help="Have a command cut a piece out of it.")
         return data
 

@@ -27,11 +27,11 @@ else:
     koi_names = lazy_module("koi_lang.program.declared_names")
 
 
-MOST_SYMBOLS = 1000
+MAX_SYMBOLS = 1000
 # Longer files of Koi are not parsed, in characters; that happens where programs run, and takes 0.1 s here.
-LONGEST_KOI = 40_000
+MAX_KOI_CHARS = 40_000
 # How long the search for patterns may take, in seconds of the processor.
-MOST_S = 5.0
+MAX_S = 5.0
 KNOWN = "Python, Koi, JavaScript, TypeScript, Go, Rust, Java, Kotlin, C#, C, C++, Ruby and Markdown"
 
 
@@ -62,14 +62,14 @@ async def outline(root: Path, path: str, *, may_read: MayRead = read_all) -> dic
     found = koi_symbols(name, text) if is_parsed(ending, text) else None
     if found is None:
         try:
-            found = await run_in_thread(lambda stop: symbols_of(ending, text, tick_for(stop, MOST_S)))
+            found = await run_in_thread(lambda stop: symbols_of(ending, text, tick_for(stop, MAX_S)))
         except TimeOverError:
-            return failure(f"the patterns take more than {MOST_S:.0f} s for `{path}`", "Use `grep` on it.")
-    symbols = [symbol.as_data() for symbol in found.symbols[:MOST_SYMBOLS]]
+            return failure(f"the patterns take more than {MAX_S:.0f} s for `{path}`", "Use `grep` on it.")
+    symbols = [symbol.as_data() for symbol in found.symbols[:MAX_SYMBOLS]]
     result: dict[str, Any] = {"success": True, "path": name, "method": found.method}
     result |= {"totalLines": len(text_lines(text)), "symbols": symbols}
-    if len(found.symbols) > MOST_SYMBOLS:
-        result |= {"truncated": True, "hint": f"these are the first {MOST_SYMBOLS:,} of {len(found.symbols):,}"}
+    if len(found.symbols) > MAX_SYMBOLS:
+        result |= {"truncated": True, "hint": f"these are the first {MAX_SYMBOLS:,} of {len(found.symbols):,}"}
     return result
 
 
@@ -85,7 +85,7 @@ def is_known(ending: str) -> bool:
 
 def is_parsed(ending: str, text: str) -> bool:
     """Whether a file is one for the parser of Koi."""
-    return ending == "koi" and len(text) <= LONGEST_KOI
+    return ending == "koi" and len(text) <= MAX_KOI_CHARS
 
 
 def symbols_of(ending: str, text: str, tick: Tick) -> FoundSymbols:
@@ -115,7 +115,7 @@ def _text(view: View, path: str) -> tuple[str, str]:
 
 
 # With a larger limit, trees of code that is nested without end could exhaust the stack of a thread.
-MOST_FRAMES = 20_000
+MAX_FRAMES = 20_000
 MAX_TRIES = 5
 # What the code is called that is read: warnings about it, such as of `"\d"`, are none of the person's business.
 READ_CODE = "<code to outline>"
@@ -126,7 +126,7 @@ BRANCHES = (ast.If, ast.Try, ast.TryStar, ast.With, ast.For, ast.While)
 
 def python_symbols(text: str) -> list[OutlineSymbol] | None:
     """Classes, functions, methods, and variables of modules and classes; None for what is no code."""
-    if sys.getrecursionlimit() > MOST_FRAMES or "\r" in text:  # which ends lines for Python, and for nobody else
+    if sys.getrecursionlimit() > MAX_FRAMES or "\r" in text:  # which ends lines for Python, and for nobody else
         return None
     warnings.filterwarnings("ignore", module=READ_CODE)
     # Before 3.11.8 Python counts the depth of all trees that are made at a time in one place, and parsing ends with a
@@ -193,7 +193,7 @@ def _blocks(node: ast.stmt) -> list[ast.stmt]:
 
 
 # No more of a line is looked at.
-LONGEST_LINE = 300
+MAX_LINE_CHARS = 300
 # What the names of members are looked for in.
 CONTAINERS = frozenset(
     "class interface enum struct trait impl module namespace mod object record union agent skill def".split()
@@ -356,7 +356,7 @@ def _code_lines(language: Language, lines: list[str]) -> Iterator[tuple[int, str
     """The lines with their numbers, but for blank ones and those of comments."""
     is_comment = False
     for number, whole in enumerate(lines, 1):
-        line = whole[:LONGEST_LINE]
+        line = whole[:MAX_LINE_CHARS]
         start = line.lstrip()
         if is_comment:
             is_comment = "*/" not in whole
@@ -382,7 +382,7 @@ def _headings(lines: list[str]) -> Iterator[OutlineSymbol]:
         if mark:
             fence = mark[1]
             continue
-        found = HEADING.match(line[:LONGEST_LINE])
+        found = HEADING.match(line[:MAX_LINE_CHARS])
         if found is None:
             continue
         level, title = len(found[1]), found[2]

@@ -12,7 +12,7 @@ from koi_lang.runtime.concurrency.stoppable_threads import Stop
 from koi_lang.runtime.guards.paths import running_programs
 from koi_lang.runtime.guards.working_files import is_closed
 from koi_lang.runtime.tree.gitignore import NAME, IgnoreLevel
-from koi_lang.runtime.tree.walking import MOST, FolderWalk, OpenFolder, level_of, rules_in
+from koi_lang.runtime.tree.walking import MAX_FILES, FolderWalk, OpenFolder, level_of, rules_in
 from koi_lang.system.open_folders import OpenFolders
 
 # Whether the rules of the person let a file be read, by its path from the project.
@@ -91,9 +91,9 @@ class _FileWalk(FolderWalk):
         """Nor what cannot be looked into."""
 
     def require_few(self) -> None:
-        if len(self._found) > MOST:
+        if len(self._found) > MAX_FILES:
             help = "Name a folder of it, or have `.gitignore` name what need not be looked at."
-            raise AgentError(f"there are more than {MOST:,} files to look at", help=help)
+            raise AgentError(f"there are more than {MAX_FILES:,} files to look at", help=help)
 
     def sees_folder(self, here: OpenFolder, entry: os.DirEntry[str]) -> bool:
         """Note a file; says whether something is a folder to look into. Links and pipes are neither."""

@@ -18,12 +18,12 @@ from koi_lang.std.code.project_files import MayRead, View, read_all
 from koi_lang.std.code.text_files import decode_file
 
 # What is given at most: lines, bytes of them, characters of one line, and names in a folder.
-MOST_LINES, MOST_SHOWN, LONGEST_LINE, MOST_ENTRIES = 2000, 48_000, 2000, 1000
+MAX_LINES, MAX_SHOWN, MAX_LINE_CHARS, MAX_ENTRIES = 2000, 48_000, 2000, 1000
 WIDTH = 5
 
 
 async def read_file(
-    root: Path, path: str, offset: Any = 1, limit: Any = MOST_LINES, *, may_read: MayRead = read_all
+    root: Path, path: str, offset: Any = 1, limit: Any = MAX_LINES, *, may_read: MayRead = read_all
 ) -> dict[str, Any]:
     """Some lines of a file, with their numbers; a PNG, JPEG, GIF or WebP as an image; a folder as what is in it.
 
@@ -68,11 +68,11 @@ class _FileReader:
         if first > max(len(lines), 1):
             told = f"`{path}` has {len(lines):,} lines, so there is none from line {first:,} on"
             return failure(told, totalLines=len(lines))
-        return self._piece(lines, first, min(count, MOST_LINES))
+        return self._piece(lines, first, min(count, MAX_LINES))
 
     def _piece(self, lines: list[str], first: int, count: int) -> dict[str, Any]:
         shown: list[str] = []
-        left = MOST_SHOWN
+        left = MAX_SHOWN
         for line in _clip(lines[first - 1 : first - 1 + count]):
             left -= len(line.encode()) + WIDTH + 2
             if left < 0:
@@ -91,9 +91,9 @@ class _FileReader:
     def entries(self) -> dict[str, Any]:
         """The result for a folder. Raises OSError."""
         entries = sorted(self._entries())
-        result = self._result(type="directory", entries=entries[:MOST_ENTRIES])
-        if len(entries) > MOST_ENTRIES:
-            hint = f"these are {MOST_ENTRIES:,} of {len(entries):,}; `list_files` takes a pattern"
+        result = self._result(type="directory", entries=entries[:MAX_ENTRIES])
+        if len(entries) > MAX_ENTRIES:
+            hint = f"these are {MAX_ENTRIES:,} of {len(entries):,}; `list_files` takes a pattern"
             result |= {"truncated": True, "hint": hint}
         return result
 
@@ -134,5 +134,5 @@ def text_lines(text: str) -> list[str]:
 
 def _clip(lines: list[str]) -> Iterator[str]:
     for line in lines:
-        more = len(line) - LONGEST_LINE
-        yield line if more <= 0 else f"{line[:LONGEST_LINE]}… ({more:,} more characters)"
+        more = len(line) - MAX_LINE_CHARS
+        yield line if more <= 0 else f"{line[:MAX_LINE_CHARS]}… ({more:,} more characters)"

@@ -23,11 +23,11 @@ from koi_lang.system.globs import file_matcher
 from koi_lang.system.open_folders import OpenFolders
 
 # What is given at most: matches, lines around each, characters of a line, and of all together.
-MOST_MATCHES, MOST_CONTEXT, LONGEST_LINE, MOST_TEXT = 1000, 20, 400, 200_000
+MAX_MATCHES, MAX_CONTEXT, MAX_LINE_CHARS, MAX_TEXT = 1000, 20, 400, 200_000
 # From so many files on ripgrep is asked which of them hold what an expression needs, where it is installed.
 WORTH_A_HELPER = 500
 # How long all of it may take, in seconds of the processor.
-MOST_S = 20.0
+MAX_S = 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +67,8 @@ async def grep(root: Path, request: SearchRequest, *, may_read: MayRead = read_a
     """
     pattern = LinePattern(request.pattern, ignore_case=bool(request.ignore_case))
     limits = _ResultLimits(
-        context=min(whole_number(request.context, "context"), MOST_CONTEXT),
-        most=min(whole_number(request.max_matches, "maxMatches", least=1), MOST_MATCHES),
+        context=min(whole_number(request.context, "context"), MAX_CONTEXT),
+        most=min(whole_number(request.max_matches, "maxMatches", least=1), MAX_MATCHES),
     )
     fits = file_matcher(request.glob) if request.glob else read_all
 
@@ -105,8 +105,8 @@ class _Search:
         self._view, self._pattern, self._limits = view, pattern, limits
         self._skipped: Counter[str] = Counter()
         self._results: list[dict[str, Any]] = []
-        self._left = MOST_TEXT
-        self._tick = tick_for(view.stop, MOST_S)
+        self._left = MAX_TEXT
+        self._tick = tick_for(view.stop, MAX_S)
 
     def run(self, files: Sequence[str]) -> dict[str, Any]:
         """The result of the action for these files."""
@@ -114,7 +114,7 @@ class _Search:
         try:
             is_cut = self._search(self._narrow(files))
         except TimeOverError:
-            is_cut, hint = True, f"not all was searched in {MOST_S:.0f} s; name a folder, or give a `glob`"
+            is_cut, hint = True, f"not all was searched in {MAX_S:.0f} s; name a folder, or give a `glob`"
         result = {"success": True, "count": len(self._results), "truncated": is_cut, "results": self._results}
         if self._skipped:
             result["skipped"] = dict(sorted(self._skipped.items()))
@@ -176,10 +176,10 @@ def _lines_after(text: str, end: int, count: int) -> Iterator[str]:
 
 def _window(line: str, at: int) -> str:
     """A line, or of a long one what stands around a place."""
-    if len(line) <= LONGEST_LINE:
+    if len(line) <= MAX_LINE_CHARS:
         return line
-    start = max(0, min(at - LONGEST_LINE // 4, len(line) - LONGEST_LINE))
-    end = start + LONGEST_LINE
+    start = max(0, min(at - MAX_LINE_CHARS // 4, len(line) - MAX_LINE_CHARS))
+    end = start + MAX_LINE_CHARS
     return "…" * (start > 0) + line[start:end] + "…" * (end < len(line))
 
 
@@ -306,7 +306,7 @@ def _line_around(text: str, place: int) -> tuple[int, int]:
 
 # Escapes that stand for classes and places; all other letters and digits may begin longer ones.
 SHORT_ESCAPES = frozenset("dDwWsSbBnrtfv")
-SHORTEST = 2
+MIN_CHARS = 2
 
 
 def required_words(pattern: str) -> tuple[tuple[str, ...], ...]:
@@ -337,7 +337,7 @@ def required_words(pattern: str) -> tuple[tuple[str, ...], ...]:
 
 
 def _long_ones(runs: list[str]) -> tuple[str, ...]:
-    words = {run: None for run in runs if run.isascii() and len(run) >= SHORTEST}
+    words = {run: None for run in runs if run.isascii() and len(run) >= MIN_CHARS}
     return tuple(sorted(words, key=len, reverse=True))
 
 

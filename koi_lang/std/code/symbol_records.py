@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-LONGEST_TEXT = 160
+MAX_TEXT_CHARS = 160
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +29,8 @@ class OutlineSymbol:
 
     def as_data(self) -> dict[str, Any]:
         """The same for models; what is not known is left out."""
-        text = " ".join(self.text[: 2 * LONGEST_TEXT].split())
-        text = text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}…"
+        text = " ".join(self.text[: 2 * MAX_TEXT_CHARS].split())
+        text = text if len(text) <= MAX_TEXT_CHARS else f"{text[:MAX_TEXT_CHARS]}…"
         data: dict[str, Any] = {"name": self.name, "kind": self.kind, "line": self.line}
         data |= {"end": self.end} if self.end else {}
         data |= {"inside": self.inside} if self.inside else {}

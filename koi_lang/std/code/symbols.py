@@ -20,12 +20,12 @@ from koi_lang.std.code.time_limits import Tick, TimeOverError, tick_for
 from koi_lang.std.code.tree_texts import TreeTexts
 from koi_lang.system.open_folders import OpenFolders
 
-MOST_FOUND, LONGEST_NAME = 50, 200
+MAX_FOUND, MAX_NAME_CHARS = 50, 200
 # Files of Koi are parsed where programs run, one after the other; patterns are used for further ones.
-MOST_KOI = 20
+MAX_KOI = 20
 KOI_WORDS = "agent|skill|role|team|mcp|prompt|type|function|on|const|let|var|test|eval"
 # How long the search may take, in seconds of the processor.
-MOST_S = 10.0
+MAX_S = 10.0
 PARTS = re.compile(r"(?:(?P<inside>[^\s]+?)(?:\.|::|#))?(?P<name>[^\s.#:]+)")
 
 
@@ -49,9 +49,9 @@ async def find_symbol(root: Path, name: str, *, may_read: MayRead = read_all) ->
         found.add(path, koi_symbols(path, text), wanted)
         await asyncio.sleep(0)
     results = sorted(found.results, key=lambda each: (each["file"], each["line"]))
-    is_cut = found.is_cut or len(results) > MOST_FOUND
-    result: dict[str, Any] = {"success": True, "count": min(len(results), MOST_FOUND), "truncated": is_cut}
-    result["results"] = results[:MOST_FOUND]
+    is_cut = found.is_cut or len(results) > MAX_FOUND
+    result: dict[str, Any] = {"success": True, "count": min(len(results), MAX_FOUND), "truncated": is_cut}
+    result["results"] = results[:MAX_FOUND]
     if not results:
         result["hint"] = f"no declaration of `{name}` is found; `grep` tells where the word stands"
     elif is_cut:
@@ -77,9 +77,9 @@ class _WantedName:
 
 
 def _parse_name(name: str) -> _WantedName:
-    found = PARTS.fullmatch(name.strip()) if isinstance(name, str) and len(name) <= LONGEST_NAME else None
+    found = PARTS.fullmatch(name.strip()) if isinstance(name, str) and len(name) <= MAX_NAME_CHARS else None
     if found is None:
-        shown = f"{name[:40]}…" if isinstance(name, str) and len(name) > LONGEST_NAME else name
+        shown = f"{name[:40]}…" if isinstance(name, str) and len(name) > MAX_NAME_CHARS else name
         raise AgentError(f"{shown!r} is no name", help="Give one such as `parse` or `Parser.parse`.")
     return _WantedName(found["name"], found["inside"] or "")
 
@@ -106,7 +106,7 @@ class _FoundPlaces:
 class _SymbolSearch:
     def __init__(self, view: View, wanted: _WantedName) -> None:
         self._view, self._wanted = view, wanted
-        self._tick: Tick = tick_for(view.stop, MOST_S)
+        self._tick: Tick = tick_for(view.stop, MAX_S)
         self._found = _FoundPlaces()
 
     def run(self) -> _FoundPlaces:
@@ -114,11 +114,11 @@ class _SymbolSearch:
         try:
             for path, text in self._texts():
                 ending = ending_of(path)
-                if is_parsed(ending, text) and len(self._found.unparsed) < MOST_KOI:
+                if is_parsed(ending, text) and len(self._found.unparsed) < MAX_KOI:
                     self._found.unparsed.append((path, text))
                 else:
                     self._found.add(path, symbols_of(ending, text, self._tick), self._wanted)
-                if len(self._found.results) > MOST_FOUND:
+                if len(self._found.results) > MAX_FOUND:
                     break
         except TimeOverError:
             self._found.is_cut = True

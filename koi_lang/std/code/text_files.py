@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from koi_lang.errors import AgentError
 from koi_lang.std.code.line_changes import EditedText, LineChange, split_lines
 
-MOST_BYTES = 5_000_000
+MAX_BYTES = 5_000_000
 MARK = b"\xef\xbb\xbf"
 WIDE_MARKS = {b"\xff\xfe\0\0": "UTF-32", b"\0\0\xfe\xff": "UTF-32", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 # What `iconv` calls by another name.
@@ -36,9 +36,9 @@ class TextFile:
 
 def require_size(size: int, name: str) -> None:
     """Raise AgentError for more bytes than a file may have to be read or changed as a text."""
-    if size > MOST_BYTES:
+    if size > MAX_BYTES:
         help = "Use `grep` or a command for a file of this size."
-        raise AgentError(f"`{name}` would be {size:,} bytes, and {MOST_BYTES:,} is the most for a text", help=help)
+        raise AgentError(f"`{name}` would be {size:,} bytes, and {MAX_BYTES:,} is the most for a text", help=help)
 
 
 def decode_file(data: bytes, name: str) -> TextFile:

@@ -11,7 +11,7 @@ from pathlib import Path
 from koi_lang.system.open_folders import FILE, REPLACED, OpenFolders, name_of, parent_of
 
 # Larger files are skipped, in bytes.
-LARGEST = 5_000_000
+MAX_BYTES = 5_000_000
 BINARY, ENCODING, LARGE, UNREADABLE = "binary", "encoding", "large", "unreadable"
 MARK = b"\xef\xbb\xbf"
 
@@ -56,8 +56,8 @@ class TreeTexts:
             about = os.fstat(held)
             if not stat.S_ISREG(about.st_mode):
                 return b""
-            data = file.read(LARGEST + 1) or b"" if about.st_size <= LARGEST else b""
-        if max(len(data), about.st_size) > LARGEST:
+            data = file.read(MAX_BYTES + 1) or b"" if about.st_size <= MAX_BYTES else b""
+        if max(len(data), about.st_size) > MAX_BYTES:
             self._skipped[LARGE] += 1
             return b""
         return data
@@ -66,6 +66,6 @@ class TreeTexts:
 def is_large(file: Path) -> bool:
     """Whether a file would be skipped for its size."""
     try:
-        return os.stat(file, follow_symlinks=False).st_size > LARGEST
+        return os.stat(file, follow_symlinks=False).st_size > MAX_BYTES
     except OSError:
         return False  # it was there a moment ago

@@ -12,26 +12,26 @@ from koi_lang.runtime.replay.calls import Effect
 from koi_lang.std.code.access import Workplace
 from koi_lang.std.effects import perform_effect
 from koi_lang.std.html_text import readable
-from koi_lang.std.http_request import LARGEST, check_request
+from koi_lang.std.http_request import MAX_BYTES, check_request
 
 if TYPE_CHECKING:
     from koi_lang.std import http_client
 else:
     http_client = lazy_module("koi_lang.std.http_client")
 
-USUAL_CHARS, MOST_CHARS = 8000, 100_000
-MOST_HOPS, TIMEOUT_S = 5, 30
+DEFAULT_CHARS, MAX_CHARS = 8000, 100_000
+MAX_HOPS, TIMEOUT_S = 5, 30
 MOVED = frozenset({301, 302, 303, 307, 308})
 HTML = ("text/html", "application/xhtml+xml")
 TEXTS = ("application/json", "application/xml", "application/javascript", "application/yaml", "application/toml")
 
 
-async def web_fetch(url: str, max_chars: int = USUAL_CHARS) -> dict[str, Any]:
+async def web_fetch(url: str, max_chars: int = DEFAULT_CHARS) -> dict[str, Any]:
     """Read a page of the web as text: HTML without its marks and scripts, other texts as they are.
 
     Args:
         url: of `http` or `https`.
-        max_chars: how much of the text is wanted, at most MOST_CHARS.
+        max_chars: how much of the text is wanted, at most MAX_CHARS.
 
     Returns:
         `success`, `url` (after redirects), `contentType`, `text`, `chars` of the whole text, and `truncated`; or
@@ -42,11 +42,11 @@ async def web_fetch(url: str, max_chars: int = USUAL_CHARS) -> dict[str, Any]:
             that of a redirect, too.
         AgentError: this is no address, or no number of characters.
     """
-    if isinstance(max_chars, bool) or not isinstance(max_chars, int) or not 1 <= max_chars <= MOST_CHARS:
-        raise AgentError(f"`maxChars` must be a whole number from 1 to {MOST_CHARS:,}, not {max_chars!r}")
+    if isinstance(max_chars, bool) or not isinstance(max_chars, int) or not 1 <= max_chars <= MAX_CHARS:
+        raise AgentError(f"`maxChars` must be a whole number from 1 to {MAX_CHARS:,}, not {max_chars!r}")
     check_request(url, {})
     host = ""
-    for _ in range(MOST_HOPS + 1):
+    for _ in range(MAX_HOPS + 1):
         if (new_host := urlsplit(url).hostname or "") != host:
             host = new_host
             await Workplace.current().require_page(host, url)
@@ -59,7 +59,7 @@ async def web_fetch(url: str, max_chars: int = USUAL_CHARS) -> dict[str, Any]:
             check_request(url, {})
         except (ValueError, AgentError):
             return {"success": False, "status": None, "error": f"`{url}` leads on to what is no address of the web"}
-    return {"success": False, "status": None, "error": f"`{url}` leads on more than {MOST_HOPS} times"}
+    return {"success": False, "status": None, "error": f"`{url}` leads on more than {MAX_HOPS} times"}
 
 
 async def _open_page(url: str, max_chars: int) -> dict[str, Any]:
@@ -70,7 +70,7 @@ async def _open_page(url: str, max_chars: int) -> dict[str, Any]:
 
 async def _fetch(url: str, max_chars: int) -> dict[str, Any]:
     wanted = {"accept": "text/html, text/*;q=0.9, application/json;q=0.8"}
-    asked = check_request(url, {"headers": wanted, "timeout": TIMEOUT_S, "size": LARGEST})
+    asked = check_request(url, {"headers": wanted, "timeout": TIMEOUT_S, "size": MAX_BYTES})
     try:
         answer = await http_client.send_request(asked, follows=False)
     except PermissionDeniedError:

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 else:
     http_client = lazy_module("koi_lang.std.http_client")
 
-MOST_RESULTS, LONGEST_QUERY, LONGEST_TEXT = 10, 400, 1000
-TIMEOUT_S, MOST_BYTES = 30, 2_000_000
+MAX_RESULTS, MAX_QUERY_CHARS, MAX_TEXT_CHARS = 10, 400, 1000
+TIMEOUT_S, MAX_BYTES = 30, 2_000_000
 SEARXNG = "searxng"
 
 
@@ -50,7 +50,7 @@ async def web_search(query: str, count: int = 5) -> dict[str, Any]:
     """Search the web; says `source`, `query` and `results`, each with `title`, `url` and `text`.
 
     Args:
-        count: most results, at most MOST_RESULTS.
+        count: most results, at most MAX_RESULTS.
 
     Returns:
         With `success`; where no service is set up, or it fails, that is false and `error` says why.
@@ -59,16 +59,16 @@ async def web_search(query: str, count: int = 5) -> dict[str, Any]:
         PermissionDeniedError: a rule or the person does not allow to ask the service.
         AgentError: the words are none.
     """
-    if not isinstance(query, str) or not query.strip() or len(query) > LONGEST_QUERY:
-        raise AgentError(f"`query` must be a text of at most {LONGEST_QUERY} characters", help="Ask in a few words.")
+    if not isinstance(query, str) or not query.strip() or len(query) > MAX_QUERY_CHARS:
+        raise AgentError(f"`query` must be a text of at most {MAX_QUERY_CHARS} characters", help="Ask in a few words.")
     if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-        raise AgentError(f"`count` must be a whole number from 1 to {MOST_RESULTS}, not {count!r}")
+        raise AgentError(f"`count` must be a whole number from 1 to {MAX_RESULTS}, not {count!r}")
     engine = find_engine(project_settings())
     if engine is None:
         names = " or ".join(f"`koi connect {service.name}`" for service in SEARCH_SERVICES)
         told = f'no search is set up; the person can do it with {names}, or `[web] search = "ADDRESS"` in `koi.toml`'
         return {"success": False, "error": f"{told} for a SearXNG"}
-    return await search_with(engine, " ".join(query.split()), min(count, MOST_RESULTS))
+    return await search_with(engine, " ".join(query.split()), min(count, MAX_RESULTS))
 
 
 def find_engine(settings: ProjectSettings) -> SearchEngine | None:
@@ -138,7 +138,7 @@ def _result(row: Mapping[str, Any], text: str, engine: SearchEngine) -> dict[str
 def _plain(text: str) -> str:
     shown = str(readable(text, "")["text"]) if "<" in text or "&" in text else text
     shown = " ".join(shown.split())
-    return shown if len(shown) <= LONGEST_TEXT else f"{shown[:LONGEST_TEXT]}…"
+    return shown if len(shown) <= MAX_TEXT_CHARS else f"{shown[:MAX_TEXT_CHARS]}…"
 
 
 # ---------------------------------------------------------------- what each service reads and answers
@@ -154,7 +154,7 @@ class _Form:
 
 
 def _get(address: str, headers: Mapping[str, str]) -> CheckedRequest:
-    return check_request(address, {"headers": dict(headers), "timeout": TIMEOUT_S, "size": MOST_BYTES})
+    return check_request(address, {"headers": dict(headers), "timeout": TIMEOUT_S, "size": MAX_BYTES})
 
 
 def _ask_brave(engine: SearchEngine, query: str, count: int) -> CheckedRequest:
@@ -169,7 +169,7 @@ def _ask_searxng(engine: SearchEngine, query: str, count: int) -> CheckedRequest
 def _ask_tavily(engine: SearchEngine, query: str, count: int) -> CheckedRequest:
     headers = {"content-type": "application/json", "authorization": f"Bearer {engine.key}"}
     body = json.dumps({"query": query, "max_results": count})
-    options = {"method": "POST", "headers": headers, "body": body, "timeout": TIMEOUT_S, "size": MOST_BYTES}
+    options = {"method": "POST", "headers": headers, "body": body, "timeout": TIMEOUT_S, "size": MAX_BYTES}
     return check_request(engine.address, options)
 
 

@@ -37,7 +37,7 @@ PROTOCOL = "agui"
 # How often it is looked whether the client is still there, and how many times it is silent until it is told so.
 LOOK_S, LOOKS, PING = 1.0, 20, ": ping\n\n"
 HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-LONGEST_THREAD = 200
+MAX_THREAD_CHARS = 200
 
 
 async def answer(request: Request) -> Response:
@@ -78,8 +78,8 @@ async def _input_of(request: Request) -> RunAgentInput:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         raise HttpError(400, "invalid_request", f"`{where}`: {first['msg'].lower()}") from error
-    if not given.thread_id or len(given.thread_id) > LONGEST_THREAD:
-        raise HttpError(400, "invalid_request", f"`threadId` has 1 to {LONGEST_THREAD} characters")
+    if not given.thread_id or len(given.thread_id) > MAX_THREAD_CHARS:
+        raise HttpError(400, "invalid_request", f"`threadId` has 1 to {MAX_THREAD_CHARS} characters")
     return given
 
 

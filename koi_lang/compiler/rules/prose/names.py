@@ -27,7 +27,7 @@ WRITTEN_NAME = re.compile(r"(?<![\w.$@/:<{-])(?P<name>[a-z]+(?:_[a-z]+)+|[a-z]+(
 # What stands before somebody who is asked, rather than before another word as in `get started`.
 SOMEBODY = re.compile(r"\b(?:the|our|a|al|el|la|en)\s+$", re.IGNORECASE)
 # Shorter words are alike by chance.
-LEAST = 5
+MIN_CHARS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +147,7 @@ def _find_members(text: PlaybookText, report: Report) -> Iterator[SlippedName]:
     for asked in report.program.for_file(asked_in, text.file)[text] if members else ():
         near = None if asked.who.lower() in members else nearest(asked.who, members, alike=SLIP_IN_FOUR)
         is_somebody = SOMEBODY.search(text.prose[asked.start : asked.name_start])
-        if is_somebody and len(asked.who) >= LEAST and asked.who.lower() not in agents and near is not None:
+        if is_somebody and len(asked.who) >= MIN_CHARS and asked.who.lower() not in agents and near is not None:
             yield SlippedName(asked.who, asked.name_start, asked.name_end, "member of the team", near)
 
 

@@ -29,7 +29,7 @@ RESULTS: Mapping[str, Any] = {
 }
 ARGS = re.compile(r"\bargs\.(\w+)")
 # Types that contain themselves end here.
-MOST_NESTED = 4
+MAX_DEPTH = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,13 +115,13 @@ def _initial(field: n.Field, table: SymbolTable) -> Any:
 def sample_of(type: n.Type, words: str, table: SymbolTable, depth: int = 0) -> Any:
     """A value of a type: `⟨words⟩` for a text and for what may be anything, 1 for a number."""
     first = next(iter(choices_of(type, table)), type)
-    if first.name == "object" and first.fields and depth < MOST_NESTED:
+    if first.name == "object" and first.fields and depth < MAX_DEPTH:
         return {each.name: sample_of(each.type, f"{words}.{each.name}", table, depth + 1) for each in first.fields}
     if first.name == "literal":
         return first.text.strip("\"'")
     kind = KINDS.get(first.name.lower())
     if kind == "array":
-        items = first.arguments[:1] if depth < MOST_NESTED else ()
+        items = first.arguments[:1] if depth < MAX_DEPTH else ()
         return [sample_of(item, f"{words}[0]", table, depth + 1) for item in items]
     return {"number": 1, "boolean": True, "null": None}.get(kind or "", f"⟨{words}⟩")
 
