@@ -97,8 +97,8 @@ class AsyncClient:
             RemoteError: the service refuses it, or cannot be asked.
         """
         outgoing = requests.start_request(handler, payload, message, program, key)
-        told = fields_of(self._service, await self.request(outgoing), "id", "program")
-        return AsyncRemoteRun(self, str(told["id"]), str(told["program"]), str(told.get("call") or ""))
+        response = fields_of(self._service, await self.request(outgoing), "id", "program")
+        return AsyncRemoteRun(self, str(response["id"]), str(response["program"]), str(response.get("call") or ""))
 
     async def ask(
         self,
@@ -140,29 +140,31 @@ class AsyncClient:
             asked = requests.look_request(
                 "api/runs", program=program, state=state, user=user, limit=page, before=before
             )
-            told = fields_of(self._service, await self.request(asked), "runs", "next")
-            for run in told["runs"][:left]:
+            response = fields_of(self._service, await self.request(asked), "runs", "next")
+            for run in response["runs"][:left]:
                 yield run
-            left = None if left is None else left - len(told["runs"])
-            before = told["next"]
+            left = None if left is None else left - len(response["runs"])
+            before = response["next"]
             if before is None:
                 return
 
     async def status(self) -> dict[str, Any]:
         """Who asks, and what the service does at the moment. Raises RemoteError."""
-        told: dict[str, Any] = fields_of(self._service, await self.request(requests.look_request("api/status")), "user")
-        return told
+        response: dict[str, Any] = fields_of(
+            self._service, await self.request(requests.look_request("api/status")), "user"
+        )
+        return response
 
     async def programs(self) -> list[dict[str, Any]]:
         """The programs that the service has, with their agents and handlers. Raises RemoteError."""
-        told = fields_of(self._service, await self.request(requests.look_request("api/program")), "programs")
-        programs: list[dict[str, Any]] = told["programs"]
+        response = fields_of(self._service, await self.request(requests.look_request("api/program")), "programs")
+        programs: list[dict[str, Any]] = response["programs"]
         return programs
 
     async def costs(self, by: str = "day") -> dict[str, Any]:
         """What models took, by `day`, `model`, `user` or `program`. Raises RemoteError."""
-        told: dict[str, Any] = await self.request(requests.look_request("api/cost", by=by))
-        return told
+        response: dict[str, Any] = await self.request(requests.look_request("api/cost", by=by))
+        return response
 
     # ------------------------------------------------------------ sending
 
@@ -316,8 +318,8 @@ class AsyncRemoteRun:
 
     async def describe(self) -> dict[str, Any]:
         """What the service says of it: `state`, `requests`, `tokens`, `usd` and more. Raises RemoteError."""
-        told: dict[str, Any] = await self._client.request(requests.look_request(run_path(self.id)))
-        return told
+        response: dict[str, Any] = await self._client.request(requests.look_request(run_path(self.id)))
+        return response
 
     async def delete(self) -> None:
         """Remove it, with its files. Raises RemoteError."""

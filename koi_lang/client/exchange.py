@@ -53,8 +53,8 @@ class Outgoing:
 
     def as_arguments(self) -> dict[str, Any]:
         """It as arguments of `httpx2.Client.stream`."""
-        told = {"json": self.data} if self.data is not None else {"content": self.body}
-        return {"method": self.method, "url": self.path, "headers": dict(self.headers), **told}
+        arguments = {"json": self.data} if self.data is not None else {"content": self.body}
+        return {"method": self.method, "url": self.path, "headers": dict(self.headers), **arguments}
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,13 +255,13 @@ def require_success(service: Service, came: ServiceAnswer) -> None:
 def _plain_refusal(service: Service, status: int) -> RemoteError:
     """The error for a refusal that is not in the words of a service."""
     if status in AWAY:
-        told = f"`{service.address}` cannot be reached: a proxy before it answers with status {status}"
+        message = f"`{service.address}` cannot be reached: a proxy before it answers with status {status}"
         help = "Look whether `koi serve http` runs behind it."
-        return UnreachableError(told, code="unreachable", help=help, status=status)
+        return UnreachableError(message, code="unreachable", help=help, status=status)
     if status in (401, 403):
-        told = f"`{service.address}` lets nobody in without other credentials (status {status})"
+        message = f"`{service.address}` lets nobody in without other credentials (status {status})"
         help = "A proxy may ask for them; or the address is not that of a service of Koi."
-        return SignInError(told, code="not_signed_in", help=help, status=status)
+        return SignInError(message, code="not_signed_in", help=help, status=status)
     return foreign(service, f"it answers with status {status}")
 
 

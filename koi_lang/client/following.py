@@ -244,5 +244,5 @@ class RunFollower:
         how = {"cancelled": "was cancelled", "interrupted": "was interrupted"}.get(self._state, "has ended")
         help = "Look at it with `koi runs show` where the service runs."
         code = "cancelled" if self._state == "cancelled" else "session_failed"
-        told = f"the run `{self.run}` {how} before its call gave a result"
-        return RemoteCallError(told, run=self.run, code=code, help=help)
+        message = f"the run `{self.run}` {how} before its call gave a result"
+        return RemoteCallError(message, run=self.run, code=code, help=help)

@@ -85,10 +85,10 @@ def data_of_command(service: Service, outgoing: Outgoing, answer: ServiceAnswer)
     Raises:
         RefusedError: it was not carried out, neither now nor when it was sent before.
     """
-    told = fields_of(service, json_of(service, outgoing, answer), "success")
-    code, text, help = (told.get(name) for name in ("error_code", "error", "help"))
-    if told["success"] or (code == "unknown_request" and answer.is_again):
-        return told.get("data")
+    response = fields_of(service, json_of(service, outgoing, answer), "success")
+    code, text, help = (response.get(name) for name in ("error_code", "error", "help"))
+    if response["success"] or (code == "unknown_request" and answer.is_again):
+        return response.get("data")
     raise RefusedError(str(text), code=str(code), help=help if isinstance(help, str) else None, status=200)
 
 

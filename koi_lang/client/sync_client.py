@@ -96,8 +96,8 @@ class SyncClient:
             RemoteError: the service refuses it, or cannot be asked.
         """
         outgoing = requests.start_request(handler, payload, message, program, key)
-        told = fields_of(self._service, self.request(outgoing), "id", "program")
-        return RemoteRun(self, str(told["id"]), str(told["program"]), str(told.get("call") or ""))
+        response = fields_of(self._service, self.request(outgoing), "id", "program")
+        return RemoteRun(self, str(response["id"]), str(response["program"]), str(response.get("call") or ""))
 
     def ask(
         self,
@@ -139,28 +139,28 @@ class SyncClient:
             asked = requests.look_request(
                 "api/runs", program=program, state=state, user=user, limit=page, before=before
             )
-            told = fields_of(self._service, self.request(asked), "runs", "next")
-            yield from told["runs"][:left]
-            left = None if left is None else left - len(told["runs"])
-            before = told["next"]
+            response = fields_of(self._service, self.request(asked), "runs", "next")
+            yield from response["runs"][:left]
+            left = None if left is None else left - len(response["runs"])
+            before = response["next"]
             if before is None:
                 return
 
     def status(self) -> dict[str, Any]:
         """Who asks, and what the service does at the moment. Raises RemoteError."""
-        told: dict[str, Any] = fields_of(self._service, self.request(requests.look_request("api/status")), "user")
-        return told
+        response: dict[str, Any] = fields_of(self._service, self.request(requests.look_request("api/status")), "user")
+        return response
 
     def programs(self) -> list[dict[str, Any]]:
         """The programs that the service has, with their agents and handlers. Raises RemoteError."""
-        told = fields_of(self._service, self.request(requests.look_request("api/program")), "programs")
-        programs: list[dict[str, Any]] = told["programs"]
+        response = fields_of(self._service, self.request(requests.look_request("api/program")), "programs")
+        programs: list[dict[str, Any]] = response["programs"]
         return programs
 
     def costs(self, by: str = "day") -> dict[str, Any]:
         """What models took, by `day`, `model`, `user` or `program`. Raises RemoteError."""
-        told: dict[str, Any] = self.request(requests.look_request("api/cost", by=by))
-        return told
+        response: dict[str, Any] = self.request(requests.look_request("api/cost", by=by))
+        return response
 
     # ------------------------------------------------------------ sending
 
@@ -313,8 +313,8 @@ class RemoteRun:
 
     def describe(self) -> dict[str, Any]:
         """What the service says of it: `state`, `requests`, `tokens`, `usd` and more. Raises RemoteError."""
-        told: dict[str, Any] = self._client.request(requests.look_request(run_path(self.id)))
-        return told
+        response: dict[str, Any] = self._client.request(requests.look_request(run_path(self.id)))
+        return response
 
     def delete(self) -> None:
         """Remove it, with its files. Raises RemoteError."""

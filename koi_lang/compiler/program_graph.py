@@ -116,8 +116,8 @@ class _Drawing:
         id = f"agent:{agent.name.name}"
         if id in self.nodes:
             return id
-        told = tuple(f"{each.name.name} ({'playbook' if each.playbook else 'code'})" for each in handlers(agent))
-        self.add(GraphNode(id, "agent", agent.name.name, _affordance(agent.items), agent.role.name, told))
+        lines = tuple(f"{each.name.name} ({'playbook' if each.playbook else 'code'})" for each in handlers(agent))
+        self.add(GraphNode(id, "agent", agent.name.name, _affordance(agent.items), agent.role.name, lines))
         self.connect(id, self.role(agent, file), "has")
         for item in agent.items:
             if isinstance(item, n.Uses):

@@ -194,13 +194,13 @@ class DapAdapter:
         wanted = {**self._defaults, **{name: value for name, value in given.items() if value is not None}}
         self._stops_at_entry = bool(wanted.get("stopOnEntry"))
         try:
-            told = await self._debuggee.request("load", **wanted)
+            response = await self._debuggee.request("load", **wanted)
         except DebuggeeError:
             self._on_end(1)
             raise
-        for note in told["notes"]:
+        for note in response["notes"]:
             self._tell("output", output=f"note: {note}\n", category="important")
-        if told["recorded"]:
+        if response["recorded"]:
             self._tell("capabilities", capabilities=BACKWARDS)
         self._loaded.set()
         return {}
@@ -270,17 +270,17 @@ class DapAdapter:
         """Replay to an earlier place, in another process."""
         if command == "reverseContinue" and self._are_changed:
             await self._come_here_again()
-        told = await self._debuggee.request(command, **given)
+        response = await self._debuggee.request(command, **given)
         await self._leave()
-        return await self._start(told["goal"])
+        return await self._start(response["goal"])
 
     async def _come_here_again(self) -> None:
         """Replay to where the program is, so that the breakpoints of now have been met on the way."""
-        told = await self._debuggee.request("koi/place")
+        response = await self._debuggee.request("koi/place")
         self._silent = asyncio.Event()
         try:
             await self._leave()
-            await self._start(told["goal"])
+            await self._start(response["goal"])
             await self._silent.wait()
         finally:
             self._silent = None

@@ -58,14 +58,14 @@ class Breakpoints:
         """Have those of a file be these; gives where each of them is, as DAP's `Breakpoint`."""
         file = absolute(path)
         kept = self._by_file[file] = {}
-        told: list[dict[str, Any]] = []
+        answers: list[dict[str, Any]] = []
         for each in wanted:
             spot = self.lines.spot(file, int(each["line"]))
             about = {"verified": spot.line is not None, "line": spot.line or each["line"]}
-            told.append({**about, **({"message": spot.note} if spot.note else {})})
+            answers.append({**about, **({"message": spot.note} if spot.note else {})})
             if spot.line is not None:
                 kept.setdefault(spot.line, []).append(_breakpoint(spot.line, each))
-        return told
+        return answers
 
     def at(self, file: str, line: int) -> Sequence[Breakpoint]:
         """The breakpoints at a place."""

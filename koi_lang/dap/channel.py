@@ -57,6 +57,6 @@ class Channel:
 
     def refuse(self, request: Mapping[str, Any], error: Exception) -> None:
         """Answer a request that is not carried out, with the reason."""
-        told = error.message if isinstance(error, KoiError) else f"{type(error).__name__}: {error}"
+        message = error.message if isinstance(error, KoiError) else f"{type(error).__name__}: {error}"
         help = error.help if isinstance(error, KoiError) else None
-        self.send({"id": request["id"], "error": told, **({"help": help} if help else {})})
+        self.send({"id": request["id"], "error": message, **({"help": help} if help else {})})

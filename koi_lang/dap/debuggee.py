@@ -53,12 +53,12 @@ class Debuggee:
         match request["command"]:
             case "load":
                 self._program = load(given, self._options_of)
-                told = {"recorded": self._program.journal is not None, "notes": self._program.notes}
-                self._channel.reply(request, told)
+                result = {"recorded": self._program.journal is not None, "notes": self._program.notes}
+                self._channel.reply(request, result)
             case "setBreakpoints":
                 breakpoints = Breakpoints(self._require_program().lines)
-                told = {"breakpoints": breakpoints.set(str(given["path"]), given["breakpoints"])}
-                self._channel.reply(request, told)
+                result = {"breakpoints": breakpoints.set(str(given["path"]), given["breakpoints"])}
+                self._channel.reply(request, result)
             case "start":
                 self._start(request, self._require_program(), given)
             case "leave" | "end":
@@ -113,8 +113,8 @@ def _listen(channel: Channel, debugger: Debugger, host: ConsoleHost) -> None:
         given = request.get("arguments") or {}
         match request["command"]:
             case "setBreakpoints":
-                told = debugger.breakpoints.set(str(given["path"]), given["breakpoints"])
-                channel.reply(request, {"breakpoints": told})
+                result = debugger.breakpoints.set(str(given["path"]), given["breakpoints"])
+                channel.reply(request, {"breakpoints": result})
             case "setExceptionBreakpoints":
                 debugger.filters = frozenset(given["filters"])
                 channel.reply(request, {})

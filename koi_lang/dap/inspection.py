@@ -46,8 +46,8 @@ class Inspection:
         """The body of `scopes`."""
         level = self.level(id)
         groups = level.scopes().items()
-        told = [(name, self._refer(dict(group), int(id))) for name, group in groups]
-        return {"scopes": [{"name": name, "variablesReference": number, "expensive": False} for name, number in told]}
+        scopes = [(name, self._refer(dict(group), int(id))) for name, group in groups]
+        return {"scopes": [{"name": name, "variablesReference": number, "expensive": False} for name, number in scopes]}
 
     def variables(self, reference: int, start: int = 0, most: int = 0) -> dict[str, Any]:
         """The body of `variables`. Raises UsageError."""

@@ -97,8 +97,8 @@ def lines_of(module: ModuleType, files: Mapping[str, str]) -> ProgramLines:
 def _file_lines(path: str, playbooks: Mapping[CodeType, PlaybookLines]) -> StopLines:
     functions = [code for code in _codes(loader.load_compiled(path).code) if is_function(code)]
     lines = {line for code in functions if code not in playbooks for line in _body_lines(code)}
-    told = [lines for code, lines in playbooks.items() if code.co_filename == path]
-    return StopLines(tuple(sorted(lines | {each.first for each in told})), tuple(told))
+    line_sets = [lines for code, lines in playbooks.items() if code.co_filename == path]
+    return StopLines(tuple(sorted(lines | {each.first for each in line_sets})), tuple(line_sets))
 
 
 def is_function(code: CodeType) -> bool:

@@ -217,8 +217,8 @@ def _read(path: Path, name: str) -> list[Any]:
     try:
         size = path.stat().st_size
         if size > MAX_BYTES:
-            told = f"`{name}` has {size / 1e6:,.0f} MB, and a file of cases at most {MAX_BYTES / 1e6:.0f} MB"
-            raise CaseFileError(told, help="Split it, or take a part of it.")
+            message = f"`{name}` has {size / 1e6:,.0f} MB, and a file of cases at most {MAX_BYTES / 1e6:.0f} MB"
+            raise CaseFileError(message, help="Split it, or take a part of it.")
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
         help = "The path is seen from the file with the eval."
@@ -278,8 +278,8 @@ def _csv_rows(text: str, name: str) -> Iterator[Mapping[str, str]]:
             raise CaseFileError(f"`{name}` does not name every column once in line 1", help="Name the columns.")
         for row in reader:
             if len(row) not in (0, len(names)):
-                told = f"`{name}` has {len(row)} fields in line {reader.line_num}, and line 1 names {len(names)}"
-                raise CaseFileError(told, help="Put texts with commas or line breaks into quotes.")
+                message = f"`{name}` has {len(row)} fields in line {reader.line_num}, and line 1 names {len(names)}"
+                raise CaseFileError(message, help="Put texts with commas or line breaks into quotes.")
             if row:
                 yield dict(zip(names, row, strict=True))
     except csv.Error as error:

@@ -125,13 +125,13 @@ def _sample(record: CaseRecord, inspected: InspectedEval, folder: Path) -> Mappi
     given = json.dumps(inspected.cases[record.number], ensure_ascii=False)
     printed, answers = _heard(folder, record)
     passed = {"value": CORRECT if record.ok else INCORRECT, "explanation": record.message or None}
-    told = [{"role": "assistant", "content": text} for text in answers]
+    messages = [{"role": "assistant", "content": text} for text in answers]
     return {
         "id": record.case,
         "epoch": record.repeat,
         "input": given,
         "target": "",
-        "messages": [{"role": "user", "content": given}, *told],
+        "messages": [{"role": "user", "content": given}, *messages],
         "output": {"model": inspected.model, "choices": [_choice("\n".join(printed))]},
         "scores": {PASSED: passed, **{name: {"value": value} for name, value in record.scores.items()}},
         "metadata": {"run": record.run},

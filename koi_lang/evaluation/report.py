@@ -18,17 +18,17 @@ def case_line(record: CaseRecord, times: int, *, colour: bool) -> str:
     word, shade = ("passed", GREEN) if record.ok else ("failed", RED)
     repeat = f" {record.repeat}/{times}" if times > 1 else ""
     scores = "".join(f", {name} {value:.4g}" for name, value in record.scores.items())
-    told = clean(f"{' '.join(record.eval.split())}: {' '.join(record.case.split())}{repeat}")
-    return f"{f'{shade}{word}{PLAIN}' if colour else word} {told} ({record.seconds:.2f} s){clean(scores)}"
+    line = clean(f"{' '.join(record.eval.split())}: {' '.join(record.case.split())}{repeat}")
+    return f"{f'{shade}{word}{PLAIN}' if colour else word} {line} ({record.seconds:.2f} s){clean(scores)}"
 
 
-def failure_lines(record: CaseRecord, told: dict[str, str]) -> Iterator[str]:
+def failure_lines(record: CaseRecord, reasons: dict[str, str]) -> Iterator[str]:
     """Why a case has failed, and how to look at its run; what was told before is not told at length again.
 
     Args:
-        told: the runs that reasons were told of, by these; the one of this case is added.
+        reasons: the runs that reasons were told of, by these; the one of this case is added.
     """
-    known = told.setdefault(record.message, record.run)
+    known = reasons.setdefault(record.message, record.run)
     if known != record.run:
         yield f"  as `{known}`; `koi runs show {record.run}` shows what happened"
         return

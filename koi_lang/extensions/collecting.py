@@ -76,16 +76,16 @@ def run_extension(extension: Extension) -> Koi:
         raise
     except (Exception, SystemExit) as error:
         help = HELP if extension.version else f"Look at `{FUNCTION}` in {extension.package}."
-        told = f"the extension {extension.label} failed: {type(error).__name__}: {error}"
-        raise ExtensionError(told, help=help) from error
+        message = f"the extension {extension.label} failed: {type(error).__name__}: {error}"
+        raise ExtensionError(message, help=help) from error
     return koi
 
 
 def _require_new(extension: Extension, others: Iterable[Extension]) -> None:
     for other in others:
         if other.name == extension.name:
-            told = f"two extensions are called `{extension.name}`: {other.label} and {extension.label}"
-            raise ExtensionError(told, help="Rename or remove one of them.")
+            message = f"two extensions are called `{extension.name}`: {other.label} and {extension.label}"
+            raise ExtensionError(message, help="Rename or remove one of them.")
 
 
 def _merge_tables(each: Iterable[tuple[Extension, Koi]], table: str, what: str) -> dict[str, Any]:
@@ -94,7 +94,7 @@ def _merge_tables(each: Iterable[tuple[Extension, Koi]], table: str, what: str) 
     for extension, koi in each:
         for name, value in getattr(koi, table).items():
             if name in found:
-                told = f"two extensions add the {what} `{name}`: {owners[name].label} and {extension.label}"
-                raise ExtensionError(told, help="Rename one of the two, or remove an extension.")
+                message = f"two extensions add the {what} `{name}`: {owners[name].label} and {extension.label}"
+                raise ExtensionError(message, help="Rename one of the two, or remove an extension.")
             found[name], owners[name] = value, extension
     return found

@@ -65,8 +65,10 @@ def find_installed() -> list[Extension]:
     found: dict[str, Extension] = {}
     for extension in sorted(map(_of, metadata.entry_points(group=GROUP)), key=lambda each: (each.name, each.package)):
         if extension.name in found:
-            told = f"two extensions are called `{extension.name}`: {found[extension.name].label} and {extension.label}"
-            raise ExtensionError(told, help="Uninstall one of the packages, or use `--no-extensions`.")
+            message = (
+                f"two extensions are called `{extension.name}`: {found[extension.name].label} and {extension.label}"
+            )
+            raise ExtensionError(message, help="Uninstall one of the packages, or use `--no-extensions`.")
         found[extension.name] = extension
     return list(found.values())
 
@@ -100,8 +102,8 @@ def _load_function(point: EntryPoint, package: str) -> Callable[[Koi], None]:
     try:
         value = point.load()
     except (Exception, SystemExit) as error:
-        told = f"the extension `{point.name}` of {package} cannot be loaded: {type(error).__name__}: {error}"
-        raise ExtensionError(told, help=HELP) from error
+        message = f"the extension `{point.name}` of {package} cannot be loaded: {type(error).__name__}: {error}"
+        raise ExtensionError(message, help=HELP) from error
     function: Any = getattr(value, FUNCTION, value)
     if not callable(function):
         raise ExtensionError(f"the extension `{point.name}` of {package} is no function `{FUNCTION}(koi)`", help=HELP)

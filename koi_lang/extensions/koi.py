@@ -74,8 +74,8 @@ class Koi:
             try:
                 kind = kind_of(_waiting(function), needs, name=name, aliases=aliases, safe=safe, shown=shown)
             except (NameError, TypeError) as error:
-                told = f"the extension `{self.name}` adds an action whose parameters cannot be read: {error}"
-                raise ExtensionError(told, help="Annotate them with names that the module has.") from error
+                message = f"the extension `{self.name}` adds an action whose parameters cannot be read: {error}"
+                raise ExtensionError(message, help="Annotate them with names that the module has.") from error
             self._require(ACTION, kind.name, "action")
             if find_builtin(kind.name) is not None:
                 raise ExtensionError(f"the extension `{self.name}` adds `{kind.name}`, a built-in action", help=HELP)
@@ -121,8 +121,8 @@ class Koi:
             raise ExtensionError(f"the extension `{self.name}` adds `{name}`, a known provider", help=HELP)
         meant = suggest_provider(name)
         if meant is not None:
-            told = f"the extension `{self.name}` adds the provider `{name}`, which reads like `{meant}`"
-            raise ExtensionError(told, help=HELP)
+            message = f"the extension `{self.name}` adds the provider `{name}`, which reads like `{meant}`"
+            raise ExtensionError(message, help=HELP)
         self._enter(self.providers, name, how, "provider")
 
     def command(self, command: click.Command, name: str = "") -> click.Command:

@@ -43,14 +43,14 @@ def settings_files(settings: ProjectSettings) -> Iterator[Finding]:
     """Whether the settings files of a project can be read; what is wrong is told once, whoever reads the file."""
     if settings.files and not settings.is_trusted:
         yield Finding("project", "warning", trust_in_folder(settings).note, "koi trust")
-    told: set[str] = set()
+    reported: set[str] = set()
     whole = replace(settings, is_trusted=True)
     for name, read in READERS:
         try:
             read(whole)
         except KoiError as error:
-            if error.message not in told:
-                told.add(error.message)
+            if error.message not in reported:
+                reported.add(error.message)
                 yield Finding("project", "error", error.message, f"edit {name}: {error.help}" if error.help else "")
 
 
@@ -89,8 +89,8 @@ def started_servers(settings: ProjectSettings) -> Iterator[Finding]:
             with loader.inspecting():
                 declared = [value for value in vars(loader.load(str(path))).values() if isinstance(value, Mcp)]
         except KoiError as error:
-            told = f"{path.name} cannot be loaded: {error.message.splitlines()[0]}"
-            yield Finding("mcp", "error", told, f"koi check {path.name}")
+            message = f"{path.name} cannot be loaded: {error.message.splitlines()[0]}"
+            yield Finding("mcp", "error", message, f"koi check {path.name}")
         else:
             for server in declared:
                 yield asyncio.run(_check_start(server, settings))

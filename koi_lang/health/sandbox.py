@@ -29,8 +29,8 @@ def check_sandbox(project_settings: ProjectSettings) -> Iterator[Finding]:
     if state.sandbox is not None:
         tools = state.sandbox.name_tools()
         programs = f", {tools}" if tools else ""
-        told = f"commands run in {state.sandbox.program} and may change the project only{programs}"
-        yield Finding("sandbox", "ok", told)
+        message = f"commands run in {state.sandbox.program} and may change the project only{programs}"
+        yield Finding("sandbox", "ok", message)
         yield from _hidden_programs(state.sandbox)
     elif state.is_meant or not sys.platform.startswith("linux"):
         yield Finding("sandbox", "ok", f"commands run without one: {state.why}")

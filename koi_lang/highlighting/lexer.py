@@ -115,11 +115,11 @@ def _declarations() -> list[Rule]:
 
 
 def _keywords() -> list[Rule]:
-    told = [(rf"(?i:{BEFORE}{_any_of(group)})\b{FOLLOWED}{NO_KEY}", token) for group, token in CONTEXTUAL.items()]
+    rules = [(rf"(?i:{BEFORE}{_any_of(group)})\b{FOLLOWED}{NO_KEY}", token) for group, token in CONTEXTUAL.items()]
     always = [(rf"(?i:{BEFORE}{_any_of(group)})\b{NO_KEY}", token) for group, token in ELSEWHERE.items()]
     place = r"(?:(?<=[:|<&(,])|(?<=[:|<&(,] ))"
     kind = rf"{place}{_any_of('types')}(?=\s*(?:[\])}},=|&;{{>\[]|$))"
-    return [(kind, Keyword.Type), *told, *always]
+    return [(kind, Keyword.Type), *rules, *always]
 
 
 def _names() -> list[Rule]:

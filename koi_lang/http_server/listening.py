@@ -169,8 +169,8 @@ def _listening(address: Address) -> socket.socket:
         return socket.create_server((address.host, address.port), family=family)
     except (OSError, OverflowError) as error:
         where = f"{in_url(address.host)}:{address.port}"
-        told = (getattr(error, "strerror", None) or str(error)).partition(" (while")[0].lower()
-        raise UsageError(f"cannot listen at {where}: {told}", help="Choose another one: --http HOST:PORT.") from error
+        cause = (getattr(error, "strerror", None) or str(error)).partition(" (while")[0].lower()
+        raise UsageError(f"cannot listen at {where}: {cause}", help="Choose another one: --http HOST:PORT.") from error
 
 
 def in_url(host: str) -> str:

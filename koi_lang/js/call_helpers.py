@@ -70,9 +70,9 @@ def invoke_found(value: Value, f: Value, *args: Value) -> Value:
 
 
 def _no_function(value: Value, name: str, found: Value) -> str:
-    told = f"`{name}` of {describe(value)} is not a function"
+    message = f"`{name}` of {describe(value)} is not a function"
     near = nearest(name, names_of(value)) if found is undefined else None
-    return f"{told}; did you mean `{near}`?" if near else told
+    return f"{message}; did you mean `{near}`?" if near else message
 
 
 def invoke(value: Value, key: Value, *args: Value) -> Value:

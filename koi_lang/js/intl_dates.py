@@ -56,8 +56,8 @@ def require_american(locales: Value) -> None:
     wanted = locales[0] if is_array(locales) and locales else locales
     if nullish(wanted) or is_array(wanted) or text(wanted) in ("en", "en-US"):
         return
-    told = f"`{text(wanted)}` is not known here, only `en-US` is"
-    raise RangeErrorValue(f"{told}; put the text together yourself, or import a Python module that knows it")
+    message = f"`{text(wanted)}` is not known here, only `en-US` is"
+    raise RangeErrorValue(f"{message}; put the text together yourself, or import a Python module that knows it")
 
 
 def form_of(options: Value, *, date: bool, time: bool) -> DateFormat:
@@ -106,8 +106,8 @@ def _apply_styles(fields: dict[str, str], zone: str, hours: str, *, date: bool, 
     """What `dateStyle` and `timeStyle` stand for. Raises TypeErrorValue where they are not wanted."""
     wrong = next((name for name in fields if name not in ("dateStyle", "timeStyle")), None)
     if wrong is not None or ("dateStyle" in fields and not date) or ("timeStyle" in fields and not time):
-        told = f"`{wrong}` beside a style" if wrong else "`timeStyle` in a date, or `dateStyle` in a time"
-        raise TypeErrorValue(f"{told} is not possible")
+        message = f"`{wrong}` beside a style" if wrong else "`timeStyle` in a date, or `dateStyle` in a time"
+        raise TypeErrorValue(f"{message} is not possible")
     of_time = fields.get("timeStyle", "")
     clock = {} if not of_time else DEFAULT_TIME if of_time != "short" else {"hour": "numeric", "minute": "numeric"}
     of_date = OF_STYLE[fields["dateStyle"]] if "dateStyle" in fields else {}

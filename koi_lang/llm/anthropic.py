@@ -305,8 +305,8 @@ def _as_turns(turn: Message | Exchange) -> Iterator[dict[str, Any]]:
     thoughts = _thoughts(turn.thoughts) or []
     said = [{"type": "text", "text": turn.text}] if turn.text else []
     yield {"role": "assistant", "content": [*thoughts, *said, *(_call(id, call) for id, call in turn.calls)]}
-    told = [_result(id, result) for id, result in turn.results]
-    yield {"role": "user", "content": [*told, *(_blocks(turn.rest) if turn.rest is not None else [])]}
+    blocks = [_result(id, result) for id, result in turn.results]
+    yield {"role": "user", "content": [*blocks, *(_blocks(turn.rest) if turn.rest is not None else [])]}
 
 
 def _thoughts(texts: tuple[str, ...] | None) -> list[dict[str, Any]] | None:

@@ -182,8 +182,8 @@ def extension_choice(options: Mapping[str, Any], around: ModelEnvironment) -> tu
 def _make_model(name: str, make: Make, options: Mapping[str, Any], key: KeyLookup) -> Adapter:
     model = make(options, key)
     if not callable(model) or not all(hasattr(model, part) for part in ("provider", "model", "aclose")):
-        told = f"the provider `{name}` of an extension made {model!r}, which is no model"
-        raise ProviderError(told, help="A model is called with a request, and has `provider`, `model` and `aclose`.")
+        message = f"the provider `{name}` of an extension made {model!r}, which is no model"
+        raise ProviderError(message, help="A model is called with a request, and has `provider`, `model` and `aclose`.")
     return model
 
 

@@ -288,8 +288,8 @@ def _vectors(document: Any, count: int) -> list[Vector]:
 
 
 def _usage(document: Any) -> Usage | None:
-    told = document.get("usage") if isinstance(document, dict) else None
-    tokens = told.get("prompt_tokens") if isinstance(told, dict) else None
+    usage = document.get("usage") if isinstance(document, dict) else None
+    tokens = usage.get("prompt_tokens") if isinstance(usage, dict) else None
     return Usage(tokens, 0) if isinstance(tokens, int) else None
 
 

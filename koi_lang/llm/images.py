@@ -52,8 +52,8 @@ class Image:
         """The image that some bytes are, by their beginning. Raises BadImageError, which calls it by its name."""
         media_type = media_type_of(content)
         if media_type is None:
-            told = f"`{name}` is empty" if not content else f"`{name}` is no image that models read"
-            raise BadImageError(told, help=FORMS)
+            message = f"`{name}` is empty" if not content else f"`{name}` is no image that models read"
+            raise BadImageError(message, help=FORMS)
         require_small(len(content), name)
         return Image(media_type, b64encode(content).decode())
 

@@ -64,8 +64,8 @@ def only_address(addresses: Sequence[str]) -> str:
     """The one address of servers that were found; empty without any. Raises ProviderError where there are several."""
     if len(addresses) > 1:
         ways = " or ".join(f"`-m {origin(each)}`" for each in addresses)
-        told = f"{len(addresses)} servers of models run on this machine"
-        raise ProviderError(told, help=f"Choose one: {ways}; `koi connect` keeps its address.")
+        message = f"{len(addresses)} servers of models run on this machine"
+        raise ProviderError(message, help=f"Choose one: {ways}; `koi connect` keeps its address.")
     return addresses[0] if addresses else ""
 
 

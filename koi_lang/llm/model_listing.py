@@ -247,35 +247,37 @@ def _prices(entry: Mapping[str, Any]) -> tuple[float, float] | None:
 
 def _abilities(entry: Mapping[str, Any], card: ModelCard, connection: ProviderConnection) -> list[str]:
     """What a model can do, as far as koi has a use for it or a person asks for it first."""
-    told, parameters = _object(entry.get("capabilities")), _list(entry.get("supported_parameters"))
+    capabilities, parameters = _object(entry.get("capabilities")), _list(entry.get("supported_parameters"))
     known = {
         "schema": connection.provider.json_schema and card.schemas,
         "temperature": card.sampling and ("temperature" in parameters or not parameters),
-        "images": _sees(entry, told) if _tells_of_images(entry, told) else bool(card.vision),
-        "effort": _can_be_told_effort(told, parameters, card),
-        "reasoning": "reasoning" in parameters or bool(told.get("reasoning")) or _is_supported(told, "thinking"),
-        "tools": "tools" in parameters or bool(told.get("function_calling")),
+        "images": _sees(entry, capabilities) if _tells_of_images(entry, capabilities) else bool(card.vision),
+        "effort": _can_be_told_effort(capabilities, parameters, card),
+        "reasoning": "reasoning" in parameters
+        or bool(capabilities.get("reasoning"))
+        or _is_supported(capabilities, "thinking"),
+        "tools": "tools" in parameters or bool(capabilities.get("function_calling")),
     }
     return [name for name, has in known.items() if has]
 
 
-def _can_be_told_effort(told: Mapping[str, Any], parameters: list[Any], card: ModelCard) -> bool:
-    if "thinking" in told or "effort" in told:
-        return _is_supported(told, "thinking") or _is_supported(told, "effort")
+def _can_be_told_effort(data: Mapping[str, Any], parameters: list[Any], card: ModelCard) -> bool:
+    if "thinking" in data or "effort" in data:
+        return _is_supported(data, "thinking") or _is_supported(data, "effort")
     return "reasoning" in parameters if parameters else bool(card.efforts)
 
 
-def _tells_of_images(entry: Mapping[str, Any], told: Mapping[str, Any]) -> bool:
-    return bool(_inputs(entry)) or "vision" in told or "image_input" in told
+def _tells_of_images(entry: Mapping[str, Any], data: Mapping[str, Any]) -> bool:
+    return bool(_inputs(entry)) or "vision" in data or "image_input" in data
 
 
-def _sees(entry: Mapping[str, Any], told: Mapping[str, Any]) -> bool:
-    return "image" in _inputs(entry) or bool(told.get("vision")) or _is_supported(told, "image_input")
+def _sees(entry: Mapping[str, Any], data: Mapping[str, Any]) -> bool:
+    return "image" in _inputs(entry) or bool(data.get("vision")) or _is_supported(data, "image_input")
 
 
 def _inputs(entry: Mapping[str, Any]) -> list[Any]:
     return _list(_object(entry.get("architecture")).get("input_modalities"))
 
 
-def _is_supported(told: Mapping[str, Any], name: str) -> bool:
-    return bool(_object(told.get(name)).get("supported"))
+def _is_supported(data: Mapping[str, Any], name: str) -> bool:
+    return bool(_object(data.get(name)).get("supported"))

@@ -43,15 +43,15 @@ def unknown_model_error(connection: ProviderConnection, known: Sequence[str]) ->
     near = nearest_models(connection.model, known)
     if connection.is_own_server:
         listed = " or ".join(f"`{name}`" for name in near or known[:MAX_NAMES])
-        told = f"the server at `{server_title(str(connection.base_url))}` has no model `{connection.model}`"
-        return UnknownModelError(told, help=f"Did you mean {listed}?" if near else f"It has {listed}.")
+        message = f"the server at `{server_title(str(connection.base_url))}` has no model `{connection.model}`"
+        return UnknownModelError(message, help=f"Did you mean {listed}?" if near else f"It has {listed}.")
     listed = f"`koi models {provider}` lists what it has."
     help = f"Did you mean {' or '.join(f'`{name}`' for name in near)}? {listed}" if near else listed
-    told = f"`{provider}` has no model `{connection.model}`"
+    message = f"`{provider}` has no model `{connection.model}`"
     maker, _, name = connection.model.partition("/")
     if name and not near and not any(each.startswith(f"{maker}/") for each in known):
-        told = f"there is no provider `{maker}`, and {told}"
-    return UnknownModelError(told, help=help)
+        message = f"there is no provider `{maker}`, and {message}"
+    return UnknownModelError(message, help=help)
 
 
 async def check(connection: ProviderConnection, lists: ModelListCache, *, ask: bool) -> None:

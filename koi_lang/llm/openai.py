@@ -219,10 +219,10 @@ def messages_of(request: Request, row: Provider) -> list[dict[str, Any]]:
     if request.offer is None:
         turns = merge_turns((Message("system", request.system), *request.messages))
         return [_message(turn) for turn in turns if turn.text or turn.images]
-    told = [_message(Message("system", request.offer.system))]
+    messages = [_message(Message("system", request.offer.system))]
     for turn in exchanges(request.messages, request.model):
-        told += _exchange(turn, row) if isinstance(turn, Exchange) else [_message(turn)]
-    return told
+        messages += _exchange(turn, row) if isinstance(turn, Exchange) else [_message(turn)]
+    return messages
 
 
 def tools_of(offer: ToolOffer, *, is_forced: bool) -> dict[str, Any]:

@@ -249,10 +249,10 @@ def items_of(request: Request) -> list[dict[str, Any]]:
     if request.offer is None:
         turns = merge_turns((Message("system", request.system), *request.messages))
         return [_message(turn) for turn in turns if turn.text or turn.images]
-    told = [_message(Message("system", request.offer.system))]
+    items = [_message(Message("system", request.offer.system))]
     for turn in exchanges(request.messages, request.model):
-        told += _exchange(turn) if isinstance(turn, Exchange) else [_message(turn)]
-    return told
+        items += _exchange(turn) if isinstance(turn, Exchange) else [_message(turn)]
+    return items
 
 
 def tools_of(offer: ToolOffer, *, is_forced: bool) -> dict[str, Any]:

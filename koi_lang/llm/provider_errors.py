@@ -175,14 +175,14 @@ def overflow(
         size: how many tokens were sent, and how many the model reads, where that is known.
         is_own_server: whether the person can start it with a larger window.
     """
-    told, help = f"the conversation is too long for `{model}`", TOO_LONG
+    message, help = f"the conversation is too long for `{model}`", TOO_LONG
     if size is not None:
         sent, read = size
-        told += f": it has {sent:,} tokens, and the model reads {read:,}"
+        message += f": it has {sent:,} tokens, and the model reads {read:,}"
         if is_own_server and sent >= read:
             window = math.ceil((sent + ANSWER_TOKENS) / WINDOW_STEP) * WINDOW_STEP
             help = f"Start the server with a larger window (llama.cpp: `-c {window}`), or split the work."
-    return ContextOverflowError(told, help=help, status=status)
+    return ContextOverflowError(message, help=help, status=status)
 
 
 def broken_off(provider: str, *, begun: bool) -> RequestError:
@@ -205,8 +205,8 @@ def page_error(provider: str) -> RequestError:
 def refusal_error(provider: str, reason: str, connection: ProviderConnection) -> RequestError:
     """The error for an answer that is a refusal; the same request would be refused again."""
     detail = f": {_line(reason, connection)}" if reason.strip() else ""
-    told = f"the model at `{provider}` declined to answer{detail}"
-    return AnswerRefusedError(told, help="Word the request differently.")
+    message = f"the model at `{provider}` declined to answer{detail}"
+    return AnswerRefusedError(message, help="Word the request differently.")
 
 
 def without_text(provider: str, *, called_tool: bool) -> RequestError:

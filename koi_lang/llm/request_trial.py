@@ -217,8 +217,8 @@ def _plain_tool(tool: Body) -> Body:
 def _without_thoughts(body: Body) -> Body:
     """A body that neither asks for encrypted thoughts nor holds any."""
     items = body.get("input")
-    told = [item for item in items if item.get("type") != "reasoning"] if isinstance(items, list) else items
-    return {**_drop(body, "include"), **({"input": told} if "input" in body else {})}
+    remaining = [item for item in items if item.get("type") != "reasoning"] if isinstance(items, list) else items
+    return {**_drop(body, "include"), **({"input": remaining} if "input" in body else {})}
 
 
 def _option(name: str, *fields: str) -> Downgrade:

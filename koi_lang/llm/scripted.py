@@ -76,9 +76,9 @@ class ScriptedModel:
         return answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
 
     def _next_report(self, request: Request) -> str:
-        told = "\n".join((request.system, *(message.text for message in request.messages)))
+        text = "\n".join((request.system, *(message.text for message in request.messages)))
         for key, reports in self._reports.items():
-            if key in told and reports:
+            if key in text and reports:
                 return str(reports.pop(0)[REPORT])
         raise ProviderError("the script holds no report")
 

@@ -37,9 +37,9 @@ def chat_effort(effort: str, provider: Provider, card: ModelCard) -> dict[str, A
 def responses_effort(effort: str, provider: Provider, card: ModelCard) -> dict[str, Any]:
     """The same for the Responses interface, where models that think are asked for a summary of it, too."""
     level = available_effort(effort, provider, card)
-    told = {"effort": level} if level else {}
+    reasoning = {"effort": level} if level else {}
     summary = {"summary": "auto"} if card.efforts and level != "none" else {}
-    return {"reasoning": told | summary} if told or summary else {}
+    return {"reasoning": reasoning | summary} if reasoning or summary else {}
 
 
 def claude_effort(effort: str, provider: Provider, card: ModelCard, max_tokens: int) -> dict[str, Any]:

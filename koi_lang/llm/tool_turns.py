@@ -39,8 +39,8 @@ def exchanges(messages: Sequence[Message], model: str) -> Iterator[Message | Exc
     plain: list[Message] = []
     number = 0
     while number < len(messages):
-        answer, told = messages[number], messages[number + 1] if number + 1 < len(messages) else None
-        if told is None or not answer.calls or len(told.results) < len(answer.calls):
+        answer, reply = messages[number], messages[number + 1] if number + 1 < len(messages) else None
+        if reply is None or not answer.calls or len(reply.results) < len(answer.calls):
             plain.append(_without_calls(answer))
             number += 1
             continue
@@ -48,7 +48,7 @@ def exchanges(messages: Sequence[Message], model: str) -> Iterator[Message | Exc
         plain, after = [], number + 2
         while after < len(messages) and messages[after].role == "user":
             after += 1
-        yield _exchange(answer, told, messages[number + 2 : after], number, model)
+        yield _exchange(answer, reply, messages[number + 2 : after], number, model)
         number = after
     yield from merge_turns(plain)
 
@@ -68,22 +68,22 @@ def _without_calls(message: Message) -> Message:
     return Message(message.role, "\n".join(result.text for result in message.results), message.images)
 
 
-def _exchange(answer: Message, told: Message, more: Sequence[Message], number: int, model: str) -> Exchange:
+def _exchange(answer: Message, reply: Message, more: Sequence[Message], number: int, model: str) -> Exchange:
     ids = [f"c{number:05}{place:03}" for place in range(len(answer.calls))]  # Mistral takes nine letters and digits
-    beside = told.results[len(ids) :]
+    beside = reply.results[len(ids) :]
     rest = merge_turns((*(Message("user", result.text) for result in beside), *more))
     return Exchange(
         tuple(zip(ids, answer.calls, strict=True)),
-        tuple((id, _as_shown(result, told)) for id, result in zip(ids, told.results, strict=False)),
+        tuple((id, _as_shown(result, reply)) for id, result in zip(ids, reply.results, strict=False)),
         rest[0] if rest else None,
         own_thoughts(answer, model),
         answer.thoughts.text if answer.thoughts is not None else "",
     )
 
 
-def _as_shown(result: ToolResult, told: Message) -> ToolResult:
+def _as_shown(result: ToolResult, reply: Message) -> ToolResult:
     """A result with as many of its images as the model is shown."""
-    return replace(result, images=tuple(image for image in result.images if image in told.images))
+    return replace(result, images=tuple(image for image in result.images if image in reply.images))
 
 
 def own_thoughts(answer: Message, model: str) -> tuple[str, ...] | None:

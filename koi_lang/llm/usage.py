@@ -112,9 +112,9 @@ def estimate(request: Request, candidates: Sequence[Candidate]) -> Estimate:
 
 
 def _answer_tokens(request: Request, candidate: Candidate) -> int:
-    told = _declared_limit(request, candidate)
-    if told is not None:
-        return told
+    limit = _declared_limit(request, candidate)
+    if limit is not None:
+        return limit
     card = card_of(candidate.model)
     usual = DEFAULT_ANSWER_TOKENS if card.sampling else DEFAULT_THINKING_TOKENS
     return min(card.output_tokens, usual) if card.output_tokens else UNKNOWN_ANSWER_TOKENS

@@ -95,8 +95,10 @@ def _require_same_meaning(places: Sequence[NamePlace], renamed: Renamed, new: st
     for path in renamed.edits:
         before, after = check_program(path, programs.files), check_program(path, renamed)
         if Counter(_codes(before)) != Counter(_codes(after)):
-            told = next((each.message for each in after.diagnostics if f"`{new}`" in each.message), "the check differs")
-            raise RenameError(f"with the name `{new}` something else would be wrong", help=f"{told}.")
+            problem = next(
+                (each.message for each in after.diagnostics if f"`{new}`" in each.message), "the check differs"
+            )
+            raise RenameError(f"with the name `{new}` something else would be wrong", help=f"{problem}.")
         kept = {each.unit.path: each for each in after.analysed}[path]
         found = all_occurrences(kept, AnalysedProgram(after.analysed))
         ends = {(each.path, each.span.end) for place in places for each in place.occurrence.definitions}

@@ -73,10 +73,10 @@ def service_of(
     redact = ready.redactor()
     # What is wrong with an extension is told before the first client comes.
     actions = [*all_actions(), *additions(ready.extensions).actions.values()]
-    told = [f"{agent.about.name}: {agent.about.affordance}" for agent in agents if agent.about.affordance]
+    lines = [f"{agent.about.name}: {agent.about.affordance}" for agent in agents if agent.about.affordance]
     return McpService(
         name=agents[0].about.name if len(agents) == 1 else path.stem,
-        instructions="\n".join(told),
+        instructions="\n".join(lines),
         tools={offer.name: offer for offer in offers(agents, actions)},
         prompts=by_name(declarations.prompts_of(ready.module)),
         made_prompts=made_prompts(agents),
@@ -92,12 +92,12 @@ def _opener(ready: Prepared, consumers: Sequence[Consumer]) -> Callable[[Host, C
     """What makes the run of a session, with the same models, permissions and limits as `koi run`."""
 
     def open_run(host: Host, consumer: Consumer) -> Run:
-        told: set[str] = set()
+        reported: set[str] = set()
 
         def note(text: str) -> None:
             """Tell the client of a session, the same line once."""
-            if text not in told:
-                told.add(text)
+            if text not in reported:
+                reported.add(text)
                 host.log(text)
 
         return ready.run(host, [consumer, *consumers], note, limits=ready.options.session_limits)

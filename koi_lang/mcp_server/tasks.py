@@ -41,8 +41,8 @@ def has_tasks(request: Request) -> bool:
 def require_capability(request: Request, needed: types.ClientCapabilities, cause: Exception | None = None) -> NoReturn:
     """Raise MCPError: the client lacks what its request needs."""
     data = {"requiredCapabilities": needed.model_dump(mode="json", by_alias=True, exclude_none=True)}
-    told = str(cause or f"`{request.method}` is for clients that know tasks")
-    raise MCPError(types.MISSING_REQUIRED_CLIENT_CAPABILITY, told, data) from cause
+    message = str(cause or f"`{request.method}` is for clients that know tasks")
+    raise MCPError(types.MISSING_REQUIRED_CLIENT_CAPABILITY, message, data) from cause
 
 
 def require_same_name(request: Request, id: str) -> None:

@@ -61,8 +61,8 @@ def message_text(role: str, *texts: str, stop: str | None = None) -> str:
 
 def messages_text(messages: Sequence[Sequence[str]]) -> str:
     """Pairs of role and text as that list."""
-    told = [{"role": role, "parts": [{"type": "text", "content": text}]} for role, text in messages]
-    return json.dumps(told, ensure_ascii=False)
+    parts = [{"role": role, "parts": [{"type": "text", "content": text}]} for role, text in messages]
+    return json.dumps(parts, ensure_ascii=False)
 
 
 def json_text(value: Any) -> str:

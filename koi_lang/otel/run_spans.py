@@ -179,8 +179,8 @@ class RunSpans:
                 self._end_with(path, at_ns, {names.RESULT: names.json_text(result)})
             case HandlerEnded(result=result):
                 self._told.pop(path, None)
-                told = names.message_text("assistant", names.json_text(result), stop="stop")
-                self._end_with(path, at_ns, {names.OUTPUT: told})
+                output = names.message_text("assistant", names.json_text(result), stop="stop")
+                self._end_with(path, at_ns, {names.OUTPUT: output})
             case HandlerFailed(error=error):
                 self._told.pop(path, None)
                 kind = names.OTHER_ERROR if node is None else node.failed_with
@@ -219,8 +219,8 @@ class RunSpans:
 
     def _note(self, event: Event, at_ns: int) -> None:
         """Tell a moment at the request that it is about, where it tells so by its place, else at the place around."""
-        told = {name: getattr(event.data, name) for name in MOMENTS[type(event.data)]}
-        about = {f"koi.{name}": value for name, value in told.items() if unless_omitted(value) is not None}
+        attributes = {name: getattr(event.data, name) for name in MOMENTS[type(event.data)]}
+        about = {f"koi.{name}": value for name, value in attributes.items() if unless_omitted(value) is not None}
         self._tree.note(self._tree.find(event.path), f"koi.{event.type}", about, at_ns)
 
     # ------------------------------------------------------------ calls of sessions, and the run
@@ -239,10 +239,10 @@ class RunSpans:
             return
         error = unless_omitted(ended.error)
         is_cancelled = bool(unless_omitted(ended.aborted) or unless_omitted(ended.timed_out))
-        told = None if error is None else (names.OTHER_ERROR, error)
+        failure = None if error is None else (names.OTHER_ERROR, error)
         for place in [place for place in self._told if place[:1] == call.handler]:
             del self._told[place]
-        self._tree.leave(call.handler, at_ns, error=told, is_cancelled=is_cancelled)
+        self._tree.leave(call.handler, at_ns, error=failure, is_cancelled=is_cancelled)
 
     def _end_run(self, run: str, at_ns: int, ended: RunEnded) -> None:
         self._require_run(run)

@@ -39,8 +39,8 @@ def explain(error: BaseException, folder: str = "") -> str:
         return f"error: {message(error)}" + (f"\n  = help: {help}" if help else "")
     place, *callers = _fold_places(reversed(places))
     shown = tuple(callers[:MAX_CALLERS])
-    told = (*_in_python(error.__traceback__, folder), *causes(error))
-    return render(Diagnostic(CODE, "error", message(error), place, shown, help, told), folder)
+    notes = (*_in_python(error.__traceback__, folder), *causes(error))
+    return render(Diagnostic(CODE, "error", message(error), place, shown, help, notes), folder)
 
 
 def innermost(error: BaseException) -> BaseException:

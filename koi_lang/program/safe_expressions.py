@@ -109,9 +109,9 @@ def _light(value: Any) -> Any:
 
 
 class _Evaluator:
-    def __init__(self, names: Mapping[str, Any], told: Iterable[str]) -> None:
+    def __init__(self, names: Mapping[str, Any], shown: Iterable[str]) -> None:
         self.names = names
-        self.told = told
+        self.told = shown
 
     @singledispatchmethod
     def value(self, node: n.Expression) -> Any:

@@ -62,9 +62,9 @@ def agent_fields(agent: Any) -> dict[str, Any]:
     """What a client is told of an agent."""
     about = agent.about
     teams = [team.name for team in about.teams()]
-    told = {"name": about.name, "affordance": about.affordance, "role": about.role().name, "teams": teams}
-    told["examples"] = list(about.examples)
-    return {**told, "handlers": [_handler_fields(handler) for handler in about.handlers.values()]}
+    fields = {"name": about.name, "affordance": about.affordance, "role": about.role().name, "teams": teams}
+    fields["examples"] = list(about.examples)
+    return {**fields, "handlers": [_handler_fields(handler) for handler in about.handlers.values()]}
 
 
 def _handler_fields(handler: Any) -> dict[str, Any]:

@@ -122,8 +122,8 @@ class Outbox:
         """Write what is added until the end. Raises ClientGoneError, or UnreadOutputError when too much is waiting."""
         while not self._ended or self._waiting:
             if len(self._waiting) > self._most:
-                told = f"the client has left {len(self._waiting) >> 20} MB unread, so the session was ended"
-                raise UnreadOutputError(told, help="A client must read all the time, also while it writes.")
+                message = f"the client has left {len(self._waiting) >> 20} MB unread, so the session was ended"
+                raise UnreadOutputError(message, help="A client must read all the time, also while it writes.")
             if self._waiting and _takes_more(self._descriptor):
                 self._write_piece()
                 await asyncio.sleep(0)  # whoever reads all the time must not keep the loop from hearing `abort`

@@ -178,8 +178,8 @@ class Sandbox:
             return
         if path.is_relative_to(self.home):
             part = path.relative_to(self.home).parts[:1] or ("",)
-            told = f'`[shell] home = ["~/{part[0]}"]` in `koi.toml` shows it' if part[0] else "it is the home folder"
-            raise SandboxError(f"{what} `{path}`, which is hidden from it; {told}")
+            message = f'`[shell] home = ["~/{part[0]}"]` in `koi.toml` shows it' if part[0] else "it is the home folder"
+            raise SandboxError(f"{what} `{path}`, which is hidden from it; {message}")
         raise SandboxError(f"{what} `{path}`, which is hidden from it in the sandbox")
 
 

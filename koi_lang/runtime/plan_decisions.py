@@ -84,13 +84,13 @@ async def decide(who: str, steps: tuple[PlanStep, ...], why: str, ask: Ask) -> P
                     False, steps, visible((await ask("Why not? What should be different?", ())).strip())
                 )
             case "edit" | "":
-                told = EDITING
+                reason = EDITING
             case _:
                 edited = edit(steps, answer)
                 if edited is None:
                     return PlanDecision(False, steps, visible(answer))
-                steps, told = edited
-        answer = (await ask(f"{plan_text(number_steps(steps))}\n{told}", ())).strip()
+                steps, reason = edited
+        answer = (await ask(f"{plan_text(number_steps(steps))}\n{reason}", ())).strip()
     return PlanDecision(False, steps, "the plan was edited without an end")
 
 

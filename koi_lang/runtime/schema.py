@@ -232,8 +232,8 @@ class _Checker:
             return near
         marks = [_marks_of(option) for option in near]
         possible = [index for index, each in enumerate(marks) if all(value.get(name) == each[name] for name in each)]
-        told = [index for index in possible if marks[index]] or possible
-        return [near[told[0]]] if len(told) == 1 else near
+        likeliest = [index for index in possible if marks[index]] or possible
+        return [near[likeliest[0]]] if len(likeliest) == 1 else near
 
     def _problem(self, value: Any, options: Sequence[Schema], path: str) -> str:
         expected = " or ".join(dict.fromkeys(_describe_expected(option, self.words) for option in options))

@@ -61,7 +61,7 @@ class Reader(Protocol):
     def view(self) -> MessageView:
         """What it sees of a message."""
 
-    def add(self, told: Numbered) -> None:
+    def add(self, item: Numbered) -> None:
         """Be told something."""
 
 
@@ -184,9 +184,9 @@ class Feed:
         try:
             for line in lines(self.journal, since):
                 if line.entry is not None and line.entry.n > since:
-                    told = self._encode(view, entry_message(line.entry, self.run))
-                    if told is not None:
-                        yield line.entry.n, told
+                    item = self._encode(view, entry_message(line.entry, self.run))
+                    if item is not None:
+                        yield line.entry.n, item
         except JournalError:
             return
 
@@ -220,10 +220,10 @@ class Subscription:
         self._news = asyncio.Event()
         self.is_cut_off = self._is_closed = False
 
-    def add(self, told: Numbered) -> None:
+    def add(self, item: Numbered) -> None:
         """Have the reader get a message."""
-        self._waiting.append(told)
-        self._size += len(told[1])
+        self._waiting.append(item)
+        self._size += len(item[1])
         if self._size > MAX_UNREAD_BYTES:
             self.is_cut_off = True
             self.close()
@@ -263,10 +263,10 @@ class Subscription:
     async def _past(self) -> AsyncIterator[tuple[int, bytes]]:
         """The entries that were written before the reader came, a page at a time: others go on meanwhile."""
         source = self._feed.entries_since(self._last, self.view)
-        while page := await asyncio.to_thread(lambda: [told for _, told in zip(range(PAGE), source, strict=False)]):
-            for told in page:
+        while page := await asyncio.to_thread(lambda: [item for _, item in zip(range(PAGE), source, strict=False)]):
+            for item in page:
                 if self._is_closed:
                     return
-                yield told
+                yield item
                 # A reader that is gone is noticed by the loop, and others have their turn.
                 await asyncio.sleep(0)

@@ -170,8 +170,8 @@ class HostedSession:
                 continue
             fields = session.run.state_of(agents[name])
             state.setdefault(name, {}).update({each: fields[each] for each in fields if field in ("", each)})
-        told: AgentFields = json.loads(json_line(state, self._redact))
-        return {name: fields for name, fields in told.items() if fields}
+        state_of_agents: AgentFields = json.loads(json_line(state, self._redact))
+        return {name: fields for name, fields in state_of_agents.items() if fields}
 
     @property
     def state(self) -> HostedState:

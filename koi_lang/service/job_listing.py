@@ -37,14 +37,14 @@ def job_data(job: ServedJob, due: datetime | None, last: JobStart | None = None)
         last: what was started of it last; None where nothing is known of that.
     """
     about, zone = job.job, zone_of(job)
-    told: dict[str, Any] = {"id": job.id, "program": job.program, "name": about.name, "handler": job.handler}
-    told |= {"payload": about.payload, "trigger": about.trigger, "words": about.words, "line": about.line}
-    told |= {"missed": about.missed, "overlap": about.when_busy, "jitter": about.jitter_s}
-    told |= {"zone": str(zone) if job.schedule else None, "next": None if due is None else _iso(due, zone)}
+    fields: dict[str, Any] = {"id": job.id, "program": job.program, "name": about.name, "handler": job.handler}
+    fields |= {"payload": about.payload, "trigger": about.trigger, "words": about.words, "line": about.line}
+    fields |= {"missed": about.missed, "overlap": about.when_busy, "jitter": about.jitter_s}
+    fields |= {"zone": str(zone) if job.schedule else None, "next": None if due is None else _iso(due, zone)}
     if last is not None:
         when = datetime.fromtimestamp(last.due, UTC)
-        told["last"] = {"run": last.run, "due": _iso(when, zone), "state": last.state, "reason": last.reason}
-    return told
+        fields["last"] = {"run": last.run, "due": _iso(when, zone), "state": last.state, "reason": last.reason}
+    return fields
 
 
 def _iso(time: datetime, zone: tzinfo) -> str:

@@ -70,8 +70,8 @@ class EditablePlaybook:
     def source_with(self, text: str) -> str:
         """The source with another text of the playbook. Raises UsageError for one that no literal can hold."""
         if FENCE in text or not text.strip():
-            told = "three quotes in a row" if text.strip() else "nothing"
-            raise UsageError(f"a playbook cannot consist of {told}", help="Write what the model is to do.")
+            message = "three quotes in a row" if text.strip() else "nothing"
+            raise UsageError(f"a playbook cannot consist of {message}", help="Write what the model is to do.")
         ended = text.strip() + (" " if text.strip().endswith('"') else "")
         if "\n" in text and not self.is_fenced:
             ended = f"{FENCE}{ended}{FENCE}"

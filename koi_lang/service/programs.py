@@ -104,8 +104,8 @@ class ServedProgram:
     def require_ready(self) -> Prepared:
         """The loaded program. Raises ServiceError."""
         if self.ready is None:
-            told = "it has not been loaded" if self.error is None else self.error.message
-            raise ServiceError("program_broken", f"`{self.name}` is not served: {told}")
+            reason = "it has not been loaded" if self.error is None else self.error.message
+            raise ServiceError("program_broken", f"`{self.name}` is not served: {reason}")
         return self.ready
 
     def agents(self) -> Sequence[type[Agent]]:

@@ -96,8 +96,8 @@ class RunHooks:
 
     def _tell_end(self, row: SessionRow, number: int, event: Mapping[str, Any]) -> None:
         is_failed = not event["ok"] and not event.get("aborted")
-        told = {name: event[name] for name in ENDED if name in event}
-        self._tell(row, "run.failed" if is_failed else "run.ended", str(number), told)
+        fields = {name: event[name] for name in ENDED if name in event}
+        self._tell(row, "run.failed" if is_failed else "run.ended", str(number), fields)
 
     def _tell(self, row: SessionRow, name: str, which: str, fields: Mapping[str, Any]) -> None:
         about = {"program": row.program, "user": row.owner, "title": row.title}

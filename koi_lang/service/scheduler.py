@@ -238,9 +238,9 @@ class JobScheduler:
     async def _carry_out(self, job: ServedJob, start: JobStart) -> None:
         begun = await capture(self._starter.start(start.run, job.program, job.handler, start.payload))
         if begun.error is not None:
-            told = message_of(begun.error)
-            self._log(f"error: `{job.id}` was not started: {told}")
-            await self._end(job, start, told)
+            message = message_of(begun.error)
+            self._log(f"error: `{job.id}` was not started: {message}")
+            await self._end(job, start, message)
         elif not begun.value:
             await self._write(self._table.put_off, start.run, self._clock.now() + RETRY_S)
         else:

@@ -81,8 +81,8 @@ class SessionSlots:
         if most_of_all is not None and len(others) >= most_of_all:
             return others, ServiceError("limit_reached", f"all users together have {len(others)} {AT_WORK}", help=HELP)
         if others and (len(others) >= max_awake_sessions() or are_files_short()):
-            told = f"the service has no room for more than {len(others)} sessions at work"
-            return others, ServiceError("overloaded", told, help="Try again in some seconds.")
+            message = f"the service has no room for more than {len(others)} sessions at work"
+            return others, ServiceError("overloaded", message, help="Try again in some seconds.")
         return None
 
     @property

@@ -30,8 +30,8 @@ class Database:
             path.touch(0o600)
             return cls(path)
         except (OSError, sqlite3.Error) as error:
-            told = reason(error) if isinstance(error, OSError) else str(error)
-            raise SettingsError(f"`{path}` cannot be used: {told}") from error
+            cause = reason(error) if isinstance(error, OSError) else str(error)
+            raise SettingsError(f"`{path}` cannot be used: {cause}") from error
 
     def execute(self, statement: str, values: Sequence[Any] | dict[str, Any] = ()) -> list[tuple[Any, ...]]:
         """The rows that a statement gives; what it changes is on the disk when this returns. Raises SettingsError."""

@@ -154,8 +154,8 @@ def hide_operator(data: Mapping[str, Any]) -> dict[str, Any]:
 def explain_to_user(error: BaseException) -> str:
     """An error for a user who is no admin: what it says and how to go on, without its place in the program."""
     help = {"help": error.help} if isinstance(error, KoiError) and error.help else {}
-    told = hide_operator({"error": message_of(error), **help})
-    return "\n".join(told.values())
+    fields = hide_operator({"error": message_of(error), **help})
+    return "\n".join(fields.values())
 
 
 def _visible(data: Mapping[str, Any], names: Iterable[str], envelope: Iterable[str]) -> dict[str, Any]:

@@ -33,10 +33,13 @@ class PartPreview:
     @staticmethod
     def of(entries: Iterable[JournalEntry]) -> PartPreview:
         """The part that some entries tell of; what a branch had taken over counts as what it was."""
-        told = [replace(entry, data={**entry.data, "recalled": False}) for entry in entries]
-        count = {kind: sum(entry.kind == kind for entry in told) for kind in (ModelAnswered.type, HandlerStarted.type)}
-        totals = UsageTotals.of(entry for entry in told if entry.kind in PAID)
-        actions = sum(entry.kind == "done" for entry in told)
+        entries_of_run = [replace(entry, data={**entry.data, "recalled": False}) for entry in entries]
+        count = {
+            kind: sum(entry.kind == kind for entry in entries_of_run)
+            for kind in (ModelAnswered.type, HandlerStarted.type)
+        }
+        totals = UsageTotals.of(entry for entry in entries_of_run if entry.kind in PAID)
+        actions = sum(entry.kind == "done" for entry in entries_of_run)
         return PartPreview(count[ModelAnswered.type], actions, count[HandlerStarted.type], totals)
 
     def as_data(self) -> dict[str, Any]:

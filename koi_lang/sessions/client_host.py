@@ -176,8 +176,8 @@ def closed_message(id: str, reason: str) -> ClosedMessage:
 def approval_fields(request: ApprovalRequest) -> dict[str, Any]:
     """What a client is told of a request; some of it only where there is something to tell."""
     about = {"preview": request.preview, "always": request.always, "chain": list(request.chain)}
-    told = {"agent": request.agent, "what": request.what, "detail": request.detail}
-    return {**told, **{name: value for name, value in about.items() if value}}
+    fields = {"agent": request.agent, "what": request.what, "detail": request.detail}
+    return {**fields, **{name: value for name, value in about.items() if value}}
 
 
 def approval_in(message: Message) -> ApprovalRequest:

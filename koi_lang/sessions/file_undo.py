@@ -26,8 +26,8 @@ def undo_in_journal(undo: RunUndo, journal: Journal, plan: UndoPlan, redact: Cal
     run = journal.header.run
     writer = Writer(path_of(undo.project, run), journal.end, redact, _refuse, journal.end.signer)
     try:
-        told = lambda event: writer.note(FileRestored.type, **event.as_data())  # noqa: E731 - one line of glue
-        return undo.carry_out(plan, told)
+        note = lambda event: writer.note(FileRestored.type, **event.as_data())  # noqa: E731 - one line of glue
+        return undo.carry_out(plan, note)
     finally:
         writer.close()
 

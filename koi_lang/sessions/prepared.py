@@ -131,11 +131,11 @@ class Prepared:
         for line in explain_rules(given["allow"], given["restrictions"]):
             note(line)
 
-        told: set[str] = set()
+        reported: set[str] = set()
 
         def note_option(line: str) -> None:
-            if line not in told:  # blocks of several agents may ask the same of one model
-                told.add(line)
+            if line not in reported:  # blocks of several agents may ask the same of one model
+                reported.add(line)
                 note(line)
 
         def connect(llm: Mapping[str, Any]) -> Adapter:
@@ -206,8 +206,8 @@ class Prepared:
             for line in () if is_named else availability.tell_nearby_servers():
                 note(line)
             if is_refused:
-                told = "no model is configured, and this is no rehearsal"
-                raise ModelNeededError(told, help=self.options.missing_model_help)
+                message = "no model is configured, and this is no rehearsal"
+                raise ModelNeededError(message, help=self.options.missing_model_help)
         return model
 
     def _streams_of(self, run: Run) -> StreamStore | None:

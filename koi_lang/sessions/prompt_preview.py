@@ -195,8 +195,8 @@ async def preview_prompt(ready: Prepared, call: CallToPreview, note: Note) -> Pr
     except ErrorValue as error:
         if call.payload is not undefined:
             raise
-        told = f"`{call.name}` cannot be shown with names in place of values: {error.message}"
-        raise UsageError(told, help="give it values with `--args`.") from error
+        message = f"`{call.name}` cannot be shown with names in place of values: {error.message}"
+        raise UsageError(message, help="give it values with `--args`.") from error
     return taken[0]
 
 
@@ -237,10 +237,10 @@ def _servers(agent: AgentPort) -> Iterator[str]:
 def _sections(call: PlaybookCall, sent: RequestPreview) -> Iterator[CountedSection]:
     """The parts of a request; one whose system text an extension has changed has that in one part."""
     request = sent.request
-    told: Sequence[Section] = loop.text_sections(call) if request.offer is None else loop.tool_sections(call)
-    if join_sections(told) != system_of(request):
-        told = [Section("system", system_of(request))]
-    yield from (CountedSection(each.name, each.text, tokens_of((), each.text)) for each in told)
+    sections: Sequence[Section] = loop.text_sections(call) if request.offer is None else loop.tool_sections(call)
+    if join_sections(sections) != system_of(request):
+        sections = [Section("system", system_of(request))]
+    yield from (CountedSection(each.name, each.text, tokens_of((), each.text)) for each in sections)
     for is_playbook, messages in groupby(request.messages, lambda message: isinstance(message, PlaybookMessage)):
         part, name = tuple(messages), "playbook" if is_playbook else "messages"
         yield CountedSection(name, "\n\n".join(message.text for message in part), tokens_of(part))

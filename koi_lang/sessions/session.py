@@ -203,8 +203,10 @@ class Session(HeldRun):
         if offer.tools:
             key = PREFIX.removesuffix("::")
             if team := next((each for each in self.run.teams() if key in each.members()), None):
-                told = f"the team `{team.name}` has a member `{key}`, and tools of a client are called `{PREFIX}NAME`"
-                raise SessionError("invalid_request", told, help="Call the member otherwise, or send no tools.")
+                message = (
+                    f"the team `{team.name}` has a member `{key}`, and tools of a client are called `{PREFIX}NAME`"
+                )
+                raise SessionError("invalid_request", message, help="Call the member otherwise, or send no tools.")
 
         async def set_state_first(run: Run) -> Any:
             for each in (known for known in self.served.agents if known.about.name in offer.state):

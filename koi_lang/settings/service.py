@@ -228,8 +228,8 @@ def _read_users(given: Mapping[str, Any]) -> dict[str, UserSettings]:
             help = f"`koi serve token {name}` makes one."
             raise SettingsError(f"`{name}` in `[serve.users]` of `koi.toml` has no hash of a token", help=help)
         if user.token in names:
-            told = f"`{names[user.token]}` and `{name}` in `[serve.users]` of `koi.toml` have the same token"
-            raise SettingsError(told, help=f"`koi serve token {name}` makes another one.")
+            message = f"`{names[user.token]}` and `{name}` in `[serve.users]` of `koi.toml` have the same token"
+            raise SettingsError(message, help=f"`koi serve token {name}` makes another one.")
         users[name], names[user.token] = user, name
     return users
 
@@ -238,8 +238,8 @@ def _read_hooks(given: Mapping[str, Any]) -> dict[str, Sequence[str]]:
     for name, value in given.items():
         if isinstance(value, dict):
             inner = next(iter(value), "ended")
-            told = f"`{name}` in `[serve.hooks]` of `koi.toml` is a table"
-            raise SettingsError(told, help=f'Write the name in quotes: `"{name}.{inner}" = "https://…"`.')
+            message = f"`{name}` in `[serve.hooks]` of `koi.toml` is a table"
+            raise SettingsError(message, help=f'Write the name in quotes: `"{name}.{inner}" = "https://…"`.')
         if name not in HOOK_EVENTS:
             raise SettingsError(f"`[serve.hooks]` in `koi.toml` has no `{name}`", help=suggest_key(name, HOOK_EVENTS))
         if problem := _check_hook(value, name):
@@ -251,8 +251,8 @@ def _read_secrets(given: Mapping[str, Any]) -> dict[str, str]:
     for name, value in given.items():
         if name != OUTGOING and not name.startswith("/"):
             near = nearest(name, (OUTGOING,), alike=SLIP_IN_FOUR) or f"/{name}"
-            told = f"`{name}` in `[serve.hook_secrets]` of `koi.toml` is neither `{OUTGOING}` nor begins with `/`"
-            raise SettingsError(told, help=f"Did you mean `{near}`?")
+            message = f"`{name}` in `[serve.hook_secrets]` of `koi.toml` is neither `{OUTGOING}` nor begins with `/`"
+            raise SettingsError(message, help=f"Did you mean `{near}`?")
         if not isinstance(value, str) or not value:
             help = f'Write `"{name}" = "${{NAME}}"`, and set that variable in the environment or in `.env`.'
             raise SettingsError(f"`{name}` in `[serve.hook_secrets]` of `koi.toml` is no text", help=help)

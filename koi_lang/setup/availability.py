@@ -119,9 +119,9 @@ def place_model(model: str, llm: Options, usual: Roles = NO_ROLES) -> dict[str, 
         return {"model": model, "base_url": addresses[provider, name]}
     fitting = {address for (maker, _), address in addresses.items() if maker == provider}
     if len(fitting) > 1:
-        told = f"`koi.toml` has several addresses for `{provider}`, and none of them for `{model}`"
+        message = f"`koi.toml` has several addresses for `{provider}`, and none of them for `{model}`"
         help = f"Choose one of its models: {', '.join(f'`-m {maker}/{each}`' for maker, each in addresses)}."
-        raise SettingsError(told, help=help)
+        raise SettingsError(message, help=help)
     return {"model": model, **({"base_url": fitting.pop()} if fitting else {})}
 
 

@@ -35,8 +35,8 @@ async def send_request(asked: CheckedRequest, *, follows: bool = True, allowed: 
         async with asyncio.timeout(asked.timeout_s):
             return await _receive(asked, follows, allowed)
     except TimeoutError as error:
-        told = f"`{asked.address}` did not answer within {asked.timeout_s:g} s"
-        raise AgentError(told, help="Give it more time with `timeout`, in seconds.") from error
+        message = f"`{asked.address}` did not answer within {asked.timeout_s:g} s"
+        raise AgentError(message, help="Give it more time with `timeout`, in seconds.") from error
     except httpx2.TooManyRedirects as error:
         raise AgentError(f"`{asked.address}` leads on more than {MAX_REDIRECTS} times") from error
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:

@@ -52,10 +52,10 @@ class Ripgrep:
         case = "--ignore-case" if ignore_case else "--case-sensitive"
         found: set[str] = set()
         for batch in _batches(files):
-            told = self._run([self.program, *OPTIONS, case, *patterns, "--", *batch], stop)
-            if told is None:
+            output = self._run([self.program, *OPTIONS, case, *patterns, "--", *batch], stop)
+            if output is None:
                 return None
-            found.update(told)
+            found.update(output)
         return found
 
     def _run(self, words: list[str], stop: Callable[[], None]) -> list[str] | None:

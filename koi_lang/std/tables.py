@@ -135,8 +135,8 @@ def records(text: str, delimiter: str) -> list[dict[str, str]]:
         raise AgentError(f"two columns are called `{twice}`", help="Rename one, or read the text with `csvRows`.")
     for number, row in enumerate(others, 2):
         if len(row) != len(names):
-            told = f"row {number} has {len(row)} cells, and the first row names {len(names)} columns"
-            raise AgentError(told, help="Look for a delimiter too many, or a missing quote.")
+            message = f"row {number} has {len(row)} cells, and the first row names {len(names)} columns"
+            raise AgentError(message, help="Look for a delimiter too many, or a missing quote.")
     return [dict(zip(names, row, strict=True)) for row in others]
 
 

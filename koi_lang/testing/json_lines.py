@@ -16,12 +16,12 @@ def case_line(case: Case) -> str:
 def result_line(result: CaseResult) -> str:
     """The same with `outcome`, `seconds`, `printed`, and of a failure `message` and `at`, its file and line."""
     outcome = result.outcome
-    told: dict[str, Any] = {"outcome": "passed" if outcome.ok else "failed", "seconds": round(outcome.seconds, 3)}
-    told["printed"] = [*outcome.printed]
+    fields: dict[str, Any] = {"outcome": "passed" if outcome.ok else "failed", "seconds": round(outcome.seconds, 3)}
+    fields["printed"] = [*outcome.printed]
     if not outcome.ok:
-        told["message"] = outcome.message
-        told["at"] = None if outcome.at is None else {"file": str(outcome.at.path), "line": outcome.at.line}
-    return json.dumps(_place(result.case) | told, ensure_ascii=False)
+        fields["message"] = outcome.message
+        fields["at"] = None if outcome.at is None else {"file": str(outcome.at.path), "line": outcome.at.line}
+    return json.dumps(_place(result.case) | fields, ensure_ascii=False)
 
 
 def _place(case: Case) -> dict[str, Any]:

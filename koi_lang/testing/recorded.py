@@ -127,8 +127,8 @@ class Replayed:
     def as_data(self) -> dict[str, Any]:
         """The JSON form: what is different with its place, and `same`: whether nothing is."""
         counts = {"same": self.is_same, "actions": self.actions, "answers": self.answers}
-        told = {"requests": self.requests, "faults": list(self.faults), "error": self.error}
-        return {**counts, "differences": [each.as_data() for each in self.differences], **told}
+        fields = {"requests": self.requests, "faults": list(self.faults), "error": self.error}
+        return {**counts, "differences": [each.as_data() for each in self.differences], **fields}
 
     def text(self) -> str:
         """What a person is told."""

@@ -59,9 +59,9 @@ def headers_of(status: int) -> dict[str, str]:
 def refused_answer(response: Message) -> JSONResponse:
     """The answer to a command that was not carried out, by its response."""
     code = response["error_code"]
-    told = {"code": code, "message": response["error"], "help": response.get("help")}
+    error = {"code": code, "message": response["error"], "help": response.get("help")}
     status = STATUSES.get(code, 400)
-    return JSONResponse(told, status, headers_of(status))
+    return JSONResponse(error, status, headers_of(status))
 
 
 async def body_of(request: Request, most: int = MAX_BYTES) -> dict[str, Any]:

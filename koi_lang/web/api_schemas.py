@@ -182,9 +182,15 @@ def message_schemas() -> Mapping[str, Schema]:
         for each in all_commands()
         if each.name not in OF_OTHER_RUNS
     }
-    told = {each.__name__: records[each.__name__] for each in FOLLOWER_MESSAGES}
+    messages = {each.__name__: records[each.__name__] for each in FOLLOWER_MESSAGES}
     requests = {each.__name__: records[each.__name__] for each in (QuestionMessage, ApprovalMessage)}
-    unions = {"Message": told, "SocketMessage": records, "OpenRequest": requests, "Event": events, "Command": commands}
+    unions = {
+        "Message": messages,
+        "SocketMessage": records,
+        "OpenRequest": requests,
+        "Event": events,
+        "Command": commands,
+    }
     schemas: dict[str, Schema] = {**records, **parts, **events, **commands}
     for union, members in unions.items():
         places = {each["properties"]["type"]["const"]: reference(name)["$ref"] for name, each in members.items()}

@@ -89,8 +89,8 @@ async def settle_edit(request: Request) -> Response:
     file = edited_file(library.folder, read_header(path))
     edit = None if file is None else ProgramEdit.of(library.folder, file)
     if edit is None or not isinstance(is_kept, bool):
-        told = "`keep` is neither true nor false" if edit else f"`{path.stem}` is no run with an edited playbook"
-        raise HttpError(400, "invalid_request", told, help='Send {"keep": true} for a run with an edited playbook.')
+        message = "`keep` is neither true nor false" if edit else f"`{path.stem}` is no run with an edited playbook"
+        raise HttpError(400, "invalid_request", message, help='Send {"keep": true} for a run with an edited playbook.')
     if is_kept:
         files = await asyncio.to_thread(edit.keep)
         if library.host is not None:
@@ -115,8 +115,8 @@ def _read_wishes(body: dict[str, Any]) -> tuple[int, str | None, dict[str, str] 
             raise HttpError(400, "invalid_request", "`playbook` names no handler and text", help=help)
     unknown = next((name for name in body if name not in FIELDS), None)
     if unknown is not None or type(at) is not int or at < 1 or not isinstance(answer, str | None):
-        told = f"there is no field `{unknown}`" if unknown else "no entry is named that a run can go back to"
-        raise HttpError(400, "invalid_request", told, help='Send {"at": 22}, and perhaps an "answer", a text.')
+        message = f"there is no field `{unknown}`" if unknown else "no entry is named that a run can go back to"
+        raise HttpError(400, "invalid_request", message, help='Send {"at": 22}, and perhaps an "answer", a text.')
     return at, answer, playbook
 
 
@@ -124,19 +124,19 @@ async def _resume(library: RunLibrary, run: str, at: int, answer: str | None, pr
     """Have `koi resume` begin a branch of a run, which then goes on by itself; gives the id. Raises HttpError."""
     known = set(journal_paths(library.folder))
     given = [*(() if answer is None else ("--answer", answer)), *(("--program", str(program)) if program else ())]
-    with TemporaryFile() as told:  # a pipe would end the run with this process, or fill up
+    with TemporaryFile() as output:  # a pipe would end the run with this process, or fill up
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "koi_lang", "resume", run, "--at", str(at), "--quiet", *given),
             cwd=library.folder,
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.DEVNULL,
-            stderr=told,
+            stderr=output,
             start_new_session=True,
         )
         branch = await _wait_for_branch(library.folder, known, run, process)
         if not branch:
-            told.seek(0)
-            reason = _error_in(told.read().decode("utf-8", "replace"))
+            output.seek(0)
+            reason = _error_in(output.read().decode("utf-8", "replace"))
             raise HttpError(409, "not_allowed_here", reason or "the branch could not be begun")
     return branch
 

@@ -90,8 +90,8 @@ async def show_recorded(request: Request) -> Response:
         return JSONResponse({**facts, "header": {name: value for name, value in header.items() if name in HEADER}})
     edited = edited_file(library.folder, read_header(path))
     edit = None if edited is None else ProgramEdit.of(library.folder, edited)
-    told = None if edit is None else await asyncio.to_thread(edit.as_data, library.redactor())
-    return JSONResponse({**facts, "header": header, "edit": told})
+    edit_data = None if edit is None else await asyncio.to_thread(edit.as_data, library.redactor())
+    return JSONResponse({**facts, "header": header, "edit": edit_data})
 
 
 async def list_entries(request: Request) -> Response:

@@ -106,8 +106,8 @@ class Gate:
         ids = [] if is_listed else session_ids(scope)
         browser = next(filter(None, map(self._browsers.find, ids)), None)
         if browser is None:
-            told = "nobody is known by this token" if any(shown) else "this browser is not signed in any more"
-            raise HttpError(401, "no_token", told if any((*shown, *ids)) else "a bearer token is needed", help=HELP)
+            message = "nobody is known by this token" if any(shown) else "this browser is not signed in any more"
+            raise HttpError(401, "no_token", message if any((*shown, *ids)) else "a bearer token is needed", help=HELP)
         state["user"] = browser.user
         return browser
 

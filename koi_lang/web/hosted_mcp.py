@@ -193,9 +193,9 @@ class HostedClient:
 
     # ------------------------------------------------------------ what is told of the session
 
-    def add(self, told: Numbered) -> None:
+    def add(self, item: Numbered) -> None:
         """Pass on what is told of the session to the client whose call is carried out."""
-        message: Message = json.loads(told[1])
+        message: Message = json.loads(item[1])
         call, kind = self._current, message["type"]
         if kind == EVENT:
             event = Event.of_data(message["event"])

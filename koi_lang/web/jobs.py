@@ -64,8 +64,8 @@ def _secret_of(jobs: JobService, job: ServedJob) -> str:
 def _answer(jobs: JobService, job: ServedJob, payload: object, id: str | None) -> Response:
     start = jobs.scheduler.take_event(job, payload, id)
     if start is None:
-        told = {"code": "busy", "message": f"too many messages wait for `{job.id}`", "help": "Send it again later."}
-        return JSONResponse(told, 503, {"Retry-After": "60"})
+        error = {"code": "busy", "message": f"too many messages wait for `{job.id}`", "help": "Send it again later."}
+        return JSONResponse(error, 503, {"Retry-After": "60"})
     if start.state == "skipped":
         return JSONResponse({"run": None, "reason": start.reason}, 202)
     return JSONResponse({"run": start.run}, 202)

@@ -108,8 +108,8 @@ def _reason(error: Exception) -> str:
             return f"the body is no UTF-8, from byte {error.start + 1} on"
         case RecursionError():
             return "the JSON is nested too deeply"
-    told = str(error)
-    return told if told.startswith("`") else "the JSON holds a number that is too long"
+    text = str(error)
+    return text if text.startswith("`") else "the JSON holds a number that is too long"
 
 
 def _is_deeper(value: Any, most: int) -> bool:

@@ -47,11 +47,11 @@ async def _events(session: RunHandle, since: int, view: MessageView) -> AsyncIte
     reader = session.feed.subscribe(since, view)
     last, behind = since, 0
     try:
-        async for told in reader.listen(PING_S):
-            if told is None:
+        async for item in reader.listen(PING_S):
+            if item is None:
                 yield PING
                 continue
-            number, message = told
+            number, message = item
             last, behind = (last, behind + 1) if number is None else (number, 0)
             yield _event(f"{last}.{behind}" if behind else str(last), message)
         if reader.is_cut_off:

@@ -89,9 +89,9 @@ def a2a_routes(host: SessionHost, *, needs_token: bool) -> list[BaseRoute]:
         help = "Write `expose a2a` in an agent of a program."
         return missing_routes(A2A, "no agent is served here by A2A", help)
     if find_spec("a2a") is None:
-        told, help = "A2A is not installed here", "Install it with `pip install 'koi-lang[a2a]'`."
-        LOG.warning("warning: agents with `expose a2a` are not served: %s. %s", told, help)
-        return missing_routes(A2A, told, help)
+        message, help = "A2A is not installed here", "Install it with `pip install 'koi-lang[a2a]'`."
+        LOG.warning("warning: agents with `expose a2a` are not served: %s. %s", message, help)
+        return missing_routes(A2A, message, help)
     listed = ", ".join(f"`{A2A}/{program}/{agent.about.name}`" for program, agent in exposed)
     help = f"Exposed are {listed}."
     routes: list[BaseRoute] = a2a.routes_of(host, exposed, A2A, needs_token=needs_token)

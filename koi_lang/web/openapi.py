@@ -186,8 +186,8 @@ def _body(operation: ApiOperation) -> dict[str, Any]:
 
 def _parameters(operation: ApiOperation) -> Iterator[dict[str, Any]]:
     for name in IN_PATH.findall(operation.path):
-        told = "of a run" if name == "id" else "of a file; slashes stand in it as they are"
-        yield {"name": name, "in": "path", "required": True, "schema": {**TEXT, "minLength": 1}, "description": told}
+        message = "of a run" if name == "id" else "of a file; slashes stand in it as they are"
+        yield {"name": name, "in": "path", "required": True, "schema": {**TEXT, "minLength": 1}, "description": message}
     for each in operation.fields:
         schema = dict(each.schema)
         yield {"name": each.name, "in": each.place, "schema": schema, "description": each.description}

@@ -31,8 +31,8 @@ class CostBook:
     async def look(self) -> list[RunCosts]:
         """What was paid for each run; journals that cannot be read are left out."""
         async with self._turn:
-            told = await asyncio.to_thread(self._journals.look)
-        return [costs for costs in told.values() if isinstance(costs, RunCosts)]
+            table = await asyncio.to_thread(self._journals.look)
+        return [costs for costs in table.values() if isinstance(costs, RunCosts)]
 
 
 def cost_book_of(request: Request) -> CostBook:
@@ -94,11 +94,11 @@ async def reload_programs(request: Request) -> Response:
     _require_admin(user_of(request))
     programs = host_of(request).programs
     changed = await programs.reload_apart()
-    told = [
+    listing = [
         {"name": each.name, "changed": each in changed, "error": None if each.error is None else each.error.message}
         for each in programs
     ]
-    return JSONResponse({"programs": told})
+    return JSONResponse({"programs": listing})
 
 
 async def describe_api(request: Request) -> Response:

@@ -61,8 +61,8 @@ async def tell_status(request: Request) -> Response:
     host, user = host_of(request), user_of(request)
     states = Counter(session.state for session in host.all(user))
     programs = [program.name for program in host.programs]
-    told = {"version": __version__, "user": user.name, "admin": user.is_admin}
-    return JSONResponse({**told, "sessions": {**dict.fromkeys(COUNTED, 0), **states}, "programs": programs})
+    fields = {"version": __version__, "user": user.name, "admin": user.is_admin}
+    return JSONResponse({**fields, "sessions": {**dict.fromkeys(COUNTED, 0), **states}, "programs": programs})
 
 
 async def tell_programs(request: Request) -> Response:
@@ -77,8 +77,8 @@ async def tell_programs(request: Request) -> Response:
 def program_fields(program: ServedProgram) -> dict[str, Any]:
     """A program as `GET /program` gives it."""
     if program.ready is None:
-        told = "" if program.error is None else program.error.message
-        return {"name": program.name, "path": program.file, "ok": False, "error": told, "agents": [], "chat": []}
+        message = "" if program.error is None else program.error.message
+        return {"name": program.name, "path": program.file, "ok": False, "error": message, "agents": [], "chat": []}
     agents = program.agents()
     by_name = {agent.about.name: agent.about for agent in agents}
     chat: list[dict[str, Any]] = []

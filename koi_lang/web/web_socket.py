@@ -54,9 +54,9 @@ async def talk_with_run(socket: WebSocket) -> None:
 
 
 async def _tell(socket: WebSocket, reader: Subscription) -> None:
-    async for told in reader.listen(PING_S):
-        if told is not None:
-            await socket.send_text(told[1].decode())
+    async for item in reader.listen(PING_S):
+        if item is not None:
+            await socket.send_text(item[1].decode())
     if reader.is_cut_off:
         await _send(socket, CutOffMessage(type="cut_off", reason=UNREAD))
     await socket.close(TRY_LATER if reader.is_cut_off else GOING_AWAY)

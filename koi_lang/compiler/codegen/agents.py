@@ -182,14 +182,14 @@ def handler(node: n.Handler, agent: str, file: Analysis, names: ModuleNames) -> 
     # Only the first parameter is always given something.
     missing = [py.koi("undefined", at)] * (len(arguments) - len(defaults) - 1)
     listed = py.parameter_list([first, *arguments], [*missing, *defaults], rest, (), at)
-    told = node.playbook
-    if told is None:
+    playbook = node.playbook
+    if playbook is None:
         body = [*e.pending, *prologue, *body_statements(node.body, e)]
     else:
-        body = [_emit_playbook(node, told, file, names, arguments[0].arg)]
+        body = [_emit_playbook(node, playbook, file, names, arguments[0].arg)]
     result = py.function(python_name(node.name.name), listed, body, at, is_async=True)
     assert isinstance(result, ast.AsyncFunctionDef)
-    result.decorator_list = [_on(node, told, file, names, e.result_type)]
+    result.decorator_list = [_on(node, playbook, file, names, e.result_type)]
     return result
 
 
@@ -200,20 +200,20 @@ def _declare_result(node: n.Handler, agent: str, file: Analysis, names: ModuleNa
         return ""
     at = place(node.returns.span, file)
     name = names.fresh(f"{agent}_{node.name.name}_result")
-    told = [py.constant(f"{agent}.{node.name.name}", at), plain_data(declared, at)]
-    names.definitions.append(py.assign(name, py.helper("ResultType", told, at), at))
+    arguments = [py.constant(f"{agent}.{node.name.name}", at), plain_data(declared, at)]
+    names.definitions.append(py.assign(name, py.helper("ResultType", arguments, at), at))
     return name
 
 
-def _emit_playbook(node: n.Handler, told: n.Playbook, file: Analysis, names: ModuleNames, payload: str) -> ast.stmt:
+def _emit_playbook(node: n.Handler, written: n.Playbook, file: Analysis, names: ModuleNames, payload: str) -> ast.stmt:
     """`return await koi.playbook(this, "event", args, lambda scope: […])`."""
-    at = place(told.span, file)
+    at = place(written.span, file)
     e = template_emitter(file.unit.source, names, payload_names(node.parameters))
-    arguments = [py.load("this", at), py.constant(node.name.name, at), py.load(payload, at), playbook(told, e)]
+    arguments = [py.load("this", at), py.constant(node.name.name, at), py.load(payload, at), playbook(written, e)]
     return ast.Return(ast.Await(py.helper("playbook", arguments, at), **at), **at)
 
 
-def _on(node: n.Handler, told: n.Playbook | None, file: Analysis, names: ModuleNames, result_type: str) -> ast.expr:
+def _on(node: n.Handler, playbook: n.Playbook | None, file: Analysis, names: ModuleNames, result_type: str) -> ast.expr:
     """The decorator that names the event and says what callers must know."""
     at = place(node.name.span, file)
     description = next((item.text for item in node.body.statements if isinstance(item, n.Affordance)), None)
@@ -228,10 +228,10 @@ def _on(node: n.Handler, told: n.Playbook | None, file: Analysis, names: ModuleN
         result=py.load(result_type, at) if result_type else None,
         private=py.constant(True, at) if node.private else None,
         background=py.constant(True, at) if node.is_async else None,
-        playbook=py.constant(True, at) if told else None,
-        acts=py.constant(False, at) if told and result_type and not names.asks_for_action(told) else None,
-        answers=py.constant(True, at) if told and told.answers else None,
-        budget=_limits(told.budget, at) if told and told.budget else None,
+        playbook=py.constant(True, at) if playbook else None,
+        acts=py.constant(False, at) if playbook and result_type and not names.asks_for_action(playbook) else None,
+        answers=py.constant(True, at) if playbook and playbook.answers else None,
+        budget=_limits(playbook.budget, at) if playbook and playbook.budget else None,
     )
 
 
@@ -302,14 +302,14 @@ def _skill_function(node: n.Function, skill: n.Skill, e: Emitter) -> ast.stmt:
     variable, permission = e.variable(node), skill.permission_of(node)
     assert variable is not None
     result = definition(node, variable.python, e, typed=True)
-    told = _description(node)
-    if told is not None:
-        at = e.at(told.span)
-        result.body.insert(0, py.evaluate(py.constant(told.value, at), at))
+    description = _description(node)
+    if description is not None:
+        at = e.at(description.span)
+        result.body.insert(0, py.evaluate(py.constant(description.value, at), at))
     if node.exported and permission is not None:
         at = e.at(node.span)
         asked = [py.constant(permission.name, at), py.constant(f"`{skill.name.name}.{node.name}`", at)]
-        result.body.insert(0 if told is None else 1, py.evaluate(py.helper("require_function", asked, at), at))
+        result.body.insert(0 if description is None else 1, py.evaluate(py.helper("require_function", asked, at), at))
     if node.exported:
         of_export = [py.koi("export", e.at(node.span)), *_permission(node, permission, e), *_describe_types(node, e)]
         result.decorator_list = [*of_export, *result.decorator_list]
@@ -331,12 +331,12 @@ def _describe_types(node: n.Function, e: Emitter) -> list[ast.expr]:
         if isinstance(each.pattern, n.Binding)
         for name in [each.pattern.name]
     }
-    told = {name: schema(type, table) for name, type in parameters.items() if says_more_than_python(type, table)}
+    described = {name: schema(type, table) for name, type in parameters.items() if says_more_than_python(type, table)}
     result = schema(node.returns, table) if says_more_than_python(node.returns, table) else {}
-    if not told and not result:
+    if not described and not result:
         return []
-    declared = {name: type for each in (*told.values(), result) for name, type in each.pop("$defs", {}).items()}
-    fields = {"parameters": told, "result": result, "declared": declared}
+    declared = {name: type for each in (*described.values(), result) for name, type in each.pop("$defs", {}).items()}
+    fields = {"parameters": described, "result": result, "declared": declared}
     keywords = {name: plain_data(field, at) if field else None for name, field in fields.items()}
     return [py.call(py.koi("with_types", at), [], at, **keywords)]
 

@@ -41,8 +41,10 @@ def typed_dict(node: n.TypeDeclaration, at: py.At, names: ModuleNames) -> ast.ex
     keys: list[ast.expr | None] = [py.constant(field.name, at) for field in node.type.fields]
     values: list[ast.expr] = []
     for each in node.type.fields:
-        told = annotation(each.type, at, names, FIELDS)
-        values.append(ast.Subscript(py.koi("NotRequired", at), told, py.LOAD, **at) if each.optional else told)
+        annotated = annotation(each.type, at, names, FIELDS)
+        values.append(
+            ast.Subscript(py.koi("NotRequired", at), annotated, py.LOAD, **at) if each.optional else annotated
+        )
     return py.helper("TypedDict", [py.constant(node.name.name, at), ast.Dict(keys, values, **at)], at)
 
 

@@ -66,8 +66,8 @@ def unknown_effort(file: Analysis, report: Report) -> None:
     for property in _model_properties(file):
         if property.key == "effort" and _is_no_effort(property.value):
             given = property.value.value if isinstance(property.value, n.Text) else None
-            told = "an effort is a text" if given is None else f"there is no effort `{given}`"
-            report.add(property.value.span, told, help=effort_help(given))
+            message = "an effort is a text" if given is None else f"there is no effort `{given}`"
+            report.add(property.value.span, message, help=effort_help(given))
 
 
 @rule("E0444", "warning")

@@ -48,7 +48,7 @@ def await_missing(file: Analysis, report: Report) -> None:
     """
     calls = report.program.for_file(_promises, file)
     kept = _variables(file, calls)
-    told: set[ScopeVariable] = set()
+    reported: set[ScopeVariable] = set()
     for value, form, around in _uses(file) if calls else ():
         used = n.strip_parentheses(value)
         variable = variable_of(used, around, file)
@@ -59,10 +59,10 @@ def await_missing(file: Analysis, report: Report) -> None:
         elif (
             variable is not None
             and variable in kept
-            and variable not in told
+            and variable not in reported
             and not _is_told_by_test(kept[variable], around, file)
         ):
-            told.add(variable)
+            reported.add(variable)
             name, text = variable.name, _head(kept[variable], file)
             others = [report.place(kept[variable].span, "nothing waits for this")]
             help = f"write `{name} = await {text}(…)` there."

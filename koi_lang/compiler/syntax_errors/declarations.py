@@ -247,8 +247,8 @@ def answer_beside(source: Source, first: Span, second: Span) -> SyntaxHelp | Non
     if source.text[first.start : first.end] != "answer":
         return None
     is_template = source.text[second.start] == "`"
-    told = "a text in backticks cannot stand here" if is_template else "`answer` takes a text in double quotes"
-    return SyntaxHelp(told, second, QUOTES)
+    message = "a text in backticks cannot stand here" if is_template else "`answer` takes a text in double quotes"
+    return SyntaxHelp(message, second, QUOTES)
 
 
 @hint(HINTS, "E0160")

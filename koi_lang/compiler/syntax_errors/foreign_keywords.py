@@ -77,8 +77,8 @@ def foreign(failure: Failure) -> SyntaxHelp | None:
     for offset in (0, *failure.same_line()):
         if _is_foreign(failure.piece(offset - 1), failure.piece(offset), failure.piece(offset + 1)):
             if failure.is_top and failure.word(offset) == "type" and failure.word(offset + 2) == "<":
-                told, help = "a type that is declared takes no parameters", "declare one for each: `type Name = …`."
-                return SyntaxHelp(told, failure.piece(offset + 2).span, help)
+                message, help = "a type that is declared takes no parameters", "declare one for each: `type Name = …`."
+                return SyntaxHelp(message, failure.piece(offset + 2).span, help)
             return _foreign(failure.piece(offset), _advice(failure, offset))
     return None
 
@@ -217,8 +217,8 @@ def _is_foreign(before: ScannedToken, word: ScannedToken, after: ScannedToken) -
 
 
 def _foreign(word: ScannedToken, help: str = "") -> SyntaxHelp:
-    told = "`type` cannot stand here" if word.text == "type" else f"Koi has no `{word.text}`"
-    return SyntaxHelp(told, word.span, help or INSTEAD[word.text])
+    message = "`type` cannot stand here" if word.text == "type" else f"Koi has no `{word.text}`"
+    return SyntaxHelp(message, word.span, help or INSTEAD[word.text])
 
 
 def _advice(failure: Failure, offset: int) -> str:

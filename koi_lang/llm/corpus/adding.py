@@ -24,9 +24,9 @@ async def add_stream(source: Path, target: Path, redact: Redact) -> None:
     """
     stream = without_secrets(read_entry(source), redact)
     expected = await read_again(stream)
-    told = json.dumps(expected, ensure_ascii=False)
+    expected_text = json.dumps(expected, ensure_ascii=False)
     said = [expected.get(name, "") for name in ("text", "thoughts", "fault")]
-    if any(redact(text) != text for text in (told, *said)):
+    if any(redact(text) != text for text in (expected_text, *said)):
         raise CorpusError("there is a secret in what is read of it")
     _write_new(target, stream, expected)
 

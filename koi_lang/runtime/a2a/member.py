@@ -94,8 +94,8 @@ async def _ask(this: Agent, address: AgentAddress, part: Mapping[str, Any]) -> A
         reply = await _turn(this, address, {"text": asked["answer"]}, reply)
     if reply.state != DONE:
         why = WHY.get(reply.state, "does not come to an end")
-        told = f": {reply.text}" if reply.text else ""
-        raise AgentError(f"`{address.text}` {why}{told}")
+        reason = f": {reply.text}" if reply.text else ""
+        raise AgentError(f"`{address.text}` {why}{reason}")
     return reply.value
 
 

@@ -57,10 +57,10 @@ def reply_of(result: Any, address: str) -> Reply:
     if not isinstance(status, Mapping) or not _text(task.get("id")) or not _text(status.get("state")):
         raise AgentError(f"`{address}` answers with neither a message nor a task")
     words = status.get("message")
-    told = value_of(words.get("parts")) if isinstance(words, Mapping) else ""
+    value = value_of(words.get("parts")) if isinstance(words, Mapping) else ""
     parts = [part for artifact in _records(task.get("artifacts")) for part in _records(artifact.get("parts"))]
     is_done = status["state"] == DONE and parts
-    return Reply(status["state"], value_of(parts) if is_done else told, task["id"], _text(task.get("contextId")))
+    return Reply(status["state"], value_of(parts) if is_done else value, task["id"], _text(task.get("contextId")))
 
 
 def value_of(parts: Any) -> Any:

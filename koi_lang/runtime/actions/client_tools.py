@@ -80,9 +80,9 @@ class ClientOffer:
         """
         size = sum(len(entry["description"]) + len(entry["value"]) for entry in context)
         if len(context) > MAX_CONTEXT_ENTRIES or size > MAX_CONTEXT_CHARS:
-            told = f"there are {len(context)} entries of context with {size:,} characters"
+            message = f"there are {len(context)} entries of context with {size:,} characters"
             help = f"Send {MAX_CONTEXT_ENTRIES} entries with {MAX_CONTEXT_CHARS:,} characters at most."
-            raise UsageError(told, help=help)
+            raise UsageError(message, help=help)
         return ClientOffer(tools, context, actions=actions_of(tools))
 
     def as_fields(self) -> dict[str, Any]:

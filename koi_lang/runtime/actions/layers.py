@@ -72,9 +72,9 @@ async def record(running: A, fields: Fields, next: Next[A]) -> Any:
     taken = check(kind, fields)
     if kind.inside:
         return await kept_results.keep_again(context, kind.name, await next(running, taken))
-    told = partial(kept_results.with_references, context.run)
+    shown = partial(kept_results.with_references, context.run)
     given = kept_results.with_marks(context.run, fields)
-    effect = Effect(kind.name, given, context.agent.name, kind.safe, kind.needs == "call_mcp", told=told)
+    effect = Effect(kind.name, given, context.agent.name, kind.safe, kind.needs == "call_mcp", told=shown)
     do = context.run.recorder.perform if context.execution is not None else context.run.recorder.perform_as_step
     is_recalled = True
 

@@ -106,8 +106,8 @@ def _page(listing: Any) -> Any:
 def _check_prompt(connection: McpConnection, known: dict[str, Any], name: str, given: dict[str, str]) -> None:
     """Raise ActionError when a server has no such prompt, or it lacks an argument."""
     if name not in known:
-        told = f"the MCP server `{connection.name}` has no prompt `{name}`"
-        raise ActionError(told, help=_suggest_name(name, list(known), "It has"))
+        message = f"the MCP server `{connection.name}` has no prompt `{name}`"
+        raise ActionError(message, help=_suggest_name(name, list(known), "It has"))
     missing = [one.name for one in known[name] if one.required and one.name not in given]
     if missing:
         lacks = ", ".join(f"`{one}`" for one in missing)
@@ -145,8 +145,8 @@ def _tool(context: ActionContext, access: ServerAccess, connection: McpConnectio
     """A tool that the agent may use. Raises AgentError."""
     if name not in connection.tools:
         known = list(_visible(access, connection)) or list(connection.tools)
-        told = f"the MCP server `{connection.name}` has no tool `{name}`"
-        raise ActionError(told, help=_suggest_name(name, known, "It has"))
+        message = f"the MCP server `{connection.name}` has no tool `{name}`"
+        raise ActionError(message, help=_suggest_name(name, known, "It has"))
     access.require(context.agent, name)
     return connection.tools[name]
 
@@ -182,8 +182,8 @@ def _arguments(context: ActionContext, tool: Tool, given: dict[str, Any]) -> dic
     except ValueError as error:
         raise ActionError(f"`{tool.server}.{tool.name}` says what it takes in a broken schema: {error}") from error
     if wrong:
-        told = f"`{tool.server}.{tool.name}` cannot be called with this `input`: {'; '.join(wrong)}"
-        raise ActionError(told, help=tool.hint)
+        message = f"`{tool.server}.{tool.name}` cannot be called with this `input`: {'; '.join(wrong)}"
+        raise ActionError(message, help=tool.hint)
     return arguments
 
 

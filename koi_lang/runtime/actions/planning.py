@@ -35,8 +35,8 @@ async def propose_plan(context: ActionContext, steps: list[dict[str, Any]], why:
     except NobodyToAskError as error:
         run.host.print(question_of(context.agent.name, proposed, reason).rpartition("\n")[0])
         run.planning.show(proposed)
-        told = "a plan was proposed, and nobody can accept it, so nothing was done"
-        raise PlanShownError(told, help="Run the program in a terminal to decide about it.") from error
+        message = "a plan was proposed, and nobody can accept it, so nothing was done"
+        raise PlanShownError(message, help="Run the program in a terminal to decide about it.") from error
     if not decision.is_accepted:
         run.planning.refuse(proposed, decision.words)
         return {"accepted": False, "reason": decision.words}
@@ -72,8 +72,8 @@ async def finish_step(context: ActionContext, step: int) -> Any:
     """Tick a step of the accepted plan off, by its number; gives how many are `left`."""
     steps = context.run.planning.steps
     if not 1 <= step <= len(steps):
-        told = f"the plan has no step {step}: it has {len(steps)}" if steps else "no plan was accepted"
-        raise ActionError(told)
+        message = f"the plan has no step {step}: it has {len(steps)}" if steps else "no plan was accepted"
+        raise ActionError(message)
     await _change_task(context, steps[step - 1], DONE)
     return {"step": step, "left": sum(not each.is_done for each in context.run.planning.steps)}
 

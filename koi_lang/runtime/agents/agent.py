@@ -178,8 +178,8 @@ class Agent(metaclass=AgentClass):
         wrong = list(problems(payload, handler.schema))
         if wrong:
             takes = signature_text(handler.schema) or type_text(handler.schema)
-            told = f"`{self.name}.{handler.event}` cannot take what it is given: {'; '.join(wrong)}"
-            raise AgentError(told, help=f"It takes ({takes}).")
+            message = f"`{self.name}.{handler.event}` cannot take what it is given: {'; '.join(wrong)}"
+            raise AgentError(message, help=f"It takes ({takes}).")
 
     async def _in_time(self, work: Coroutine[Any, Any, Any]) -> Any:
         """What some work gives; that its time limit ended it is told, since the clock decides that."""

@@ -56,8 +56,8 @@ class ResultType:
         """A value that fits. Raises ResultTypeError for another one."""
         wrong = self.problems(value)
         if wrong:
-            told = f"`{self.handler}` cannot give what it returns: {'; '.join(wrong)}"
-            raise ResultTypeError(told, help=f"Its result type is {self.text}.")
+            message = f"`{self.handler}` cannot give what it returns: {'; '.join(wrong)}"
+            raise ResultTypeError(message, help=f"Its result type is {self.text}.")
         return value
 
     @cached_property

@@ -69,8 +69,8 @@ class Skill:
         given = by_parameter(input, schema)
         wrong = [*_unknown_parameters(given, schema), *problems(given, schema)]
         if wrong:
-            told = f"`{self.name}.{name}` cannot be called: {'; '.join(wrong)}"
-            raise AgentError(told, help=f"It takes ({signature_text(schema)}).")
+            message = f"`{self.name}.{name}` cannot be called: {'; '.join(wrong)}"
+            raise AgentError(message, help=f"It takes ({signature_text(schema)}).")
         bound = _bound(function, given)
         with raised_as(lambda error: self._failure(name, error)):
             result = await function(*bound.args, **bound.kwargs)

@@ -215,8 +215,10 @@ class BudgetAccount:
             return
         if self.own_requests >= limits.turns * REQUESTS_PER_TURN:
             turns = "1 turn" if limits.turns == 1 else f"{limits.turns} turns"
-            told = f"has made {_requests(self.own_requests)}, all that it may with {turns}"
-            raise LimitReachedError("requests", self.what, told, "Write `budget { requests: N }` if this is expected.")
+            message = f"has made {_requests(self.own_requests)}, all that it may with {turns}"
+            raise LimitReachedError(
+                "requests", self.what, message, "Write `budget { requests: N }` if this is expected."
+            )
 
     def count_request(self, number: int = 1) -> None:
         """Count a request to a model; -1 takes one back."""
@@ -237,11 +239,11 @@ class BudgetAccount:
         """The error for a call that has taken more than its budget; None for one that has not."""
         limits, why = self.budget, "because a model took more than was to be expected"
         if limits.tokens is not None and self.tokens > limits.tokens:
-            told = f"has used {self.tokens} tokens, more than its budget of {limits.tokens}, {why}"
-            return self.limit_error("tokens", told, "tokens: N")
+            message = f"has used {self.tokens} tokens, more than its budget of {limits.tokens}, {why}"
+            return self.limit_error("tokens", message, "tokens: N")
         if limits.usd is not None and self.usd > limits.usd + MIN_USD:
-            told = f"has spent {_dollars(self.usd)}, more than its budget of ${limits.usd:g}, {why}"
-            return self.limit_error("usd", told, "usd: N")
+            message = f"has spent {_dollars(self.usd)}, more than its budget of ${limits.usd:g}, {why}"
+            return self.limit_error("usd", message, "usd: N")
         return None
 
     def too_late(self) -> LimitReachedError:

@@ -76,13 +76,15 @@ class Payment:
             self._need = replace(self._need, answer_tokens=sent, least_answer_tokens=sent)
         await self.reserve(self._need)
 
-    def tell(self, told: type[PaidRequest], path: Path, cost: Cost, **about: Any) -> None:
+    def tell(self, event_type: type[PaidRequest], path: Path, cost: Cost, **about: Any) -> None:
         """Tell what was counted, as an event of a type."""
         usage, estimated = cost.usage, cost.usage.estimated or OMITTED
         tokens = {"input": usage.input_tokens, "output": usage.output_tokens, "cached": usage.cached_tokens}
         if usage.thinking_tokens:
             tokens["thinking"] = usage.thinking_tokens
-        self.run.events.emit(told(cost.model, tokens, cost.usd, estimated=estimated, **about), self.agent, path=path)
+        self.run.events.emit(
+            event_type(cost.model, tokens, cost.usd, estimated=estimated, **about), self.agent, path=path
+        )
 
     def count_again(self, known: JournalEntry) -> int:
         """Count what was taken in an earlier part of the run, and tell of it; gives its tokens.
@@ -96,10 +98,10 @@ class Payment:
         self.run.events.emit(decode(known.kind, about), self.agent, path=known.path)
         return tokens
 
-    def count_killed(self, told: type[PaidRequest], path: Path, cost: Cost) -> None:
+    def count_killed(self, event_type: type[PaidRequest], path: Path, cost: Cost) -> None:
         """Count and tell what a request took that was under way when the process was killed."""
-        self._count_beside(told.type, path, cost.tokens, cost.usd)
-        self.tell(told, path, cost)
+        self._count_beside(event_type.type, path, cost.tokens, cost.usd)
+        self.tell(event_type, path, cost)
 
     def _count_beside(self, type: str, path: Path, tokens: int, usd: float | None) -> None:
         """Count something else than the request that room is kept for."""

@@ -155,8 +155,8 @@ class ChangeRecorder:
             for change in begun:
                 found = content_at(folders, change.file)
                 self._keep(change.file, found, agent)
-                told = FileChanged(change.file, data_of(change.before), data_of(found.state))
-                self._tell(told, agent, change.place)
+                event = FileChanged(change.file, data_of(change.before), data_of(found.state))
+                self._tell(event, agent, change.place)
                 self._note_state(change.file, found.state)
 
     def _keep(self, file: str, found: PathContent, agent: str) -> None:
@@ -198,8 +198,8 @@ class ChangeRecorder:
                 states = {each.file: each.now for each in found}
                 with OpenFolders(self._project) as folders:
                     states |= {file: content_at(folders, file) for file in watch.states if file not in states}
-                told = [file for file, now in states.items() if self._tell_change(watch, file, now, agent)]
-            self._tell(TreeCompared(watch.id, len(told)), agent, watch.place)
+                reported = [file for file, now in states.items() if self._tell_change(watch, file, now, agent)]
+            self._tell(TreeCompared(watch.id, len(reported)), agent, watch.place)
             latest = [] if self._latest is None else [self._latest.id]
             self._keeper_of_run().remove_trees([*latest, *(each.id for each in self._watches)])
 

@@ -50,8 +50,8 @@ def _parts(path: str, base: Path) -> tuple[str, ...]:
     if given.is_absolute() or PureWindowsPath(path).drive or ".." in given.parts or given.parts[:1] == ("~",):
         raise outside_error(path)
     if any(len(os.fsencode(part)) > MAX_NAME_CHARS for part in given.parts) or len(path) > MAX_PATH_CHARS:
-        told = f"`{path[:40]}…` is no path: a name has at most {MAX_NAME_CHARS} bytes, a path {MAX_PATH_CHARS:,}"
-        raise AgentError(told, help="Write one such as `src/main.py`.")
+        message = f"`{path[:40]}…` is no path: a name has at most {MAX_NAME_CHARS} bytes, a path {MAX_PATH_CHARS:,}"
+        raise AgentError(message, help="Write one such as `src/main.py`.")
     return given.parts
 
 

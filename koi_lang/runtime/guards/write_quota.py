@@ -55,9 +55,9 @@ class WriteQuota:
     def require_bytes(self, size: int, what: str) -> None:
         """The same for so many bytes."""
         if self.written + size > self.most:
-            told = f"one answer may have {_megabytes(self.most)} written, and has had {_megabytes(self.written)}"
+            message = f"one answer may have {_megabytes(self.most)} written, and has had {_megabytes(self.written)}"
             help = "Pass on parts, such as `${id.output.items[0]}`, or go on in your next answer."
-            raise QuotaReachedError(f"{what} ({_megabytes(size)}) is too much: {told}", help=help)
+            raise QuotaReachedError(f"{what} ({_megabytes(size)}) is too much: {message}", help=help)
 
 
 _quota: ContextVar[WriteQuota | None] = ContextVar("koi_write_quota", default=None)

@@ -46,8 +46,8 @@ class ExtensionState(MutableMapping[str, Any]):
 
     def __setitem__(self, name: str, value: Any) -> None:
         if not isinstance(name, str) or not is_plain(value):
-            told = f"the extension `{self.extension}` keeps `{name}: {value!r}`, which is no JSON value"
-            raise ExtensionError(told, help="Keep texts, numbers, true, false, null, lists and objects of these.")
+            message = f"the extension `{self.extension}` keeps `{name}: {value!r}`, which is no JSON value"
+            raise ExtensionError(message, help="Keep texts, numbers, true, false, null, lists and objects of these.")
         self._values[name] = _copy(value)
         self._tell()
 

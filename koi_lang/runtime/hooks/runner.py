@@ -131,11 +131,11 @@ class Hooks:
     def _tell(self, call: ActionCall, path: Path, decision: Decision) -> None:
         if isinstance(decision, Allow) and not self._run.detailed:
             return
-        told: dict[str, Any] = {"decision": type(decision).__name__.lower()}
+        fields: dict[str, Any] = {"decision": type(decision).__name__.lower()}
         for name in ("reason", "to", "result"):
             if hasattr(decision, name):
-                told |= as_fields(getattr(decision, name), name)
-        self._run.events.emit(HookDecided(call.intent, **told), call.agent, path=path)
+                fields |= as_fields(getattr(decision, name), name)
+        self._run.events.emit(HookDecided(call.intent, **fields), call.agent, path=path)
 
     # ------------------------------------------------------------ models
 
@@ -143,12 +143,12 @@ class Hooks:
         """What hooks make of a request; what these are, see `ModelCall`. Raises PermissionDeniedError."""
         call = ModelCall(agent, use, model, request)
         decision = await self._decide("before_model", call, lambda to: _with_request(call, to))
-        told: dict[str, Any] = {"reason": decision.reason} if isinstance(decision, Deny) else {}
+        fields: dict[str, Any] = {"reason": decision.reason} if isinstance(decision, Deny) else {}
         if isinstance(decision, Rewrite) and self._run.detailed:
-            told["to"] = _request_data(decision.to)
+            fields["to"] = _request_data(decision.to)
         if not isinstance(decision, Allow):
             name = type(decision).__name__.lower()
-            self._run.events.emit(HookDecided("model", name, **told), call.agent)
+            self._run.events.emit(HookDecided("model", name, **fields), call.agent)
         if isinstance(decision, Deny):
             raise _denial_error(decision)
         if isinstance(decision, Rewrite):
@@ -209,12 +209,12 @@ class Hooks:
         request = ApprovalRequest(f"carry out {_describe_call(call)}", detail, call.agent)
         verdict = await self._run.policy.decide(Access(request=request, permission=ExactPermission(rule)))
         if verdict.outcome == "unanswered":
-            told = f"nobody can be asked to allow {_describe_call(call)}, which `{hook.name}` asks for: {ask.reason}"
-            return Unasked(told)
+            message = f"nobody can be asked to allow {_describe_call(call)}, which `{hook.name}` asks for: {ask.reason}"
+            return Unasked(message)
         if verdict.is_allowed:
             return Allow()
-        told = f"{_describe_call(call)} was not allowed by the person, whom `{hook.name}` asked: {ask.reason}"
-        return Deny(told + verdict.because)
+        message = f"{_describe_call(call)} was not allowed by the person, whom `{hook.name}` asked: {ask.reason}"
+        return Deny(message + verdict.because)
 
     # ------------------------------------------------------------ after
 

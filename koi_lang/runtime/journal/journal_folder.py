@@ -57,18 +57,18 @@ class JournalFolder(Generic[T]):
             return 0
 
     def _by_run(self) -> dict[str, T | JournalError]:
-        return {run: told for run, (_, told) in self._known.items()}
+        return {run: summary for run, (_, summary) in self._known.items()}
 
     def _tell(
         self, path: Path, stamp: Stamp, before: tuple[Stamp, T | JournalError] | None
     ) -> tuple[Stamp, T | JournalError]:
         """What a journal tells; what it told before where that is still so."""
-        told = None if before is None else before[1]
+        summary = None if before is None else before[1]
         is_known = before is not None and before[0] == stamp
         if before is not None and is_known and (isinstance(before[1], JournalError) or self._is_settled(before[1])):
             return before
         try:
-            return stamp, self._read(path, None if isinstance(told, JournalError) else told)
+            return stamp, self._read(path, None if isinstance(summary, JournalError) else summary)
         except JournalError as error:
             return stamp, error
 

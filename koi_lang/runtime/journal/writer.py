@@ -206,8 +206,8 @@ def _open_locked(path: Path, *, is_new: bool) -> int:
     with ExitStack() as undo:
         undo.callback(os.close, file)
         if not _is_locked(file):
-            told = f"the run `{path.stem}` goes on"
-            raise JournalError(told, help="Wait until it has ended, or end it first.")
+            message = f"the run `{path.stem}` goes on"
+            raise JournalError(message, help="Wait until it has ended, or end it first.")
         undo.pop_all()
     return file
 

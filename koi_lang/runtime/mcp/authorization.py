@@ -195,8 +195,8 @@ class Authorization(httpx2.Auth):
         """Raise AgentError where signing in has failed in this run, so that nobody is asked again, or is not safe."""
         parts = urlsplit(self._url)
         if parts.scheme != "https" and not is_loopback(parts.hostname or ""):
-            told = f"the MCP server `{self._name}` wants you to sign in, and others could read what is sent to it"
-            raise AgentError(told, help=f"Use an address that begins with `https://` instead of `{self._url}`.")
+            message = f"the MCP server `{self._name}` wants you to sign in, and others could read what is sent to it"
+            raise AgentError(message, help=f"Use an address that begins with `https://` instead of `{self._url}`.")
         before = self._person.failures.get(self._url)
         if before is not None:
             raise AgentError(before.message, help=before.help) from before
@@ -261,8 +261,8 @@ class Authorization(httpx2.Auth):
 
     def _sign_in_error(self, lacks_scope: bool) -> AgentError:
         if lacks_scope:
-            told = f"the MCP server `{self._name}` wants you to agree to more than you have when you signed in"
-            return AgentError(told, help="Run the program once in a terminal, where you can be asked.")
+            message = f"the MCP server `{self._name}` wants you to agree to more than you have when you signed in"
+            return AgentError(message, help="Run the program once in a terminal, where you can be asked.")
         help = f"Sign in with `koi connect {self._url}`; what expects a key instead gets it in `headers`."
         return AgentError(f"the MCP server `{self._name}` wants you to sign in", help=help)
 
@@ -286,8 +286,8 @@ class Authorization(httpx2.Auth):
         except TimeoutError:
             raise self._failure_error(f"nobody signed in within {LIMIT_S:g} s") from None
         if "code" not in fields:
-            told = fields.get("error_description") or fields.get("error") or "no code came back"
-            raise self._failure_error(one_line(told))
+            reason = fields.get("error_description") or fields.get("error") or "no code came back"
+            raise self._failure_error(one_line(reason))
         return AuthorizationCodeResult(code=fields["code"], state=fields.get("state"), iss=fields.get("iss"))
 
     def _failure_error(self, why: str) -> AgentError:

@@ -78,9 +78,9 @@ class ClientRequests:
 
     async def _may_ask_model(self, caller: Caller, request: Request) -> bool:
         run = caller.agent.run
-        told = one_line(" / ".join([request.system, *(message.text for message in request.messages)]), MAX_SHOWN)
+        text = one_line(" / ".join([request.system, *(message.text for message in request.messages)]), MAX_SHOWN)
         what = f"let the MCP server `{self._server}` ask its model"
-        wanted = ApprovalRequest(what, told, caller.agent.name)
+        wanted = ApprovalRequest(what, text, caller.agent.name)
         access = Access(request=wanted, permission=model_permission(self._server))
         return (await run.policy.decide(access)).is_allowed
 

@@ -234,8 +234,8 @@ class McpConnection:
 
         async def on_progress(progress: float, total: float | None, message: str | None) -> None:
             said = OMITTED if message is None else one_line(message)
-            told = McpProgress(self.name, tool, progress, total, said)
-            caller.agent.run.events.emit(told, caller.agent.name, path=caller.path)
+            event = McpProgress(self.name, tool, progress, total, said)
+            caller.agent.run.events.emit(event, caller.agent.name, path=caller.path)
 
         def work(client: Client, meta: SessionMeta) -> Awaitable[Any]:
             return client.call_tool(tool, dict(arguments), progress_callback=on_progress, meta=meta)
@@ -256,8 +256,8 @@ class McpConnection:
 
     async def _call_error(self, what: str, error: Exception, took_s: float) -> AgentError:
         if not self.over and _is_timeout(error) and took_s >= self._limits.call_s:
-            told = f"`{self.name}.{what}` failed: no answer within {self._limits.call_s:g} s"
-            return AgentError(told, help="The option `timeout_s` of the server says how long it may take.")
+            message = f"`{self.name}.{what}` failed: no answer within {self._limits.call_s:g} s"
+            return AgentError(message, help="The option `timeout_s` of the server says how long it may take.")
         if not self.over:
             return AgentError(f"`{self.name}.{what}` failed: {_text(error)}")
         await self._gone.wait()

@@ -26,8 +26,8 @@ def result_of(tool: Tool, result: CallToolResult) -> Any:
     """What a tool gave, as data: structured if it is, else its text. Raises ActionError when the tool failed."""
     texts = [item.text for item in result.content if item.type == "text"]
     if result.is_error:
-        told = plain("\n".join(texts), MAX_FAILURE_CHARS) or "it does not say why"
-        raise ActionError(f"`{tool.server}.{tool.name}` failed: {told}")
+        text = plain("\n".join(texts), MAX_FAILURE_CHARS) or "it does not say why"
+        raise ActionError(f"`{tool.server}.{tool.name}` failed: {text}")
     if result.structured_content is not None:
         only_data = len(texts) == len(result.content)
         return _as_data(json.dumps(result.structured_content)) if only_data else _raw(result)

@@ -32,6 +32,6 @@ def limits_of(name: str, options: Mapping[str, Any]) -> Limits:
     given = {key: options[key] for key in OPTIONS if options.get(key, undefined) not in (undefined, None)}
     for key, value in given.items():
         if isinstance(value, bool) or not isinstance(value, (int, float)) or value <= 0:
-            told = f"`{key}` of the MCP server `{name}` must be a number above 0, not {value!r}"
-            raise AgentError(told, help=f"Write `{key}: 600`, without a unit.")
+            message = f"`{key}` of the MCP server `{name}` must be a number above 0, not {value!r}"
+            raise AgentError(message, help=f"Write `{key}: 600`, without a unit.")
     return Limits(**{OPTIONS[key]: value for key, value in given.items()})

@@ -170,11 +170,11 @@ def _message(line: bytes) -> SessionMessage | Exception:
 
 def _too_large(ends: bytearray, most_bytes: int) -> SessionMessage | Exception:
     """The failure of the request that was answered with too much, if it can be told."""
-    told = f"the answer is larger than {most_bytes:,} bytes"
+    message = f"the answer is larger than {most_bytes:,} bytes"
     found = ID.search(ends, 0, WHERE_IDS_STAND) or ID.search(ends, max(0, len(ends) - WHERE_IDS_STAND))
     if found is None:
-        return ValueError(told)
-    error = ErrorData(code=INTERNAL_ERROR, message=told)
+        return ValueError(message)
+    error = ErrorData(code=INTERNAL_ERROR, message=message)
     return SessionMessage(JSONRPCError(jsonrpc="2.0", id=int(found[1]), error=error))
 
 

@@ -137,8 +137,8 @@ class Servers:
         try:
             await self.connect(server)
         except KoiError as error:
-            told = f"{error.message}. {error.help}" if error.help else error.message
-            self._known[_key(server)] = ServerCatalog(server.name, problem=told)
+            message = f"{error.message}. {error.help}" if error.help else error.message
+            self._known[_key(server)] = ServerCatalog(server.name, problem=message)
 
     def _catalog_data(self, servers: Sequence[Mcp], members: Mapping[str, tuple[Mcp, str]]) -> dict[str, Any]:
         return as_data(self.catalog(servers), {address: self._member(*member) for address, member in members.items()})

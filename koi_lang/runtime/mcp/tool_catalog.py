@@ -70,12 +70,12 @@ def lines(offers: Sequence[ServerCatalog]) -> list[str]:
 
     Servers share the room evenly; what one does not need is for the others.
     """
-    told: dict[int, list[str]] = {}
+    by_server: dict[int, list[str]] = {}
     left = ROOM
     for number in sorted(range(len(offers)), key=lambda number: _full_length(offers[number])):
-        told[number] = _lines_of(offers[number], left // (len(offers) - len(told)))
-        left -= sum(len(line) + 1 for line in told[number])
-    return [line for number in range(len(offers)) for line in told[number]]
+        by_server[number] = _lines_of(offers[number], left // (len(offers) - len(by_server)))
+        left -= sum(len(line) + 1 for line in by_server[number])
+    return [line for number in range(len(offers)) for line in by_server[number]]
 
 
 def _full_length(offer: ServerCatalog) -> int:
@@ -98,8 +98,8 @@ def _choose_tools(offer: ServerCatalog, room: int) -> list[str]:
     left = room - len(head) - 1 - sum(map(_room_of_name, offer.tools))
     whole, left = _whole(offer.tools, left)
     rest = [tool for tool in offer.tools if tool.name not in whole]
-    told = [f"- {whole[tool.name]}" for tool in offer.tools if tool.name in whole]
-    return [head, *told, *(_name_tools(rest, left + sum(map(_room_of_name, rest))))]
+    lines = [f"- {whole[tool.name]}" for tool in offer.tools if tool.name in whole]
+    return [head, *lines, *(_name_tools(rest, left + sum(map(_room_of_name, rest))))]
 
 
 def _whole(tools: Sequence[Tool], left: int) -> tuple[dict[str, str], int]:

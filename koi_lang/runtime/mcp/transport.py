@@ -152,7 +152,7 @@ class MendedStream:
             if isinstance(result.get("tools"), list) and _odd_places(result):
                 mended = [mend_tool(tool, _odd_places) for tool in result["tools"]]
                 result["tools"] = [tool for tool, _ in mended if tool is not None]
-                lines = {f"the MCP server `{self._name}` {told}" for _, told in mended if told} - self._told
+                lines = {f"the MCP server `{self._name}` {note}" for _, note in mended if note} - self._told
                 self._told |= lines
                 for line in sorted(lines):
                     self._odd(line)

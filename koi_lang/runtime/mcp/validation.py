@@ -52,8 +52,8 @@ class Checks:
         try:
             for error in self._validator.iter_errors(arguments):
                 field = ".".join(map(str, error.absolute_path))
-                told = clip_text(_problem(error))
-                yield f"`{field}` {told}" if field else f"it {told}"
+                message = clip_text(_problem(error))
+                yield f"`{field}` {message}" if field else f"it {message}"
         except Unresolvable as error:
             raise ValueError(_first_line(error)) from error
         except RecursionError:

@@ -241,13 +241,13 @@ class AnswerStream:
             self._count(ModelAnswered, self._path, self._end, self._usage)
         self._payment.release()
 
-    def _count(self, told: type[PaidRequest], path: Path, end: StreamEnd | Discarded, usage: Usage) -> None:
+    def _count(self, event_type: type[PaidRequest], path: Path, end: StreamEnd | Discarded, usage: Usage) -> None:
         """Count what an attempt took, and learn from it what later requests may take."""
         name = self._name_of(end)
         if not usage.estimated:
             self._run.ledger.calibration.learn(name, self.request, usage.input_tokens)
         cost = self._cost(end, usage)
-        self._payment.count(told.type, path, cost.tokens, cost.usd)
+        self._payment.count(event_type.type, path, cost.tokens, cost.usd)
 
     def _close(self) -> None:
         """Count what the answer took, and tell that it has ended."""

@@ -118,8 +118,8 @@ class ModelGateway:
                 if hooked is not None:
                     asked = replace(asked, request=hooked.call.request)
                 arriving = AnswerStream(run, await self._paid(asked, before, hooked), before, hooked)
-                told = {**({} if news is None else news.as_data()), **self._verbatim(arriving.request)}
-                run.events.emit(ModelAsked(asked.name, **told), agent.name, path=path)
+                fields = {**({} if news is None else news.as_data()), **self._verbatim(arriving.request)}
+                run.events.emit(ModelAsked(asked.name, **fields), agent.name, path=path)
                 if news is not None and self._is_written(path, news.fingerprint):
                     self._told.note_written(place, agent.name)
                 arriving.recall_discarded()

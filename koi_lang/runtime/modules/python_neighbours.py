@@ -102,8 +102,8 @@ class Neighbours:
         else:
             is_known = spec.origin in files
         if not is_known:
-            told = f"No module named {spec.name!r}: it was not there yet when the program was loaded"
-            raise ModuleNotFoundError(told, name=spec.name)
+            message = f"No module named {spec.name!r}: it was not there yet when the program was loaded"
+            raise ModuleNotFoundError(message, name=spec.name)
 
 
 def _mark(file: str) -> Mark | None:

@@ -15,17 +15,17 @@ MIN_CHARS = 200
 DEFAULT_ROWS = 200
 
 
-def shown_result(told: Any, most: int, write: Callable[[Any], str]) -> str:
+def shown_result(value: Any, most: int, write: Callable[[Any], str]) -> str:
     """A result as text.
 
     Args:
-        told: it, with references in place of its long texts.
+        value: it, with references in place of its long texts.
         most: characters of it.
         write: gives a value as JSON.
     """
-    found = list(references(told))
+    found = list(references(value))
     gaps = {id(each): _gap(each) for each in found}
-    beside = len(write(replace_texts(told, lambda each: gaps[id(each)] if isinstance(each, LongText) else each)))
+    beside = len(write(replace_texts(value, lambda each: gaps[id(each)] if isinstance(each, LongText) else each)))
     room = max(MIN_CHARS, (most - beside) // (2 * len(found)))
     ends = {id(each): _ends(each, room) for each in found}
 
@@ -33,14 +33,14 @@ def shown_result(told: Any, most: int, write: Callable[[Any], str]) -> str:
         return "".join((ends[id(each)][0], gaps[id(each)], ends[id(each)][1])) if isinstance(each, LongText) else each
 
     notes = {each.kept.number: _note(each, ends[id(each)][0]) for each in found}
-    return " ".join([write(replace_texts(told, put)), *notes.values()])
+    return " ".join([write(replace_texts(value, put)), *notes.values()])
 
 
-def with_ends(told: Any, room: int) -> Any:
+def with_ends(value: Any, room: int) -> Any:
     """A value with both ends of each of its long texts, and how to read what is between them.
 
     Args:
-        told: it, with references in place of its long texts.
+        value: it, with references in place of its long texts.
         room: characters of each end.
     """
 
@@ -50,7 +50,7 @@ def with_ends(told: Any, room: int) -> Any:
         begin, end = _ends(each, room)
         return f"{begin}{_gap(each)}{_note(each, begin)}\n{end}"
 
-    return replace_texts(told, put)
+    return replace_texts(value, put)
 
 
 def _gap(long: LongText) -> str:

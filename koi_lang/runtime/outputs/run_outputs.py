@@ -167,11 +167,11 @@ class RunOutputs:
         if text is not None:
             self._know(text, await self._adopt(kept, text))
             return text
-        told = f"the output `{outputs_folder(self._run.folder, kept.run) / str(kept.number)}` is not there as it was"
+        message = f"the output `{outputs_folder(self._run.folder, kept.run) / str(kept.number)}` is not there as it was"
         if self._run.recorded.policy is RESUME:
             help = "Put it back, or go on without it: `koi resume --branch`."
-            self._run.halt(JournalError(told, help=help))
-        self._run.host.log(f"warning: {told}")
+            self._run.halt(JournalError(message, help=help))
+        self._run.host.log(f"warning: {message}")
         return f"{kept.begin}\n… (the rest of {kept.size:,} bytes is gone) …\n{kept.end}"
 
     async def _adopt(self, kept: KeptOutput, text: str) -> KeptOutput:

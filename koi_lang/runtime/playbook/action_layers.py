@@ -75,16 +75,16 @@ async def conclude(running: PlaybookAction, fields: Fields, next: Rest) -> Any:
     """Have the end of the action known in its slot: by an event, and its result to whoever may need it."""
     action, agent, run = running.action, running.call.agent, running.call.agent.run
     ended = await run.recorder.complete(next(running, fields))
-    told, error = dict[str, Any](), ended.error
+    data, error = dict[str, Any](), ended.error
     if error is None:
-        told = _result_fields(running, ended.value)
-        error = error_of(require_quota, told, f"`{action.intent}` was carried out, and what it gave")
+        data = _result_fields(running, ended.value)
+        error = error_of(require_quota, data, f"`{action.intent}` was carried out, and what it gave")
     if error is not None:
         running.names.mark_missing(action.id, "failed")
         run.events.emit(ActionFailed(action.intent, data_of(error)), agent.name)
         raise error
     _keep(running, ended.value)
-    run.events.emit(ActionEnded(action.intent, **told), agent.name)
+    run.events.emit(ActionEnded(action.intent, **data), agent.name)
     return ended.value
 
 
@@ -186,8 +186,8 @@ async def carry_out_action(call: PlaybookCall, action: Action) -> TurnAction:
     call.failures.record_success()
     if running.is_withheld:
         return TurnAction(action, prompting.withheld_feedback(action), ended.value)
-    told = with_references(call.agent.run, ended.value)
-    return TurnAction(action, prompting.success_feedback(action, ended.value, told, running.kind.shown), ended.value)
+    shown = with_references(call.agent.run, ended.value)
+    return TurnAction(action, prompting.success_feedback(action, ended.value, shown, running.kind.shown), ended.value)
 
 
 async def carry_out_nested(call: PlaybookCall, action: Action, names: ActionScope) -> Any:
@@ -243,10 +243,10 @@ def _result_fields(running: PlaybookAction, value: Any) -> dict[str, Any]:
     """What came of an action, for those who want to know; what came from outside as it is given again later."""
     if not running.call.agent.run.detailed:
         return {}
-    told = with_references(running.call.agent.run, value)
-    if value is SKIPPED or (running.kind.inside and told is value):
+    shown = with_references(running.call.agent.run, value)
+    if value is SKIPPED or (running.kind.inside and shown is value):
         return {"result": undefined if value is SKIPPED else value}
-    return as_fields(told)
+    return as_fields(shown)
 
 
 def _keep(running: PlaybookAction, value: Any) -> None:

@@ -142,8 +142,8 @@ class PlaybookCall:
             return
         self.misfits += 1
         if self.misfits == MAX_MISFITS:
-            told = f"gave up after {MAX_MISFITS} results that are not of its type; the last: {wrong[0]}"
-            raise LimitReachedError("result", f"`{self.agent.name}.{self.event}`", told, ADVICE)
+            message = f"gave up after {MAX_MISFITS} results that are not of its type; the last: {wrong[0]}"
+            raise LimitReachedError("result", f"`{self.agent.name}.{self.event}`", message, ADVICE)
         form = action_form("return", {"properties": {"data": self.result_schema}, "required": ["data"]})
         raise FormError("; ".join(wrong), help=f"Write {form}.")
 

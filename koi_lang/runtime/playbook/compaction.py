@@ -100,9 +100,9 @@ def explain_error(conversation: Conversation, error: ProviderError) -> ProviderE
     """The error that ends a call; of a conversation that is too long also what was tried."""
     if not isinstance(error, ContextOverflowError) or not conversation.tried:
         return error
-    told = error.with_message(f"{error.message}, and it could not be shortened enough")
-    told.help = GIVE_LESS
-    return told
+    explained = error.with_message(f"{error.message}, and it could not be shortened enough")
+    explained.help = GIVE_LESS
+    return explained
 
 
 def cut_of(messages: Sequence[Message], sizes: Sequence[int], keep: int) -> int:
@@ -154,8 +154,8 @@ async def _compact(conversation: Conversation, reason: Reason, wish: str = "") -
         before, kept = conversation.tokens(), conversation.messages[cut:]
         after = tokens_of((standing, *kept), conversation.system)
         done = Compacted(reason, record, len(kept), before, after, fallback)
-        told = {name: value for name, value in asdict(done).items() if value or name != "fallback"}
-        agent.run.events.emit(ConversationCompacted(lasting=True, **told), agent.name)
+        fields = {name: value for name, value in asdict(done).items() if value or name != "fallback"}
+        agent.run.events.emit(ConversationCompacted(lasting=True, **fields), agent.name)
         conversation.replace_beginning(standing, cut)
     return done
 

@@ -72,8 +72,8 @@ def require_answer(call: PlaybookCall) -> None:
     """Raise LimitReachedError where a handler that only answers has been asked for its result often enough."""
     handler = call.agent.about.handlers.get(call.event)
     if handler is not None and handler.answers and call.wrong_answers >= MAX_WRONG_ANSWERS:
-        told = f"gave up after {MAX_WRONG_ANSWERS} answers that are no result; the last: {call.failures.last}"
-        raise LimitReachedError("result", f"`{call.agent.name}.{call.event}`", told, ADVICE)
+        message = f"gave up after {MAX_WRONG_ANSWERS} answers that are no result; the last: {call.failures.last}"
+        raise LimitReachedError("result", f"`{call.agent.name}.{call.event}`", message, ADVICE)
 
 
 def rules_for(result: ResultType | None) -> str:

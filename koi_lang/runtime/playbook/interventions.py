@@ -35,8 +35,8 @@ async def _intervene(running: PlaybookAction, fields: Fields, next: Next[Playboo
     with _around(running, fields, known) as decided:
         if decided is None:
             return await next(running, fields)
-        told = {} if decided.decision == "skip" else as_fields(decided.value)
-        run.events.emit(ActionOverridden(intent, decided.decision, **told), running.call.agent.name)
+        data = {} if decided.decision == "skip" else as_fields(decided.value)
+        run.events.emit(ActionOverridden(intent, decided.decision, **data), running.call.agent.name)
         return await _follow(running, decided, next)
 
 

@@ -108,9 +108,9 @@ async def _ask(call: PlaybookCall, why: str, budget: ReportBudget) -> str:
     assert call.conversation is not None
     most = min(MAX_PLAYBOOK_CHARS, budget.characters // 3)
     playbook = mark_text("playbook", clip_middle(call.instructions.text, most))
-    told = "\n\n".join(render_messages(call.conversation.messages))
+    conversation = "\n\n".join(render_messages(call.conversation.messages))
     room = max(0, budget.characters - len(playbook))
-    data = f"{playbook}\n\n{mark_text('conversation', told[-room:] if room else '')}"
+    data = f"{playbook}\n\n{mark_text('conversation', conversation[-room:] if room else '')}"
     rules = RULES.format(agent=call.agent.name, why=why)
     request = Request(
         rules,
@@ -147,7 +147,7 @@ def turns_note(call: PlaybookCall) -> Message | None:
     """What a model is told when few turns are left, once; where that was recorded, as it was told then."""
     recorded = call.agent.run.recorded.recall_request()
     if recorded is not None:
-        return next(filter(None, (_as_note(told) for told in recorded.data.get("messages", ()))), None)
+        return next(filter(None, (_as_note(message) for message in recorded.data.get("messages", ()))), None)
     most = call.spending.budget.turns
     if most is None or most <= LEFT or most - call.spending.turns + 1 != LEFT:
         return None
@@ -156,6 +156,6 @@ def turns_note(call: PlaybookCall) -> Message | None:
     )
 
 
-def _as_note(told: Any) -> Message | None:
-    is_note = isinstance(told, list) and len(told) == 2 and told[0] == "user" and BEFORE.fullmatch(str(told[1]))
-    return Message("user", str(told[1])) if is_note else None
+def _as_note(value: Any) -> Message | None:
+    is_note = isinstance(value, list) and len(value) == 2 and value[0] == "user" and BEFORE.fullmatch(str(value[1]))
+    return Message("user", str(value[1])) if is_note else None

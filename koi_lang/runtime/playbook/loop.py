@@ -92,11 +92,11 @@ async def open_conversation(call: PlaybookCall) -> Transcript:
 
 def args_of(call: PlaybookCall) -> Any:
     """The payload of a call as its model is told it: of long outputs both ends, which it may read then."""
-    told = with_references(call.agent.run, call.args)
-    if told is call.args:
-        return told
+    shown = with_references(call.agent.run, call.args)
+    if shown is call.args:
+        return shown
     call.agent.run.outputs.tell(call.agent.name, call.args)
-    return with_ends(told, MAX_END_CHARS)
+    return with_ends(shown, MAX_END_CHARS)
 
 
 async def look_for_tools(call: PlaybookCall) -> None:
@@ -204,8 +204,8 @@ async def next_request(call: PlaybookCall, messages: Transcript, parts: Parts) -
         offer = ToolOffer(prompting.join_sections(tool_sections(call)), call.offered_tools().set)
     await fit(conversation_of(call), system, call.instructions.text)
     tell_playbook(call, messages)  # a record in place of messages does not tell it
-    told = ToldData(messages.snapshot(), call.material, call.playbook) if agent.run.recorded.has_literals() else None
-    call.names.begin_answer(told)
+    data = ToldData(messages.snapshot(), call.material, call.playbook) if agent.run.recorded.has_literals() else None
+    call.names.begin_answer(data)
     key = prompting.make_cache_key(system)
     schema = direct_results.schema_of(call.result_type) if call.is_direct else None
     return Request(
@@ -246,9 +246,9 @@ def sections_of(guidance: Mapping[str, Any]) -> list[Section]:
 
 def tell_playbook(call: PlaybookCall, messages: Transcript, *, begins: bool = False) -> None:
     """Tell the playbook and the values in it, as far as they are not told as they are; the playbook comes last."""
-    told = conversation_of(call).told
-    values = told.tell_changes(call.instructions, call.agent.state)
-    playbook = told.tell_playbook(call.instructions, begins=begins, has_heading=not call.is_direct)
+    shown = conversation_of(call).told
+    values = shown.tell_changes(call.instructions, call.agent.state)
+    playbook = shown.tell_playbook(call.instructions, begins=begins, has_heading=not call.is_direct)
     messages.extend(filter(None, (values, playbook)))
 
 

@@ -78,8 +78,8 @@ class RepetitionGuard:
         before = self._patience.repeats - 1
         failure, fault = failures.in_a_row(before), failures.cuts_in_a_row(before)
         if fault:
-            told = f"got {before} answers in a row that broke off after the same `{intent}`; the last: {fault}"
-            return LimitReachedError("circles", self._what, told, UNRELIABLE)
+            reason = f"got {before} answers in a row that broke off after the same `{intent}`; the last: {fault}"
+            return LimitReachedError("circles", self._what, reason, UNRELIABLE)
         message = f"asked for the same `{intent}` {self._patience.repeats} times in a row"
         if not failure:
             return self._circle(message)
@@ -126,8 +126,8 @@ class Failures:
             form: what is wrong with it, the same for answers that are wrong in the same way.
         """
         if form == self._refusal:
-            told = f"gave up after two answers with the same mistake; the last: {message}"
-            raise LimitReachedError("failures", self._what, told, help)
+            reason = f"gave up after two answers with the same mistake; the last: {message}"
+            raise LimitReachedError("failures", self._what, reason, help)
         self._refusal = form
 
     def record_failure(self, message: str, help: str = PLAIN) -> None:
@@ -153,8 +153,8 @@ class Failures:
         self.refuse(form, message, help)
         self._unread += 1
         if not self._has_acted and self._unread >= self._patience.unread:
-            told = f"gave up after {self._unread} answers without any action; the last: {message}"
-            raise LimitReachedError("failures", self._what, told, help)
+            reason = f"gave up after {self._unread} answers without any action; the last: {message}"
+            raise LimitReachedError("failures", self._what, reason, help)
 
     def must_pivot(self) -> bool:
         """Whether it is time to demand a change of approach. Raises LimitReachedError when enough was demanded."""
@@ -163,7 +163,7 @@ class Failures:
             return False
         if self._pivots == patience.pivots:
             count = patience.failures * (patience.pivots + 1)
-            told = f"gave up after {count} failures; the last: {self.last}"
-            raise LimitReachedError("failures", self._what, told, self._help)
+            message = f"gave up after {count} failures; the last: {self.last}"
+            raise LimitReachedError("failures", self._what, message, self._help)
         self._pivots, self._row = self._pivots + 1, 0
         return True

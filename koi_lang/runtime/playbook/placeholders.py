@@ -161,12 +161,12 @@ class ToldValues:
             page: what a client tells of its page.
         """
         digest = _digest(prompt_text(dict(state)))
-        told, values = ({}, {}) if self._told.get(STATE) == digest else self._tell_state(state, digest)
+        news, values = ({}, {}) if self._told.get(STATE) == digest else self._tell_state(state, digest)
         if today and self._told.get(TODAY) != (when := _digest(today)):
-            told, values = {**told, TODAY: today}, {**values, TODAY: when}
+            news, values = {**news, TODAY: today}, {**values, TODAY: when}
         if (page or PAGE in self._told) and self._told.get(PAGE) != (what := _digest(prompt_text(list(page)))):
-            told, values = {**told, PAGE: list(page)}, {**values, PAGE: what}
-        text = f"Context: {escape_breaks(prompt_text({ARGS: args, **told}))}"
+            news, values = {**news, PAGE: list(page)}, {**values, PAGE: what}
+        text = f"Context: {escape_breaks(prompt_text({ARGS: args, **news}))}"
         return self._note(DataMessage("user", text, images_in(args), values=tuple(values.items())))
 
     def _tell_state(self, state: Mapping[str, Any], digest: bytes) -> tuple[dict[str, Any], dict[str, bytes]]:
@@ -222,7 +222,7 @@ class ToldValues:
         if changed is not None and STATE not in self._told:
             return message  # the state that it is about is told no more
         if changed is not None:
-            values = {**{name: told for name, told in self._told.items() if name.startswith(FIELD)}, **values}
+            values = {**{name: known for name, known in self._told.items() if name.startswith(FIELD)}, **values}
             values[STATE] = changed
         if STATE in values:  # its parts are told with it
             self._told = {name: digest for name, digest in self._told.items() if not name.startswith(STATE)}

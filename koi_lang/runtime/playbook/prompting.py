@@ -205,8 +205,8 @@ def system_sections(
 
 def plan_of(agent: AgentPort) -> list[Section]:
     """What plan mode says, or the accepted plan, as a section; none in other runs."""
-    told = agent.run.planning.section()
-    return [Section("plan", told)] if told else []
+    section = agent.run.planning.section()
+    return [Section("plan", section)] if section else []
 
 
 def make_cache_key(system: str) -> str:
@@ -229,8 +229,8 @@ def reach_of(
     """
     members = reachable(agent) if agent.role.allows("delegate") and "delegate" not in passed_over else []
     if members:
-        told = (line for member in members for line in _member(member, tools.get("members", {}), is_plain))
-        yield Section("members", "## Agents\n" + "\n".join(told))
+        lines = (line for member in members for line in _member(member, tools.get("members", {}), is_plain))
+        yield Section("members", "## Agents\n" + "\n".join(lines))
     skills = [line for skill in agent.offered_skills for line in _skill(skill, is_plain)]
     if skills and "call_skill" not in passed_over:
         yield Section("skills", "## Skills, for call_skill\n" + "\n".join(skills))
@@ -280,13 +280,16 @@ def _member(member: Delegate, tools: Mapping[str, str], is_plain: bool) -> list[
         return [f"### {member.key} - a tool; its server says of it:", f"- {member.key}::{event}{tools[about.name]}"]
     lines = [f"### {member.key}" + (f" - {about.affordance}" if about.affordance else "")]
     for handler in about.handlers.values():
-        told, intent = handler.affordance or about.playbooks.get(handler.event, ""), f"{member.key}::{handler.event}"
+        description, intent = (
+            handler.affordance or about.playbooks.get(handler.event, ""),
+            f"{member.key}::{handler.event}",
+        )
         gives = "" if handler.result is None else f": {type_text(handler.result.schema)}"
         call = f"- {intent}({signature_text(handler.schema) if handler.schema else 'data?: object'})"
         if is_plain:
             data = handler.schema or {"type": "object"}
             call = action_form(intent, {"properties": {"data": data}, "required": ["data"]})
-        lines.append(f"{call}{gives}" + (f" {told}" if told else ""))
+        lines.append(f"{call}{gives}" + (f" {description}" if description else ""))
     return lines
 
 
@@ -301,12 +304,12 @@ def _schemas_of(member: Delegate) -> Iterator[Schema]:
 def _skill(skill: Skill, is_plain: bool) -> list[str]:
     lines = [f"### {skill.name}" + (f" - {skill.affordance}" if skill.affordance else "")]
     for name, function in skill.functions.items():
-        told, schema = function.__doc__ if function.__doc__ != skill.affordance else None, of_function(function)
+        description, schema = function.__doc__ if function.__doc__ != skill.affordance else None, of_function(function)
         call = f"- {skill.name}.{name}({signature_text(schema)})"
         if is_plain:
             fields = {"skill": {"const": skill.name}, "function": {"const": name}, "input": schema}
             call = action_form("call_skill", {"properties": fields, "required": [*fields]})
-        lines.append(call + (f" {told}" if told else ""))
+        lines.append(call + (f" {description}" if description else ""))
     return lines
 
 
@@ -356,12 +359,12 @@ def withheld_feedback(action: Action) -> Feedback:
 
 def failure_feedback(action: Action, error: KoiError) -> Feedback:
     """Feedback on an action that was not; what its error has from the action itself did not come in."""
-    told = expressions_in(error.message)
-    told -= expressions_of(dict(action.data)) if told else NOTHING
+    expressions = expressions_in(error.message)
+    expressions -= expressions_of(dict(action.data)) if expressions else NOTHING
     if isinstance(error, PermissionDeniedError):
-        return Feedback(f"{DENIED} {_label(action)} DENIED: {error.message}. Do not try it again.", told=told)
+        return Feedback(f"{DENIED} {_label(action)} DENIED: {error.message}. Do not try it again.", told=expressions)
     help = f". {error.help}" if error.help else ""
-    return Feedback(f"{FAILED} {_label(action)} failed: {error.message}{help}", told=told)
+    return Feedback(f"{FAILED} {_label(action)} failed: {error.message}{help}", told=expressions)
 
 
 def unreadable(message: str, result: Schema, *, is_rest: bool) -> Feedback:
@@ -372,11 +375,11 @@ def unreadable(message: str, result: Schema, *, is_rest: bool) -> Feedback:
     """
     what = "The rest" if is_rest else "Nothing"
     not_done = "was not carried out" if is_rest else "was carried out"
-    told = f"{FAILED} {what} of your answer {not_done}: {message}."
+    report = f"{FAILED} {what} of your answer {not_done}: {message}."
     form = json_form(result) if result else ""
     end = action_form("return", {"properties": {"data": result}, "required": ["data"] if result else []})
     calling = GO_ON_CALLING.format(end=f' with {{"data":{form}}}' if form else "")
-    return Feedback(f"{told} {GO_ON.format(end=end)}", for_callers=f"{told} {calling}")
+    return Feedback(f"{report} {GO_ON.format(end=end)}", for_callers=f"{report} {calling}")
 
 
 def clip_answer(answer: str, *, is_endless: bool = False) -> str:

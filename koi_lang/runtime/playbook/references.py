@@ -56,13 +56,13 @@ class ActionScope:
         self._answer: set[str] = set()
         self._has_literals = True
 
-    def begin_answer(self, told: ToldData | None) -> None:
+    def begin_answer(self, data: ToldData | None) -> None:
         """Have what comes next be part of another answer, by a model that has been told that much.
 
         Args:
-            told: None for an answer to an earlier version of Koi, in which every hole stands for a value.
+            data: None for an answer to an earlier version of Koi, in which every hole stands for a value.
         """
-        self._told, self._answer, self._has_literals = told, set(), told is not None
+        self._told, self._answer, self._has_literals = data, set(), data is not None
 
     def child_scope(self) -> ActionScope:
         """Names for the body of a loop or branch."""

@@ -235,8 +235,8 @@ def _left(recorded: RecordedRun) -> tuple[list[QueuedMessage], int]:
     if not recorded.policy.has_outside:
         return [], 0
     delivered = {entry.data.get("id") for entry in recorded.entries_of(MessageDelivered.type)}
-    told = [entry.data for entry in recorded.entries_of(QueueChanged.type)]
-    listed = [[note_of(data) for name in ("steering", "follow_up") for data in each.get(name, ())] for each in told]
+    entries = [entry.data for entry in recorded.entries_of(QueueChanged.type)]
+    listed = [[note_of(data) for name in ("steering", "follow_up") for data in each.get(name, ())] for each in entries]
     ids = [note.id for notes in listed for note in notes]
     waiting = [note for note in (listed[-1] if listed else []) if note.id not in delivered]
     return sorted(waiting, key=lambda note: note.id), max(ids, default=0)

@@ -143,8 +143,8 @@ def plain(subject: SummaryTask) -> str:
     longest = max(MIN_FACT_CHARS, min(MAX_FACT_CHARS, room // max(1, len(facts)) - 1))
     kept = facts[-max(1, room // (longest + 1)) :]
     head = PLAIN.format(messages=len(subject.fresh))
-    told = [clip_middle(fact, longest - 1) for fact in kept]
-    return "\n".join([*([before, ""] if before else []), head, *told])
+    lines = [clip_middle(fact, longest - 1) for fact in kept]
+    return "\n".join([*([before, ""] if before else []), head, *lines])
 
 
 def clip_middle(text: str, most: int) -> str:
@@ -192,8 +192,8 @@ async def _read(subject: SummaryTask, reader: SummaryModel, texts: Sequence[str]
 async def _ask_for_record(subject: SummaryTask, reader: SummaryModel, record: str, part: str) -> str:
     rules = RULES.format(most=reader.record)
     sections = [rules, *([UPDATE] if record else []), *([WISH.format(subject.wish)] if subject.wish else [])]
-    told = {"playbook": clip_middle(subject.playbook, MAX_PLAYBOOK_CHARS), "record": record, "conversation": part}
-    data = "\n\n".join(mark_text(name, text) for name, text in told.items() if text)
+    fields = {"playbook": clip_middle(subject.playbook, MAX_PLAYBOOK_CHARS), "record": record, "conversation": part}
+    data = "\n\n".join(mark_text(name, text) for name, text in fields.items() if text)
     models = subject.agent.run.models
     request = Request(
         "\n".join(sections), (Message("user", data),), max_tokens=reader.answer, least_tokens=reader.answer

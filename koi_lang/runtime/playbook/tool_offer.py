@@ -131,9 +131,13 @@ def offer_of(
     unlisted += [tool for tool, permitted in zip(functions, is_permitted, strict=True) if not permitted]
     parts = [RULES.format(name=agent.name), *([PLANS] if plans else []), prompting.DATA]
     rules = Section("rules", "\n".join(parts))
-    told = (rules, *prompting.reach_of(agent, tools, apart), *prompting.plan_of(agent))
+    sections = (rules, *prompting.reach_of(agent, tools, apart), *prompting.plan_of(agent))
     return Offer(
-        told, ToolSet(tuple(offered), control, tuple(unlisted), one_by_one=not means.groups), tools, has_outputs, means
+        sections,
+        ToolSet(tuple(offered), control, tuple(unlisted), one_by_one=not means.groups),
+        tools,
+        has_outputs,
+        means,
     )
 
 
@@ -172,9 +176,9 @@ def _handlers(agent: AgentPort) -> list[NativeTool]:
 def _description(member: Delegate, handler: Handler) -> str:
     """What a member does; one that says nothing of it does what its name says."""
     about = member.agent.about
-    told = handler.affordance or about.playbooks.get(handler.event, "") or about.affordance
+    text = handler.affordance or about.playbooks.get(handler.event, "") or about.affordance
     gives = "" if handler.result is None else f" It gives {handler.result.text}"
-    return (told or f"Have `{member.key}` handle `{handler.event}`.") + gives
+    return (text or f"Have `{member.key}` handle `{handler.event}`.") + gives
 
 
 def _delegate_tool(agent: AgentPort) -> NativeTool:

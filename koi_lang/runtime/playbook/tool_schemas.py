@@ -109,8 +109,8 @@ class _Simplifier:
         if types:
             return _one_of([self._of_type(name, part, depth, seen) for name in types])
         options = [*_list_of(part, "anyOf"), *_list_of(part, "oneOf")]
-        told = [self.simplify(option, depth + 1, seen) for option in options if not _is_null(option)]
-        return _one_of(told) if told else ANY
+        simplified = [self.simplify(option, depth + 1, seen) for option in options if not _is_null(option)]
+        return _one_of(simplified) if simplified else ANY
 
     def _of_type(self, name: str, part: Mapping[str, Any], depth: int, seen: tuple[str, ...]) -> Schema:
         if name == "array":
@@ -126,8 +126,8 @@ class _Simplifier:
         fields = {name: self.simplify(field, depth + 1, seen) for name, field in known.items()}
         wanted = set(map(str, _list_of(part, "required")))
         required = [name for name in fields if name in wanted and not self._is_nullable(known[name], seen)]
-        told = {"properties": fields} if fields else {}
-        return {"type": "object", **told, **({"required": required} if required else {})}
+        described = {"properties": fields} if fields else {}
+        return {"type": "object", **described, **({"required": required} if required else {})}
 
     def _is_nullable(self, part: Any, seen: tuple[str, ...]) -> bool:
         part = self._resolve(part, seen)[0] if isinstance(part, Mapping) else {}
@@ -137,14 +137,14 @@ class _Simplifier:
 def _describe(simple: Schema, part: Mapping[str, Any]) -> Schema:
     """A part with what its author says of it, on one line, and what a type does not say of it."""
     said = one_line(part["description"], MAX_DESCRIPTION_CHARS) if isinstance(part.get("description"), str) else ""
-    told = {key: part[key] for key in TOLD if key in part}
+    described = {key: part[key] for key in TOLD if key in part}
     if "enum" not in simple and _values_of(part):
-        told["enum"] = _values_of(part)
+        described["enum"] = _values_of(part)
     if "default" in part and part["default"] is not None:
-        told["default"] = part["default"]
+        described["default"] = part["default"]
     if odd := [name for name in _fields_of(part) if not KEY.fullmatch(name)]:
-        told["properties"] = odd
-    words = one_line(json.dumps(told, ensure_ascii=False, default=str), MAX_VALUE_CHARS) if told else ""
+        described["properties"] = odd
+    words = one_line(json.dumps(described, ensure_ascii=False, default=str), MAX_VALUE_CHARS) if described else ""
     text = " ".join(filter(None, (said, words)))
     return {**simple, "description": text} if text else simple
 

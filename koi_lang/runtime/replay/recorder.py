@@ -299,9 +299,9 @@ class RunRecorder:
         """End a resumed run that takes another way than before."""
         if self._past is not None and self._past.fit is not None:
             self._halt(self._past.fit.fail(how))
-        told = f"the program does something else than when it was recorded: {how}, at {' / '.join(path)}"
+        message = f"the program does something else than when it was recorded: {how}, at {' / '.join(path)}"
         help = "Go on as a branch with `koi resume --branch`; the recorded run stays as it is."
-        self._halt(JournalError(told, help=help))
+        self._halt(JournalError(message, help=help))
 
     # ------------------------------------------------------------ what is there at once
 

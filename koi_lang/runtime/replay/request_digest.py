@@ -64,9 +64,9 @@ class ToldDigests:
 
     def news(self, place: Location | None, request: Request, agent: str) -> RequestDelta:
         """What is new in a request of an agent that is made at a place; all of it outside of places."""
-        told = None if place is None else self._known.get(place)
-        is_first = told is None
-        before = told or (_Known() if place is None else self._last.get(agent, _Known()))
+        digest = None if place is None else self._known.get(place)
+        is_first = digest is None
+        before = digest or (_Known() if place is None else self._last.get(agent, _Known()))
         messages, kept, chain = request.messages, len(before.messages), before.chain
         if not _begins_with(messages, before.messages):
             kept, chain = _common(before.messages, messages), b""

@@ -64,8 +64,8 @@ class ProjectTree:
             try:
                 id, manifest, tree = self._take(store, run, most_bytes)
             except StoreFullError as error:
-                told = f"snapshots of this project would take more than {most_bytes // MEGABYTE:,} MB"
-                raise AgentError(told, help=HOW_TO_MAKE_ROOM) from error
+                message = f"snapshots of this project would take more than {most_bytes // MEGABYTE:,} MB"
+                raise AgentError(message, help=HOW_TO_MAKE_ROOM) from error
         skipped = [{"path": path, "why": why} for path, why in sorted(tree.left_out.items())]
         return {
             "id": id,

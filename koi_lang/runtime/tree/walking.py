@@ -294,7 +294,7 @@ def folders_above(project: Path) -> list[Path]:
     return []
 
 
-def rules_in(name: str, told: str, folder: int | None = None) -> str:
+def rules_in(name: str, text: str, folder: int | None = None) -> str:
     """The text of a `.gitignore`, empty where there is none; git does not follow a link here, either.
 
     Raises:
@@ -308,9 +308,9 @@ def rules_in(name: str, told: str, folder: int | None = None) -> str:
     except FileNotFoundError:
         return ""
     except OSError as error:
-        raise AgentError(f"`{told}` cannot be read: {reason(error)}", help="It says which files are kept.") from error
+        raise AgentError(f"`{text}` cannot be read: {reason(error)}", help="It says which files are kept.") from error
     if len(data) > MAX_RULE_BYTES:
-        raise AgentError(f"`{told}` has more than {MAX_RULE_BYTES:,} bytes", help="Name folders instead of files.")
+        raise AgentError(f"`{text}` has more than {MAX_RULE_BYTES:,} bytes", help="Name folders instead of files.")
     return data.decode("latin-1")
 
 

@@ -50,13 +50,13 @@ class LiveConnection:
 
     # ------------------------------------------------------------ any thread
 
-    def add(self, told: Numbered) -> None:
+    def add(self, item: Numbered) -> None:
         """Have it told something, without a line break."""
         with self._lock:
             if self._held is None:
-                self._put(told)
+                self._put(item)
             else:
-                self._held.append(told)
+                self._held.append(item)
         self._wake()
 
     def hold(self) -> None:
@@ -69,15 +69,15 @@ class LiveConnection:
         with self._lock:
             held, self._held = self._held or (), None
             self._put((None, line))
-            for told in held:
-                self._put(told)
+            for item in held:
+                self._put(item)
         self._wake()
 
-    def _put(self, told: Numbered) -> None:
+    def _put(self, item: Numbered) -> None:
         if self.is_over or self.is_cut_off:
             return
-        self._waiting.append(told)
-        self._size += len(told[1])
+        self._waiting.append(item)
+        self._size += len(item[1])
         if self._size > MAX_UNREAD_BYTES:
             self.is_cut_off = True
             self._waiting.clear()
@@ -124,8 +124,8 @@ class LiveConnection:
 
     def _fill(self) -> bool:
         """Make lines ready, the past first; gives whether there are any."""
-        while len(self._ready) < PIECE and (told := self._next()) is not None:
-            self._ready += told + b"\n"
+        while len(self._ready) < PIECE and (item := self._next()) is not None:
+            self._ready += item + b"\n"
         return bool(self._ready)
 
     def _next(self) -> bytes | None:

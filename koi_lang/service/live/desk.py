@@ -163,8 +163,8 @@ class LiveDesk:
             help = "Send it once, with `since`, the number of an entry, and `answers`, true or false."
             raise SessionError("invalid_request", "`follow` does not fit", help=help)
         connection.follows = True
-        told = encode(response_to(message, Outcome({"run": self._live.run.id})))
-        connection.begin(told, since, self.feed.entries_since(since))
+        response = encode(response_to(message, Outcome({"run": self._live.run.id})))
+        connection.begin(response, since, self.feed.entries_since(since))
         self.feed.join(connection)
         self._in_loop(self.feed.tell_current, connection)
         if may_answer:
@@ -221,8 +221,8 @@ class LiveDesk:
         command = command_of(message)
         if command.name not in (COMMANDS if self._live.session is None else OF_SESSIONS):
             help = "Ask for it where the run was begun."
-            told = f"`{command.name}` is no command for a run that is followed"
-            raise SessionError("unknown_command", told, help=help)
+            reason = f"`{command.name}` is no command for a run that is followed"
+            raise SessionError("unknown_command", reason, help=help)
         if command.name == "abort":
             return self._abort()
         data = await carry_out(command, session, message)

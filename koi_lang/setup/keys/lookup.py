@@ -92,9 +92,11 @@ class Keys:
         names = next((row.keys for row in providers.PROVIDERS if row.name == provider), ())
         key = next((copy for name in names for copy in self.copies(name)), None)
         if key is not None and key.place != DOTENV:
-            told = f"`{address.name}` in `.env` would send the key of `{provider}` from elsewhere to `{address.value}`"
+            message = (
+                f"`{address.name}` in `.env` would send the key of `{provider}` from elsewhere to `{address.value}`"
+            )
             help = f"If you trust that address, write the key into `.env`, too, or `export {address.name}=…`."
-            raise SettingsError(told, help=help)
+            raise SettingsError(message, help=help)
 
     def learn(self, name: str, secret: str) -> None:
         """Keep a secret that came up meanwhile, such as a token, out of all that is shown and written."""

@@ -134,8 +134,8 @@ def _binaries(lines: list[str]) -> Iterator[RustBinary]:
             continue
         elif (result := RESULT.fullmatch(line)) is not None:
             binary.counts = tuple(map(int, result.groups()))
-        elif (told := FAILED.fullmatch(line) or SECTION.fullmatch(line)) is not None:
-            failure = binary.failures.setdefault(told[1], RustFailure(told[1]))
+        elif (match := FAILED.fullmatch(line) or SECTION.fullmatch(line)) is not None:
+            failure = binary.failures.setdefault(match[1], RustFailure(match[1]))
         elif failure is not None:
             _take_line(failure, line)
     if binary is not None:

@@ -98,17 +98,17 @@ def _parents(name: str) -> Iterator[str]:
 def _failures(tests: Mapping[tuple[str, str], GoTest]) -> Iterator[GoTest]:
     """The tests that failed or never ended, unless a part of them did, and packages of which no test says why."""
     failed = [test for test in tests.values() if test.name and test.ended not in ("pass", "skip")]
-    told = {(test.package, name) for test in failed for name in (*_parents(test.name), "")}
-    yield from (test for test in failed if (test.package, test.name) not in told)
+    explained = {(test.package, name) for test in failed for name in (*_parents(test.name), "")}
+    yield from (test for test in failed if (test.package, test.name) not in explained)
     for (package, name), test in tests.items():
-        if not name and test.ended == "fail" and (package, "") not in told:
+        if not name and test.ended == "fail" and (package, "") not in explained:
             yield test
 
 
 def _finding(test: GoTest, module: str, folder: Path) -> CheckFinding:
-    told, name = test.first_place(), test.name or test.package
-    why = told[3] if told is not None else "failed" if test.ended else "did not end"
-    place = "" if told is None else name_place(_path_of(test.package, told[1], module, folder), told[2], folder)
+    first, name = test.first_place(), test.name or test.package
+    why = first[3] if first is not None else "failed" if test.ended else "did not end"
+    place = "" if first is None else name_place(_path_of(test.package, first[1], module, folder), first[2], folder)
     return CheckFinding("blocker", f"{name}: {why}", place)
 
 

@@ -157,8 +157,8 @@ def _require_execute() -> str:
     """The name of whose handler asks, empty outside of agents. Raises PermissionDeniedError."""
     asking = agent()
     if asking is not None and not asking.role.allows(EXECUTE):
-        told = f"`{asking.name}` may not run commands: its role `{asking.role.name}` lacks `{EXECUTE}`"
-        raise PermissionDeniedError(told, help=f"Give the role the permission: `can {EXECUTE}`.")
+        message = f"`{asking.name}` may not run commands: its role `{asking.role.name}` lacks `{EXECUTE}`"
+        raise PermissionDeniedError(message, help=f"Give the role the permission: `can {EXECUTE}`.")
     return "" if asking is None else asking.name
 
 

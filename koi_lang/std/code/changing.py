@@ -77,8 +77,8 @@ def _require_same_file(diff: str, name: str) -> None:
         mark, _, path = line.partition(" ")
         named = path.partition("\t")[0].strip().rpartition("/")[2]
         if mark in ("---", "+++") and path and named not in ("null", name.rpartition("/")[2]):
-            told = f"the diff is for `{path.strip()}`, and `path` is `{name}`"
-            raise AgentError(told, help="Give the diff of one file, with its path.")
+            message = f"the diff is for `{path.strip()}`, and `path` is `{name}`"
+            raise AgentError(message, help="Give the diff of one file, with its path.")
         if line.startswith("@@"):
             return
 
@@ -149,8 +149,8 @@ async def _change(place: Workplace, target: _Target, change: Change, verb: str) 
     preview = unified_diff(known.text, edit.text, target.name)
     await place.require_writing(target.name, f"{verb} `{target.name}`", preview)
     await _put(place, target, data)
-    told = {"success": True, "path": target.name, "lines": changed_lines(edit)}
-    return {**told, "notes": list(edit.notes)} if edit.notes else told
+    result = {"success": True, "path": target.name, "lines": changed_lines(edit)}
+    return {**result, "notes": list(edit.notes)} if edit.notes else result
 
 
 async def _put(place: Workplace, target: _Target, data: bytes) -> None:

@@ -23,8 +23,8 @@ def unified_diff(before: str, after: str, path: str, *, most_lines: int = MAX_LI
     if is_ended != is_ended_now and before and after:
         lines.append("\\ The last line is ended now" if is_ended_now else "\\ The last line is not ended any more")
     left = len(lines) - most_lines
-    told = [f"… {left:,} more lines of this difference"] if left > 0 else []
-    return "\n".join(each[:MAX_LINE_CHARS] + "…" * (len(each) > MAX_LINE_CHARS) for each in lines[:most_lines] + told)
+    rest = [f"… {left:,} more lines of this difference"] if left > 0 else []
+    return "\n".join(each[:MAX_LINE_CHARS] + "…" * (len(each) > MAX_LINE_CHARS) for each in lines[:most_lines] + rest)
 
 
 def _groups(changes: Sequence[LineChange]) -> Iterator[list[tuple[LineChange, int]]]:

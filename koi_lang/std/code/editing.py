@@ -76,8 +76,8 @@ def apply_diff(text: str, diff: str) -> EditedText:
     places = _find_places(FileLines(lines), hunks)
     done = [place for place in places if place.is_done]
     if len(done) == len(places):
-        told = tell_lines([place.start for place in done])
-        raise AgentError(f"the diff seems to be done already: what it makes stands at {told}", help=READ_AGAIN)
+        at = tell_lines([place.start for place in done])
+        raise AgentError(f"the diff seems to be done already: what it makes stands at {at}", help=READ_AGAIN)
     changes = _merge(places, lines)
     is_ended = _is_ended_after(is_ended, [place.hunk for place in places if not place.is_done])
     notes = [f"{place.hunk.name} seems to be done already at line {place.start + 1}" for place in done]
@@ -135,14 +135,14 @@ def _is_unindented(text: str, at: int, before: str, after: str) -> bool:
     if not after:
         return before.endswith("\n")
     first, *others = after.split("\n")
-    told = [line for line in others if line.strip(BLANK)]
+    indented = [line for line in others if line.strip(BLANK)]
     may_nest = "\n" not in before.strip("\n") and first.rstrip(BLANK).endswith(OPENING)
-    if may_nest and told and all(line.startswith(lead) for line in told):
+    if may_nest and indented and all(line.startswith(lead) for line in indented):
         raise AgentError(
             f"{PIECE} is indented in the file, and it is not certain how the new lines are to be",
             help="Give whole lines, with the blanks that they begin with.",
         )
-    return not first.strip(BLANK) or any(not line.startswith(lead) for line in told)
+    return not first.strip(BLANK) or any(not line.startswith(lead) for line in indented)
 
 
 def _require_unmistakable(text: str, piece: str, first: int, *, is_indented: bool) -> None:
@@ -156,8 +156,8 @@ def _require_unmistakable(text: str, piece: str, first: int, *, is_indented: boo
     found = file.bare_places(lines) if is_loose else file.similar_places(lines)
     similar = [place for place in found if place != first]
     if similar:
-        told = f"{PIECE} stands at line {first + 1}, and with other blanks at {tell_lines(similar)}"
-        raise AgentError(told, help=SHOW_MORE)
+        message = f"{PIECE} stands at line {first + 1}, and with other blanks at {tell_lines(similar)}"
+        raise AgentError(message, help=SHOW_MORE)
 
 
 def _replace_lines(text: str, before: str, after: str) -> EditedText:
@@ -168,13 +168,15 @@ def _replace_lines(text: str, before: str, after: str) -> EditedText:
     try:
         place = find_place(file, _hunk_of(old, new), is_whole=True)
     except AmbiguousPlaceError as error:
-        told = f"{PIECE} does not stand in the file as it is, and but for its blanks at {tell_lines(error.places)}"
-        raise AgentError(told, help=SHOW_MORE) from error
+        message = f"{PIECE} does not stand in the file as it is, and but for its blanks at {tell_lines(error.places)}"
+        raise AgentError(message, help=SHOW_MORE) from error
     except AgentError as error:
         raise _not_there(text, after, error) from error
     if old_ends != new_ends and place.start + len(old) < len(lines):
-        told = f"{PIECE} fits at line {place.start + 1} but for blanks; give it and `after` with the same end of line"
-        raise AgentError(told, help=READ_AGAIN)
+        message = (
+            f"{PIECE} fits at line {place.start + 1} but for blanks; give it and `after` with the same end of line"
+        )
+        raise AgentError(message, help=READ_AGAIN)
     changes = _merge([place], lines)
     note = place.note or f"{PIECE} stands at line {place.start + 1} with other blanks"
     return EditedText(join_lines(apply_changes(lines, changes), is_ended), changes, (note,))
@@ -241,8 +243,8 @@ def _merge(places: Sequence[HunkPlace], lines: Sequence[str]) -> tuple[LineChang
     changes.sort(key=lambda each: (each[0].start, each[0].end))
     for (one, first), (two, second) in pairwise(changes):
         if two.start < one.end or two.start == one.start:
-            told = f"{first.hunk.name} and {second.hunk.name} both change line {two.start + 1}"
-            raise AgentError(told, help="Make one hunk of them.")
+            message = f"{first.hunk.name} and {second.hunk.name} both change line {two.start + 1}"
+            raise AgentError(message, help="Make one hunk of them.")
     return tuple(change for change, _ in changes)
 
 

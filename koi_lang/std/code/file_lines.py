@@ -66,8 +66,8 @@ class FileLines:
         for number, line in enumerate(wanted, start):
             stands = self.lines[number] if 0 <= number < len(self.lines) else None
             if stands is None or stands.strip(BLANK) != line.strip(BLANK):
-                told = "lies outside of the file" if stands is None else f"is `{_cut(stands)}`"
-                return f"; nearest is line {max(start, 0) + 1}, where line {number + 1} {told}, not `{_cut(line)}`"
+                message = "lies outside of the file" if stands is None else f"is `{_cut(stands)}`"
+                return f"; nearest is line {max(start, 0) + 1}, where line {number + 1} {message}, not `{_cut(line)}`"
         return f"; line {start + 1} differs in its indentation"
 
     def _votes(self, wanted: Sequence[str]) -> Counter[int]:

@@ -96,15 +96,15 @@ def _carry(file: FileLines, hunk: Hunk, start: int) -> HunkPlace:
     before = hunk.before
     added = carry_indentation(before, file.at(start, len(before)), hunk.new_lines)
     if added is None:
-        told = f"{hunk.name} is indented otherwise than line {start + 1} of the file, and by no rule that is certain"
-        raise AgentError(told, help=READ_AGAIN)
+        message = f"{hunk.name} is indented otherwise than line {start + 1} of the file, and by no rule that is certain"
+        raise AgentError(message, help=READ_AGAIN)
     return HunkPlace(hunk.with_new_lines(added), start, f"{hunk.name} was indented like line {start + 1} of the file")
 
 
 def _find_done(file: FileLines, hunk: Hunk) -> HunkPlace | None:
     """Where the lines stand as they are to become."""
-    told = hunk.new_lines or hunk.after
-    if sum(map(is_telling, told)) < (1 if hunk.new_lines else 2):
+    wanted = hunk.new_lines or hunk.after
+    if sum(map(is_telling, wanted)) < (1 if hunk.new_lines else 2):
         return None
     places = file.places(hunk.after)
     return HunkPlace(hunk, places[0], is_done=True) if places else None
@@ -142,8 +142,8 @@ def _find_trimmed(file: FileLines, hunk: Hunk) -> HunkPlace | None:
 
 
 def _lonely(hunk: Hunk, start: int) -> AgentError:
-    told = f"{hunk.name} would fit at line {start + 1} only, but none of the lines around it stands there"
-    return AgentError(told, help=READ_AGAIN)
+    message = f"{hunk.name} would fit at line {start + 1} only, but none of the lines around it stands there"
+    return AgentError(message, help=READ_AGAIN)
 
 
 def _is_certain(core: Hunk, support: Mapping[int, int], best: int) -> bool:

@@ -53,8 +53,8 @@ class OpenedFile:
             data = file.read(MAX_BYTES + 1) if about.st_size <= MAX_BYTES else b""
         size = max(about.st_size, len(data))
         if size > MAX_BYTES:
-            told = f"`{self.path}` has {size:,} bytes, and at most {MAX_BYTES:,} are read"
-            raise UnreadableFileError(told, help="Have a command cut a piece out of it.")
+            message = f"`{self.path}` has {size:,} bytes, and at most {MAX_BYTES:,} are read"
+            raise UnreadableFileError(message, help="Have a command cut a piece out of it.")
         return data
 
 

@@ -57,8 +57,8 @@ async def outline(root: Path, path: str, *, may_read: MayRead = read_all) -> dic
         return failure(error.message, error.help)
     ending = ending_of(name)
     if not is_known(ending):
-        told = f"nobody here knows what `{path}` declares by its name"
-        return failure(told, f"Known are {KNOWN}; `read_file` shows any text.")
+        message = f"nobody here knows what `{path}` declares by its name"
+        return failure(message, f"Known are {KNOWN}; `read_file` shows any text.")
     found = koi_symbols(name, text) if is_parsed(ending, text) else None
     if found is None:
         try:

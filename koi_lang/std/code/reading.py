@@ -66,8 +66,8 @@ class _FileReader:
             return self._result(type="image", image=value_of(Image.of(data, path)))
         lines = text_lines(text_of(data, path))
         if first > max(len(lines), 1):
-            told = f"`{path}` has {len(lines):,} lines, so there is none from line {first:,} on"
-            return failure(told, totalLines=len(lines))
+            message = f"`{path}` has {len(lines):,} lines, so there is none from line {first:,} on"
+            return failure(message, totalLines=len(lines))
         return self._piece(lines, first, min(count, MAX_LINES))
 
     def _piece(self, lines: list[str], first: int, count: int) -> dict[str, Any]:

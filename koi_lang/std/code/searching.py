@@ -263,8 +263,8 @@ class LinePattern:
                 if position >= len(text):
                     return
         except TimeoutError as error:
-            told = f"the regular expression `{self.pattern}` takes too long: {LIMIT_S:.0f} s were not enough"
-            raise PatternError(told, help="Write it without repetitions inside repetitions.") from error
+            message = f"the regular expression `{self.pattern}` takes too long: {LIMIT_S:.0f} s were not enough"
+            raise PatternError(message, help="Write it without repetitions inside repetitions.") from error
 
     def _place(self, text: str, start: int, end: int, found: tuple[int, int]) -> int:
         """Where the match in a line begins that was found in the text as a whole; -1 where there is none in it."""

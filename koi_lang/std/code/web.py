@@ -80,12 +80,12 @@ async def _fetch(url: str, max_chars: int) -> dict[str, Any]:
     if answer["status"] in MOVED and "location" in answer["headers"]:
         return {"location": answer["headers"]["location"]}
     if not answer["ok"]:
-        told = f"`{url}` answered with the status {answer['status']}"
-        return {"success": False, "status": answer["status"], "error": told}
+        message = f"`{url}` answered with the status {answer['status']}"
+        return {"success": False, "status": answer["status"], "error": message}
     kind, text = answer["type"], answer["text"]
     if not _is_text(kind):
-        told = f"`{url}` is `{kind}`, which is no text"
-        return {"success": False, "status": answer["status"], "error": told}
+        message = f"`{url}` is `{kind}`, which is no text"
+        return {"success": False, "status": answer["status"], "error": message}
     if kind in HTML or (not kind and "<html" in text[:1000].lower()):
         text = await run_in_thread(lambda _: _text_of(text, url))
     short = {"text": text[:max_chars], "chars": len(text), "truncated": len(text) > max_chars}

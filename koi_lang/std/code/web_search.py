@@ -66,8 +66,8 @@ async def web_search(query: str, count: int = 5) -> dict[str, Any]:
     engine = find_engine(project_settings())
     if engine is None:
         names = " or ".join(f"`koi connect {service.name}`" for service in SEARCH_SERVICES)
-        told = f'no search is set up; the person can do it with {names}, or `[web] search = "ADDRESS"` in `koi.toml`'
-        return {"success": False, "error": f"{told} for a SearXNG"}
+        message = f'no search is set up; the person can do it with {names}, or `[web] search = "ADDRESS"` in `koi.toml`'
+        return {"success": False, "error": f"{message} for a SearXNG"}
     return await search_with(engine, " ".join(query.split()), min(count, MAX_RESULTS))
 
 
@@ -89,8 +89,8 @@ async def search_with(engine: SearchEngine, query: str, count: int) -> dict[str,
         try:
             results = await _ask(engine, query, count)
         except AgentError as error:
-            told = error.message.replace(engine.key, "…") if engine.key else error.message
-            return {"success": False, "source": engine.name, "error": told}
+            message = error.message.replace(engine.key, "…") if engine.key else error.message
+            return {"success": False, "source": engine.name, "error": message}
         return {"success": True, "source": engine.name, "query": query, "results": results}
 
     return dict(await perform_effect(effect, ask))

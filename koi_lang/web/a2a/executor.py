@@ -56,8 +56,8 @@ class SessionExecutor(AgentExecutor):
                 entries = (await asyncio.to_thread(read, session.feed.journal)).entries
                 calls = {entry.data.get("call"): entry.n for entry in entries if entry.kind == CallStarted.type}
                 if updater.task_id not in calls:
-                    told = "the service ended before it began with this task"
-                    raise KoiError(told, help="Send the message again, as another task.")
+                    reason = "the service ended before it began with this task"
+                    raise KoiError(reason, help="Send the message again, as another task.")
                 since = calls[updater.task_id]
             else:
                 # What an earlier task has not told, since the service ended, is no part of a new one.
@@ -71,18 +71,18 @@ class SessionExecutor(AgentExecutor):
 
     async def _follow(self, session: HostedSession, row: ThreadRow, updater: TaskUpdater) -> None:
         """Tell what happens in the call of a task, behind the entry that was told last."""
-        reader, told = session.feed.subscribe(row.told), row.told
+        reader, number = session.feed.subscribe(row.told), row.told
         try:
             async for news in reader.listen(SILENCE_S):
                 if news is None:
                     continue
-                told = news[0] or told
+                number = news[0] or number
                 if await self._pass_on(json.loads(news[1]), updater):
                     return
             await updater.failed(_message_of(updater, "the session has ended"))
         finally:
             reader.close()
-            self._threads.keep(replace(row, told=told))
+            self._threads.keep(replace(row, told=number))
 
     async def _session_of(self, context: RequestContext) -> tuple[HostedSession, ThreadRow]:
         """The session of a context. Raises KoiError."""

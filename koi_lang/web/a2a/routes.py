@@ -68,9 +68,9 @@ class MethodsOfVersion(JsonRpcDispatcher):
         method = body.get("method") if isinstance(body, dict) else None
         if not isinstance(method, str) or "/" not in method:
             return await super().handle_requests(request)
-        told = f"`{one_line(method)}` is no method of A2A {VERSION}, which is spoken here: see the agent's card"
+        message = f"`{one_line(method)}` is no method of A2A {VERSION}, which is spoken here: see the agent's card"
         id = body.get("id")
-        error = VersionNotSupportedError(message=told)
+        error = VersionNotSupportedError(message=message)
         return JSONResponse(build_error_response(id if isinstance(id, str | int) else None, error))
 
 

@@ -297,9 +297,9 @@ def _interrupt_of(request: Mapping[str, Any]) -> Interrupt:
     if request["type"] == "question":
         options = request.get("options") or []
         schema = {"type": "string", **({"enum": list(options)} if options else {})}
-        told = {"koi": {name: request[name] for name in ("options", "secret", "form") if name in request}}
+        metadata = {"koi": {name: request[name] for name in ("options", "secret", "form") if name in request}}
         return Interrupt(
-            **common, reason="input_required", message=request["question"], response_schema=schema, metadata=told
+            **common, reason="input_required", message=request["question"], response_schema=schema, metadata=metadata
         )
     about = {name: request[name] for name in ("agent", "preview", "always", "chain") if name in request}
     message = "\n".join(filter(None, (request.get("what"), request.get("detail"))))

@@ -236,8 +236,8 @@ def _wrong_sentences(typed: TypedText) -> Iterator[Misfit]:
                 fits = kind in kinds or (way == "list" and "string" in kinds)
                 if found and not fits and not _is_part(fields, sentence.prose[found.end() :]):
                     start, end = sentence.start + begin, sentence.start + found.end()
-                    told = f"this sentence returns {WORDS.get(kind, 'nothing') if kind != 'null' else 'nothing'}"
-                    message = f"{told}, and the result is {_describe(typed.choices)}"
+                    label = f"this sentence returns {WORDS.get(kind, 'nothing') if kind != 'null' else 'nothing'}"
+                    message = f"{label}, and the result is {_describe(typed.choices)}"
                     yield start, end, message, "write what the type says, or declare another type."
 
 
