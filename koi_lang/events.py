@@ -129,7 +129,9 @@ def event(
     """
 
     def declare(declared: type[Data]) -> type[Data]:
-        declared.type, declared.journal_kind, declared.is_transient = name, kind or name, transient
+        declared.type = name
+        declared.journal_kind = kind or name
+        declared.is_transient = transient
         declared.spread, declared.wire_names = spread, dict(wire or {})
         declared.hidden = {"brief": frozenset({*detailed, *verbose}), "detailed": frozenset(verbose)}
         EVENTS[name] = declared

@@ -77,7 +77,9 @@ class FrontMatter:
     """
 
     def __init__(self, raw: list[str]) -> None:
-        self._raw, self._at, self._depth = raw, 1, 0
+        self._raw = raw
+        self._at = 1
+        self._depth = 0
 
     def read(self) -> Any:
         """The value of all of it. Raises AgentError."""
@@ -212,7 +214,10 @@ class _Brackets:
     """Reads a list `[a, b]` or a mapping `{a: b}` that stands on one line."""
 
     def __init__(self, text: str, number: int) -> None:
-        self._text, self._number, self._at, self._depth = text, number, 0, 0
+        self._text = text
+        self._number = number
+        self._at = 0
+        self._depth = 0
 
     def read(self) -> Any:
         value = self._value()

@@ -16,7 +16,11 @@ from koi_lang.rpc.framing import message_in
 from koi_lang.sessions.client_host import Send
 from koi_lang.sessions.errors import SessionError
 
-PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR = -32700, -32600, -32601, -32602, -32603
+PARSE_ERROR = -32700
+INVALID_REQUEST = -32600
+METHOD_NOT_FOUND = -32601
+INVALID_PARAMS = -32602
+INTERNAL_ERROR = -32603
 REQUEST_CANCELLED = -32800
 CANCEL = "$/cancel_request"
 # A message, the parameters of a method, or its result.

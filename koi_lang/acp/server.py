@@ -50,7 +50,10 @@ class AcpServer:
     """
 
     def __init__(self, program: str, prepare_program: PrepareProgram, target: str, log: Callable[[str], None]) -> None:
-        self._program, self._prepare_program, self._target, self._log = program, prepare_program, target, log
+        self._program = program
+        self._prepare_program = prepare_program
+        self._target = target
+        self._log = log
         self._sessions: dict[str, AcpSession] = {}
         self._can_show_forms = False
         self._methods: Mapping[str, Callable[[JsonObject], Awaitable[JsonObject | None]]] = {

@@ -108,7 +108,10 @@ class AcpSession:
         forms: bool,
     ) -> None:
         self._dispatcher = Dispatcher(served, self._follow, answer_s=ANSWER_S)
-        self._connection, self._folder, self._target, self._log = connection, folder, target, log
+        self._connection = connection
+        self._folder = folder
+        self._target = target
+        self._log = log
         self._updates, self._forms = Updates(folder), forms
         # Requests that the client is asked, and questions that its next prompt answers, by their ids.
         self._asking: dict[str, asyncio.Task[None]] = {}

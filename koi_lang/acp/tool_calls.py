@@ -24,7 +24,9 @@ KIND_OF = {name: kind for kind, names in KINDS.items() for name in names}
 TELLING = ("command", "path", "pattern", "url", "query", "name", "event")
 # The fields that name what an action calls.
 NAMED_BY = {"call_skill": "function", "call_mcp": "tool"}
-MAX_TITLE_CHARS, MAX_OUTPUT_CHARS, MAX_DIFF_BYTES = 200, 20_000, 1_000_000
+MAX_TITLE_CHARS = 200
+MAX_OUTPUT_CHARS = 20_000
+MAX_DIFF_BYTES = 1_000_000
 # The side of a diff that is no file, and what lines of a hunk begin with.
 NOTHING, MARKS = " /dev/null", (" ", "-", "+")
 

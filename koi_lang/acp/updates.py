@@ -59,7 +59,10 @@ class Updates:
 
     def begin_turn(self, id: str) -> None:
         """Have the texts that follow be messages of a turn."""
-        self._turn, self._texts, self._handler, self._last = id, TextMessages(id), ("",), ""
+        self._turn = id
+        self._texts = TextMessages(id)
+        self._handler = ("",)
+        self._last = ""
 
     def translate(self, event: JsonObject) -> Iterator[JsonObject]:
         """The updates that an event of the session means."""

@@ -81,7 +81,9 @@ class ProgramAgent:
         What the call gives is `result` of the stream afterwards.
         """
         self._require(event)
-        calls, declared, given = self._calls, self._declared, payload_of(payload, fields)
+        calls = self._calls
+        declared = self._declared
+        given = payload_of(payload, fields)
         return EventStream(calls, lambda consumer: calls.start(declared, event, given, consumer))
 
 

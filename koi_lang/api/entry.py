@@ -129,11 +129,9 @@ def _host(options: OpenOptions) -> Host:
 
 def _prepare_program(program: Place | ModuleType, options: OpenOptions, command: str) -> Prepared:
     check_options(program, options)
-    folder, model, keys = (
-        Path(options.get("folder") or Path.cwd()).absolute(),
-        options.get("model"),
-        options.get("keys"),
-    )
+    folder = Path(options.get("folder") or Path.cwd()).absolute()
+    model = options.get("model")
+    keys = options.get("keys")
     path = os.fspath(str(program.__file__) if isinstance(program, ModuleType) else program)
     settings = read_settings(folder)
     if options.get("trust_folder", False):

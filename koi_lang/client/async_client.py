@@ -247,7 +247,10 @@ class AsyncRemoteRun:
     """
 
     def __init__(self, client: AsyncClient, id: str, program: str, call: str | None) -> None:
-        self._client, self.id, self.program, self.call = client, id, program, call
+        self._client = client
+        self.id = id
+        self.program = program
+        self.call = call
         self._follower: RunFollower | None = None
 
     def __repr__(self) -> str:

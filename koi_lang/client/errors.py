@@ -56,4 +56,6 @@ class RemoteCallError(KoiError):
 
     def __init__(self, message: str, *, run: str, code: str, help: str | None = None, report: str = "") -> None:
         super().__init__(message, help=help)
-        self.run, self.code, self.report = run, code, report
+        self.run = run
+        self.code = code
+        self.report = report

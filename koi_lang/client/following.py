@@ -36,8 +36,13 @@ from koi_lang.events import (
 # The service says something every 20 s, if only that it is there.
 LONGEST_SILENCE_S = 50.0
 MOST_BYTES = 64 << 20
-QUESTION, APPROVAL, CLOSED = "question", "approval_request", "request_closed"
-READY, STATE, CUT_OFF, FAILED = "rpc_ready", "state", "cut_off", "session_failed"
+QUESTION = "question"
+APPROVAL = "approval_request"
+CLOSED = "request_closed"
+READY = "rpc_ready"
+STATE = "state"
+CUT_OFF = "cut_off"
+FAILED = "session_failed"
 ASLEEP = "asleep"
 # States in which nothing more is going to happen by itself.
 OVER = ("ok", "failed", "cancelled", "interrupted")
@@ -92,7 +97,9 @@ class RunFollower:
         self.is_over = self.has_contact = self.must_wake = False
         self.ended: CallEnded | None = None
         self._service = service
-        self._entry, self._since, self._last_id = since, since, ""
+        self._entry = since
+        self._since = since
+        self._last_id = ""
         self._open: set[str] = set()
         self._texts: dict[TextKey, str] = {}
         self._state, self._is_greeted = "", False

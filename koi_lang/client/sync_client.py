@@ -242,7 +242,10 @@ class RemoteRun:
     """
 
     def __init__(self, client: SyncClient, id: str, program: str, call: str | None) -> None:
-        self._client, self.id, self.program, self.call = client, id, program, call
+        self._client = client
+        self.id = id
+        self.program = program
+        self.call = call
         self._follower: RunFollower | None = None
 
     def __repr__(self) -> str:

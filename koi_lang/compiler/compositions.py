@@ -27,7 +27,9 @@ class TemplateError(Exception):
 
     def __init__(self, span: Span, message: str, help: str | None = None) -> None:
         super().__init__(message)
-        self.span, self.message, self.help = span, message, help
+        self.span = span
+        self.message = message
+        self.help = help
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,9 @@ def choice_names(type: n.Type, table: SymbolTable) -> frozenset[str]:
 
 def _choices(type: n.Type, table: SymbolTable) -> list[n.Type]:
     """What a type may be, the names and unions on the way there, too; each name once."""
-    waiting, found, seen = [type], list[n.Type](), set[str]()
+    waiting = [type]
+    found = list[n.Type]()
+    seen = set[str]()
     while waiting:
         type = waiting.pop(0)
         symbol = table.types.get(type.name)

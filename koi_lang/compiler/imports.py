@@ -247,7 +247,9 @@ class _UnresolvedError(Exception):
 
     def __init__(self, code: str, message: str, help: str, meant: str | None = None) -> None:
         super().__init__(message)
-        self.code, self.help, self.meant = code, help, meant
+        self.code = code
+        self.help = help
+        self.meant = meant
 
 
 def standard_names(files: Files) -> dict[str, str]:

@@ -17,7 +17,10 @@ from koi_lang.compiler.scope import Resolution, ScopeVariable
 INT, FLOAT, LOOSE, TEXT, BOOLEAN, ARRAY, MAP, SET, UNDEFINED, NULL, OTHER = (1 << bit for bit in range(11))
 NUMBER = INT | FLOAT | LOOSE
 # Whole numbers are exact up to here, and a program that counts by small steps does not get beyond `COUNTED`.
-MAX_SAFE_INTEGER, COUNTED, MAX_LENGTH, STEP = 2**53, 2**50, 2**40, 8
+MAX_SAFE_INTEGER = 2**53
+COUNTED = 2**50
+MAX_LENGTH = 2**40
+STEP = 8
 # How often kinds are computed anew before the ranges of whole numbers are given up.
 ROUNDS = 4
 MAX_ROUNDS = 30
@@ -47,7 +50,10 @@ class Kind(NamedTuple):
 
 NOTHING, UNKNOWN = Kind(0), Kind(OTHER)
 A_NUMBER = Kind(INT | FLOAT, -MAX_SAFE_INTEGER, MAX_SAFE_INTEGER)
-A_TEXT, A_BOOLEAN, AN_ARRAY, IS_UNDEFINED = Kind(TEXT), Kind(BOOLEAN), Kind(ARRAY), Kind(UNDEFINED)
+A_TEXT = Kind(TEXT)
+A_BOOLEAN = Kind(BOOLEAN)
+AN_ARRAY = Kind(ARRAY)
+IS_UNDEFINED = Kind(UNDEFINED)
 AN_INT32 = Kind(INT, -(2**31), 2**31 - 1)
 A_LENGTH, A_POSITION = Kind(INT, 0, MAX_LENGTH), Kind(INT, -1, MAX_LENGTH)
 COMPARISONS = frozenset({"===", "!==", "==", "!=", "<", ">", "<=", ">=", "instanceof", "in"})

@@ -6,7 +6,11 @@ import re
 
 from koi_lang.source import Span
 
-TRIPLE, QUOTED, TEMPLATE, COMMENT, QUOTE_INSIDE = "E0103", "E0195", "E0196", "E0197", "E0199"
+TRIPLE = "E0103"
+QUOTED = "E0195"
+TEMPLATE = "E0196"
+COMMENT = "E0197"
+QUOTE_INSIDE = "E0199"
 # A line that ends a text in triple quotes: one of code rather than of prose.
 CODE_LINE = re.compile(
     r"^[ \t]*(?:\}[ \t]*$|(?:private[ \t]+)?on[ \t]+\w+[ \t]*\(|(?:agent|role|skill|team|prompt)[ \t]+\w+[ \t]*[:({=])",

@@ -44,7 +44,9 @@ class _Sections:
     """The sections of a file, each read on its own, so that what is wrong with one is nothing to the others."""
 
     def __init__(self, source: Source, cache: DeclarationCache) -> None:
-        self.source, self.text, self.cache = source, source.text, cache
+        self.source = source
+        self.text = source.text
+        self.cache = cache
         cache.begin()
 
     def __iter__(self) -> Iterator[FileSection]:

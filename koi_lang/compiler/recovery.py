@@ -69,7 +69,9 @@ def recover(source: Source, span: Span, first: Diagnostic, attempt: Attempt, mos
 
 class _Recovery:
     def __init__(self, source: Source, span: Span, attempt: Attempt) -> None:
-        self.source, self.span, self.attempt = source, span, attempt
+        self.source = source
+        self.span = span
+        self.attempt = attempt
         self.text = _EditedText(source.text)
         self.steps = self._find_steps()
         self.problems: list[Diagnostic] = []
@@ -278,7 +280,9 @@ class _Bracket(NamedTuple):
 
 class _Balancing:
     def __init__(self, found: Scan, text: str, end: int) -> None:
-        self.found, self.text, self.end = found, text, end
+        self.found = found
+        self.text = text
+        self.end = end
         self.openers = found.partners.keys() | set(found.unclosed)
         self.indents = _indents(found.pieces, text)
         self.pieces: list[ScannedToken] = []

@@ -120,7 +120,9 @@ class NodeIndex:
         depths = [1]
         self.depth = 1
         while nodes:
-            node, around, depth = nodes.pop(), arounds.pop(), depths.pop()
+            node = nodes.pop()
+            around = arounds.pop()
+            depth = depths.pop()
             kind = type(node)
             self._nodes[kind].append(node)
             self._around[kind].append(around)

@@ -305,7 +305,9 @@ class DebuggeeProcess:
     """
 
     def __init__(self, process: Process, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._process, self._reader, self._writer = process, reader, writer
+        self._process = process
+        self._reader = reader
+        self._writer = writer
         self._numbers = itertools.count(1)
         self._waiting: dict[int, asyncio.Future[Any]] = {}
         self.ended = asyncio.Event()

@@ -150,7 +150,9 @@ class Tracer:
     """
 
     def __init__(self, lines: ProgramLines, reach: Reach, fail: Fail) -> None:
-        self._lines, self._reach, self._fail = lines, reach, fail
+        self._lines = lines
+        self._reach = reach
+        self._fail = fail
         self._wanted: dict[CodeType, bool] = {}
 
     def start(self) -> None:
@@ -191,7 +193,9 @@ class Tracer:
             node.failing = True
             self._fail(node, arg[1])
         elif event == "return" and not _is_suspended(node, frame):
-            node.line, node.frame, node.is_over = frame.f_lineno, None, True
+            node.line = frame.f_lineno
+            node.frame = None
+            node.is_over = True
             if current_node.get() is node:
                 current_node.set(node.parent)
         return frame.f_trace

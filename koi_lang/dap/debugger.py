@@ -56,7 +56,9 @@ class Debugger:
     """
 
     def __init__(self, service: StopService, breakpoints: Breakpoints, plan: StartPlan) -> None:
-        self.service, self.breakpoints, self.plan = service, breakpoints, plan
+        self.service = service
+        self.breakpoints = breakpoints
+        self.plan = plan
         self.filters: frozenset[str] = frozenset()
         self._numbers = {(entry.kind, entry.path): entry.n for entry in service.recorded}
         self._failed: tuple[BaseException, list[Level]] | None = None
@@ -151,7 +153,9 @@ class Debugger:
             return
         name = f"{call.agent.name}.{call.event}: {intent}"
         node = ActionNode(innermost(), handler.co_filename, name, playbook.first, current_path())
-        node.intent, node.fields, node.call = intent, copy_of(dict(fields)), call
+        node.intent = intent
+        node.fields = copy_of(dict(fields))
+        node.call = call
         token = current_node.set(node)
         try:
             self.service.decided = None

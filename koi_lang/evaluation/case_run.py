@@ -99,7 +99,9 @@ class CaseRun:
 
     def run(self) -> EvalOutcome:
         """Carry it out in a program that is loaded for it alone. What goes wrong becomes part of the outcome."""
-        watch, audience, usage = Stopwatch.start(), Audience(Trial()), UsageTotals()
+        watch = Stopwatch.start()
+        audience = Audience(Trial())
+        usage = UsageTotals()
         error: BaseException | None = None
         loader.unload()
         try:

@@ -162,7 +162,10 @@ def incomplete_beta(x: float, a: float, b: float) -> float:
 
 def _continued_fraction(x: float, a: float, b: float) -> float:
     """1 + d1 / (1 + d2 / (1 + …)), from the front (the method of W. J. Lentz, 1976)."""
-    tiny, value, c, d = 1e-300, 1.0, 1.0, 0.0
+    tiny = 1e-300
+    value = 1.0
+    c = 1.0
+    d = 0.0
     for step in range(1, 10_000):
         m = step // 2
         if step % 2:

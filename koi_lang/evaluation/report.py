@@ -9,7 +9,9 @@ from koi_lang.evaluation.records import CaseRecord
 from koi_lang.evaluation.summary import PASSED, EvalComparison, EvalSummary
 from koi_lang.text_width import clean
 
-RED, GREEN, PLAIN = "\x1b[31m", "\x1b[32m", "\x1b[0m"
+RED = "\x1b[31m"
+GREEN = "\x1b[32m"
+PLAIN = "\x1b[0m"
 MIN_SHOWN = 0.001
 
 

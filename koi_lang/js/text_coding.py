@@ -72,7 +72,9 @@ class TextDecoderValue:
     }  # fmt: skip
 
     def __init__(self, encoding: str, fatal: bool, keeps_mark: bool) -> None:
-        self._encoding, self._fatal, self._keeps_mark = encoding, fatal, keeps_mark
+        self._encoding = encoding
+        self._fatal = fatal
+        self._keeps_mark = keeps_mark
         self._is_begun = False
         self._start()
 

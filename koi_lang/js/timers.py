@@ -29,7 +29,9 @@ class Timer:
         if not callable(callback):
             raise TypeErrorValue(f"a timer needs a function, not {describe(callback)}")
         delay = number(delay_ms)
-        self._callback, self._args, self._repeat = callback, args, repeat
+        self._callback = callback
+        self._args = args
+        self._repeat = repeat
         self._delay_s = (delay if 1 <= delay <= _MAX_DELAY_MS else 1) / 1000
         self._over = False
         self._scope = current_scope()

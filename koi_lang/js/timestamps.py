@@ -100,7 +100,9 @@ def _from_words(text: str) -> int | float:
 def _hours(moment: re.Match[str] | None) -> list[int] | None:
     if moment is None:
         return [0, 0, 0, 0]
-    hour, minute, second = int(moment[1]), int(moment[2]), int(moment[3] or 0)
+    hour = int(moment[1])
+    minute = int(moment[2])
+    second = int(moment[3] or 0)
     half = (moment[5] or "").lower()
     if hour > (12 if half else 24) or minute > 59 or second > 59:
         return None

@@ -76,7 +76,9 @@ def _by_offset(shift_ms: int, *, full: bool) -> str:
     minutes = abs(shift_ms) // 60_000
     if not minutes:
         return "GMT"
-    sign, hours, rest = "-" if shift_ms < 0 else "+", minutes // 60, minutes % 60
+    sign = "-" if shift_ms < 0 else "+"
+    hours = minutes // 60
+    rest = minutes % 60
     if full:
         return f"GMT{sign}{hours:02}:{rest:02}"
     return f"GMT{sign}{hours}{f':{rest:02}' if rest else ''}"

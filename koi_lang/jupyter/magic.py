@@ -60,7 +60,9 @@ class KoiMagics(Magics):
         Options are those of `koi run`: `-m MODEL`, `-e EFFORT`, `--arg NAME=VALUE`, `--answers FILE`, `--rehearse`,
         `--allow RULE`, `--max-usd USD` and further limits; `--name x` binds the result to `x` instead of showing it.
         """
-        name, result, failure = "", None, None
+        name = ""
+        result = None
+        failure = None
         try:
             name, result = _run_cell(line, cell)
         except Exception as error:  # told to the person; the cell has failed

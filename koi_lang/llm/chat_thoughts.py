@@ -9,7 +9,9 @@ from typing import Any
 from koi_lang.llm.stream_fields import field, word
 
 # Fields in which thoughts come, and go back: of a message as a text and as a list, and of a call.
-REASONING, DETAILS, EXTRA = "reasoning_content", "reasoning_details", "extra_content"
+REASONING = "reasoning_content"
+DETAILS = "reasoning_details"
+EXTRA = "extra_content"
 # Of an item of such a list, the texts that come in pieces.
 GROWING = ("text", "summary", "data")
 # What Google takes for the signature of thoughts that are not known: a run was resumed, or another model thought.

@@ -145,7 +145,9 @@ def _model(options: Mapping[str, Any], key: KeyLookup, on_note: Note | None, aro
         return ScriptedModel(read_answers(Path(answers)) if isinstance(answers, str) else answers or [])
     connection = describe_server(connection_to(choice, options, key, row), around)
     adapter = _adapter(connection)
-    adapter.note, adapter.refused, adapter.streams = around.note, around.refused, around.streams
+    adapter.note = around.note
+    adapter.refused = around.refused
+    adapter.streams = around.streams
     for line in untaken_options(adapter.connection):
         around.note(line)
     model = retry(adapter, sleep=around.sleep, on_event=around.on_event)
@@ -310,7 +312,9 @@ def read_body_options(options: Mapping[str, Any]) -> dict[str, Any]:
 
 def untaken_options(connection: ProviderConnection) -> Iterator[str]:
     """What of the options cannot be had of a model, a sentence each."""
-    card, name, provider = card_of(connection.model), connection.model, connection.provider
+    card = card_of(connection.model)
+    name = connection.model
+    provider = connection.provider
     level = available_effort(connection.effort, provider, card)
     if connection.effort and not level:
         yield f"`{name}` cannot be told how much to think, so `effort` is left out"

@@ -75,7 +75,10 @@ class Embedder:
     ) -> None:
         self.model = model.model
         self.priced_name = priced_name(model.provider, model.model)
-        self._inner, self._connection, self._store, self._check = model, connection, store, check_name
+        self._inner = model
+        self._connection = connection
+        self._store = store
+        self._check = check_name
         self._known: dict[str, Vector] = {}
         self._is_checked = False
         self._turn = asyncio.Lock()

@@ -86,7 +86,9 @@ class ListingRefusedError(Exception):
 
     def __init__(self, response: httpx2.Response) -> None:
         super().__init__(f"status {response.status_code}")
-        self.status_code, self.response, self.request = response.status_code, response, response.request
+        self.status_code = response.status_code
+        self.response = response
+        self.request = response.request
         self.body = _document(response)
 
 
@@ -196,7 +198,9 @@ async def _models_of_server(
     names = Counter(_short_name(entry["id"]) for entry in entries)
     models = []
     for entry in entries:
-        id, more, short = entry["id"], by_id.get(entry["id"], {}), _short_name(entry["id"])
+        id = entry["id"]
+        more = by_id.get(entry["id"], {})
+        short = _short_name(entry["id"])
         windows = (settings, _object(entry.get("meta")), more, details, entry)
         has_tools = bool(caps.get("supports_tools")) if isinstance(caps, dict) else None
         has_tools = True if "tool_use" in _list(more.get("capabilities")) else has_tools

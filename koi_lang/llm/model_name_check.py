@@ -88,7 +88,9 @@ async def require_known(model: Adapter) -> None:
 class _Checked(Layer):
     def __init__(self, inner: Adapter, connection: ProviderConnection, lists: ModelListCache, ask: bool) -> None:
         super().__init__(inner)
-        self._connection, self._lists, self._ask = connection, lists, ask
+        self._connection = connection
+        self._lists = lists
+        self._ask = ask
         self._known: set[str] = set()
         self._turn = asyncio.Lock()
 

@@ -155,7 +155,9 @@ class _ChunkReader(StreamState):
 
     def _read_call(self, call: Any) -> str:
         """A piece of a call; a name begins another one where the last of its place is complete, or has another id."""
-        function, index, id = field(call, "function") or call, str(field(call, "index")), word(call, "id")
+        function = field(call, "function") or call
+        index = str(field(call, "index"))
+        id = word(call, "id")
         name = word(function, "name")
         number = self._number_of(index, id, name)
         known = self.calls.get(number)

@@ -67,7 +67,10 @@ def retry(
 class _Retry(Layer):
     def __init__(self, inner: Adapter, tries: int, pauses: Pauses, sleep: Sleep, on_event: OnEvent) -> None:
         super().__init__(inner)
-        self._tries, self._pauses, self._sleep, self._on_event = tries, pauses, sleep, on_event
+        self._tries = tries
+        self._pauses = pauses
+        self._sleep = sleep
+        self._on_event = on_event
 
     async def __call__(self, request: Request) -> AsyncIterator[Delta]:
         first = number = request.attempts + 1

@@ -356,7 +356,9 @@ def _new_messages(messages: Sequence[Message]) -> Sequence[Message]:
 
 def _limit_images(request: Request) -> Request:
     """The request without the oldest of its images where there are too many."""
-    left, room, kept = MAX_IMAGES, MAX_ENCODED_BYTES, list[Message]()
+    left = MAX_IMAGES
+    room = MAX_ENCODED_BYTES
+    kept = list[Message]()
     for message in reversed(request.messages):
         images = list[Image]()
         for image in reversed(message.images):

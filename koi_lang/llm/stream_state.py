@@ -25,7 +25,9 @@ TOOLS_LEFT_OUT = "tools_left_out"
 # White space between the tokens of JSON, where it means nothing.
 MAX_BLANKS = 200
 # A piece that repeats itself: its length, and that of the whole repetition, within a text and in JSON around texts.
-MAX_PERIOD_CHARS, MAX_TEXT_REPETITION_CHARS, MAX_REPETITION_CHARS = 64, 4000, 1000
+MAX_PERIOD_CHARS = 64
+MAX_TEXT_REPETITION_CHARS = 4000
+MAX_REPETITION_CHARS = 1000
 # What is kept of a repetition.
 SHOWN_REPETITION_CHARS = 2 * MAX_PERIOD_CHARS
 # A repetition is looked for whenever so many characters are new.
@@ -153,7 +155,9 @@ class StreamState(ABC):
         """Take a text that arrives within an error for the answer; nothing of another one was said."""
         if not text:
             return
-        self.begun, self.stop_reason, self._held = True, FAILED, ""
+        self.begun = True
+        self.stop_reason = FAILED
+        self._held = ""
         calls = calls_in(text)
         for key, (name, arguments) in enumerate(calls):
             self.calls.call((FAILED, key), name)
@@ -187,7 +191,9 @@ CLOSING = re.compile(r"[\s)>]*(?:</?function>)?[\s;,]*")
 
 def calls_in(text: str) -> list[tuple[str, str]]:
     """Names and arguments of the calls that a text consists of; none where there is anything else in it."""
-    calls, at, decoder = list[tuple[str, str]](), 0, json.JSONDecoder()
+    calls = list[tuple[str, str]]()
+    at = 0
+    decoder = json.JSONDecoder()
     while found := OPENING.match(text, at):
         try:
             _, end = decoder.raw_decode(text, found.end())

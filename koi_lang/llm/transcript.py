@@ -89,7 +89,9 @@ class Messages(Beginning[Message]):
 
     def __init__(self, log: MessageLog, length: int | None = None) -> None:
         super().__init__(log.items, length)
-        self.log, self.weight, self.images = log, log.weights[len(self)], log.images[len(self)]
+        self.log = log
+        self.weight = log.weights[len(self)]
+        self.images = log.images[len(self)]
 
     def then(self, message: Message) -> Messages:
         """These messages and another one, in the same log as long as nothing else follows them there."""

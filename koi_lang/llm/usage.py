@@ -15,7 +15,9 @@ from koi_lang.llm.transcript import Messages
 
 TOKENS_PER_MESSAGE = 4
 # Of an answer that is given no limit: of models that think before they write, of others, of models without a card.
-DEFAULT_THINKING_TOKENS, DEFAULT_ANSWER_TOKENS, UNKNOWN_ANSWER_TOKENS = 32_768, 8192, 4096
+DEFAULT_THINKING_TOKENS = 32_768
+DEFAULT_ANSWER_TOKENS = 8192
+UNKNOWN_ANSWER_TOKENS = 4096
 # Sums of prices differ by less.
 MIN_USD = 1e-12
 

@@ -114,7 +114,9 @@ def variable_definition(variable: ScopeVariable, resolution: Resolution, file: A
 
 class _Collector:
     def __init__(self, file: Analysis, program: AnalysedProgram) -> None:
-        self.file, self.program, self.table = file, program, file.table
+        self.file = file
+        self.program = program
+        self.table = file.table
 
     def find_declarations(self) -> Iterator[Occurrence]:
         for symbol in own_symbols(self.file.unit):

@@ -22,7 +22,9 @@ ANSWER, FORM_ID = "answer", "$id"
 Fields: TypeAlias = dict[str, Any]
 # The fields of the form by which a person allows something, and what they may answer.
 DECISION, REASON = "decision", "reason"
-YES, ALWAYS, NO = "yes", "yes, from now on", "no"
+YES = "yes"
+ALWAYS = "yes, from now on"
+NO = "no"
 MEANINGS: Mapping[str, Approval] = {YES: "yes", ALWAYS: "always", NO: "no"}
 
 Level = Literal["debug", "info", "notice", "warning", "error"]

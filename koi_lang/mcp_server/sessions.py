@@ -142,7 +142,9 @@ class ClientSession:
             raise UnknownCallError
         self._handle, self.is_kept = secrets.token_urlsafe(24), False
         self.watch, self.given = Watch(self._start), GivenArguments()
-        self._run, self._log, self._limit = open_run(ClientHost(log), self._follow), log, limit
+        self._run = open_run(ClientHost(log), self._follow)
+        self._log = log
+        self._limit = limit
         self._calls: dict[str, ExposedCall] = {}
         self._numbers = count(1)
         self._context: Context | None = None

@@ -11,22 +11,36 @@ from typing import Any
 
 from koi_lang.events import OMITTED, unless_omitted
 
-OPERATION, PROVIDER, CONVERSATION = "gen_ai.operation.name", "gen_ai.provider.name", "gen_ai.conversation.id"
+OPERATION = "gen_ai.operation.name"
+PROVIDER = "gen_ai.provider.name"
+CONVERSATION = "gen_ai.conversation.id"
 AGENT, WORKFLOW = "gen_ai.agent.name", "gen_ai.workflow.name"
 REQUEST_MODEL, RESPONSE_MODEL = "gen_ai.request.model", "gen_ai.response.model"
 FINISH_REASONS = "gen_ai.response.finish_reasons"
 INPUT_TOKENS, OUTPUT_TOKENS = "gen_ai.usage.input_tokens", "gen_ai.usage.output_tokens"
 CACHED_TOKENS, THINKING_TOKENS = "gen_ai.usage.cache_read.input_tokens", "gen_ai.usage.reasoning.output_tokens"
-TOOL, TOOL_TYPE, TOOL_CALL = "gen_ai.tool.name", "gen_ai.tool.type", "gen_ai.tool.call.id"
-SYSTEM, INPUT, OUTPUT = "gen_ai.system_instructions", "gen_ai.input.messages", "gen_ai.output.messages"
+TOOL = "gen_ai.tool.name"
+TOOL_TYPE = "gen_ai.tool.type"
+TOOL_CALL = "gen_ai.tool.call.id"
+SYSTEM = "gen_ai.system_instructions"
+INPUT = "gen_ai.input.messages"
+OUTPUT = "gen_ai.output.messages"
 ARGUMENTS, RESULT = "gen_ai.tool.call.arguments", "gen_ai.tool.call.result"
 ERROR = "error.type"
 OTHER_ERROR = "_OTHER"
 # What the conventions have no name for.
-RUN, HANDLER, PATH, COST = "koi.run.id", "koi.handler", "koi.path", "koi.usage.cost_usd"
-ESTIMATED, REPLAYED, CANCELLED = "koi.usage.estimated", "koi.replayed", "koi.cancelled"
+RUN = "koi.run.id"
+HANDLER = "koi.handler"
+PATH = "koi.path"
+COST = "koi.usage.cost_usd"
+ESTIMATED = "koi.usage.estimated"
+REPLAYED = "koi.replayed"
+CANCELLED = "koi.cancelled"
 
-INVOKE_WORKFLOW, INVOKE_AGENT, EXECUTE_TOOL, CHAT = "invoke_workflow", "invoke_agent", "execute_tool", "chat"
+INVOKE_WORKFLOW = "invoke_workflow"
+INVOKE_AGENT = "invoke_agent"
+EXECUTE_TOOL = "execute_tool"
+CHAT = "chat"
 EMBEDDINGS = "embeddings"
 # Providers that the conventions call otherwise.
 PROVIDERS = {"bedrock": "aws.bedrock", "gemini": "gcp.gemini", "mistral": "mistral_ai", "xai": "x_ai"}

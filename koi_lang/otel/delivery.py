@@ -54,7 +54,9 @@ class SpanDelivery:
     """
 
     def __init__(self, provider: TracerProvider, exporter: CountingExporter, target: str) -> None:
-        self.provider, self._exporter, self._target = provider, exporter, target
+        self.provider = provider
+        self._exporter = exporter
+        self._target = target
         self._flush: Callable[[], object] = provider.force_flush
         self._thread: threading.Thread | None = None
 

@@ -86,7 +86,9 @@ class RunSpans:
     """
 
     def __init__(self, tree: SpanTree, program: str, *, has_content: bool) -> None:
-        self._tree, self._program, self._has_content = tree, program, has_content
+        self._tree = tree
+        self._program = program
+        self._has_content = has_content
         self._calls: dict[Path, OpenCall] = {}
         self._is_session = False
         self._began_ns = 0

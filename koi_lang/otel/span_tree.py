@@ -56,7 +56,9 @@ class SpanTree:
     """
 
     def __init__(self, tracer: trace.Tracer, redact: Callable[[str], str], outer: Context | None = None) -> None:
-        self._tracer, self._redact, self._outer = tracer, redact, outer
+        self._tracer = tracer
+        self._redact = redact
+        self._outer = outer
         self._nodes: dict[Path, SpanNode] = {}
         self._roots: dict[Path, SpanNode] = {}
 

@@ -233,7 +233,11 @@ class _Named:
     """A telling name in a text, and what follows it."""
 
     def __init__(self, text: str, start: int, end: int, name: str, secrecy: Secrecy) -> None:
-        self.text, self.start, self.end, self.name, self.secrecy = text, start, end, name, secrecy
+        self.text = text
+        self.start = start
+        self.end = end
+        self.name = name
+        self.secrecy = secrecy
         self.before = "\n" if _is_escape(text, start - 1) else text[start - 1 : start]
         self.quote = ""
         if self.before in QUOTES and (quote := _OPENING.search(text, max(0, start - MAX_NAME_CHARS), start)):

@@ -39,7 +39,9 @@ class Incoming:
         overdue: Callable[[Sequence[str]], None],
         urgency_of: Callable[[Line], str | None],
     ) -> None:
-        self._descriptor, self._overdue, self._urgency_of = descriptor, overdue, urgency_of
+        self._descriptor = descriptor
+        self._overdue = overdue
+        self._urgency_of = urgency_of
         self._loop = asyncio.get_running_loop()
         self._lines: asyncio.Queue[tuple[Line, bool]] = asyncio.Queue()
         self._urgent: list[str] = []

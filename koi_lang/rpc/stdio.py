@@ -179,7 +179,9 @@ def _own_streams() -> Iterator[tuple[int, int]]:
 
     For everybody else, also for child processes, standard input is empty and standard output goes where errors go.
     """
-    incoming, outgoing, nothing = os.dup(0), os.dup(1), os.open(os.devnull, os.O_RDONLY)
+    incoming = os.dup(0)
+    outgoing = os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.dup2(2, 1)
     os.close(nothing)

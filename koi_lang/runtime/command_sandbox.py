@@ -318,7 +318,9 @@ class CommandSandboxes:
         note: Callable[[str], None],
         service: Path | None,
     ) -> None:
-        self._folder, self._settings, self._service = folder, project_settings, service
+        self._folder = folder
+        self._settings = project_settings
+        self._service = service
         self._note_once, self._note = note_once, note
         self._looking = asyncio.Lock()
         self._found: SandboxState | None = None

@@ -22,7 +22,9 @@ class Events:
     """
 
     def __init__(self, run: str, clock: Callable[[], float] = time.time, known: Known | None = None) -> None:
-        self._run, self._clock, self._known = run, clock, known
+        self._run = run
+        self._clock = clock
+        self._known = known
         self._consumers: list[Consumer] = []
         self._of_transient: list[Consumer] = []
         self._seq = 0

@@ -103,7 +103,9 @@ def question_of(who: str, steps: Sequence[PlanStep], why: str) -> str:
 
 def edit(steps: tuple[PlanStep, ...], wish: str) -> tuple[tuple[PlanStep, ...], str] | None:
     """The steps after one edit, and what the person is told next; None where a text is no edit."""
-    changed, left_out, added = CHANGE.fullmatch(wish), LEAVE_OUT.fullmatch(wish), ADD.fullmatch(wish)
+    changed = CHANGE.fullmatch(wish)
+    left_out = LEAVE_OUT.fullmatch(wish)
+    added = ADD.fullmatch(wish)
     if changed is None and left_out is None and added is None:
         return None
     if added is not None:

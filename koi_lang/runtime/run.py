@@ -110,7 +110,9 @@ class Run:
             self.events, self.halt, self.recorded, is_kept=services.detailed, seed=self.seed
         )
         self.host: Host = _Announcing(services.host, self.events, self.recorder)
-        self.evaluate, self.clock, self.debugger = services.evaluate, services.clock, services.debugger
+        self.evaluate = services.evaluate
+        self.clock = services.clock
+        self.debugger = services.debugger
         rules = (*services.allow, *_allowed_before(self.recorded))
         self.permissions = Permissions(
             rules, lambda rule: self.events.emit(RuleAllowed(rule)), services.restrictions, services.kept_rules
@@ -346,7 +348,9 @@ class _Announcing:
     """A host whose prints, questions and approvals are events, too; what was shown before is not shown again."""
 
     def __init__(self, host: Host, events: Events, recorder: Recorder) -> None:
-        self._host, self._events, self._recorder = host, events, recorder
+        self._host = host
+        self._events = events
+        self._recorder = recorder
         self.log, self.secret = host.log, host.secret
 
     def print(self, text: str) -> None:

@@ -201,8 +201,12 @@ class Accounts:
         tell: Tell = lambda news: None,
         note: Callable[[str], None] = lambda text: None,
     ) -> None:
-        self._table, self._limits, self._settings = table, about.limits, about.users
-        self._days, self._tell, self._note = days or Days(about.limits.zone), tell, note
+        self._table = table
+        self._limits = about.limits
+        self._settings = about.users
+        self._days = days or Days(about.limits.zone)
+        self._tell = tell
+        self._note = note
         self._users: dict[str, DayAccount] = {}
         self._sessions: dict[str, SessionAccount] = {}
         budget = Budget(about.limits.tokens_per_day, about.limits.usd_per_day)

@@ -76,7 +76,10 @@ class Feed:
     """
 
     def __init__(self, run: str, journal: Path, redact: Redact, is_told: Callable[[Message], None]) -> None:
-        self.run, self.journal, self._redact, self._is_told = run, journal, redact, is_told
+        self.run = run
+        self.journal = journal
+        self._redact = redact
+        self._is_told = is_told
         self._readers: set[Reader] = set()
         # What had been said before the run went on is said once more by those who say it, and was told.
         self._repeats = False
@@ -213,7 +216,9 @@ class Subscription:
     """
 
     def __init__(self, feed: Feed, since: int, view: MessageView) -> None:
-        self._feed, self._last, self.view = feed, since, view
+        self._feed = feed
+        self._last = since
+        self.view = view
         # Entries up to now are read from the journal while others wait here; what both hold is told once.
         self._waiting: deque[Numbered] = deque((None, message) for message in feed.current(view))
         self._size = sum(len(message) for _, message in self._waiting)

@@ -34,7 +34,10 @@ class FileEvents:
     """
 
     def __init__(self, database: Database, folder: Path, scheduler: JobScheduler, log: Callable[[str], None]) -> None:
-        self._table, self._folder, self._scheduler, self._log = _StampTable(database), folder, scheduler, log
+        self._table = _StampTable(database)
+        self._folder = folder
+        self._scheduler = scheduler
+        self._log = log
         self._seen: dict[str, Stamps] = {}
         self._is_told: set[str] = set()
 

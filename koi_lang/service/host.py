@@ -90,7 +90,9 @@ class SessionHost:
         settings: ServiceSettings,
         limits: HostLimits,
     ) -> None:
-        self.programs, self.folder, self.database = programs, folder, database
+        self.programs = programs
+        self.folder = folder
+        self.database = database
         self.settings, self._limits = settings, limits
         self.accounts, self.webhooks = limits.accounts, limits.hooks.webhooks
         self._group, self._table = group, limits.sessions

@@ -122,7 +122,9 @@ class HostedSession:
         limits: HostLimits,
         note_awake: Callable[[str], None],
     ) -> None:
-        self.row, self.program, self._group = row, program, group
+        self.row = row
+        self.program = program
+        self._group = group
         self.id, self.owner = row.run, row.owner
         self._limits, self._note_awake = limits, note_awake
         self._folder = program.options.folder
@@ -135,7 +137,9 @@ class HostedSession:
         self._task: asyncio.Task[None] | None = None
         self._waking = asyncio.Lock()
         self._told_state: HostedState = "asleep"
-        self._handling, self._is_suspended, self._news = 0, False, asyncio.Event()
+        self._handling = 0
+        self._is_suspended = False
+        self._news = asyncio.Event()
         # The version of the program that it was with last in this process, and one that it does not fit.
         self._version = self._misfit_version = ""
         self.misfit: ProgramChangedError | None = None

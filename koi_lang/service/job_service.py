@@ -40,7 +40,9 @@ class JobService:
         self, programs: Programs, scheduler: JobScheduler, secrets: Mapping[str, str], zone: str, log: Log
     ) -> None:
         self._loaded: list[Prepared | None] = []
-        self._programs, self.scheduler, self._secrets = programs, scheduler, secrets
+        self._programs = programs
+        self.scheduler = scheduler
+        self._secrets = secrets
         self._zone, self._log = zone, log
 
     def reload(self) -> None:

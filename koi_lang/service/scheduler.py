@@ -83,7 +83,10 @@ class JobScheduler:
         log: Callable[[str], None],
         clock: Clock | None = None,
     ) -> None:
-        self._table, self._starter, self._group, self._log = table, starter, group, log
+        self._table = table
+        self._starter = starter
+        self._group = group
+        self._log = log
         self._clock = clock or WallClock()
         self._jobs: dict[str, ServedJob] = {}
         self._progress: dict[str, JobProgress] = {}

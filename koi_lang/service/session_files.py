@@ -22,7 +22,9 @@ from koi_lang.settings.service import ServiceLimits
 from koi_lang.system.open_folders import UNFOLLOWED, open_folder, open_inside
 
 # Bytes of one file, and of all files of a session; and how many of them are listed.
-MAX_FILE_BYTES, MAX_FOLDER_BYTES, MAX_LISTED = 100 << 20, 1 << 30, 10_000
+MAX_FILE_BYTES = 100 << 20
+MAX_FOLDER_BYTES = 1 << 30
+MAX_LISTED = 10_000
 # Bytes of the files of all sessions of a user, and of everybody, unless `[serve.limits]` says something else.
 DEFAULT_USER_BYTES, DEFAULT_TOTAL_BYTES = 10 << 30, 100 << 30
 MAX_PATH_CHARS = 1000
@@ -89,7 +91,9 @@ class FileSpace:
     def __init__(
         self, root_of: Callable[[str], Path], owners: Callable[[], Mapping[str, str]], limits: SpaceLimits
     ) -> None:
-        self._root_of, self._owners, self._limits = root_of, owners, limits
+        self._root_of = root_of
+        self._owners = owners
+        self._limits = limits
         self._lock = asyncio.Lock()
         self._reserved: Counter[str] = Counter()
         # What has been uploaded since a session was measured.

@@ -96,7 +96,9 @@ class BrowserSessions:
     """
 
     def __init__(self, database: Database, users: Users, clock: Callable[[], float] = time.time) -> None:
-        self.users, self._database, self._clock = users, database, clock
+        self.users = users
+        self._database = database
+        self._clock = clock
         # What ends the open streams of each, by its key.
         self._streams = defaultdict[str, set[Callable[[], None]]](set)
         database.execute(
@@ -109,7 +111,9 @@ class BrowserSessions:
 
     def begin(self, token: str) -> str:
         """Sign a browser in with a token; returns the id that it is to show. The oldest of too many ends."""
-        id, by, now = secrets.token_urlsafe(32), hash_of(token), self._clock()
+        id = secrets.token_urlsafe(32)
+        by = hash_of(token)
+        now = self._clock()
         self._database.execute("delete from browser_sessions where expires < ?", (now,))
         self._database.execute("insert into browser_sessions values (?, ?, ?)", (hash_of(id), by, now + BROWSER_S))
         others = "select key from browser_sessions where token = ? order by expires desc, rowid desc limit -1 offset ?"

@@ -22,7 +22,9 @@ from koi_lang.sessions.held_call import HeldCall
 # CPU time that one step of a call may take: what its code does between two awaits.
 MAX_STEP_S = 10.0
 # Shares of that time: before a call is warned of, between two beats of the loop, and between two looks at a late loop.
-WARNING_SHARE, BEAT_SHARE, SAMPLE_SHARE = 0.2, 0.05, 0.005
+WARNING_SHARE = 0.2
+BEAT_SHARE = 0.05
+SAMPLE_SHARE = 0.005
 # Code that blocks the loop without computing, such as `time.sleep`, is ended after so many times as long.
 BLOCKED_FACTOR = 6
 # How long the loop's thread releases the interpreter's lock, once in a beat of CPU time.
@@ -64,7 +66,9 @@ class Watchdog:
     def __init__(
         self, sessions: Callable[[], Iterable[HostedSession]], note: Callable[[str], None], max_s: float = MAX_STEP_S
     ) -> None:
-        self._sessions, self._note, self._max_s = sessions, note, max_s
+        self._sessions = sessions
+        self._note = note
+        self._max_s = max_s
         self._loop = asyncio.get_running_loop()
         self._beaten, self._lag_s = monotonic(), 0.0
         self._warned: HeldCall | None = None  # the last one

@@ -70,8 +70,13 @@ class Webhooks:
         note: Callable[[str], None] = lambda text: None,
         now: Callable[[], float] = time.time,
     ) -> None:
-        self._table, self._hooks, self._sender = DeliveryTable(database), hooks, sender
-        self._redact, self._public_url, self.note, self._now = redact, public_url, note, now
+        self._table = DeliveryTable(database)
+        self._hooks = hooks
+        self._sender = sender
+        self._redact = redact
+        self._public_url = public_url
+        self.note = note
+        self._now = now
         self._news = asyncio.Event()
         self._open: Counter[str] = Counter()
         self._tasks: set[asyncio.Task[None]] = set()

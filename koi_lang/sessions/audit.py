@@ -36,7 +36,9 @@ from koi_lang.sessions.options import RunOptions
 from koi_lang.settings import project
 
 # What becomes of a command that no pattern covers.
-ALLOW, ASK, DENY = "allow", "ask", "deny"
+ALLOW = "allow"
+ASK = "ask"
+DENY = "deny"
 # The module that reaches servers for `std/http`.
 WEB = "koi_lang.std.http"
 

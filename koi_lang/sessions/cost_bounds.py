@@ -120,7 +120,10 @@ class CostBounds:
         *,
         may_sample: bool = False,
     ) -> None:
-        self._graph, self._limits_of, self._run, self._worst = graph, limits, run, worst
+        self._graph = graph
+        self._limits_of = limits
+        self._run = run
+        self._worst = worst
         self._may_sample = may_sample
         self._known: dict[Routine, tuple[Bound, Bound]] = {}
         self._under_way: list[Routine] = []

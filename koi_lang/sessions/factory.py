@@ -53,13 +53,17 @@ class SessionFactory:
         payer: BudgetAccount | None = None,
     ) -> None:
         self._ready, self._note = ready, note
-        self._run, self._files, self._follow = run, files, follow
+        self._run = run
+        self._files = files
+        self._follow = follow
         self._payer = payer
         self._choice = ModelSelection(ready.wanted, is_stood_in=ready.has_stand_in)
 
     def served_config(self) -> SessionConfig:
         """What is served."""
-        ready, folder, redact = self._ready, self._ready.folder.as_posix(), self._ready.redactor()
+        ready = self._ready
+        folder = self._ready.folder.as_posix()
+        redact = self._ready.redactor()
         return SessionConfig(
             module=ready.module,
             agents=declarations.agents_of(ready.module),

@@ -66,7 +66,10 @@ class HeldRun:
         self.opened: PreparedRun | None = None
         self.error: Exception | None = None
         self.calls: set[HeldCall] = set()
-        self._open_run, self._explain, self._prepare, self._on_failure = open_run, explain, prepare, on_failure
+        self._open_run = open_run
+        self._explain = explain
+        self._prepare = prepare
+        self._on_failure = on_failure
         self._holder: asyncio.Task[None] | None = None
 
     async def open_in(self, group: asyncio.TaskGroup) -> None:
@@ -97,7 +100,9 @@ class HeldRun:
         with self._open_run([self._note_end]) as opened:
             self.journal = opened.journal
             async with opened.run as run, together() as group:
-                self.opened, self._group, self.context = opened, group, copy_context()
+                self.opened = opened
+                self._group = group
+                self.context = copy_context()
                 if self._prepare is not None:
                     await self._prepare(run)
                 ready.set_result(None)

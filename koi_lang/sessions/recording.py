@@ -94,7 +94,10 @@ class FittedRecording:
     """
 
     def __init__(self, writer: Writer, run: Run, fit: ProgramFit, begin: Callable[[], None]) -> None:
-        self._writer, self._run, self._fit, self._begin = writer, run, fit, begin
+        self._writer = writer
+        self._run = run
+        self._fit = fit
+        self._begin = begin
         self._has_begun = False
         self._failures: list[Event] = []
 

@@ -56,7 +56,9 @@ class Session(HeldRun):
         self, served: SessionConfig, send: Callable[[Message], None], go_over: GoOver, *, answer_s: float = ANSWER_S
     ) -> None:
         super().__init__(self._opening(served.open_run), served.explain, self._go_over_past, self._tell_failure)
-        self.served, self._send, self._go_over = served, send, go_over
+        self.served = served
+        self._send = send
+        self._go_over = go_over
         self.client = Client(send, answer_s)
         self.statistics = Statistics()
         self.last: tuple[type[Agent], str, Any] | None = None
@@ -102,7 +104,9 @@ class Session(HeldRun):
         """
         assert self._outer is not None, "a session that is not open"
         await self.finish(GRACE_S)
-        self.statistics, self.last, self.named = Statistics(), None, ""
+        self.statistics = Statistics()
+        self.last = None
+        self.named = ""
         self._counts.clear()
         self._open_run = self._opening(open_run or self.served.open_run)
         with raised_as(_as_session_over):

@@ -30,7 +30,9 @@ class SharedHost:
 
     def __init__(self, host: Host, note: Callable[[str], None]) -> None:
         self._host, self._note = host, note
-        self.print, self.log, self.secret = host.print, host.log, host.secret
+        self.print = host.print
+        self.log = host.log
+        self.secret = host.secret
         self.board = Client(lambda message: None, answer_s=None)
         self.answering = 0
         self._alone: asyncio.Event | None = None

@@ -23,7 +23,9 @@ from koi_lang.system.loopback import is_loopback_url
 FOLDER = "trust"
 # How much of the widening settings, and of each, stands in the line for runs in which they do not count.
 MAX_NOTED, MAX_CHARS = 3, 200
-DIGEST, IS_TRUSTED, RULES = "digest", "trusted", "rules"
+DIGEST = "digest"
+IS_TRUSTED = "trusted"
+RULES = "rules"
 # Lists of rules that narrow, in `[permissions]` and of MCP servers, and words of `[trust]` that do.
 NARROWING_LISTS, NARROWING_WORDS = ("ask", "deny"), ("ask", "never")
 ADDRESS, KEYS = "_BASE_URL", ("_API_KEY", "_BEARER_TOKEN_BEDROCK")

@@ -137,7 +137,9 @@ def workday(text: str, days: int, free: Sequence[str]) -> str:
 
 def days(start: str, end: str, step: int) -> list[str]:
     """Every day, or every `step` days, from one day to another, both included."""
-    first, count, width = day(start), days_between(start, end), _whole(step)
+    first = day(start)
+    count = days_between(start, end)
+    width = _whole(step)
     if width < 1 or count // max(width, 1) > MAX_DAYS:
         raise AgentError(f"the step must be at least 1, and at most {MAX_DAYS:,} days are listed")
     return [(first + timedelta(days=each)).isoformat() for each in range(0, count + 1, width)]

@@ -11,7 +11,9 @@ WANTED_FILES = 1 << 16
 # Where systems list the open files of the process that looks.
 OPEN_FILES = ("/proc/self/fd", "/dev/fd")
 # Below so many, or such a share, files and memory are short.
-MIN_FILES, MIN_FILES_SHARE, MIN_MEMORY_SHARE = 16, 1 / 16, 1 / 20
+MIN_FILES = 16
+MIN_FILES_SHARE = 1 / 16
+MIN_MEMORY_SHARE = 1 / 20
 
 
 def file_limits() -> tuple[int, int] | None:

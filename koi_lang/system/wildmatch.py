@@ -26,7 +26,9 @@ CLASSES = {
 SPECIAL = re.compile(r"[*?\[\\]")
 BYTES = [chr(number) for number in range(256)]
 # What a piece of a pattern may be beside the expression of one character.
-STAR, DEEP, FOLDERS = "*", "**", "**/"
+STAR = "*"
+DEEP = "**"
+FOLDERS = "**/"
 
 
 class PatternFaultError(Exception):

@@ -259,7 +259,9 @@ class Comparison:
     def __init__(
         self, history: History, redact: Callable[[str], str], module: ModuleType, *, is_session: bool = False
     ) -> None:
-        self._history, self._redact, self._module = history, redact, module
+        self._history = history
+        self._redact = redact
+        self._module = module
         self._is_session = is_session
         self._seen: set[tuple[str, tuple[str, ...]]] = set()
         self._result = Replayed()

@@ -7,7 +7,10 @@ from collections.abc import Iterator, Sequence
 from koi_lang.testing.cases import CaseResult, title
 from koi_lang.text_width import clean
 
-RED, GREEN, BOLD, PLAIN = "\x1b[31m", "\x1b[32m", "\x1b[1m", "\x1b[0m"
+RED = "\x1b[31m"
+GREEN = "\x1b[32m"
+BOLD = "\x1b[1m"
+PLAIN = "\x1b[0m"
 # Of what a failed case has printed, the last lines are shown.
 MAX_LINES = 30
 

@@ -112,7 +112,10 @@ def make_app(host: SessionHost, jobs: JobService, address: Address, users: Users
     routes = [*ROUTES, *DEV_ROUTES, *mounts.routes, *PageFiles().routes]
     app = Starlette(routes=routes, exception_handlers=ERROR_HANDLERS, lifespan=mounts.lifespan)
     browsers = BrowserSessions(host.database, users)
-    app.state.host, app.state.jobs, app.state.browsers, app.state.address = host, jobs, browsers, address
+    app.state.host = host
+    app.state.jobs = jobs
+    app.state.browsers = browsers
+    app.state.address = address
     app.state.library = RunLibrary(host.folder, host)
     gate = Gate(app, address, browsers)
     if not address.origins:

@@ -62,12 +62,12 @@ def require_admin(request: Request) -> None:
 
 async def show_playbook(request: Request) -> Response:
     """The playbook of a handler of a run as a text to edit, and the entry that the run would go back to with it."""
-    library, user, given = request.app.state.library, request.state.user, request.query_params
-    path, handler, entry = (
-        library.find(request.path_params["id"], user),
-        given.get("handler", ""),
-        given.get("entry", ""),
-    )
+    library = request.app.state.library
+    user = request.state.user
+    given = request.query_params
+    path = library.find(request.path_params["id"], user)
+    handler = given.get("handler", "")
+    entry = given.get("entry", "")
     require_admin(request)
 
     def look() -> dict[str, Any]:
@@ -107,7 +107,9 @@ async def settle_edit(request: Request) -> Response:
 
 def _read_wishes(body: dict[str, Any]) -> tuple[int, str | None, dict[str, str] | None]:
     """The entry, the answer and the edited playbook that a request names. Raises HttpError."""
-    at, answer, playbook = body.get("at"), body.get("answer"), body.get("playbook")
+    at = body.get("at")
+    answer = body.get("answer")
+    playbook = body.get("playbook")
     if playbook is not None:
         texts = [playbook.get(name) for name in ("handler", "text")] if isinstance(playbook, dict) else [None]
         if not all(isinstance(text, str) for text in texts):

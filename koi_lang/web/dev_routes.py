@@ -96,7 +96,9 @@ async def show_recorded(request: Request) -> Response:
 
 async def list_entries(request: Request) -> Response:
     """Entries of a run behind one."""
-    path, since, limit = _journal_of(request), _number(request, "since", 0), _number(request, "limit", MAX_PAGE)
+    path = _journal_of(request)
+    since = _number(request, "since", 0)
+    limit = _number(request, "limit", MAX_PAGE)
     page = await asyncio.to_thread(read_page, path, since, limit)
     if user_of(request).is_admin:
         return JSONResponse(page.as_data())

@@ -52,7 +52,9 @@ class Gate:
     """
 
     def __init__(self, app: ASGIApp, address: Address, browsers: BrowserSessions) -> None:
-        self._app, self._names, self._browsers = app, ServerNames.of(address), browsers
+        self._app = app
+        self._names = ServerNames.of(address)
+        self._browsers = browsers
         self._path = address.public_path
         self._public_scheme, _, self._public_host = address.public_origin.partition("://")
 

@@ -77,7 +77,10 @@ class HostedClient:
     def __init__(self, host: SessionHost, user: User, program: str, group: asyncio.TaskGroup, handle: str) -> None:
         self.is_kept = False
         self.watch, self.given = Watch(lambda work: self._start(try_to_tell(work))), GivenArguments()
-        self._host, self._user, self._program, self._group = host, user, program, group
+        self._host = host
+        self._user = user
+        self._program = program
+        self._group = group
         self._session: HostedSession | None = None
         # Lines that are printed and names of steps are all that is passed on.
         self.view = view_all
@@ -247,7 +250,9 @@ class LatestService:
     """What a program serves to a user, as it was loaded last; where that exposes nothing, as before."""
 
     def __init__(self, program: ServedProgram, user: User, open_session: OpenSession) -> None:
-        self._program, self._user, self._open_session = program, user, open_session
+        self._program = program
+        self._user = user
+        self._open_session = open_session
         self._ready = program.require_ready()
         self._service = self._make(self._ready)
 

@@ -35,7 +35,10 @@ async def answer_once(request: Request, asked: Any, begin: Begin, find: FindBegu
         return await begin("")
     if not 0 < len(key) <= MAX_KEY_CHARS or not key.isprintable():
         raise HttpError(400, "invalid_request", "the key is empty, too long or no text", help="A UUID is one.")
-    host, user, digest, id = host_of(request), user_of(request), digest_of(asked), new_run()
+    host = host_of(request)
+    user = user_of(request)
+    digest = digest_of(asked)
+    id = new_run()
     async with host.one_at_a_time((user.name, key)):
         known = host.keyed.claim(user.name, key, digest, id)
         if known is not None and known.digest != digest:

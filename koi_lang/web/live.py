@@ -28,7 +28,9 @@ HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
 async def follow_run(request: Request) -> Response:
     """The messages of a run as server-sent events."""
-    session, since, view = run_of(request), position_of(request), view_of(user_of(request))
+    session = run_of(request)
+    since = position_of(request)
+    view = view_of(user_of(request))
     return StreamingResponse(_events(session, since, view), media_type="text/event-stream", headers=HEADERS)
 
 

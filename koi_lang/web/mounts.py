@@ -31,7 +31,9 @@ else:
     hosted_mcp = lazy_module("koi_lang.web.hosted_mcp")
 
 LOG = logging.getLogger("koi_lang")
-MCP, AGUI, A2A = "/mcp", "/agui", "/a2a"
+MCP = "/mcp"
+AGUI = "/agui"
+A2A = "/a2a"
 
 
 class Mounts:

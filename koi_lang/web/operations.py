@@ -14,7 +14,9 @@ from koi_lang.web.request_context import MAX_WAIT_S, with_known_query
 Method = Literal["GET", "POST", "PUT", "DELETE"]
 # Where the paths of the table begin.
 API = "/api"
-JSON, STREAM, BYTES = "application/json", "text/event-stream", "application/octet-stream"
+JSON = "application/json"
+STREAM = "text/event-stream"
+BYTES = "application/octet-stream"
 # The body of `startRun`, which the document makes of the handlers of the programs.
 START = "StartRun"
 

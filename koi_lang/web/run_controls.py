@@ -60,7 +60,9 @@ async def answer_run(request: Request) -> Response:
 
 async def branch_run(request: Request) -> Response:
     """Begin a run that goes on from an entry of another one; with an answer, that stands in place of the one there."""
-    session, host, body = session_of(request), host_of(request), await body_with(request, *BRANCHED)
+    session = session_of(request)
+    host = host_of(request)
+    body = await body_with(request, *BRANCHED)
     back, say = _branch_point(body), call_by_message(body) if "message" in body else None
     if back is not None and back.answer is not None and not user_of(request).is_admin:
         recorded = await asyncio.to_thread(read, session.feed.journal)

@@ -43,7 +43,9 @@ def _entries_behind(journal: Path, since: int, count: int, *, is_admin: bool) ->
 
 async def show_tree(request: Request) -> Response:
     """The runs that a run goes on from or that go on from it, as far as the user may see them."""
-    session, host, user = session_of(request), host_of(request), user_of(request)
+    session = session_of(request)
+    host = host_of(request)
+    user = user_of(request)
     family = await asyncio.to_thread(family_of, session.feed.journal, session.id)
     runs = [each for each in family if host.may_see(each["run"], user)]
     for branch in (each for each in runs if each["parent"] is not None):

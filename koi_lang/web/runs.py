@@ -51,7 +51,9 @@ async def begin_run(request: Request) -> Response:
     wrong = next((name for name in ("program", "handler") if not isinstance(body.get(name, ""), str)), None)
     if wrong is not None:
         raise HttpError(400, "invalid_request", f"`{wrong}` is no text", help="Send a name.")
-    host, user, wait_s = host_of(request), user_of(request), wait_of(request)
+    host = host_of(request)
+    user = user_of(request)
+    wait_s = wait_of(request)
 
     handler, call = body.get("handler", ""), None
     if "message" in body:
@@ -135,7 +137,9 @@ def _title(body: dict[str, Any], *, has_call: bool) -> str:
 
 async def list_runs(request: Request) -> Response:
     """A page of the runs that the user may see, newest first; runs of other processes begin the first one."""
-    host, limit, asked = host_of(request), number_of(request, "limit", DEFAULT_RUNS, MAX_RUNS), request.query_params
+    host = host_of(request)
+    limit = number_of(request, "limit", DEFAULT_RUNS, MAX_RUNS)
+    asked = request.query_params
     before = asked.get("before")
     wanted = (
         session

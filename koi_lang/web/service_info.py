@@ -128,11 +128,15 @@ async def log_out(request: Request) -> Response:
 
 def _set_cookie(request: Request, answer: Response, value: str, max_age: int) -> None:
     """Have a browser show the id of a session to this service alone; for 0 seconds, have it forget that."""
-    address, url, origin = address_of(request), request.base_url, request.headers.get("origin")
+    address = address_of(request)
+    url = request.base_url
+    origin = request.headers.get("origin")
     public = URL(address.public_url)
     if origin == address.public_origin or (origin is None and url.netloc == public.netloc):
         url = public
-    name, path, is_secure = cookie_name(request.scope), url.path.rstrip("/") or "/", url.scheme == "https"
+    name = cookie_name(request.scope)
+    path = url.path.rstrip("/") or "/"
+    is_secure = url.scheme == "https"
     answer.set_cookie(name, value, max_age, path=path, secure=is_secure, httponly=True, samesite="strict")
     if TOKEN_COOKIE in request.cookies:
         answer.delete_cookie(TOKEN_COOKIE, path)

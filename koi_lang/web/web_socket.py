@@ -22,7 +22,10 @@ from koi_lang.web.live import PING_S, encode, position_of
 from koi_lang.web.request_context import run_of, user_of
 
 # Codes with which a connection is closed: https://www.rfc-editor.org/rfc/rfc6455#section-7.4
-GOING_AWAY, UNSUPPORTED, TRY_LATER, REFUSED = 1001, 1003, 1013, 4004
+GOING_AWAY = 1001
+UNSUPPORTED = 1003
+TRY_LATER = 1013
+REFUSED = 4004
 
 
 async def talk_with_run(socket: WebSocket) -> None:

@@ -18,7 +18,10 @@ class BuildError(Exception):
 
     def __init__(self, span: Span, message: str, help: str | None = None, code: str = "E0102") -> None:
         super().__init__(message)
-        self.span, self.message, self.help, self.code = span, message, help, code
+        self.span = span
+        self.message = message
+        self.help = help
+        self.code = code
 
 
 def span_of(item: Any) -> Span:

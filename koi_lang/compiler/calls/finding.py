@@ -174,7 +174,9 @@ class _Walk:
 
     def visit_mention(self, name: n.Name, often: Often) -> None:
         """A name that is not called here: whoever gets its value may call it."""
-        unknown, agent, function = often.without_number(PASSED_ON), self.agent(name), self.function(name)
+        unknown = often.without_number(PASSED_ON)
+        agent = self.agent(name)
+        function = self.function(name)
         if agent is not None:
             self.add(self.known.of_agent(agent), name, unknown)
         elif function is not None:

@@ -119,14 +119,12 @@ class Emitter:
     def inside(self, function: FunctionScope) -> Iterator[list[ast.stmt]]:
         """Generate the body of a nested function; yields the definitions that must stand before its statements."""
         saved = self.function, self.pending, self.frames, self.labels, self.result_type, self.early
-        self.function, self.pending, self.frames, self.labels, self.result_type, self.early = (
-            function,
-            [],
-            [],
-            (),
-            "",
-            (),
-        )
+        self.function = function
+        self.pending = []
+        self.frames = []
+        self.labels = ()
+        self.result_type = ""
+        self.early = ()
         try:
             yield self.pending
         finally:

@@ -272,7 +272,9 @@ class _Composer:
     """`python` has the Python name of every parameter and `@let` of the template."""
 
     def __init__(self, e: Emitter, fragments: dict[str, ast.expr], python: dict[str, str]) -> None:
-        self.e, self.fragments, self.python = e, fragments, python
+        self.e = e
+        self.fragments = fragments
+        self.python = python
         e.resolution.taken |= {"scope", *python.values()}
         self.lines = e.fresh("lines")
 

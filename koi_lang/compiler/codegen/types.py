@@ -90,7 +90,9 @@ def schema(type: n.Type | None, table: SymbolTable) -> dict[str, Any]:
     """
     if type is None:
         return {}
-    made, seen, described = _SchemaWriter(table), set[str](), dict[str, str]()
+    made = _SchemaWriter(table)
+    seen = set[str]()
+    described = dict[str, str]()
     while (symbol := table.types.get(type.name)) is not None and symbol.name not in seen:
         seen.add(symbol.name)
         type, described = _type_of(symbol), described or _description(symbol)

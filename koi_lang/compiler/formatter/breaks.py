@@ -146,7 +146,9 @@ def _is_operator(piece: Piece) -> bool:
 
 
 def _enclosing(pieces: list[Piece]) -> tuple[list[int], list[int]]:
-    around, depths, opened = [], [], [PROGRAM]
+    around = []
+    depths = []
+    opened = [PROGRAM]
     for index, piece in enumerate(pieces):
         if piece.text in CLOSERS:
             opened.pop()

@@ -198,7 +198,9 @@ WIDTH = 120
 # How many columns may follow brackets that are broken although they end before the line becomes too long.
 MAX_TAIL_COLUMNS = 40
 # Of places that are equally deep in brackets, the one that is taken first.
-STATEMENT, CONDITIONAL, BRACKETS = 0, 1, 9
+STATEMENT = 0
+CONDITIONAL = 1
+BRACKETS = 9
 OPERATORS = {"??": 2, "||": 3, "&&": 4, "+": 5}
 
 

@@ -163,7 +163,9 @@ def _stands_on(node: ast.AST, numbers: Sequence[int]) -> bool:
 
 def _with_texts(lines: Sequence[str], whole: str, texts: Sequence[ast.Constant]) -> list[str]:
     """The lines that a whole line was broken into, its long texts in triple quotes."""
-    rest, result, encoded = "\n".join(lines), "", whole.encode()
+    rest = "\n".join(lines)
+    result = ""
+    encoded = whole.encode()
     for node in sorted(texts, key=lambda node: node.col_offset):
         literal = encoded[node.col_offset : node.end_col_offset].decode()
         before, _, rest = rest.partition(literal)
@@ -266,7 +268,9 @@ def _tokens(line: str) -> Iterator[Token]:
 
 def _brackets(tokens: Sequence[Token]) -> Iterator[Bracket]:
     """The outermost brackets that hold something; commas between the parameters of a lambda do not count."""
-    start, commas, parameters = -1, list[int](), False
+    start = -1
+    commas = list[int]()
+    parameters = False
     for text, at, depth in tokens:
         if depth == 0 and text in CLOSING:
             start, commas = at, []

@@ -159,7 +159,9 @@ def _is_no_effort(value: n.Expression) -> bool:
 def _wrong(options: n.Object) -> Iterator[n.Text]:
     """The texts that name a provider that does not exist, those of `fallback` included."""
     given = {each.key: each.value for each in options.properties if isinstance(each, n.Property)}
-    provider, model, fallback = given.get("provider"), given.get("model"), given.get("fallback")
+    provider = given.get("provider")
+    model = given.get("model")
+    fallback = given.get("fallback")
     if isinstance(provider, n.Text):
         is_known, name = provider.value.lower() in (*PROVIDERS, *OPEN), provider.value.lower()
         yield from () if is_known or not get_close_matches(name, PROVIDERS, n=1, cutoff=SLIP_IN_FOUR) else (provider,)

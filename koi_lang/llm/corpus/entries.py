@@ -15,7 +15,10 @@ from typing import Any
 
 from koi_lang.errors import CorpusError, reason
 
-STREAM, ABOUT, REQUEST, EXPECTED = "stream.txt", "about.json", "request.json", "expected.json"
+STREAM = "stream.txt"
+ABOUT = "about.json"
+REQUEST = "request.json"
+EXPECTED = "expected.json"
 # The interfaces of which streams are kept: of OpenAI for chats, of Anthropic, and the newer one of OpenAI.
 WIRES = ("chat", "messages", "responses")
 EVENTS = "text/event-stream"

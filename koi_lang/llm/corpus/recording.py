@@ -40,7 +40,9 @@ class StreamStore:
     """
 
     def __init__(self, folder: Path, redact: Redact, note: Callable[[str], None]) -> None:
-        self._folder, self._redact, self._note = folder, redact, note
+        self._folder = folder
+        self._redact = redact
+        self._note = note
 
     def hooks(self, connection: ProviderConnection, wire: str) -> dict[str, Any]:
         """Arguments for an HTTP client of a connection, with which the bodies of its responses are kept."""

@@ -191,7 +191,9 @@ class _ActionWriter:
     """Writes actions for a scene; references with one of the names are left to the runtime."""
 
     def __init__(self, scene: RehearsalState, names: frozenset[str]) -> None:
-        self._scene, self._names, self._values = scene, names, scene.values
+        self._scene = scene
+        self._names = names
+        self._values = scene.values
 
     def action(self, action: Mapping[str, Any]) -> dict[str, Any]:
         has_data = action.get("actionType") == "delegate" or action.get("intent") == "return"

@@ -231,7 +231,9 @@ class _Client:
     """One connection, with one session and one turn in it."""
 
     def __init__(self, name: str, writing: WriteStream[SessionMessage], decide: DecideToolCall) -> None:
-        self._name, self._writing, self._decide = name, writing, decide
+        self._name = name
+        self._writing = writing
+        self._decide = decide
         self._open: dict[int | str | None, asyncio.Future[dict[str, Any]]] = {}
         # Tool calls by their ids, as they have been described so far.
         self._calls: dict[str, dict[str, Any]] = {}

@@ -33,7 +33,9 @@ class Output:
     def __init__(
         self, most_kept: int = MAX_HEAD_BYTES, most_of_end: int = MAX_SHOWN_BYTES // 2, run: RunPort | None = None
     ) -> None:
-        self._most_kept, self._most_of_end, self._run = most_kept, most_of_end, run
+        self._most_kept = most_kept
+        self._most_of_end = most_of_end
+        self._run = run
         self._all = bytearray()
         self._end: deque[bytes] = deque()
         self._length = self._kept = self._taken = 0

@@ -55,7 +55,9 @@ def actions_of(agent: AgentPort) -> list[ActionKind]:
     known = [*all_actions(), *agent.run.added.actions.values(), *client_offer.get().actions.values()]
     has_outputs = agent.run.has_outputs and bool(agent.run.outputs.told_to(agent.name))
     readable = {READ_OUTPUT: has_outputs, skill_reading.READ_SKILL: agent.about.reads_skills}
-    plan, policy, role = agent.run.planning, agent.run.policy, agent.role
+    plan = agent.run.planning
+    policy = agent.run.policy
+    role = agent.role
     useful = [kind for kind in known if readable.get(kind.name, True) and plan.offers(kind.name)]
     return [
         kind for kind in useful if policy.verdict(action_access(kind, role=role, topic=kind.name)).outcome != "denied"

@@ -29,7 +29,9 @@ STEPS = {
 @action(asked={"steps": STEPS}, inside=True)
 async def propose_plan(context: ActionContext, steps: list[dict[str, Any]], why: str = "") -> Any:
     """Have the person decide about a plan; a step is {"text": …, "touches": […]}; gives `accepted`, else a `reason`."""
-    run, proposed, reason = context.run, steps_of(steps), reason_of(why)
+    run = context.run
+    proposed = steps_of(steps)
+    reason = reason_of(why)
     try:
         decision = await decide(context.agent.name, proposed, reason, partial(_ask, context))
     except NobodyToAskError as error:

@@ -158,7 +158,9 @@ class Agent(metaclass=AgentClass):
 
     async def _handle(self, handler: Handler, payload: Any) -> Any:
         event = handler.event
-        run, events, detailed = self.run, self.run.events, self.run.detailed
+        run = self.run
+        events = self.run.events
+        detailed = self.run.detailed
         with enter(f"{self.name}.{event}"):
             given, bounds = payload if detailed else OMITTED, bounding_roles() or OMITTED
             events.emit(HandlerStarted(event, given, bounds), self.name)

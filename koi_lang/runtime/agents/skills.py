@@ -26,7 +26,9 @@ class Skill:
     """
 
     def __init__(self, name: str, affordance: str, functions: Mapping[str, Function]) -> None:
-        self.name, self.affordance, self.functions = name, affordance, dict(functions)
+        self.name = name
+        self.affordance = affordance
+        self.functions = dict(functions)
 
     def __repr__(self) -> str:
         return f"[Skill: {self.name}]"

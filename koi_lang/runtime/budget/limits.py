@@ -182,7 +182,9 @@ class BudgetAccount:
         Args:
             beside_open: whether room that is reserved for other requests does not count as left.
         """
-        limits, others, room = self.budget, self.open if beside_open else (), inf
+        limits = self.budget
+        others = self.open if beside_open else ()
+        room = inf
         if limits.tokens is not None:
             taken = self.tokens + sum(other.tokens for other in others)
             room = limits.tokens - taken - need.input_tokens

@@ -67,7 +67,9 @@ class CancelScope:
         self.caught: asyncio.CancelledError | None = None
         self._task: asyncio.Task[object] | None = None
         self._interrupted: dict[asyncio.Task[object], float] = {}
-        self._cancelled_at, self._cancels, self._before = -inf, 0, 0
+        self._cancelled_at = -inf
+        self._cancels = 0
+        self._before = 0
         self._handle: asyncio.Handle | None = None
         self._alarm: Alarm | None = None
         self._targets: dict[FrameType, int] = {}

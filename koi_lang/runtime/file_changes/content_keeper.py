@@ -32,7 +32,10 @@ class ContentKeeper:
     """
 
     def __init__(self, project: Path, run: str, most_bytes: int, stop: Stop = never_stop) -> None:
-        self._project, self._run, self._most_bytes, self._stop = project, run, most_bytes, stop
+        self._project = project
+        self._run = run
+        self._most_bytes = most_bytes
+        self._stop = stop
         begin_keeping(project, run, stop)
         self.store = SnapshotStore.of(project)
         self.room = Room(self.store, most_bytes)

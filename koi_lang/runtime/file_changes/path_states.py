@@ -51,7 +51,9 @@ def state_of(data: Any) -> PathState | None:
         return None
     if not isinstance(data, Mapping):
         raise ValueError("it has another form")
-    kind, content, mode = data.get("is"), data.get("content"), data.get("mode")
+    kind = data.get("is")
+    content = data.get("content")
+    mode = data.get("mode")
     if kind not in KINDS or not isinstance(content, str) or type(mode) is not int or not 0 <= mode <= MODE:
         raise ValueError("it has another form")
     if (kind == "file" and not DIGEST.fullmatch(content)) or (kind == "link" and (not content or "\0" in content)):

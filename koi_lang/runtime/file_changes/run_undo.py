@@ -40,7 +40,9 @@ class RunUndo:
     """
 
     def __init__(self, project: Path, run: str, entries: Sequence[JournalEntry], settings: ProjectSettings) -> None:
-        self.project, self._run, self._settings = project, run, settings
+        self.project = project
+        self._run = run
+        self._settings = settings
         self._changes = changes_in(entries, self._find_differences)
 
     def _find_differences(self, tree: str) -> list[tuple[str, PathState | None]]:

@@ -21,7 +21,9 @@ from koi_lang.runtime.tree.walking import HARD_LINK, LARGE, Tree, Walker
 from koi_lang.system.open_folders import OpenFolders
 
 # Larger projects are not kept for commands: in files and folders, in bytes, and in seconds for reading what is new.
-MAX_FILES, MAX_BYTES, MAX_S = 20_000, 300_000_000, 5.0
+MAX_FILES = 20_000
+MAX_BYTES = 300_000_000
+MAX_S = 5.0
 
 
 class LargeProjectError(AgentError):

@@ -83,7 +83,9 @@ def plan_undo(
 def _plan_path(file: str, later: Sequence[RecordedChange], now: PathContent, store: SnapshotStore) -> PathUndo:
     """Go back from what is there, the latest change first, as far as that is what each change has left."""
     by = tuple(dict.fromkeys(change.by for change in reversed(later) if change.by))
-    state, left, is_unsure = now.state, None, False
+    state = now.state
+    left = None
+    is_unsure = False
     if state == later[0].before:
         return PathUndo(file, now, state, by=by)
     for change in reversed(later):

@@ -110,7 +110,9 @@ class Permissions:
         kept: KeptRules | None = None,
     ) -> None:
         self.kept = kept
-        self._rules, self._on_allow, self._restrictions = set(rules), on_allow, restrictions
+        self._rules = set(rules)
+        self._on_allow = on_allow
+        self._restrictions = restrictions
         self.trust = restrictions.trust
         self._requested = 0
 

@@ -124,7 +124,9 @@ class Policy:
     """
 
     def __init__(self, host: Host | None, permissions: Permissions, planning: PlanMode | None = None) -> None:
-        self.permissions, self.planning, self._host = permissions, planning, host
+        self.permissions = permissions
+        self.planning = planning
+        self._host = host
 
     def verdict(self, access: Access) -> Verdict:
         """What the sources say: allowed, denied, or that the person is to be asked."""

@@ -71,7 +71,10 @@ class _ShellReader:
     """
 
     def __init__(self, text: str, found: ShellText, depth: int = 0) -> None:
-        self._text, self._found, self._depth, self._at = text.replace("\\\n", ""), found, depth, 0
+        self._text = text.replace("\\\n", "")
+        self._found = found
+        self._depth = depth
+        self._at = 0
         self._words: list[str] = []
         self._word: list[str] | None = None
         self._is_target = False

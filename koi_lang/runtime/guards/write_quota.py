@@ -119,7 +119,9 @@ def json_size(value: Any, most: int) -> int:
     Args:
         most: beyond this nothing more is counted.
     """
-    size, items, waiting = 0, 0, [value]
+    size = 0
+    items = 0
+    waiting = [value]
     while waiting and items < FEW:
         each = waiting.pop()
         items += 1
@@ -132,7 +134,9 @@ def json_size(value: Any, most: int) -> int:
 
 def _size_of_many(value: Any, most: int) -> int:
     """The same where a value may hold itself."""
-    size, waiting, around = 0, [value], set[int]()
+    size = 0
+    waiting = [value]
+    around = set[int]()
     while waiting and size <= most:
         each = waiting.pop()
         size += ITEM

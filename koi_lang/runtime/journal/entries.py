@@ -297,7 +297,9 @@ def _header(data: Mapping[str, Any]) -> Header | None:
     texts = [data.get(name) for name in ("run", "program", "hash", "version")]
     words, started = data.get("words", []), data.get("started")
     seed, today = data.get("seed", ""), data.get("today", "")
-    payload, limits, case = data.get("payload", {}), data.get("limits", {}), data.get("case", {})
+    payload = data.get("payload", {})
+    limits = data.get("limits", {})
+    case = data.get("case", {})
     if (
         not all(isinstance(text, str) for text in (*texts, seed, today))
         or not _is_number(started)

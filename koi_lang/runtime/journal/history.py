@@ -143,7 +143,9 @@ class History:
         keeps_models: bool = False,
     ) -> None:
         self.is_of_changed_program = is_of_changed_program
-        self.policy, self._redact, self.decide = POLICIES[mode], redact, decide
+        self.policy = POLICIES[mode]
+        self._redact = redact
+        self.decide = decide
         self.fit = ProgramFit() if self.policy.is_of_past else None
         self.entries = tuple(entries)
         self._found = {(entry.kind, entry.path): entry for entry in self.entries}
@@ -470,7 +472,9 @@ def _last_begun(
     """
     counting = (entry for entry, does_count in zip(entries, counts, strict=True) if does_count or among_all)
     with_work = {path for entry in counting for path in _beginnings(entry.path)}
-    own, direct, visited = Counter[Path](), Counter[Path](), set[Path]()
+    own = Counter[Path]()
+    direct = Counter[Path]()
+    visited = set[Path]()
     for n, entry in enumerate(entries):
         if counts[n]:
             own[entry.path] = direct[entry.path] = n

@@ -27,7 +27,9 @@ class JournalFolder(Generic[T]):
     def __init__(
         self, folder: Path, read: Callable[[Path, T | None], T], is_settled: Callable[[T], bool] = lambda told: True
     ) -> None:
-        self._runs, self._read, self._is_settled = runs_folder(folder), read, is_settled
+        self._runs = runs_folder(folder)
+        self._read = read
+        self._is_settled = is_settled
         self._known: dict[str, tuple[Stamp, T | JournalError]] = {}
 
     def look(self, since: float = 0.0) -> dict[str, T | JournalError]:

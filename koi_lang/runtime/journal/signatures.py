@@ -16,7 +16,9 @@ from koi_lang.runtime.journal.checksums import parts
 
 MAC_BYTES = 12
 # Of SHA-256, in bytes, and what HMAC combines a key with.
-BLOCK, INNER, OUTER = 64, 0x36, 0x5C
+BLOCK = 64
+INNER = 0x36
+OUTER = 0x5C
 
 
 @dataclass(frozen=True, slots=True)

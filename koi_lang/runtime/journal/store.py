@@ -28,7 +28,10 @@ else:
     snapshots = lazy_module("koi_lang.runtime.snapshots.store")
 
 # In `.output` earlier versions kept long output of commands.
-SUFFIX, TORN, OUTPUT, STREAMS = ".jsonl", ".torn", ".output", ".streams"
+SUFFIX = ".jsonl"
+TORN = ".torn"
+OUTPUT = ".output"
+STREAMS = ".streams"
 LAST = "last"
 # Between the id of an evaluation and the number of its case.
 PART = "-"

@@ -59,10 +59,14 @@ class Writer:
         follow: Follow | None = None,
     ) -> None:
         self.path = path
-        self._redact, self._on_failure, self._follow = redact, on_failure, follow
+        self._redact = redact
+        self._on_failure = on_failure
+        self._follow = follow
         self._has_failed = self._has_ended = False
         end = begin if isinstance(begin, End) else End(begin.run)
-        self._run, self._count, self._totals = end.run, end.count, replace(end.totals, by_kind=dict(end.totals.by_kind))
+        self._run = end.run
+        self._count = end.count
+        self._totals = replace(end.totals, by_kind=dict(end.totals.by_kind))
         self._last_call = end.last_call
         self._chain = None if signer is None else Chain(signer, end.state)
         self._is_copy = isinstance(begin, Header)

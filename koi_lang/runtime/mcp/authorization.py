@@ -131,7 +131,9 @@ class Authorization(httpx2.Auth):
     """
 
     def __init__(self, name: str, url: str, client: Mapping[str, Any], around: SignInContext) -> None:
-        self._name, self._url, self._client = name, url, client
+        self._name = name
+        self._url = url
+        self._client = client
         self._person, self._waits = around.person, around.waits
         self._known: Credentials | None = None
         self._has_agreed = False

@@ -64,7 +64,9 @@ class McpConnection:
         person: PersonSignIn | None = None,
         note: Callable[[str], None] = lambda line: None,
     ) -> None:
-        self.name, self._person, self._note = name, person, note
+        self.name = name
+        self._person = person
+        self._note = note
         self.tools: Mapping[str, Tool] = {}
         self._options, self._limits = options, Limits()
         self._words, self._errands = StderrTail(), ClientRequests(name)
@@ -72,7 +74,9 @@ class McpConnection:
         self._failure: Exception | None = None
         self._limit: asyncio.Timeout | None = None
         self._is_outdated = False
-        self._started, self._over, self._gone = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self._started = asyncio.Event()
+        self._over = asyncio.Event()
+        self._gone = asyncio.Event()
         self._session_missing = asyncio.Event()
         # The session that a server leads back to whose protocol has none, and what the request holds that begins it.
         self._handle, self._first_request = "", asyncio.Lock()

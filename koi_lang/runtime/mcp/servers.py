@@ -50,7 +50,10 @@ class Servers:
         note: Callable[[str], None] = lambda line: None,
         person: PersonSignIn | None = None,
     ) -> None:
-        self._group, self._settings, self._note, self._person = group, settings, note, person
+        self._group = group
+        self._settings = settings
+        self._note = note
+        self._person = person
         self._noted: set[str] = set()
         self._rules: dict[Key, Rules] = {}
         self._connections: dict[Key, McpConnection] = {}

@@ -116,7 +116,9 @@ class MendedStream:
     """
 
     def __init__(self, stream: ReadStream[SessionMessage | Exception], name: str, odd: Callable[[str], None]) -> None:
-        self._stream, self._name, self._odd = stream, name, odd
+        self._stream = stream
+        self._name = name
+        self._odd = odd
         self.is_modern = False
         self._told: set[str] = set()
 

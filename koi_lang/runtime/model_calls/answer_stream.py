@@ -69,8 +69,12 @@ class AnswerStream:
     def __init__(
         self, run: RunPort, asked: ModelRequest, before: RecordedBefore | None, hooked: HookedRequest | None
     ) -> None:
-        self._run, self._before, self._hooked = run, before, hooked
-        self._agent, self._model, self._path = asked.agent, asked.model, asked.path
+        self._run = run
+        self._before = before
+        self._hooked = hooked
+        self._agent = asked.agent
+        self._model = asked.model
+        self._path = asked.path
         self.request = asked.request
         self._payment, self._reserved = asked.payment, asked.payment.reservation
         self._pieces: list[str] = []

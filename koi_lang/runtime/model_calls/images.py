@@ -45,7 +45,9 @@ def medium(value: Any) -> str | None:
     """An image or another piece of data as a model is told of it: `[image, image/png, 12 kB]`; None for the rest."""
     if not isinstance(value, dict):
         return None
-    kind, data, mime = value.get("type"), value.get("data"), value.get("mimeType")
+    kind = value.get("type")
+    data = value.get("data")
+    mime = value.get("mimeType")
     if kind in (TYPE, "audio") and isinstance(data, str):
         return f"[{kind}, {mime}, {llm_images.size_text(llm_images.size_of(data))}]"
     if isinstance(value.get("uri"), str) and isinstance(value.get("blob"), str):

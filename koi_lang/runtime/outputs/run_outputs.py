@@ -199,7 +199,9 @@ def _without_secrets(run: RunPort, text: str) -> tuple[KeptOutput, bytes]:
     shown = run.redact(text)
     data = long_texts.data_of(shown)
     ends = shown[: long_texts.END], shown[-long_texts.END :]
-    size, rows, digest = len(data), long_texts.count_rows(shown), long_texts.digest_of(data)
+    size = len(data)
+    rows = long_texts.count_rows(shown)
+    digest = long_texts.digest_of(data)
     return KeptOutput(0, run.id, size, rows, digest, *ends, lacks_secret=shown != text), data
 
 

@@ -73,7 +73,9 @@ def _read_names(running: PlaybookAction) -> None:
 
 async def conclude(running: PlaybookAction, fields: Fields, next: Rest) -> Any:
     """Have the end of the action known in its slot: by an event, and its result to whoever may need it."""
-    action, agent, run = running.action, running.call.agent, running.call.agent.run
+    action = running.action
+    agent = running.call.agent
+    run = running.call.agent.run
     ended = await run.recorder.complete(next(running, fields))
     data, error = dict[str, Any](), ended.error
     if error is None:
@@ -251,7 +253,9 @@ def _result_fields(running: PlaybookAction, value: Any) -> dict[str, Any]:
 
 def _keep(running: PlaybookAction, value: Any) -> None:
     """Have later actions, the model and whoever called the playbook know the result of an action."""
-    action, call, names = running.action, running.call, running.names
+    action = running.action
+    call = running.call
+    names = running.names
     if value is SKIPPED:
         call.note(action.intent, action.data, None)
         if action.id not in names.results():
@@ -281,7 +285,9 @@ class ActionBlock:
     def __init__(
         self, call: PlaybookCall, around: ActionScope, steps: Sequence[tuple[Action, ...]], carry_out: CarryOut
     ) -> None:
-        self._call, self._steps, self._carry_out = call, steps, carry_out
+        self._call = call
+        self._steps = steps
+        self._carry_out = carry_out
         self._names = around.child_scope()
 
     @property

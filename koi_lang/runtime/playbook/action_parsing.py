@@ -30,7 +30,11 @@ ABOUT = ("condition", "desc", "title")
 
 
 # Mistakes of form: no action at all, JSON mixed with text, a cut answer, one without an end, an object without a name.
-NO_ACTION, MIXED_FORM, CUT_FORM, OPEN_FORM, NAMELESS = "no_action", "mixed", "cut", "open", "nameless"
+NO_ACTION = "no_action"
+MIXED_FORM = "mixed"
+CUT_FORM = "cut"
+OPEN_FORM = "open"
+NAMELESS = "nameless"
 
 
 class ReplyError(KoiError):

@@ -61,7 +61,9 @@ async def read(call: PlaybookCall, turn: Turn, actions: asyncio.Queue[Action | N
             turn.values.append(max(1, reader.values))
             actions.put_nowait(action)
     except ReplyError as error:
-        turn.problem, turn.advice, turn.unread = error.message, error.help or "", reader.values
+        turn.problem = error.message
+        turn.advice = error.help or ""
+        turn.unread = reader.values
         turn.form = error.form
         has_tools = arriving is not None and arriving.stop_reason != TOOLS_LEFT_OUT
         is_over = has_tools and error.form in TEXT_FORMS and not (reader.count or call.is_direct)

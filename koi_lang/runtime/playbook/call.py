@@ -85,7 +85,9 @@ class PlaybookCall:
         """What its agent may do in it as tools, made anew when what there is for it, or the plan, has changed."""
         run = self.agent.run
         has_outputs = run.has_outputs and bool(run.outputs.told_to(self.agent.name))
-        plan, offer, means = run.planning.section(), self._offer, self.means
+        plan = run.planning.section()
+        offer = self._offer
+        means = self.means
         is_known = offer is not None and (offer.of, offer.has_outputs, offer.means) == (self.tools, has_outputs, means)
         if self._offer is None or not is_known or self._plan != plan:
             self._plan = plan

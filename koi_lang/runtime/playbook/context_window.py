@@ -15,7 +15,9 @@ from koi_lang.llm.usage import tokens_of
 from koi_lang.runtime.budget.limits import UNPAID
 from koi_lang.settings.project import COMPACT_OPTIONS
 
-RESERVE, KEEP, THRESHOLD = 16_384, 20_000, 100_000
+RESERVE = 16_384
+KEEP = 20_000
+THRESHOLD = 100_000
 MIN_RECORD = 250
 FORM = "Write for example `context_tokens: 32000, compact: { keep_tokens: 8000 }`."
 

@@ -57,7 +57,9 @@ class Framed:
 
 def frame(text: str) -> Framed:
     """Take the text of an answer, or what is left of one, apart."""
-    framed, at, last = Framed(), 0, 0
+    framed = Framed()
+    at = 0
+    last = 0
     while (found := OUTSIDE.search(text, at)) is not None:
         framed.note(text[at : found.start()])
         at = found.end()

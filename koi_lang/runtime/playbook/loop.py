@@ -124,7 +124,9 @@ async def look_for_guidance(call: PlaybookCall) -> None:
 
 def begin(agent: AgentPort, event: str, args: Any) -> PlaybookCall:
     """A new call of a playbook, which spends what the call of its handler may."""
-    run, parent, spending = agent.run, current_execution(), current_spending()
+    run = agent.run
+    parent = current_execution()
+    spending = current_spending()
     assert spending is not None, "a handler that was called"
     what = f"`{agent.name}.{event}`"
     given = {} if args is undefined else args

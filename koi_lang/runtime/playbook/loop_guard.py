@@ -112,12 +112,16 @@ class Failures:
         self._what, self._patience = what, patience
         self._row = self._pivots = self._unread = 0
         self._has_acted = False
-        self._cuts, self._cut, self._refusal = 0, "", ""
+        self._cuts = 0
+        self._cut = ""
+        self._refusal = ""
         self.last, self._help = "", PLAIN
 
     def record_success(self) -> None:
         """An action was carried out."""
-        self._row, self._has_acted, self._refusal = 0, True, ""
+        self._row = 0
+        self._has_acted = True
+        self._refusal = ""
 
     def refuse(self, form: str, message: str, help: str = PLAIN) -> None:
         """An answer or action is not written as it has to be. Raises LimitReachedError the second time in a row.

@@ -18,7 +18,10 @@ from koi_lang.llm.messages import Message
 from koi_lang.runtime.model_calls.images import images_in, prompt_text
 from koi_lang.runtime.playbook.outside_text import escape_breaks
 
-ARGS, STATE, TODAY, PAGE = "args", "state", "today", "page"
+ARGS = "args"
+STATE = "state"
+TODAY = "today"
+PAGE = "page"
 # A path from the payload or the state.
 PATH = re.compile(rf"(?:{ARGS}|{STATE})(?:\.[A-Za-z_$][\w$]*|\[\d+\])*")
 LINK = re.compile(r"\.([\w$]+)|\[(\d+)\]")

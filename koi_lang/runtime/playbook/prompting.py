@@ -88,7 +88,9 @@ ONLY_PROMPTS = frozenset({"mcp_get_prompt"})
 HIDDEN = frozenset({"format", "action_history", "prompt_form"})
 # For those who have one; the result that there is more of says how it is read.
 ONLY_OUTPUTS = frozenset({READ_OUTPUT})
-FAILED, DENIED, DONE = "❌", "🚫", "✅"
+FAILED = "❌"
+DENIED = "🚫"
+DONE = "✅"
 # What stands for the result of an action whose condition does not hold.
 SKIPPED = object()
 WITHHELD = "was not carried out, because the person has skipped it"

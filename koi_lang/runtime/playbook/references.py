@@ -62,14 +62,18 @@ class ActionScope:
         Args:
             data: None for an answer to an earlier version of Koi, in which every hole stands for a value.
         """
-        self._told, self._answer, self._has_literals = data, set(), data is not None
+        self._told = data
+        self._answer = set()
+        self._has_literals = data is not None
 
     def child_scope(self) -> ActionScope:
         """Names for the body of a loop or branch."""
         inner = ActionScope(self._evaluate, None, {})
         inner._all = ChainMap(inner._own, *self._all.maps)
         inner.missing, inner.copied = self.missing, self.copied
-        inner._told, inner._answer, inner._has_literals = self._told, self._answer, self._has_literals
+        inner._told = self._told
+        inner._answer = self._answer
+        inner._has_literals = self._has_literals
         return inner
 
     def add(self, own: Mapping[str, Any]) -> None:

@@ -232,7 +232,9 @@ class ReplyReader:
 
     def _begin_string(self) -> None:
         # Quotes in prose around the JSON mean nothing.
-        self._in_string, self._key, self._half_escape = bool(self._open), "", ""
+        self._in_string = bool(self._open)
+        self._key = ""
+        self._half_escape = ""
         if self._open and self._open[-1].place == "steps":
             raise ReplyError("an action is a JSON object, not a text")
 

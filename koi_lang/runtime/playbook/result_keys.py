@@ -64,7 +64,9 @@ def _type_at(text: str, start: int) -> str:
 
 def _fields(text: str, start: int) -> Iterator[tuple[str, str]]:
     """Keys and types of values of an object whose bracket ends at `start`, written as in JSON or as in code."""
-    depth, key, has_value = 1, "", True
+    depth = 1
+    key = ""
+    has_value = True
     for token in TOKEN.finditer(text, start, start + MAX_CHARS):
         mark = token[0]
         if key and not has_value and mark != ":":

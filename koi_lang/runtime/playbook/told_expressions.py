@@ -49,7 +49,9 @@ class ToldData:
     """
 
     def __init__(self, messages: Messages, tools: Mapping[str, Any], playbook: Rendered) -> None:
-        self._messages, self._tools, self._playbook = messages, tools, playbook
+        self._messages = messages
+        self._tools = tools
+        self._playbook = playbook
 
     def holds(self, expression: str) -> bool:
         """Whether an expression stands in data, or begins like one that is not complete there."""

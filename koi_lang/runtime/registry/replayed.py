@@ -30,7 +30,9 @@ class KeptRegistry:
     __koi_kind__: ClassVar[str] = "the registry"
 
     def __init__(self, registry: Registry, recorder: Recorder, run: str) -> None:
-        self._registry, self._recorder, self._run = registry, recorder, run
+        self._registry = registry
+        self._recorder = recorder
+        self._run = run
         self._over: list[IdempotencyKey] = []
         # Is told the keys that are set, with their values, also where that was done in an earlier part of the run.
         self.follow: Callable[[str, Any], None] = lambda key, value: None

@@ -61,7 +61,10 @@ class RecordedBefore:
         unended: bool = False,
         lacks_secret: bool = False,
     ) -> None:
-        self.answer, self.failure, self.unended, self.lacks_secret = answer, failure, unended, lacks_secret
+        self.answer = answer
+        self.failure = failure
+        self.unended = unended
+        self.lacks_secret = lacks_secret
         if failure is None and answer is not None and not answer.is_whole:
             self.failure = CutOffError("the run was interrupted while the answer arrived")
 
@@ -75,7 +78,9 @@ def recall_answer(
         stop: ends the run where it may not ask for something else than before.
         is_repeatable: whether the model answers the same again, and for nothing.
     """
-    history, place, path = recorded.history, current_place(), asked.path
+    history = recorded.history
+    place = current_place()
+    path = asked.path
     if history is None or place is None or place.state.has_diverged:
         return None
     if _is_different(history, asked):

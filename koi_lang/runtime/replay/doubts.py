@@ -73,7 +73,9 @@ class Decision:
     result: Any = None
 
 
-RETRY, SKIP, STOP = Decision("retry"), Decision("skip"), Decision("stop")
+RETRY = Decision("retry")
+SKIP = Decision("skip")
+STOP = Decision("stop")
 Decide = Callable[[Doubt], Decision]
 
 

@@ -37,7 +37,9 @@ class RunEnvironment:
         self.print, self.log = output.print, output.log
         self.observe, self.random_bytes = recorder.observe, recorder.random_bytes
         self.fork_context = branch
-        self._recorder, self._events, self._recorded = recorder, events, recorded
+        self._recorder = recorder
+        self._events = events
+        self._recorded = recorded
 
     async def perform(
         self, name: str, given: Mapping[str, Any], work: Callable[[], Awaitable[T]], *, safe: bool, unseen: Any = None

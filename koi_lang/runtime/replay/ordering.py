@@ -16,7 +16,11 @@ from koi_lang.runtime.replay.location import Path
 
 # What takes a slot: an action of a playbook begins, something ends, a timer fires, something takes too long, something
 # that had begun and is in doubt is met.
-BEGIN, END, FIRED, LATE, DOUBT = "begin", "end", "fired", "late", "doubt"
+BEGIN = "begin"
+END = "end"
+FIRED = "fired"
+LATE = "late"
+DOUBT = "doubt"
 # Turns of the event loop: after which the next one has its slot although other work goes on, and after which one that
 # nobody asks for is no longer waited for.
 BUSY, GIVEN_UP = 200, 400
@@ -189,7 +193,9 @@ class _Step:
     __slots__ = ("_args", "_callback", "_handle", "_is_ready", "_steps")
 
     def __init__(self, steps: ReadySteps, callback: Callable[..., object], args: tuple[Any, ...]) -> None:
-        self._steps, self._callback, self._args = steps, callback, args
+        self._steps = steps
+        self._callback = callback
+        self._args = args
         self._is_ready = True
         self._handle: asyncio.Handle | None = None
 

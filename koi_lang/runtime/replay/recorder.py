@@ -65,7 +65,9 @@ class RunRecorder:
         seed: str = "",
     ) -> None:
         self._recorded, self._past = recorded, recorded.history
-        self._events, self._halt, self._seed = events, halt, seed
+        self._events = events
+        self._halt = halt
+        self._seed = seed
         self.is_kept = is_kept or not recorded.is_live
         self.slots = CompletionOrder(self._past.order if self._past is not None else ())
         self._missed = MissedCalls()

@@ -67,7 +67,9 @@ class ToldDigests:
         digest = None if place is None else self._known.get(place)
         is_first = digest is None
         before = digest or (_Known() if place is None else self._last.get(agent, _Known()))
-        messages, kept, chain = request.messages, len(before.messages), before.chain
+        messages = request.messages
+        kept = len(before.messages)
+        chain = before.chain
         if not _begins_with(messages, before.messages):
             kept, chain = _common(before.messages, messages), b""
             chain = self._extend_chain(chain, messages[:kept])

@@ -48,7 +48,9 @@ class Meaning:
     def __init__(
         self, run: RunPort, connect: ConnectEmbedder | None, usual: Mapping[str, Callable[[], Settings]]
     ) -> None:
-        self._run, self._connect, self._usual = run, connect, usual
+        self._run = run
+        self._connect = connect
+        self._usual = usual
         self._embedders: dict[str, Embedder] = {}
         self._told: set[str] = set()
 
@@ -173,7 +175,9 @@ class Meaning:
 
     def _account(self, agent: AgentPort, came: Mapping[str, Any], payment: Payment) -> None:
         """Count what a ranking took, and tell of it, or of why there is none."""
-        events, path, model = self._run.events, leaf_path(USE), str(came.get("model") or "")
+        events = self._run.events
+        path = leaf_path(USE)
+        model = str(came.get("model") or "")
         if came.get("tokens"):
             payment.count(TextsEmbedded.type, path, came["tokens"], came.get("usd"))
             tokens = {"input": came["tokens"], "output": 0, "cached": 0}

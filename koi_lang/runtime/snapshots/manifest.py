@@ -111,7 +111,9 @@ class Manifest:
 
 def _manifest_of(tree: Mapping[str, Any], statuses: Sequence[Sequence[Any]], refused: Sequence[str]) -> Manifest:
     paths, modes, sizes, digests = (tree[name] for name in ("files", "modes", "sizes", "digests"))
-    links, folders, ignores = tree["links"], tree["folders"], tree["ignores"]
+    links = tree["links"]
+    folders = tree["folders"]
+    ignores = tree["ignores"]
     found = map(_status_of, zip(modes, sizes, *statuses, strict=True))
     known = (status if status.inode else None for status in found)
     files = dict(zip(paths, map(_file_of, zip(modes, sizes, digests, known, strict=True)), strict=True))

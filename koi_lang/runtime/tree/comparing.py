@@ -45,7 +45,9 @@ class TreeComparison:
     """
 
     def __init__(self, manifest: Manifest, walker: Walker, folders: OpenFolders) -> None:
-        self._manifest, self._walker, self._folders = manifest, walker, folders
+        self._manifest = manifest
+        self._walker = walker
+        self._folders = folders
         self._tree = walker.walk(folders.root)
         self._found = Differences()
 

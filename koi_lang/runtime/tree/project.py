@@ -144,7 +144,10 @@ class Restorer:
     """
 
     def __init__(self, folders: OpenFolders, store: SnapshotStore, manifest: Manifest, found: Differences) -> None:
-        self._folders, self._store, self._manifest, self._found = folders, store, manifest, found
+        self._folders = folders
+        self._store = store
+        self._manifest = manifest
+        self._found = found
         self._staged: dict[str, str] = {}
         # Folders that were opened up, with the modes they are to have again.
         self._modes: dict[str, int] = {}

@@ -51,7 +51,10 @@ class Taker:
     """Takes a snapshot, for who holds the lock of the store."""
 
     def __init__(self, folders: OpenFolders, walker: Walker, room: Room, stop: Stop) -> None:
-        self._folders, self._walker, self._room, self._stop = folders, walker, room, stop
+        self._folders = folders
+        self._walker = walker
+        self._room = room
+        self._stop = stop
         self._store = room.store
         self._has_read = False
         self._refused: dict[str, tuple[FileStatus, str]] = {}

@@ -25,8 +25,15 @@ MAX_DEPTH = 100
 MAX_RULE_BYTES = 100_000
 # Why something is left out. The first two follow from rules, so that they count for what is not there, too.
 IGNORED, HIDDEN = "ignored", "hidden"
-PROGRAM, CONFIGURATION, LARGE, HARD_LINK = "program", "settings", "large", "hard link"
-SPECIAL, UNREADABLE, BAD_NAME, DEEP, CHANGING = "special", "unreadable", "name", "deep", "changing"
+PROGRAM = "program"
+CONFIGURATION = "settings"
+LARGE = "large"
+HARD_LINK = "hard link"
+SPECIAL = "special"
+UNREADABLE = "unreadable"
+BAD_NAME = "name"
+DEEP = "deep"
+CHANGING = "changing"
 FOLLOWING_RULES = (IGNORED, HIDDEN)
 
 

@@ -37,7 +37,9 @@ class FollowedRun:
     loop: asyncio.AbstractEventLoop
 
     def __init__(self, ready: Prepared, board: Client, shared: SharedHost | None = None) -> None:
-        self.ready, self.board, self.shared = ready, board, shared
+        self.ready = ready
+        self.board = board
+        self.shared = shared
         self.session: Session | None = None
         self.feed: Feed | None = None
         self.scope = CancelScope()

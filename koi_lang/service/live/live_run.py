@@ -55,7 +55,9 @@ class LiveRun(FollowedRun):
         if listening is None:
             yield
             return
-        self.run, self.journal, self.loop = run, journal, asyncio.get_running_loop()
+        self.run = run
+        self.journal = journal
+        self.loop = asyncio.get_running_loop()
         self.begin(listening)
         try:
             yield

@@ -41,7 +41,9 @@ class LiveServer:
     """
 
     def __init__(self, live: FollowedRun, listening: socket.socket, stopped: int) -> None:
-        self._live, self._listening, self._stopped = live, listening, stopped
+        self._live = live
+        self._listening = listening
+        self._stopped = stopped
         self._selector = selectors.DefaultSelector()
         self._connections: dict[socket.socket, LiveConnection] = {}
         self._woken, self._wakes = os.pipe()

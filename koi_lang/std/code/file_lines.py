@@ -101,7 +101,9 @@ def _join(lines: Iterable[str]) -> str:
 
 def _find_all(text: str, wanted: str) -> list[int]:
     found: list[int] = []
-    at, line, behind = text.find(wanted), 0, 0
+    at = text.find(wanted)
+    line = 0
+    behind = 0
     while at >= 0 and len(found) <= MAX_PLACES:
         line, behind = line + text.count("\n", behind, at), at
         found.append(line)

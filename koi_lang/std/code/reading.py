@@ -18,7 +18,10 @@ from koi_lang.std.code.project_files import MayRead, View, read_all
 from koi_lang.std.code.text_files import decode_file
 
 # What is given at most: lines, bytes of them, characters of one line, and names in a folder.
-MAX_LINES, MAX_SHOWN, MAX_LINE_CHARS, MAX_ENTRIES = 2000, 48_000, 2000, 1000
+MAX_LINES = 2000
+MAX_SHOWN = 48_000
+MAX_LINE_CHARS = 2000
+MAX_ENTRIES = 1000
 WIDTH = 5
 
 

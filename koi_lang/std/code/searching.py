@@ -23,7 +23,10 @@ from koi_lang.system.globs import file_matcher
 from koi_lang.system.open_folders import OpenFolders
 
 # What is given at most: matches, lines around each, characters of a line, and of all together.
-MAX_MATCHES, MAX_CONTEXT, MAX_LINE_CHARS, MAX_TEXT = 1000, 20, 400, 200_000
+MAX_MATCHES = 1000
+MAX_CONTEXT = 20
+MAX_LINE_CHARS = 400
+MAX_TEXT = 200_000
 # From so many files on ripgrep is asked which of them hold what an expression needs, where it is installed.
 WORTH_A_HELPER = 500
 # How long all of it may take, in seconds of the processor.
@@ -102,7 +105,9 @@ class _ResultLimits:
 
 class _Search:
     def __init__(self, view: View, pattern: LinePattern, limits: _ResultLimits) -> None:
-        self._view, self._pattern, self._limits = view, pattern, limits
+        self._view = view
+        self._pattern = pattern
+        self._limits = limits
         self._skipped: Counter[str] = Counter()
         self._results: list[dict[str, Any]] = []
         self._left = MAX_TEXT
@@ -247,7 +252,9 @@ class LinePattern:
         Raises:
             PatternError: a search takes too long.
         """
-        number, counted, position = 1, 0, 0
+        number = 1
+        counted = 0
+        position = 0
         try:
             while found := self._in_text.search(text, position, timeout=LIMIT_S, concurrent=True):
                 start, end = _line_around(text, found.start())

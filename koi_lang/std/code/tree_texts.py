@@ -12,7 +12,10 @@ from koi_lang.system.open_folders import FILE, REPLACED, OpenFolders, name_of, p
 
 # Larger files are skipped, in bytes.
 MAX_BYTES = 5_000_000
-BINARY, ENCODING, LARGE, UNREADABLE = "binary", "encoding", "large", "unreadable"
+BINARY = "binary"
+ENCODING = "encoding"
+LARGE = "large"
+UNREADABLE = "unreadable"
 MARK = b"\xef\xbb\xbf"
 
 

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 else:
     http_client = lazy_module("koi_lang.std.http_client")
 
-MAX_RESULTS, MAX_QUERY_CHARS, MAX_TEXT_CHARS = 10, 400, 1000
+MAX_RESULTS = 10
+MAX_QUERY_CHARS = 400
+MAX_TEXT_CHARS = 1000
 TIMEOUT_S, MAX_BYTES = 30, 2_000_000
 SEARXNG = "searxng"
 

@@ -40,7 +40,9 @@ class SessionExecutor(AgentExecutor):
     """Carries out the messages for one agent; a context of the protocol is a session of its user."""
 
     def __init__(self, host: SessionHost, program: str, agent: type[Agent]) -> None:
-        self._host, self._program, self._agent = host, program, agent
+        self._host = host
+        self._program = program
+        self._agent = agent
         self._threads = ThreadTable(host.database)
 
     async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:

@@ -35,7 +35,9 @@ from koi_lang.web.request_context import host_of, user_of
 
 PROTOCOL = "agui"
 # How often it is looked whether the client is still there, and how many times it is silent until it is told so.
-LOOK_S, LOOKS, PING = 1.0, 20, ": ping\n\n"
+LOOK_S = 1.0
+LOOKS = 20
+PING = ": ping\n\n"
 HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 MAX_THREAD_CHARS = 200
 
@@ -217,7 +219,9 @@ class AguiStream:
     """
 
     def __init__(self, request: Request, session: HostedSession, projection: Projection, since: int) -> None:
-        self._request, self._session, self._projection = request, session, projection
+        self._request = request
+        self._session = session
+        self._projection = projection
         self._told = since
 
     async def encode(self, keep: Callable[[int], None]) -> AsyncIterator[str]:

@@ -95,7 +95,9 @@ class Projection:
         shared: Callable[[], AgentFields],
         call: str = "",
     ) -> None:
-        self._given, self._texts, self._call = given, TextMessages(given.run_id), call
+        self._given = given
+        self._texts = TextMessages(given.run_id)
+        self._call = call
         self._state = {agent: dict(fields) for agent, fields in state.items()}
         self._steps: dict[tuple[str, ...], str] = {}
         self._calls: list[Message] = []

@@ -128,7 +128,9 @@ def _find_dotted(text: PlaybookText, owners: Mapping[str, NameOwner]) -> Iterato
         return
     prose = HOLE.sub(lambda found: " " * len(found[0]), text.text.value)
     for found in DOTTED.finditer(prose):
-        owner, name, separator = owners.get(found["owner"]), found["name"], found["separator"]
+        owner = owners.get(found["owner"])
+        name = found["name"]
+        separator = found["separator"]
         if owner is None and separator == "::":
             keys = [key for key, each in owners.items() if each.separator == "::"]
             near = nearest(found["owner"], keys, alike=SLIP_IN_FOUR)

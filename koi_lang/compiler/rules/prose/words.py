@@ -19,7 +19,10 @@ else:
     languages = lazy_module("koi_lang.llm.rehearsal.languages")
 
 # What stands for quotes, code in backticks, objects and placeholders, so that no word in them counts: noncharacters.
-QUOTE, CODE, DATA, HOLE = "\ufdd4", "\ufdd5", "\ufdd6", "\ufdd7"
+QUOTE = "\ufdd4"
+CODE = "\ufdd5"
+DATA = "\ufdd6"
+HOLE = "\ufdd7"
 
 
 @dataclass(frozen=True, slots=True)
