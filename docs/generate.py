@@ -18,7 +18,6 @@ import click
 
 from benchmarks.security.results import dojo_table, read_dojo_results, read_results, table
 from docs.client_modules import client_modules
-from koi_lang import resources
 from koi_lang.cli import koi, std
 from koi_lang.cli.command_table import COMMANDS
 from koi_lang.compiler.rules import explanations
@@ -26,6 +25,7 @@ from koi_lang.runtime.actions.lookup import all_actions
 from koi_lang.runtime.guards.policy import describe_sources
 from koi_lang.settings.project import SECTIONS
 from koi_lang.settings.service import ServiceLimits, ServiceSettings, UserSettings
+from koi_lang.system import resources
 
 FOLDER = Path(__file__).resolve().parent / "reference"
 COLUMNS = 100

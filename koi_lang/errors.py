@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar, cast
 
 EXIT_OK = 0
 EXIT_FAILED = 1
@@ -248,3 +251,52 @@ def installing(module: str) -> str:
     """What to do about a Python module that is not installed."""
     top = module.partition(".")[0]
     return f"install it: `pip install {PACKAGES.get(top, top)}`."
+
+
+# Whoever captures an error decides what becomes of it. Being cancelled is no error and goes on its way.
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome(Generic[T]):
+    """How some work ended.
+
+    Attributes:
+        value: what it gave; None where it failed.
+        error: what it failed with; None where it did not.
+    """
+
+    value: T | None = None
+    error: Exception | None = None
+
+    def result(self) -> T:
+        """The value. Raises the error, if that is how it ended."""
+        if self.error is not None:
+            raise self.error
+        return cast(T, self.value)
+
+
+async def capture(work: Awaitable[T]) -> Outcome[T]:
+    """Wait for some work, whatever comes of it."""
+    try:
+        return Outcome(await work)
+    except Exception as error:
+        return Outcome(error=error)
+
+
+def error_of(function: Callable[..., Any], *arguments: Any) -> Exception | None:
+    """Call a function for its effect; gives what it fails with."""
+    try:
+        function(*arguments)
+    except Exception as error:
+        return error
+    return None
+
+
+@contextmanager
+def raised_as(make: Callable[[Exception], KoiError]) -> Iterator[None]:
+    """A context whose errors are raised as what `make` makes of them, which may also raise them on."""
+    try:
+        yield
+    except Exception as error:
+        raise make(error) from error

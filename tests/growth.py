@@ -8,7 +8,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-from koi_lang import resources
+from koi_lang.system import resources
 
 # Twice as much of something may take this many times the work: a little more than twice, and far less than four times.
 MOST_GROWTH = 2.6

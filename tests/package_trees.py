@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
-from koi_lang import resources
+from koi_lang.system import resources
 
 PACKAGE = resources.PACKAGE
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from koi_lang import resources
+from koi_lang.system import resources
 from tests.projects import Project
 
 PROGRAM = """

@@ -6,8 +6,7 @@ import asyncio
 
 import pytest
 
-from koi_lang.errors import KoiError
-from koi_lang.outcome import Outcome, capture, error_of, raised_as
+from koi_lang.errors import KoiError, Outcome, capture, error_of, raised_as
 
 
 async def gives(value: object) -> object:

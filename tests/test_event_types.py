@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from koi_lang import resources
 from koi_lang.events import EVENTS, OMITTED, Event, EventData, UnknownEvent
 from koi_lang.runtime.journal.entries import KINDS
+from koi_lang.system import resources
 from koi_lang.web.openapi import document_of
 from tests.package_trees import nodes_of, trees
 from tests.pages import ROOT

@@ -9,10 +9,10 @@ from time import process_time
 import pytest
 from lark import Lark
 
-from koi_lang import resources
 from koi_lang.compiler.build import Builder
 from koi_lang.compiler.parser import parse
 from koi_lang.source import Source, decode
+from koi_lang.system import resources
 from tests.fuzz import check, programs, seeds
 from tests.shapes import LONG, NESTED, ROWS, Shape, code
 

@@ -12,7 +12,6 @@ import pytest
 from lark import Lark
 from lark.grammar import Rule
 
-from koi_lang import resources
 from koi_lang.compiler import nodes, scope
 from koi_lang.compiler.build import Builder
 from koi_lang.compiler.rules import members
@@ -24,6 +23,7 @@ from koi_lang.runtime import prelude
 from koi_lang.runtime.actions.lookup import all_actions
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.registry import KeptRegistry
+from koi_lang.system import resources
 from tests.package_imports import Imported, imports, targets
 from tests.package_trees import PACKAGE, nodes_of, sources, trees
 
@@ -49,8 +49,8 @@ LAYERS = (
     {"jupyter"},
 )
 GROUND = {
-    *("source", "diagnostics", "errors", "front_matter", "outcome", "lazy", "settings", "resources", "redaction"),
-    *("interpolation", "grants", "efforts", "text_width", "system", "events", "version", "bytecode", "agent_address"),
+    *("source", "diagnostics", "errors", "front_matter", "lazy", "settings", "redaction", "grants", "system", "events"),
+    *("version", "agent_address"),
 }
 RANKS = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 # A compiled program runs without the compiler, and the compiler knows nothing of runs.

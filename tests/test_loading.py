@@ -11,9 +11,10 @@ from threading import Barrier, Event, Thread
 
 import pytest
 
-from koi_lang import extensions, resources
+from koi_lang import extensions
 from koi_lang.lazy import lazy_module, lazy_names
 from koi_lang.program import loader
+from koi_lang.system import resources
 from tests.projects import Project
 
 LAZY = sorted(

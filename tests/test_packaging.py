@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from hatch_build import with_links
-from koi_lang import resources
+from koi_lang.system import resources
 from tests.limits import LIMIT_S
 from tests.wheel import CHECKOUT, EXAMPLE, Installed
 

@@ -14,11 +14,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from koi_lang import resources
 from koi_lang.redaction.names import secrecy_of
 from koi_lang.redaction.redactor import HIDDEN, redactor
 from koi_lang.redaction.shapes import is_random
 from koi_lang.runtime.journal.entries import json_line, plain
+from koi_lang.system import resources
 from tests.projects import Project
 
 REDACT = redactor()

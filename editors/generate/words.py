@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from koi_lang import resources
 from koi_lang.compiler.rules.actions import FIELDS, TOOLS
 from koi_lang.compiler.rules.kinds import KINDS
 from koi_lang.compiler.rules.limits import LIMITS
 from koi_lang.compiler.rules.roles import PERMISSIONS
 from koi_lang.compiler.rules.types import SHOWN
 from koi_lang.compiler.scope import AGENT_NAMES, GLOBALS, RUN_NAMES, TEST_NAMES
+from koi_lang.system import resources
 
 # One terminal a line: its name, and a pattern or a text.
 TERMINAL = re.compile(r'^([A-Z_]+)(?:\.-?\d+)?: (?:/(.+)/(i?)s?|"([a-z]+)")$', re.MULTILINE)

@@ -10,8 +10,8 @@ from types import ModuleType
 from typing import Any
 
 from koi_lang.diagnostics import suggestion
-from koi_lang.efforts import EFFORTS, effort_help
 from koi_lang.errors import UsageError
+from koi_lang.settings.efforts import EFFORTS, effort_help
 
 # How values are shown that are none.
 SHORT = Repr()

@@ -13,10 +13,9 @@ from typing import Any, TypeVar
 from koi_lang.api.advice import advising
 from koi_lang.api.agent import ProgramAgent
 from koi_lang.diagnostics import suggestion
-from koi_lang.errors import AgentError, KoiError, ProgramError, UsageError
+from koi_lang.errors import AgentError, KoiError, ProgramError, UsageError, raised_as
 from koi_lang.events import Event
 from koi_lang.js.promises import TaskScope
-from koi_lang.outcome import raised_as
 from koi_lang.program import declarations
 from koi_lang.program.error_report import explain, message
 from koi_lang.runtime.agents.agent import Agent

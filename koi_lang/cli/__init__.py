@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 from click.shell_completion import CompletionItem
 
-from koi_lang import bytecode, settings
+from koi_lang import settings
 from koi_lang.cli.command_table import COMMANDS
 from koi_lang.cli.completing import COMPLETE_VARIABLE
 from koi_lang.cli.ui.colours import Colours, colour_option
@@ -85,7 +85,6 @@ def koi(ctx: click.Context) -> None:
 def main(args: list[str] | None = None) -> NoReturn:
     """Run the command line; the process ends with the code of the error."""
     colours = Colours()
-    bytecode.install_finder()
     if settings.variable(COMPLETE_VARIABLE):
         importlib.import_module("koi_lang.cli.completing.shells")
     try:

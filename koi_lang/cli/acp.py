@@ -11,7 +11,6 @@ from typing import Any
 
 import click
 
-from koi_lang import resources
 from koi_lang.acp.server import AcpServer, ClientServers
 from koi_lang.cli.completing.values import complete_agent, complete_program
 from koi_lang.cli.options import options_from, plan_option, running_options, settings_here
@@ -26,6 +25,7 @@ from koi_lang.sessions.factory import SessionFactory
 from koi_lang.sessions.message_targets import find_target, name_of_target
 from koi_lang.sessions.options import RunOptions
 from koi_lang.sessions.prepared import prepare_program
+from koi_lang.system import resources
 
 
 @click.command()

@@ -19,7 +19,7 @@ from koi_lang.runtime.guards.policy import describe_sources
 from koi_lang.sessions.audit import ALLOW, DENY, audit
 from koi_lang.sessions.options import RunOptions
 from koi_lang.sessions.prepared import prepare_program
-from koi_lang.text_width import clean
+from koi_lang.system.text_width import clean
 
 # Rows that are lists of names.
 LISTS = ("actions", "answers", "state", "delegates")

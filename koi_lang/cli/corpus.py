@@ -14,7 +14,7 @@ from koi_lang.llm.corpus.adding import add_stream
 from koi_lang.llm.corpus.checking import StreamCheck, check_entry, entry_folders
 from koi_lang.runtime.journal import store
 from koi_lang.sessions.options import RunOptions
-from koi_lang.text_width import clean
+from koi_lang.system.text_width import clean
 
 FOLDER = "corpus"
 

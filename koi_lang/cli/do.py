@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from koi_lang import resources
 from koi_lang.cli.options import Count, options_from, plan_option, running_options
 from koi_lang.cli.running import run_program
 from koi_lang.cli.ui.interrupts import leave
@@ -16,6 +15,7 @@ from koi_lang.errors import EXIT_LIMIT, UsageError, exit_code
 from koi_lang.lazy import lazy_module
 from koi_lang.program import loader
 from koi_lang.sessions.options import COMMAND_HELP, RunOptions
+from koi_lang.system import resources
 
 if TYPE_CHECKING:
     from koi_lang.cli import models

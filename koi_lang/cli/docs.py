@@ -9,12 +9,12 @@ from pathlib import Path
 
 import click
 
-from koi_lang import resources
 from koi_lang.cli.ui.colours import colour_option
 from koi_lang.cli.ui.markdown import render_markdown
 from koi_lang.cli.ui.text import has_colours, look_of, size_of
 from koi_lang.diagnostics import suggestion
 from koi_lang.errors import UsageError
+from koi_lang.system import resources
 
 # A row of the contents: a page and what it is about.
 ROW = re.compile(r"^\| \[[^]]+\]\(([^)]+)\.md\) \| (.+) \|$", re.MULTILINE)

@@ -17,7 +17,7 @@ from koi_lang.health import files, machine, project, providers, sandbox, service
 from koi_lang.health.findings import Finding
 from koi_lang.settings import read_settings
 from koi_lang.setup.keys.lookup import Keys
-from koi_lang.text_width import clean
+from koi_lang.system.text_width import clean
 
 MARKS = {"ok": ("ok     ", GREEN), "warning": ("warning", YELLOW), "error": ("error  ", RED)}
 

@@ -41,8 +41,8 @@ from koi_lang.runtime.test_blocks.evals import EvalBlock
 from koi_lang.sessions.known_history import is_changed, own_journal
 from koi_lang.sessions.options import RunOptions
 from koi_lang.sessions.prepared import Prepared, prepare_program
+from koi_lang.system.text_width import clean
 from koi_lang.testing.selection import selection
-from koi_lang.text_width import clean
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from koi_lang.diagnostics import Diagnostic, LabeledSpan, suggestion
 from koi_lang.errors import UsageError
 from koi_lang.program import build
 from koi_lang.runtime.actions.lookup import all_actions
-from koi_lang.text_width import clean
+from koi_lang.system.text_width import clean
 
 SAMPLES = "What only the running program knows stands as ⟨its name⟩, numbers as 1."
 WIDE = 100

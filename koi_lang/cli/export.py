@@ -19,7 +19,7 @@ from koi_lang.runtime.budget.limits import UNPAID
 from koi_lang.runtime.journal.cost_tables import list_costs
 from koi_lang.runtime.journal.journal_folder import JournalFolder
 from koi_lang.runtime.journal.summary import RunSummary, summarise
-from koi_lang.text_width import clean
+from koi_lang.system.text_width import clean
 
 RUNS = ("run", "started", "program", "state", "seconds", "requests", "tokens", "usd", "parent", "entry")
 COSTS = (

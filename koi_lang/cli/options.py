@@ -15,13 +15,13 @@ import click
 from koi_lang.cli.completing.values import complete_file
 from koi_lang.cli.ui.colours import colour_option, command_words
 from koi_lang.cli.ui.trust import AGREED, settle_trust
-from koi_lang.efforts import EFFORTS
 from koi_lang.errors import UsageError
 from koi_lang.extensions.finding import FUNCTION, outlined_extensions
 from koi_lang.program import loader
 from koi_lang.sessions.options import COMMAND_HELP, LIMITS, RunOptions, is_rule
 from koi_lang.settings import ProjectSettings, read_settings
-from koi_lang.text_width import clean
+from koi_lang.settings.efforts import EFFORTS
+from koi_lang.system.text_width import clean
 
 TIME = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d|)")
 UNITS_S = {"ms": 0.001, "s": 1.0, "": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}

@@ -25,7 +25,7 @@ from koi_lang.sessions.prompt_preview import (
     preview_prompt,
     role_named,
 )
-from koi_lang.text_width import clean
+from koi_lang.system.text_width import clean
 
 ESTIMATED = "tokens, estimated from the texts as budgets do it; what a provider counts differs"
 TRANSPORTS = {"tools": "its actions as tools", "schema": "its actions by a schema", "text": "its actions in text"}

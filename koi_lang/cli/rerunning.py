@@ -28,7 +28,7 @@ from koi_lang.sessions.earlier_run import ReuseMeter, find_earlier, read_earlier
 from koi_lang.sessions.known_history import going_on, words_since
 from koi_lang.sessions.options import LIMITS, RunOptions
 from koi_lang.sessions.trust import require_trust
-from koi_lang.text_width import clean
+from koi_lang.system.text_width import clean
 
 # What a run is given as the one before was, where its command line does not say otherwise.
 KEPT = (

@@ -51,7 +51,7 @@ from koi_lang.sessions.known_history import going_on, is_changed, readable, requ
 from koi_lang.sessions.options import RESUME_HELP, RunOptions
 from koi_lang.sessions.trust import require_trust
 from koi_lang.setup.keys.lookup import Keys
-from koi_lang.text_width import clean
+from koi_lang.system.text_width import clean
 
 if TYPE_CHECKING:
     from koi_lang.cli import eval as eval_command

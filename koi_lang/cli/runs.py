@@ -35,7 +35,7 @@ from koi_lang.runtime.model_calls.images import replace_images
 from koi_lang.runtime.snapshots.store import sweep_snapshots
 from koi_lang.settings import read_settings
 from koi_lang.setup.keys.lookup import Keys
-from koi_lang.text_width import clean
+from koi_lang.system.text_width import clean
 
 if TYPE_CHECKING:
     from koi_lang.sessions import browser

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from koi_lang import resources
 from koi_lang.cli.completing.values import complete_part
 from koi_lang.diagnostics import suggestion
 from koi_lang.errors import UsageError
@@ -20,6 +19,7 @@ from koi_lang.program import loader
 from koi_lang.runtime.agents.declarations import Team
 from koi_lang.runtime.agents.skills import Skill
 from koi_lang.runtime.schema import of_function, of_result, signature_text, type_text
+from koi_lang.system import resources
 
 if TYPE_CHECKING:
     from koi_lang.std import rubrics

@@ -17,6 +17,7 @@ from koi_lang.cli.ui.colours import colour_option
 from koi_lang.cli.ui.output import writing
 from koi_lang.cli.ui.text import has_colours
 from koi_lang.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, UsageError
+from koi_lang.system.text_width import clean
 from koi_lang.testing.cases import Case, CaseResult, Stopwatch, title
 from koi_lang.testing.discovery import find
 from koi_lang.testing.json_lines import case_line, result_line
@@ -24,7 +25,6 @@ from koi_lang.testing.junit import junit
 from koi_lang.testing.pool import results
 from koi_lang.testing.report import line, report
 from koi_lang.testing.selection import selection
-from koi_lang.text_width import clean
 
 EXIT_NOTHING = 5
 

@@ -19,7 +19,7 @@ from koi_lang.sessions.known_history import readable, require_entry
 from koi_lang.sessions.trust import require_trust
 from koi_lang.settings import read_settings
 from koi_lang.setup.keys.lookup import Keys
-from koi_lang.text_width import clean
+from koi_lang.system.text_width import clean
 
 
 @click.command()

@@ -25,7 +25,7 @@ from koi_lang.runtime.modules.python_neighbours import neighbours
 from koi_lang.sessions.continuation import Continuation
 from koi_lang.sessions.earlier_run import ReuseMeter
 from koi_lang.settings import PROJECT_FILES
-from koi_lang.text_width import clean
+from koi_lang.system.text_width import clean
 
 Load = Callable[[], cache.CachedModule]
 

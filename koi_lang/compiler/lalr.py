@@ -12,12 +12,13 @@ from typing import Any
 from lark import Lark, TextSlice, Tree
 from lark.exceptions import UnexpectedInput
 
-from koi_lang import resources, settings
+from koi_lang import settings
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.build import Builder, BuildError
 from koi_lang.compiler.syntax_errors import Surroundings, explain, explain_neighbours, nested_too_deeply
 from koi_lang.diagnostics import Diagnostic, LabeledSpan
 from koi_lang.source import Source, Span
+from koi_lang.system import resources
 
 OPTIONS: dict[str, Any] = {
     "parser": "lalr",

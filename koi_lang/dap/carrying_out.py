@@ -19,8 +19,7 @@ from koi_lang.dap.host import ConsoleHost
 from koi_lang.dap.launch import DebuggedProgram
 from koi_lang.dap.lines import ProgramLines, is_function
 from koi_lang.dap.nodes import CallNode, current_node, innermost
-from koi_lang.errors import EXIT_INTERRUPTED, EXIT_OK, exit_code
-from koi_lang.outcome import capture
+from koi_lang.errors import EXIT_INTERRUPTED, EXIT_OK, capture, exit_code
 from koi_lang.program.error_report import explain
 from koi_lang.runtime.journal.history import History, lasting_entries, until_interrupted
 from koi_lang.runtime.journal.reader import Journal

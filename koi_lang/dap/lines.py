@@ -10,9 +10,9 @@ from opcode import opmap
 from pathlib import Path
 from types import CodeType, ModuleType
 
-from koi_lang import resources
 from koi_lang.program import declarations, loader
 from koi_lang.program.files import SUFFIX
+from koi_lang.system import resources
 
 LAMBDA = "<lambda>"
 MOVED = "moved to the next line that does something"

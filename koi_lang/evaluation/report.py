@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from koi_lang.evaluation.intervals import Interval, PairedDifference
 from koi_lang.evaluation.records import CaseRecord
 from koi_lang.evaluation.summary import PASSED, EvalComparison, EvalSummary
-from koi_lang.text_width import clean
+from koi_lang.system.text_width import clean
 
 RED = "\x1b[31m"
 GREEN = "\x1b[32m"

@@ -6,17 +6,17 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from koi_lang import resources, settings
+from koi_lang import settings
 from koi_lang.compiler.parser import parse
-from koi_lang.errors import KoiError, SettingsError
+from koi_lang.errors import KoiError, SettingsError, error_of
 from koi_lang.health.findings import Finding, Level
-from koi_lang.outcome import error_of
 from koi_lang.program import cache
 from koi_lang.runtime.journal.store import OUTPUT, journal_paths, runs_folder
 from koi_lang.runtime.outputs.output_files import outputs_folder
 from koi_lang.setup.keys.signing import FILE, signing_key
 from koi_lang.setup.keys.store import BEGUN, KeyStore
 from koi_lang.source import Source
+from koi_lang.system import resources
 
 OTHERS, OTHERS_WRITE = 0o077, 0o022
 MAX_JOURNAL_BYTES = 10**9

@@ -10,7 +10,7 @@ from typing import Any, cast
 from pygments.lexer import RegexLexer, bygroups, default, include, using, words
 from pygments.token import Comment, Keyword, Name, Number, Operator, Punctuation, String, Whitespace
 
-from koi_lang.resources import PACKAGE
+from koi_lang.system.resources import PACKAGE
 
 # A pattern, what it is, and the state that follows.
 Rule = Any

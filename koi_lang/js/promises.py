@@ -8,7 +8,7 @@ from inspect import isawaitable
 from types import CoroutineType
 from typing import Any, ClassVar
 
-from koi_lang.errors import KoiError
+from koi_lang.errors import KoiError, capture, error_of
 from koi_lang.js.calling import apply, apply_to, describe
 from koi_lang.js.conversions import PRIMITIVES
 from koi_lang.js.environment import current_environment
@@ -17,7 +17,6 @@ from koi_lang.js.iteration import iterate
 from koi_lang.js.method_tables import Constructor, MethodTable, holder
 from koi_lang.js.task_scope import TaskScope, Work, current_scope
 from koi_lang.js.undefined import Value, undefined
-from koi_lang.outcome import capture, error_of
 
 __all__ = ["PROMISE", "Promise", "TaskScope", "settle", "spawn", "to_promise"]
 

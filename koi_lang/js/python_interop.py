@@ -18,7 +18,8 @@ from koi_lang.js.undefined import Value
 PURE = frozenset(
     "math _operator operator statistics re json textwrap string itertools functools fractions decimal cmath html"
     " unicodedata base64 binascii hashlib _hashlib difflib bisect _bisect heapq _heapq urllib.parse colorsys"
-    " posixpath ntpath genericpath _statistics _json zlib copy struct _struct ast keyword koi_lang.text_width".split()
+    " posixpath ntpath genericpath _statistics _json zlib copy struct _struct ast keyword"
+    " koi_lang.system.text_width".split()
 )
 # What the standard library does outside it tells of itself.
 STANDARD = "koi_lang.std."

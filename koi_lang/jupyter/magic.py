@@ -27,7 +27,7 @@ from koi_lang.program import typed_code
 from koi_lang.program.error_report import explain
 from koi_lang.runtime.concurrency.cancellation import CancelScope
 from koi_lang.sessions.options import LIMITS
-from koi_lang.text_width import clean
+from koi_lang.system.text_width import clean
 
 
 @click.command("%%koi", add_help_option=False)

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from koi_lang.efforts import EFFORTS, effort_help
 from koi_lang.errors import MissingKeyError, ProviderError, SettingsError
 from koi_lang.lazy import lazy_module
 from koi_lang.llm.anthropic import Anthropic
@@ -33,6 +32,7 @@ from koi_lang.llm.retry import Sleep, retry
 from koi_lang.llm.scripted import ScriptedModel, read_answers
 from koi_lang.llm.sdk_model import SdkModel
 from koi_lang.llm.thinking import available_effort
+from koi_lang.settings.efforts import EFFORTS, effort_help
 
 if TYPE_CHECKING:
     from koi_lang.llm import answer_cache, rehearsal

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from koi_lang.efforts import EFFORTS
+from koi_lang.settings.efforts import EFFORTS
 
 # How Claude is told: to decide itself, so too but with its own word for not at all, or with a number of tokens.
 ClaudeForm: TypeAlias = Literal["adaptive", "between_tools", "budget"]

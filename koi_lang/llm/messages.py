@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias
 
-from koi_lang.interpolation import Part
 from koi_lang.llm.images import Image
+from koi_lang.llm.interpolation import Part
 from koi_lang.llm.tools import ToolCall, ToolOffer, ToolResult
 
 Role: TypeAlias = Literal["system", "user", "assistant"]

@@ -14,7 +14,7 @@ from koi_lang.llm.connection import ProviderConnection
 from koi_lang.llm.context_overflow import error_text, is_overflow, overflow_size
 from koi_lang.llm.error_documents import MAX_CHARS_READ, ErrorDocument, read_error
 from koi_lang.llm.request_parts import part_of
-from koi_lang.text_width import clean
+from koi_lang.system.text_width import clean
 
 MAX_DETAIL_CHARS = 200
 STATUS_OF_TYPE = {

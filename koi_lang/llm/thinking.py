@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from koi_lang.efforts import EFFORTS
 from koi_lang.llm.cards import ModelCard
 from koi_lang.llm.connection import Provider
 from koi_lang.llm.effort_list import SWITCH
+from koi_lang.settings.efforts import EFFORTS
 
 # Tokens that are kept free for thoughts, beside those of the answer, and Anthropic's least number of them.
 ROOM: Mapping[str, int] = {"low": 4_000, "medium": 12_000, "high": 24_000}

@@ -12,12 +12,11 @@ from functools import partial
 from itertools import count
 from typing import Any, Protocol, TypeVar
 
-from koi_lang.errors import AgentError, KoiError
+from koi_lang.errors import AgentError, KoiError, capture
 from koi_lang.events import Event
 from koi_lang.mcp_server.call import ClientHost, ExposedCall, calling, follow
 from koi_lang.mcp_server.completions import GivenArguments
 from koi_lang.mcp_server.watching import FindAgent, Watch
-from koi_lang.outcome import capture
 from koi_lang.program.error_report import explain
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.budget.limits import Budget, BudgetAccount, in_time

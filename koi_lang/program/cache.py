@@ -13,7 +13,8 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
-from koi_lang import resources, settings
+from koi_lang import settings
+from koi_lang.system import resources
 from koi_lang.version import __version__
 
 SUFFIX = ".koic"

@@ -11,13 +11,13 @@ from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 
-from koi_lang import resources
 from koi_lang.diagnostics import Diagnostic, LabeledSpan, render
 from koi_lang.errors import KoiError, installing
 from koi_lang.js.errors import MADE, ErrorValue, Made, Thrown, caught
 from koi_lang.js.inspect_value import console_text
 from koi_lang.js.undefined import undefined
 from koi_lang.source import Source, Span, decode
+from koi_lang.system import resources
 
 MAX_CALLERS = 6
 MAX_CAUSES = 6

@@ -10,9 +10,9 @@ from contextlib import suppress
 from importlib.machinery import PathFinder
 from pathlib import Path
 
-from koi_lang import resources
 from koi_lang.errors import UsageError
 from koi_lang.runtime.modules.python_files import find_spec
+from koi_lang.system import resources
 
 SUFFIX = ".koi"
 PASSED_OVER = frozenset({"node_modules", "__pycache__"})

@@ -13,7 +13,6 @@ from threading import RLock
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from koi_lang import resources
 from koi_lang.js import environment
 from koi_lang.lazy import lazy_module
 from koi_lang.program import cache
@@ -21,6 +20,7 @@ from koi_lang.program.files import DiskFiles, absolute
 from koi_lang.runtime.modules.koi_module import KoiModule
 from koi_lang.runtime.modules.python_files import import_outline
 from koi_lang.runtime.modules.python_neighbours import neighbours
+from koi_lang.system import resources
 
 if TYPE_CHECKING:
     from koi_lang.program import build

@@ -9,10 +9,9 @@ from types import ModuleType
 from typing import Any
 
 from koi_lang.diagnostics import suggestion
-from koi_lang.errors import AgentError, JournalError, KoiError
+from koi_lang.errors import AgentError, JournalError, KoiError, Outcome, capture
 from koi_lang.events import CallEnded, CallStarted, CompactionAsked, HandlerStarted, PlanModeChanged, RunEnded
 from koi_lang.js.promises import TaskScope
-from koi_lang.outcome import Outcome, capture
 from koi_lang.program import declarations
 from koi_lang.program.error_report import message
 from koi_lang.runtime.budget.limits import Budget, BudgetAccount, in_time

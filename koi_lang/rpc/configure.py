@@ -7,7 +7,6 @@ from inspect import isawaitable
 from typing import Any, Literal, TypeAlias
 
 from koi_lang.diagnostics import suggestion
-from koi_lang.efforts import AUTO
 from koi_lang.errors import KoiError
 from koi_lang.events import EffortChanged, ModelChanged, SessionNamed
 from koi_lang.rpc.commands import command
@@ -15,6 +14,7 @@ from koi_lang.runtime.run import Run
 from koi_lang.sessions.calls import agent_named, compact_memory
 from koi_lang.sessions.errors import SessionError
 from koi_lang.sessions.session import Session
+from koi_lang.settings.efforts import AUTO
 
 ThinkingLevel: TypeAlias = Literal["auto", "none", "low", "medium", "high"]
 

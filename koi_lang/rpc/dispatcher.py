@@ -6,8 +6,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from koi_lang.errors import KoiError
-from koi_lang.outcome import Outcome, capture
+from koi_lang.errors import KoiError, Outcome, capture
 from koi_lang.program.error_report import message as message_of
 from koi_lang.rpc import configure, control, queries, resume, start  # noqa: F401  (they fill the table)
 from koi_lang.rpc.commands import carry_out, command_of, is_aside, waits

@@ -7,7 +7,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from koi_lang.efforts import AUTO
 from koi_lang.errors import JournalError
 from koi_lang.llm.messages import Message
 from koi_lang.rpc.commands import all_commands, command
@@ -18,6 +17,7 @@ from koi_lang.runtime.schema import signature_text
 from koi_lang.sessions.calls import agent_named
 from koi_lang.sessions.errors import SessionError
 from koi_lang.sessions.session import Session
+from koi_lang.settings.efforts import AUTO
 
 MAX_ENTRIES = 1000
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from koi_lang.errors import error_of
 from koi_lang.events import ConsumerDropped, Event, EventData
-from koi_lang.outcome import error_of
 from koi_lang.runtime.guards.write_quota import count_written, has_quota
 from koi_lang.runtime.replay.location import Path, current_path
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from koi_lang.errors import AgentError
-from koi_lang.interpolation import Interpolation, Part, Rendered, join_rendered
 from koi_lang.js.json_text import is_whole
 from koi_lang.js.operators import text
 from koi_lang.js.promises import settle
 from koi_lang.js.undefined import undefined
+from koi_lang.llm.interpolation import Interpolation, Part, Rendered, join_rendered
 from koi_lang.runtime.context import current_run, handling
 from koi_lang.runtime.model_calls.images import prompt_text
 

@@ -10,9 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from koi_lang.errors import JournalError, KoiError, ProgramChangedError
+from koi_lang.errors import JournalError, KoiError, ProgramChangedError, capture
 from koi_lang.events import CallEnded
-from koi_lang.outcome import capture
 from koi_lang.program.error_report import message as message_of
 from koi_lang.rpc.dispatcher import Dispatcher, refusal
 from koi_lang.runtime.actions.client_tools import AgentFields

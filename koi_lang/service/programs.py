@@ -12,8 +12,7 @@ from subprocess import DEVNULL
 from typing import Any
 
 from koi_lang.diagnostics import suggestion
-from koi_lang.errors import KoiError, UsageError
-from koi_lang.outcome import error_of
+from koi_lang.errors import KoiError, UsageError, error_of
 from koi_lang.program import cache, declarations, loader
 from koi_lang.program.files import DiskFiles, absolute
 from koi_lang.runtime.agents.agent import Agent

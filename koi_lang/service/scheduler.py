@@ -15,8 +15,7 @@ from hashlib import sha256
 from secrets import token_hex
 from typing import Any, Protocol
 
-from koi_lang.errors import SettingsError
-from koi_lang.outcome import capture, error_of
+from koi_lang.errors import SettingsError, capture, error_of
 from koi_lang.program.error_report import message as message_of
 from koi_lang.runtime.concurrency.cancellation import detached_context
 from koi_lang.schedules.schedule import Schedule, last_due

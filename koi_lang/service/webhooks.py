@@ -10,8 +10,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from koi_lang.errors import KoiError
-from koi_lang.outcome import capture
+from koi_lang.errors import KoiError, capture
 from koi_lang.rpc.framing import line_of
 from koi_lang.runtime.concurrency.cancellation import detached_context
 from koi_lang.runtime.concurrency.tasks import together

@@ -9,7 +9,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from koi_lang.efforts import EFFORTS
 from koi_lang.errors import KoiError
 from koi_lang.extensions.collecting import collect_extensions
 from koi_lang.llm.connect import connect
@@ -26,6 +25,7 @@ from koi_lang.sessions.earlier_session import BranchPoint, continuation
 from koi_lang.sessions.prepared import Prepared
 from koi_lang.sessions.recording import recording
 from koi_lang.sessions.trust import Confirm, nobody_confirms, require_trust
+from koi_lang.settings.efforts import EFFORTS
 from koi_lang.setup.availability import all_reached, list_connections, require_model
 from koi_lang.setup.keys.lookup import Keys
 from koi_lang.setup.preferences import Preferences, preferences

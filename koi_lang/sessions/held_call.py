@@ -7,9 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from koi_lang.errors import KoiError
+from koi_lang.errors import KoiError, Outcome
 from koi_lang.events import OMITTED, CallEnded, CallStarted
-from koi_lang.outcome import Outcome
 from koi_lang.program.error_report import message
 from koi_lang.runtime.budget.limits import LimitReachedError
 from koi_lang.runtime.concurrency.cancellation import GRACE_S, CancelScope

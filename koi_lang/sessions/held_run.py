@@ -10,9 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from koi_lang.errors import CallCancelledError, KoiError, UsageError
+from koi_lang.errors import CallCancelledError, KoiError, Outcome, UsageError, capture
 from koi_lang.events import Event, RunEnded
-from koi_lang.outcome import Outcome, capture
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.agents.exports import plain_copy
 from koi_lang.runtime.budget.limits import Budget, in_time, paid_by

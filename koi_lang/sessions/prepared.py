@@ -10,12 +10,11 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from koi_lang import settings
-from koi_lang.errors import SettingsError
+from koi_lang.errors import SettingsError, error_of
 from koi_lang.extensions import additions, find_extensions
 from koi_lang.extensions.finding import Extension
 from koi_lang.lazy import lazy_module
 from koi_lang.otel.tracing import trace_run
-from koi_lang.outcome import error_of
 from koi_lang.program import cache, declarations, loader
 from koi_lang.program.files import absolute
 from koi_lang.program.runs import run_of

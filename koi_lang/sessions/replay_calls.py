@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 
-from koi_lang.efforts import EFFORTS
 from koi_lang.errors import KoiError
 from koi_lang.events import (
     CallEnded,
@@ -35,6 +34,7 @@ from koi_lang.sessions.calls import (
 from koi_lang.sessions.errors import SessionError
 from koi_lang.sessions.held_call import HeldCall
 from koi_lang.sessions.session import Session
+from koi_lang.settings.efforts import EFFORTS
 
 
 async def go_over(session: Session, history: History) -> None:

@@ -8,10 +8,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mappin
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any
 
-from koi_lang.errors import KoiError, ProgramChangedError
+from koi_lang.errors import KoiError, ProgramChangedError, raised_as
 from koi_lang.events import Event, EventData, PlanModeChanged
 from koi_lang.js.undefined import undefined
-from koi_lang.outcome import raised_as
 from koi_lang.program.error_report import message
 from koi_lang.runtime.actions.client_tools import NOTHING, PREFIX, client_offer
 from koi_lang.runtime.agents.agent import Agent

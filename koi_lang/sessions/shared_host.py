@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, TypeVar
 
-from koi_lang.outcome import Outcome, capture
+from koi_lang.errors import Outcome, capture
 from koi_lang.runtime.concurrency.tasks import together
 from koi_lang.runtime.host import ApprovalDecision, ApprovalRequest, Host, NobodyToAskError
 from koi_lang.sessions.client_host import ANSWER_S, ANSWERED, Client

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
 from koi_lang.diagnostics import SLIP_IN_FIVE, SLIP_IN_FOUR, nearest
-from koi_lang.efforts import EFFORTS, effort_help
 from koi_lang.errors import SettingsError
 from koi_lang.lazy import lazy_module
 from koi_lang.settings import ProjectSettings, fill_variables
@@ -28,6 +27,7 @@ from koi_lang.settings.checks import (
     read_table,
     suggest_key,
 )
+from koi_lang.settings.efforts import EFFORTS, effort_help
 
 if TYPE_CHECKING:
     from koi_lang.settings import service

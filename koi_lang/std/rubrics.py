@@ -11,13 +11,13 @@ from math import fsum, isfinite
 from pathlib import Path
 from typing import Any
 
-from koi_lang import resources, settings
+from koi_lang import settings
 from koi_lang.diagnostics import suggestion
 from koi_lang.errors import AgentError, KoiError, reason
 from koi_lang.front_matter import read_front_matter
 from koi_lang.runtime.replay.calls import Effect
 from koi_lang.std.effects import perform_effect, project_settings
-from koi_lang.system import open_folders
+from koi_lang.system import open_folders, resources
 
 FILE = "SKILL.md"
 KIND = "evaluator"

@@ -16,7 +16,7 @@ from koi_lang.js.conversions import text as text_of
 from koi_lang.js.environment import current_environment
 from koi_lang.js.json_text import stringify
 from koi_lang.js.undefined import nullish
-from koi_lang.text_width import clean, clip_text, pad_text, width, wrap_text
+from koi_lang.system.text_width import clean, clip_text, pad_text, width, wrap_text
 
 GAP = 2
 # A column is not made narrower than this; where that is not enough, each row becomes a block of lines.

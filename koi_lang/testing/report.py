@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from koi_lang.system.text_width import clean
 from koi_lang.testing.cases import CaseResult, title
-from koi_lang.text_width import clean
 
 RED = "\x1b[31m"
 GREEN = "\x1b[32m"

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from koi_lang.errors import KoiError
-from koi_lang.resources import PACKAGE
 from koi_lang.runtime.journal.entries import NOTHING, plain
 from koi_lang.runtime.journal.reader import Journal, read
+from koi_lang.system.resources import PACKAGE
 from koi_lang.web.run_data import run_facts, run_graph, run_source
 
 STATIC = PACKAGE / "web" / "static"

@@ -13,7 +13,7 @@ from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.routing import Route
 
-from koi_lang.resources import PACKAGE
+from koi_lang.system.resources import PACKAGE
 
 if TYPE_CHECKING:
     from starlette.requests import Request

@@ -14,9 +14,9 @@ from koi_lang.compiler.program_graph import graph_of
 from koi_lang.diagnostics import CompileError, Diagnostic
 from koi_lang.lazy import lazy_module
 from koi_lang.program import build, loader
-from koi_lang.resources import standard_skills
 from koi_lang.sessions.recording import hash_of
 from koi_lang.source import Source
+from koi_lang.system.resources import standard_skills
 
 if TYPE_CHECKING:
     from koi_lang.highlighting import lexer

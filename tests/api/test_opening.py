@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import koi_lang
-from koi_lang import resources
+from koi_lang.system import resources
 from tests.api.conftest import BRIEF, DESK
 from tests.projects import Project
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from koi_lang import resources
 from koi_lang.compiler.rules.program import AnalysedProgram
 from koi_lang.compiler.rules.prose.readings import playbook_of, playbooks_in, read_playbook
 from koi_lang.program import build
 from koi_lang.runtime.actions.lookup import all_actions
+from koi_lang.system import resources
 from tests.projects import Project
 
 ROOT = resources.PACKAGE.parent

@@ -9,7 +9,7 @@ import pytest
 
 from koi_lang.cli.init import COMMON, NEXT, TEMPLATES, template_files
 from koi_lang.program import build
-from koi_lang.resources import project_templates
+from koi_lang.system.resources import project_templates
 from tests import pages
 from tests.projects import Project
 

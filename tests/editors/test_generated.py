@@ -9,8 +9,8 @@ import pytest
 
 from editors.generate import words
 from editors.generate.files import CHECKOUT, contents
-from koi_lang import resources
 from koi_lang.compiler.build import CONTEXTUAL, RESERVED
+from koi_lang.system import resources
 
 
 @pytest.mark.parametrize("path", contents(), ids=lambda path: path.name)

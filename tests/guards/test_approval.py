@@ -7,11 +7,11 @@ import asyncio
 
 import pytest
 
-from koi_lang import resources
 from koi_lang.runtime.guards.commands import CommandPermission, place_of
 from koi_lang.runtime.guards.permissions import ExactPermission, Permission, Permissions
 from koi_lang.runtime.guards.policy import Access, Policy
 from koi_lang.runtime.host import Approval, ApprovalDecision, ApprovalRequest, SilentHost
+from koi_lang.system import resources
 
 # Who puts a request for approval to a person: hosts that pass it on, and the guard.
 # Those that decide, and those that pass on what was asked, or what was answered, between a person and a run.

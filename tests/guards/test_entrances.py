@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from koi_lang import resources
 from koi_lang.errors import PermissionDeniedError
 from koi_lang.runtime.hooks.types import Rewrite
 from koi_lang.std import files
+from koi_lang.system import resources
 from tests.extensions.hooking import hooks, saying
 from tests.playbook.conftest import play as play
 from tests.playbook.playing import Player, act, done, solo

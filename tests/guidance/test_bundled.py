@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from koi_lang import resources
 from koi_lang.program import build
 from koi_lang.runtime.guidance.skill_files import MAX_PART, read_part
 from koi_lang.runtime.guidance.skill_folders import find_skills
 from koi_lang.runtime.guidance.skill_places import SkillFolder
+from koi_lang.system import resources
 from tests.projects import Project
 
 SKILLS = resources.standard_skills() / "skills"

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from koi_lang.interpolation import Interpolation, Part
+from koi_lang.llm.interpolation import Interpolation, Part
 from koi_lang.llm.rehearsal import Rehearsal, values
 from koi_lang.llm.rehearsal.state import UNREAD
 from koi_lang.llm.rehearsal.steps import NESTED

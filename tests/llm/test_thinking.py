@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from koi_lang.efforts import EFFORTS
 from koi_lang.errors import SettingsError
 from koi_lang.llm.anthropic import messages_of
 from koi_lang.llm.cards import CARDS
@@ -30,6 +29,7 @@ from koi_lang.llm.models import card_of
 from koi_lang.llm.thinking import FORMS
 from koi_lang.llm.tools import ToolCall, ToolOffer, ToolResult, ToolSet
 from koi_lang.settings import project, read_settings
+from koi_lang.settings.efforts import EFFORTS
 from tests.llm.server import Answer, Asked, ModelServer
 
 REQUEST = Request("You follow a playbook.", (Message("user", "Begin."),))

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from koi_lang.interpolation import Interpolation, Rendered
+from koi_lang.llm.interpolation import Interpolation, Rendered
 from koi_lang.llm.messages import Message, Request
 from koi_lang.llm.transcript import MessageLog, Messages, Transcript
 from koi_lang.program.safe_expressions import evaluate

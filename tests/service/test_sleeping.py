@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from koi_lang.outcome import capture
+from koi_lang.errors import capture
 from koi_lang.runtime.journal.reader import read
 from koi_lang.runtime.journal.summary import summarise
 from koi_lang.service.host import SessionHost

@@ -14,13 +14,12 @@ from typing import Any
 
 import pytest
 
-from koi_lang.errors import KoiError, RequestError
+from koi_lang.errors import KoiError, RequestError, capture
 from koi_lang.llm.fallback import fallback
 from koi_lang.llm.messages import Adapter, Delta, Discarded, Request, StreamEnd, TextDelta, Usage
 from koi_lang.llm.models import card_of
 from koi_lang.llm.retry import retry
 from koi_lang.llm.usage import Candidate, input_tokens_of
-from koi_lang.outcome import capture
 from koi_lang.program import loader
 from koi_lang.runtime.host import SilentHost
 from koi_lang.sessions.cost_audit import audit_cost

@@ -59,7 +59,7 @@ INSIDE = """
     import json
     from pathlib import Path
 
-    from koi_lang.outcome import error_of
+    from koi_lang.errors import error_of
     from koi_lang.runtime.context import current, handling
     from koi_lang.std.rubrics import find_rubric
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from koi_lang import resources
 from koi_lang.cli.std import files, part
 from koi_lang.compiler.imports import Unit
 from koi_lang.compiler.symbols import own_symbols
 from koi_lang.program import build
+from koi_lang.system import resources
 from tests import forks, pages
 from tests.projects import Project
 from tests.wheel import Installed

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from koi_lang import resources
 from koi_lang.errors import AgentError
 from koi_lang.std import rubrics
+from koi_lang.system import resources
 from tests.projects import Project
 
 BUNDLED = {

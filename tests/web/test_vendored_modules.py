@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from koi_lang.resources import PACKAGE
+from koi_lang.system.resources import PACKAGE
 from tests.wheel import CHECKOUT
 
 STATIC = PACKAGE / "web" / "static"

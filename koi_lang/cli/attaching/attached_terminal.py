@@ -18,9 +18,8 @@ from koi_lang.cli.ui.loop_signals import add_signal_handler, remove_signal_handl
 from koi_lang.cli.ui.reporters import CostMeter
 from koi_lang.cli.ui.terminal import Terminal
 from koi_lang.cli.ui.text import harmless, heard_when
-from koi_lang.errors import EXIT_FAILED, JournalError, KoiError
+from koi_lang.errors import EXIT_FAILED, JournalError, KoiError, capture
 from koi_lang.events import Event, LinePrinted, MessageDelivered, RunEnded
-from koi_lang.outcome import capture
 from koi_lang.runtime.concurrency.tasks import together
 from koi_lang.runtime.host import NobodyToAskError
 from koi_lang.runtime.journal.entry_events import event_data

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from koi_lang import resources
 from koi_lang.cli.completing.values import complete_agent, complete_program, complete_run
 from koi_lang.cli.options import options_from, plan_option, running_options
 from koi_lang.cli.ui.messages import show_warnings
 from koi_lang.lazy import lazy_module
 from koi_lang.program import loader
 from koi_lang.sessions.options import COMMAND_HELP
+from koi_lang.system import resources
 
 if TYPE_CHECKING:
     from koi_lang.cli import models

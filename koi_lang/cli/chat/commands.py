@@ -17,7 +17,6 @@ from koi_lang.cli.chat.images import image_file, named_file
 from koi_lang.cli.ui import journal_tree
 from koi_lang.cli.ui.text import brief, count_text, fit_text, one_line, usage_text
 from koi_lang.cli.ui.undo_report import nothing_text, outcome_lines, plan_lines
-from koi_lang.efforts import AUTO, EFFORTS, effort_help
 from koi_lang.errors import UsageError
 from koi_lang.llm.images import Image
 from koi_lang.runtime.file_changes.run_undo import RunUndo
@@ -27,6 +26,7 @@ from koi_lang.runtime.journal.summary import summarise
 from koi_lang.sessions.client_host import APPROVAL
 from koi_lang.sessions.errors import SessionError
 from koi_lang.sessions.message_targets import find_target, text_of
+from koi_lang.settings.efforts import AUTO, EFFORTS, effort_help
 
 Function = Callable[[ChatConversation, str], Awaitable[None]]
 # Of the sessions that could go on.

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 from click import Context, Parameter
 from click.shell_completion import CompletionItem
 
-from koi_lang import resources
 from koi_lang.errors import JournalError
 from koi_lang.lazy import lazy_module
+from koi_lang.system import resources
 
 if TYPE_CHECKING:
     from koi_lang.compiler import rules

@@ -18,7 +18,7 @@ from koi_lang.cli.ui.interrupts import leave
 from koi_lang.cli.ui.messages import exit_code_of
 from koi_lang.cli.ui.text import look_of, size_of
 from koi_lang.lazy import lazy_module
-from koi_lang.text_width import clean
+from koi_lang.system.text_width import clean
 
 if TYPE_CHECKING:
     from koi_lang.cli.dashboard import app, folder_source, screen, service_source

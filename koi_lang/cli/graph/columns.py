@@ -11,7 +11,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from koi_lang.cli.graph.labels import COLOURS, box_lines, edge_label
 from koi_lang.compiler.program_graph import EdgeKind, GraphEdge, GraphNode, ProgramGraph
-from koi_lang.text_width import clean, width
+from koi_lang.system.text_width import clean, width
 
 # Pixels: of a letter and a line of text, around the text of a box, between boxes and columns, around the picture.
 LETTER, LINE, INSET = 7.3, 17.0, 9.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from koi_lang.compiler.program_graph import EdgeKind, GraphEdge, GraphNode, NodeKind
-from koi_lang.text_width import clean, width
+from koi_lang.system.text_width import clean, width
 
 LONGEST, MOST_LINES, MOST_LABELS = 44, 8, 4
 WORDS: Mapping[EdgeKind, str] = {

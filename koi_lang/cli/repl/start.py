@@ -32,7 +32,7 @@ from koi_lang.sessions.held_run import HeldRun
 from koi_lang.sessions.options import RunOptions
 from koi_lang.sessions.prepared import Prepared
 from koi_lang.setup.preferences import preferences
-from koi_lang.text_width import clean
+from koi_lang.system.text_width import clean
 from koi_lang.version import __version__
 
 if TYPE_CHECKING:

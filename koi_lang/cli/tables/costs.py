@@ -15,7 +15,7 @@ from koi_lang.cli.ui.text import cost_text, width
 from koi_lang.errors import JournalError
 from koi_lang.runtime.journal.cost_tables import GROUPINGS, By, CostGroup, CostTable, tabulate_costs
 from koi_lang.runtime.journal.run_costs import RunCosts, open_costs
-from koi_lang.text_width import clean
+from koi_lang.system.text_width import clean
 
 # Whose a run is, only a service knows.
 WITHOUT_USERS = tuple(by for by in GROUPINGS if by != "user")

@@ -20,7 +20,7 @@ from koi_lang.service.job_listing import due_starts, job_data, zone_of
 from koi_lang.service.served_jobs import ServedJob, clashes, serve_jobs
 from koi_lang.settings.project import service_settings
 from koi_lang.system.date_and_place import local_zone
-from koi_lang.text_width import clean
+from koi_lang.system.text_width import clean
 
 MOST_SHOWN = 10_000
 EVENT_COLUMN = "-"

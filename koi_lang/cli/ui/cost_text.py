@@ -11,7 +11,7 @@ import click
 from koi_lang.sessions.cost_audit import audit_cost
 from koi_lang.sessions.cost_bounds import Bound
 from koi_lang.sessions.prepared import STAND_IN, Prepared
-from koi_lang.text_width import clean
+from koi_lang.system.text_width import clean
 
 ADVICE = (
     "Where there is no bound, `budget { requests: N }` or `budget { usd: N }` of the agent or the playbook sets one."

@@ -14,7 +14,7 @@ from koi_lang.errors import JournalError
 from koi_lang.runtime.journal.entries import JournalEntry
 from koi_lang.runtime.replay.doubts import RETRY, SKIP, STOP, Decision, Doubt
 from koi_lang.runtime.replay.location import Path
-from koi_lang.text_width import clean
+from koi_lang.system.text_width import clean
 
 RESULT = "result="
 MOST_LISTED = 3

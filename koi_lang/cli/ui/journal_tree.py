@@ -15,7 +15,7 @@ from koi_lang.runtime.journal.entries import Header, JournalEntry
 from koi_lang.runtime.journal.reader import read, read_header
 from koi_lang.runtime.journal.summary import summarise
 from koi_lang.runtime.model_calls.images import replace_images
-from koi_lang.text_width import clean
+from koi_lang.system.text_width import clean
 
 LONGEST = 60
 

@@ -13,10 +13,9 @@ import click
 from koi_lang.cli.ui.interrupts import SignalError
 from koi_lang.cli.ui.text import colour_report, has_colours
 from koi_lang.diagnostics import CompileError, Diagnostic, render
-from koi_lang.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, PlanShownError, exit_code
-from koi_lang.outcome import error_of
+from koi_lang.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, PlanShownError, error_of, exit_code
 from koi_lang.program.error_report import explain
-from koi_lang.text_width import clean
+from koi_lang.system.text_width import clean
 
 
 def show_diagnostics(diagnostics: Iterable[Diagnostic]) -> None:

@@ -25,7 +25,7 @@ from koi_lang.cli.ui.text import harmless, look_of, one_line, size_of, writable
 from koi_lang.lazy import lazy_module
 from koi_lang.runtime.host import ApprovalDecision, ApprovalRequest, NobodyToAskError, choose_option
 from koi_lang.system.readable import read_when_ready
-from koi_lang.text_width import clean
+from koi_lang.system.text_width import clean
 
 if TYPE_CHECKING:
     import getpass

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TextIO
 
-from koi_lang import settings, text_width
+from koi_lang import settings
 from koi_lang.cli.ui.colours import chosen_colours
 from koi_lang.lazy import lazy_module
 from koi_lang.runtime.journal.totals import UsageTotals
 from koi_lang.runtime.model_calls.images import medium, replace_images
-from koi_lang.text_width import clean
+from koi_lang.system import text_width
+from koi_lang.system.text_width import clean
 
 if TYPE_CHECKING:
     import shutil

@@ -13,7 +13,7 @@ from koi_lang.cli.ui.doubts import can_ask
 from koi_lang.events import RuleAllowed
 from koi_lang.runtime.journal.reader import Journal
 from koi_lang.settings import ProjectSettings, trust_in_folder
-from koi_lang.text_width import clean
+from koi_lang.system.text_width import clean
 
 if TYPE_CHECKING:
     from koi_lang.settings.folder_trust import FolderTrust

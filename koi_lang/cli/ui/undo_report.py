@@ -9,7 +9,7 @@ from koi_lang.cli.ui.text import count_text
 from koi_lang.runtime.file_changes.run_undo import RunUndo
 from koi_lang.runtime.file_changes.undo_plan import PathUndo, UndoPlan
 from koi_lang.runtime.file_changes.undoing import UndoneFile
-from koi_lang.text_width import clean
+from koi_lang.system.text_width import clean
 
 # Of a difference, in lines; of what is compared line by line, in bytes.
 MOST_LINES, MOST_COMPARED = 60, 1_000_000

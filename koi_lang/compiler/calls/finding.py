@@ -19,7 +19,7 @@ ASK_MODEL = frozenset({"call_llm", "format"})
 ASK_TEAM, ASK_SKILL = "send_message", "call_skill"
 ASK_SERVER = frozenset({"call_mcp", "get_mcp_tool_info", "mcp_read_resource", "mcp_get_prompt"})
 # Python behind parts of the standard library, which asks no model.
-OF_STANDARD_LIBRARY = ("koi_lang.std.", "koi_lang.text_width")
+OF_STANDARD_LIBRARY = ("koi_lang.std.", "koi_lang.system.text_width")
 ONCE = Often()
 
 

@@ -9,8 +9,8 @@ from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
 from koi_lang.compiler.rules.table import Report, rule
 from koi_lang.diagnostics import SLIP_IN_FOUR, nearest
-from koi_lang.efforts import EFFORTS, effort_help
 from koi_lang.llm.reserved_fields import RESERVED, reserved_help
+from koi_lang.settings.efforts import EFFORTS, effort_help
 
 PROVIDERS = (
     "openai", "anthropic", "gemini", "groq", "deepseek", "moonshot", "xai", "qwen", "together", "openrouter", "mistral",

@@ -30,9 +30,8 @@ from mcp.types import (
 )
 
 from koi_lang.agent_address import CommandAddress
-from koi_lang.errors import AgentError, reason
+from koi_lang.errors import AgentError, capture, reason
 from koi_lang.events import ModelAnswered
-from koi_lang.outcome import capture
 from koi_lang.redaction.redactor import is_secret
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.budget.limits import current_spending

@@ -6,10 +6,9 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from koi_lang.errors import AgentError
+from koi_lang.errors import AgentError, capture
 from koi_lang.js.conversions import is_number
 from koi_lang.js.errors import catch_value
-from koi_lang.outcome import capture
 from koi_lang.runtime.concurrency.cancellation import CancelScope
 
 MAX_PAUSE_S = 60.0

@@ -8,9 +8,8 @@ from itertools import islice
 from typing import Any
 
 from koi_lang.diagnostics import suggestion
-from koi_lang.errors import AgentError, KoiError, PermissionDeniedError
+from koi_lang.errors import AgentError, KoiError, PermissionDeniedError, raised_as
 from koi_lang.js.errors import catch_value
-from koi_lang.outcome import raised_as
 from koi_lang.runtime.schema import Schema, of_function, of_result, problems, signature_text
 
 Function = Callable[..., Any]

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextvars import copy_context
 from typing import TypeVar
 
-from koi_lang.outcome import capture
+from koi_lang.errors import capture
 
 T = TypeVar("T")
 Stop = Callable[[], None]

@@ -8,11 +8,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from koi_lang import resources, settings
+from koi_lang import settings
 from koi_lang.errors import AgentError
 from koi_lang.runtime.guidance.skill_files import read_skill_text
 from koi_lang.runtime.guidance.skill_places import FILE, SkillFolder
 from koi_lang.runtime.host import visible
+from koi_lang.system import resources
 
 # Those of a project, the nearer first; then come the person's, and those that Koi brings.
 IN_PROJECT = (".agents/skills", ".koi/skills")

@@ -12,10 +12,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
-from koi_lang.errors import KoiError, PermissionDeniedError
+from koi_lang.errors import KoiError, PermissionDeniedError, raised_as
 from koi_lang.events import HookDecided, HookFailed, HookReplaced
 from koi_lang.js.tagged_json import as_fields, from_fields
-from koi_lang.outcome import raised_as
 from koi_lang.runtime.guards.permissions import ExactPermission
 from koi_lang.runtime.guards.policy import Access
 from koi_lang.runtime.hooks.types import (

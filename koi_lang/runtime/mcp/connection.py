@@ -26,9 +26,8 @@ from mcp.types import (
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
-from koi_lang.errors import AgentError, KoiError, reason
+from koi_lang.errors import AgentError, KoiError, capture, reason
 from koi_lang.events import OMITTED, McpProgress
-from koi_lang.outcome import capture
 from koi_lang.runtime.mcp.authorization import SignInContext
 from koi_lang.runtime.mcp.caller import Caller
 from koi_lang.runtime.mcp.client_requests import ClientRequests

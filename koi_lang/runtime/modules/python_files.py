@@ -14,7 +14,6 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any, NoReturn
 
-from koi_lang.bytecode import tolerate_damage
 from koi_lang.errors import KoiError
 from koi_lang.js.environment import is_inspecting, not_executed
 from koi_lang.runtime.modules.python_neighbours import neighbours
@@ -148,7 +147,7 @@ def python_file(path: str, beside: str) -> ModuleType:
         raise KoiError(f"`{path}` cannot be imported as a Python module")
     neighbours().add(name, str(file))
     neighbours().note_user(name, beside)
-    module = sys.modules[name] = importlib.util.module_from_spec(tolerate_damage(spec))
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
     with ExitStack() as undo:
         undo.callback(sys.modules.pop, name)
         spec.loader.exec_module(module)

@@ -10,8 +10,6 @@ from importlib.machinery import ModuleSpec, all_suffixes
 from types import FrameType, ModuleType
 from typing import Any
 
-from koi_lang.bytecode import tolerate_damage
-
 ENDINGS = (*all_suffixes(), ".koi")
 PASSED_OVER = frozenset({"node_modules", "__pycache__"})
 # Folders of a project are far fewer; an archive of a million files must not hold up the start of a program.
@@ -90,7 +88,7 @@ class Neighbours:
             if found is not None:
                 self._require_known(found, folder)
                 self._note_read(name, folder, found.origin)
-                return tolerate_damage(found)
+                return found
         return None
 
     def _require_known(self, spec: ModuleSpec, folder: str) -> None:

@@ -12,10 +12,9 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from koi_lang.errors import AgentError, JournalError
+from koi_lang.errors import AgentError, JournalError, error_of
 from koi_lang.events import ActionEnded
 from koi_lang.js.tagged_json import from_fields
-from koi_lang.outcome import error_of
 from koi_lang.runtime.guards.write_quota import count_bytes
 from koi_lang.runtime.outputs import long_texts
 from koi_lang.runtime.outputs.long_texts import KeptOutput, LongText

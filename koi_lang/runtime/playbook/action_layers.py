@@ -8,12 +8,11 @@ from functools import partial
 from typing import Any
 
 from koi_lang.diagnostics import suggestion
-from koi_lang.errors import AgentError, PlanShownError
+from koi_lang.errors import AgentError, PlanShownError, capture, error_of
 from koi_lang.events import ActionEnded, ActionFailed, ActionStarted
 from koi_lang.js.tagged_json import as_fields
 from koi_lang.js.undefined import undefined
 from koi_lang.llm.tools import TOOL_MARK, plain_name
-from koi_lang.outcome import capture, error_of
 from koi_lang.runtime.actions.kept_results import with_marks, with_references
 from koi_lang.runtime.actions.layers import PERMITTED, ActionLayer, Fields, Next, compose, permit
 from koi_lang.runtime.actions.lookup import find_action

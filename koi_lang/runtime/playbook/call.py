@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from koi_lang.interpolation import Rendered
 from koi_lang.js.undefined import undefined
+from koi_lang.llm.interpolation import Rendered
 from koi_lang.llm.messages import ActionResult, Request
 from koi_lang.llm.models import card_of
 from koi_lang.runtime.actions.client_tools import ContextEntry, client_offer

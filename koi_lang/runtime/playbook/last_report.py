@@ -8,9 +8,9 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from koi_lang.errors import capture
 from koi_lang.llm.messages import Adapter, Message, Request
 from koi_lang.llm.token_weight import CHARACTERS_PER_TOKEN
-from koi_lang.outcome import capture
 from koi_lang.runtime.budget.limits import RUN, UNPAID, LimitReachedError
 from koi_lang.runtime.playbook.json_repair import loads
 from koi_lang.runtime.playbook.outside_text import quote_line

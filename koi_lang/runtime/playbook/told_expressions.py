@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from koi_lang.interpolation import Rendered
+from koi_lang.llm.interpolation import Rendered
 from koi_lang.llm.messages import Message
 from koi_lang.llm.transcript import MessageLog, Messages
 from koi_lang.runtime.playbook.holes import HOLE, texts_in

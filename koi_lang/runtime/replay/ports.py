@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine
     from contextlib import AbstractContextManager
 
+    from koi_lang.errors import Outcome
     from koi_lang.events import EventData
-    from koi_lang.outcome import Outcome
     from koi_lang.runtime.replay.calls import Effect
     from koi_lang.runtime.replay.location import Path
     from koi_lang.runtime.replay.ordering import CompletionOrder

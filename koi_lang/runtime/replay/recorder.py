@@ -11,10 +11,9 @@ from hashlib import blake2b
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar
 
-from koi_lang.errors import AgentError, JournalError, KoiError
+from koi_lang.errors import AgentError, JournalError, KoiError, Outcome, capture, error_of
 from koi_lang.events import DoubtSettled, EffectEnded, EffectFailed, EffectStarted, EventData, TimedOut, ValueObserved
 from koi_lang.js.tagged_json import as_fields, from_fields
-from koi_lang.outcome import Outcome, capture, error_of
 from koi_lang.runtime.concurrency.tasks import together
 from koi_lang.runtime.events import Events
 from koi_lang.runtime.guards.write_quota import require_quota

@@ -9,9 +9,8 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from koi_lang.errors import JournalError
+from koi_lang.errors import JournalError, Outcome, capture
 from koi_lang.events import Event
-from koi_lang.outcome import Outcome, capture
 from koi_lang.program import declarations
 from koi_lang.rpc.commands import carry_out, command_of
 from koi_lang.rpc.dispatcher import SCHEMA_VERSION, response_to

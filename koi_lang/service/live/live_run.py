@@ -12,8 +12,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from koi_lang.errors import error_of
 from koi_lang.lazy import lazy_module
-from koi_lang.outcome import error_of
 from koi_lang.runtime.journal.entries import JournalEntry
 from koi_lang.runtime.run import Run
 from koi_lang.service.live.addresses import has_sockets, listen, socket_path, sweep

@@ -10,9 +10,8 @@ from contextlib import suppress
 from threading import Thread
 from typing import TYPE_CHECKING, TypeVar
 
-from koi_lang.errors import KoiError
+from koi_lang.errors import KoiError, error_of
 from koi_lang.lazy import lazy_module
-from koi_lang.outcome import error_of
 
 if TYPE_CHECKING:
     import keyring
