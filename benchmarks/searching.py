@@ -10,7 +10,7 @@ from pathlib import Path
 
 from benchmarks.measuring import Figure, repeat
 from benchmarks.workspace import RULES
-from koi_lang.std.code.listing import list_files
+from koi_lang.std.code.project_files import list_files
 from koi_lang.std.code.searching import SearchRequest, grep
 
 FILES, BYTES = 10_000, 6_000

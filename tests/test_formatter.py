@@ -10,9 +10,8 @@ from textwrap import dedent
 
 import pytest
 
-from koi_lang.compiler.formatter import format_source
+from koi_lang.compiler.formatter import format_source, is_same_tree
 from koi_lang.compiler.formatter.pieces import read_pieces
-from koi_lang.compiler.formatter.same_meaning import is_same_tree
 from koi_lang.compiler.lalr import parse_tokens
 from koi_lang.compiler.parser import parse
 from koi_lang.diagnostics import CompileError

@@ -12,10 +12,10 @@ import pytest
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.compile import check_program
 from koi_lang.compiler.declaration_cache import DeclarationCache
-from koi_lang.compiler.incremental import IncrementalChecker
 from koi_lang.compiler.lalr import parse_declarations
 from koi_lang.compiler.parser import parse
 from koi_lang.compiler.syntax_errors import Surroundings
+from koi_lang.lsp.workspace import IncrementalChecker
 from koi_lang.source import Source, Span
 from tests.support import HERE, FolderFiles
 

@@ -13,8 +13,7 @@ import pytest
 from koi_lang.compiler.analysis import analyse
 from koi_lang.compiler.imports import Unit
 from koi_lang.compiler.parser import parse
-from koi_lang.compiler.rules import check, explanation, explanations
-from koi_lang.compiler.rules.examples import write_out
+from koi_lang.compiler.rules import check, explanation, explanations, write_out
 from koi_lang.compiler.rules.roles import PERMISSIONS
 from koi_lang.compiler.rules.table import RULES
 from koi_lang.runtime.actions.lookup import all_actions

@@ -17,15 +17,15 @@ from tests.package_trees import PACKAGE, nodes_of, sources, trees
 # `pytest --accept tests/test_shape.py` lowers them to what there is. One goes up by hand alone, with the reason in the
 # message of the commit. Shares are whole numbers, rounded up: that is all the room they have.
 CEILINGS = {
-    "modules": 1006,
+    "modules": 982,
     "top_level_files": 12,
-    "modules_with_one_importer": 262,
+    "modules_with_one_importer": 249,
     "private_functions_used_once": 2413,
     "short_helpers_used_once": 926,
     "lazy_names": 137,
     "modules_with_lazy_names": 74,
     "homonyms": 54,
-    "import_lines_per_1000": 84,
+    "import_lines_per_1000": 83,
     "functions_per_1000_lines": 78,
     "untyped_mappings_per_10000_lines": 85,
 }

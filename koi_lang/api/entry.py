@@ -6,16 +6,17 @@ import asyncio
 import json
 import logging
 import os
+import signal
 import sys
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+import threading
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from inspect import isawaitable
 from pathlib import Path
-from types import ModuleType
-from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack
+from types import FrameType, ModuleType
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, TypeVar, Unpack
 
 from koi_lang.api.advice import advising
-from koi_lang.api.interrupting import run_interruptible
 from koi_lang.api.option_checks import check_options
 from koi_lang.api.program import Program, RunResult, run_to_end
 from koi_lang.diagnostics import suggestion
@@ -23,6 +24,7 @@ from koi_lang.errors import UsageError
 from koi_lang.lazy import lazy_module
 from koi_lang.llm.messages import Adapter
 from koi_lang.program import declarations, loader
+from koi_lang.runtime.concurrency.cancellation import CancelScope
 from koi_lang.runtime.host import Approval, ApprovalDecision, ApprovalRequest, Host, NobodyToAskError, choose_option
 from koi_lang.runtime.journal.calls import PYTHON
 from koi_lang.runtime.outside_calls import opens_programs
@@ -257,3 +259,47 @@ async def _answer_of(callback: Callable[[], Any]) -> Any:
             raise
         help = "Have the callback give None, or False, where there is no answer."
         raise NobodyToAskError("nobody answers: the callback was cancelled", help=help) from error
+
+
+T = TypeVar("T")
+
+
+class Interrupt:
+    """The handler of SIGINT: the first one ends the work in order, also where it computes; the next one at once."""
+
+    def __init__(self) -> None:
+        self._scope = CancelScope()
+        self._is_asked = False
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        """Cancel the work at the first signal; raise KeyboardInterrupt at the next one."""
+        if self._is_asked:
+            raise KeyboardInterrupt
+        self._is_asked = True
+        self._scope.cancel()
+
+    async def around(self, work: Coroutine[Any, Any, T]) -> tuple[T] | None:
+        """What some work gives; None when it was ended."""
+        async with self._scope:
+            return (await work,)
+        return None
+
+
+def run_interruptible(work: Coroutine[Any, Any, T]) -> T:
+    """What some work gives in an event loop of its own, as of `asyncio.run`.
+
+    Raises:
+        KeyboardInterrupt: SIGINT has ended it.
+    """
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        return asyncio.run(work)
+    interrupt = Interrupt()
+    signal.signal(signal.SIGINT, interrupt)
+    try:
+        outcome = asyncio.run(interrupt.around(work))
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if outcome is None:
+        raise KeyboardInterrupt
+    return outcome[0]

@@ -13,7 +13,7 @@ import click
 from koi_lang.cli.ui.colours import colour_option
 from koi_lang.cli.ui.text import GREEN, RED, YELLOW, Theme, count_text, look_of
 from koi_lang.errors import EXIT_FAILED, EXIT_OK, KoiError
-from koi_lang.health import files, machine, project, providers, sandbox, service
+from koi_lang.health import files, machine, project, providers, service
 from koi_lang.health.findings import Finding
 from koi_lang.settings import read_settings
 from koi_lang.setup.keys.lookup import Keys
@@ -53,7 +53,7 @@ def _findings(folder: Path, *, offline: bool, start_servers: bool) -> Iterator[F
         yield from _of_providers(Keys(settings), offline=offline)
     yield from project.started_servers(settings) if start_servers else project.servers(settings, offline=offline)
     yield from service.check_service(settings, offline=offline)
-    yield from sandbox.check_sandbox(settings)
+    yield from machine.check_sandbox(settings)
     yield from files.permissions(folder)
     yield from files.journals(folder)
     yield from machine.disk(folder)

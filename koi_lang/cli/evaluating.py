@@ -16,8 +16,7 @@ from koi_lang.cli.ui.doubts import Doubts, Wish, can_ask
 from koi_lang.cli.ui.output import writing
 from koi_lang.cli.ui.text import count_text, has_colours, usage_text
 from koi_lang.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, JournalError
-from koi_lang.evaluation.case_answers import read_case_answers
-from koi_lang.evaluation.case_run import has_header
+from koi_lang.evaluation.case_run import has_header, read_case_answers
 from koi_lang.evaluation.evaluation import EvalBudget, Evaluation, Plan, plan_evaluation, spent_before
 from koi_lang.evaluation.inspect_logs import InspectedEval, write_inspect_log
 from koi_lang.evaluation.records import (

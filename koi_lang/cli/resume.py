@@ -44,7 +44,7 @@ from koi_lang.runtime.journal.history import History, in_doubt, lasting_entries
 from koi_lang.runtime.journal.reader import Journal
 from koi_lang.runtime.journal.summary import UNFINISHED, summarise
 from koi_lang.runtime.replay.policies import Mode
-from koi_lang.sessions.changed_answers import back_to
+from koi_lang.sessions.branch_preview import back_to
 from koi_lang.sessions.continuation import Continuation
 from koi_lang.sessions.file_undo import undo_in_journal
 from koi_lang.sessions.known_history import going_on, is_changed, readable, require_entry, words_since

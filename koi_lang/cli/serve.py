@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 
     from koi_lang.mcp_server import service as mcp_service
     from koi_lang.service import deliveries as service_deliveries
-    from koi_lang.service import hook_settings
     from koi_lang.service import store as service_store
     from koi_lang.service import users as service_users
+    from koi_lang.service import webhooks
     from koi_lang.settings import project
     from koi_lang.settings import service as service_settings
     from koi_lang.settings.service import ServiceSettings
@@ -46,7 +46,7 @@ else:
     mcp_service = lazy_module("koi_lang.mcp_server.service")
     project = lazy_module("koi_lang.settings.project")
     service_settings = lazy_module("koi_lang.settings.service")
-    hook_settings = lazy_module("koi_lang.service.hook_settings")
+    webhooks = lazy_module("koi_lang.service.webhooks")
     service_deliveries = lazy_module("koi_lang.service.deliveries")
     service_store = lazy_module("koi_lang.service.store")
     service_users = lazy_module("koi_lang.service.users")
@@ -179,7 +179,7 @@ def hooks(record_dir: Path | None, everything: bool, secret: bool) -> None:
     folder = Path(record_dir or about.record_dir or ".").resolve()
     with closing(service_store.Database.connect(folder)) as database:
         if secret:
-            click.echo(about.hook_secrets.get(service_settings.OUTGOING) or hook_settings.kept_secret(database))
+            click.echo(about.hook_secrets.get(service_settings.OUTGOING) or webhooks.kept_secret(database))
             return
         found = service_deliveries.DeliveryTable(database).all(undelivered=not everything)
     for each in found:

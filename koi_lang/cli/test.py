@@ -20,10 +20,9 @@ from koi_lang.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, UsageError
 from koi_lang.system.text_width import clean
 from koi_lang.testing.cases import Case, CaseResult, Stopwatch, title
 from koi_lang.testing.discovery import find
-from koi_lang.testing.json_lines import case_line, result_line
 from koi_lang.testing.junit import junit
 from koi_lang.testing.pool import results
-from koi_lang.testing.report import line, report
+from koi_lang.testing.report import case_line, line, report, result_line
 from koi_lang.testing.selection import selection
 
 EXIT_NOTHING = 5

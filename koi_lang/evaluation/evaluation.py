@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from koi_lang.errors import UsageError, reason
-from koi_lang.evaluation.case_answers import CaseAnswers
-from koi_lang.evaluation.case_run import CaseRun, EvalOutcome, has_header
+from koi_lang.evaluation.case_run import CaseAnswers, CaseRun, EvalOutcome, has_header
 from koi_lang.evaluation.records import CaseRecord, record_of
 from koi_lang.js.json_text import stringify_exactly
 from koi_lang.runtime.journal import store

@@ -17,7 +17,7 @@ from koi_lang.js.iteration import IteratorValue, iterate
 from koi_lang.js.own_properties import is_record, own_entries
 from koi_lang.js.undefined import Value, nullish, undefined
 from koi_lang.lazy import lazy_module
-from koi_lang.redaction.headers import HEADER_VALUES, shown_headers
+from koi_lang.redaction.names import HEADER_VALUES, shown_headers
 
 if TYPE_CHECKING:
     import httpx2

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import shlex
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import partial
+from html import escape
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread
@@ -17,11 +19,10 @@ import click
 from IPython.core.magic import Magics, cell_magic, magics_class
 
 from koi_lang.api import entry
-from koi_lang.api.program import Program, RunResult, run_to_end
+from koi_lang.api.program import Program, ProgramUsage, RunResult, run_to_end
 from koi_lang.cli.options import add_options, allow_option, fields_of, limiting_options, seconds
 from koi_lang.errors import ProgramError
 from koi_lang.events import Event, HandlerEnded
-from koi_lang.jupyter.cell_result import CellResult
 from koi_lang.llm import scripted
 from koi_lang.program import typed_code
 from koi_lang.program.error_report import explain
@@ -184,3 +185,42 @@ class CellRun:
 
         self._errands.put(ask)
         return (await asyncio.wrap_future(answer)).strip()
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class CellResult:
+    """What came of a program in a cell.
+
+    Attributes:
+        value: the result of its last `run` statement; None where it has none.
+        output: the lines that it printed.
+        usage: what its models have taken.
+        run: id of the run, which `koi runs show` takes; empty where it was not recorded.
+    """
+
+    value: Any
+    output: tuple[str, ...]
+    usage: ProgramUsage
+    run: str = ""
+
+    def __repr__(self) -> str:
+        return f"{self._text}\n{self._about}" if self._text else self._about
+
+    def _repr_html_(self) -> str:
+        """The same for a notebook; whatever a model wrote stands there as text."""
+        shown = f"<pre>{escape(self._text)}</pre>" if self._text else ""
+        return f"<div>{shown}<small>{escape(self._about)}</small></div>"
+
+    @property
+    def _text(self) -> str:
+        if self.value is None or isinstance(self.value, str):
+            return self.value or ""
+        return json.dumps(self.value, indent=2, ensure_ascii=False, default=str)
+
+    @property
+    def _about(self) -> str:
+        usage = self.usage
+        tokens = usage.input_tokens + usage.output_tokens
+        cost = f"${usage.cost_usd:.4f}{'' if usage.is_cost_known else ' or more'}"
+        run = f"run {self.run}: " if self.run else ""
+        return f"{run}{usage.requests:,} request{'' if usage.requests == 1 else 's'}, {tokens:,} tokens, {cost}"

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias
 
 from koi_lang.llm.images import Image
-from koi_lang.llm.interpolation import Part
 from koi_lang.llm.tools import ToolCall, ToolOffer, ToolResult
+from koi_lang.system.interpolation import Part
 
 Role: TypeAlias = Literal["system", "user", "assistant"]
 MIN_TOKENS = 64

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
+from difflib import SequenceMatcher
 from typing import Protocol
 
 from lsprotocol import types
 from pygls.exceptions import JsonRpcInvalidParams
 from pygls.lsp.server import LanguageServer
 
+from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
+from koi_lang.compiler.formatter import FormattingError, format_source
+from koi_lang.diagnostics import CompileError
 from koi_lang.lsp.code_actions import quick_fixes
 from koi_lang.lsp.completer import Completer
 from koi_lang.lsp.completion import complete
 from koi_lang.lsp.cursor import cursor_at
-from koi_lang.lsp.documents import uri_of
-from koi_lang.lsp.formatting import format_document
+from koi_lang.lsp.documents import OpenDocument, uri_of
 from koi_lang.lsp.hints import inlay_hints, signature_help
 from koi_lang.lsp.hover import hover
-from koi_lang.lsp.lenses import CountActions, code_lenses
 from koi_lang.lsp.navigation import find_references, occurrence_at
 from koi_lang.lsp.occurrences import Occurrence
 from koi_lang.lsp.outline import document_symbols, folding_ranges
@@ -181,3 +184,53 @@ def register_views(server: LanguageServer, programs: Workspace, count_actions: C
     def answer_lenses(params: types.CodeLensParams) -> list[types.CodeLens] | None:
         found = read(params)
         return None if found is None else code_lenses(found[1], found[0].document, count_actions)
+
+
+def format_document(document: OpenDocument) -> list[types.TextEdit]:
+    """The changes that lay a document out, line by line; none where it has errors."""
+    try:
+        formatted = format_source(Source(document.path, document.text))
+    except (CompileError, FormattingError):
+        return []
+    before, after = document.text.splitlines(keepends=True), formatted.splitlines(keepends=True)
+    starts = [0]
+    for line in before:
+        starts.append(starts[-1] + len(line))
+    changes = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
+    return [
+        types.TextEdit(document.map.range(Span(starts[first], starts[last])), "".join(after[start:end]))
+        for kind, first, last, start, end in changes
+        if kind != "equal"
+    ]
+
+
+# How many actions the permissions of a role allow.
+CountActions = Callable[[Sequence[str]], int]
+
+
+def code_lenses(file: Analysis, document: OpenDocument, count_actions: CountActions) -> list[types.CodeLens]:
+    """The commands of a document; the editor carries them out with `{uri, target}`."""
+    return [
+        types.CodeLens(
+            document.map.range(span),
+            types.Command(title, command, arguments=[{"uri": document.uri, "target": target}]),
+        )
+        for span, title, command, target in _commands(file, count_actions)
+    ]
+
+
+def _commands(file: Analysis, count_actions: CountActions) -> Iterator[tuple[Span, str, str, str]]:
+    for run, _ in file.index.of(n.Run):
+        if run.job is not None:
+            continue  # a service starts it
+        target = f"{run.agent.name}.{run.handler.name}"
+        yield run.span, "run", "koi.run", target
+        yield run.span, "debug", "koi.debug", target
+    for test, _ in file.index.of(n.Test):
+        yield test.name.span, "test", "koi.test", test.name.value
+    for agent, _ in file.index.of(n.Agent):
+        role = file.table.find("role", agent.role.name)
+        if role is not None and isinstance(role.node, n.Role):
+            count = count_actions([name.name for name in role.node.capabilities])
+            title = f"audit: {count} action{'' if count == 1 else 's'}"
+            yield agent.name.span, title, "koi.audit", agent.name.name

@@ -15,8 +15,8 @@ from pygls.protocol import LanguageServerProtocol, lsp_method
 from koi_lang.compiler.imports import Files
 from koi_lang.lsp import requests
 from koi_lang.lsp.documents import OpenDocument, path_of
-from koi_lang.lsp.lenses import CountActions
 from koi_lang.lsp.problems import to_protocol
+from koi_lang.lsp.requests import CountActions
 from koi_lang.lsp.workspace import Workspace
 from koi_lang.version import __version__
 

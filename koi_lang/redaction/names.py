@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Literal, TypeAlias
 
@@ -86,3 +87,18 @@ def is_secret_variable(name: str) -> bool:
     if NOT_OF_TOKENS.intersection(words) and "token" in words:
         return False
     return any(word in IN_VARIABLES or (word.endswith(ENDINGS_IN_VARIABLES) and word not in NO_KEYS) for word in words)
+
+
+# Everything else may be a key, or what a session is known by; only its name is written down.
+OPEN = frozenset(
+    "accept accept-encoding accept-language cache-control content-encoding content-language content-type if-match"
+    " if-modified-since if-none-match if-unmodified-since origin prefer range user-agent x-requested-with".split()
+)
+# The field of an effect that holds them; journals of older versions have none.
+HEADER_VALUES = "header_values"
+
+
+def shown_headers(headers: Mapping[str, str]) -> dict[str, str | None]:
+    """The headers by their names in small letters, with the values of those that are never secret; None for others."""
+    names = {name.lower(): value for name, value in headers.items()}
+    return {name: value if name in OPEN else None for name, value in sorted(names.items())}

@@ -11,9 +11,9 @@ from koi_lang.js.json_text import is_whole
 from koi_lang.js.operators import text
 from koi_lang.js.promises import settle
 from koi_lang.js.undefined import undefined
-from koi_lang.llm.interpolation import Interpolation, Part, Rendered, join_rendered
 from koi_lang.runtime.context import current_run, handling
 from koi_lang.runtime.model_calls.images import prompt_text
+from koi_lang.system.interpolation import Interpolation, Part, Rendered, join_rendered
 
 if TYPE_CHECKING:
     from koi_lang.runtime.ports import AgentPort, RunPort

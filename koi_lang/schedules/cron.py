@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from koi_lang.lazy import lazy_module
-from koi_lang.schedules.errors import ScheduleError
+from koi_lang.schedules.job import ScheduleError
 
 if TYPE_CHECKING:
     import datetime

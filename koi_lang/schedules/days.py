@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from koi_lang.diagnostics import nearest
-from koi_lang.schedules.errors import ScheduleError
+from koi_lang.schedules.job import ScheduleError
 
 WEEK = ("sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday")
 YEAR = (

@@ -49,3 +49,18 @@ class Job:
     def when_busy(self) -> Overlap:
         """What happens to a start while the one before still works; events wait unless it is said, times do not."""
         return self.overlap or ("skip" if self.trigger == "every" else "wait")
+
+
+class ScheduleError(ValueError):
+    """Words that mean no time and no event.
+
+    Attributes:
+        help: one thing to do, a whole sentence.
+        wrong: the piece of the words that was probably misspelt; empty where that is not known.
+        meant: what was probably meant by it.
+    """
+
+    def __init__(self, message: str, help: str, wrong: str = "", meant: str | None = None) -> None:
+        super().__init__(message)
+        self.help = f"did you mean `{meant}`?" if meant else help
+        self.wrong, self.meant = wrong, meant

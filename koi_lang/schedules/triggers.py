@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from koi_lang.diagnostics import nearest
 from koi_lang.errors import AgentError
-from koi_lang.schedules.errors import ScheduleError
+from koi_lang.schedules.job import ScheduleError
 from koi_lang.system.globs import compile_glob
 
 KINDS = ("file", "hook")

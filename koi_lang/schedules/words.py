@@ -9,7 +9,7 @@ from koi_lang.diagnostics import nearest
 from koi_lang.lazy import lazy_module
 from koi_lang.schedules.cron import check_line, is_cron
 from koi_lang.schedules.days import day_fields
-from koi_lang.schedules.errors import ScheduleError
+from koi_lang.schedules.job import ScheduleError
 from koi_lang.schedules.schedule import CronSchedule, IntervalSchedule, Schedule, fires_ever
 
 if TYPE_CHECKING:

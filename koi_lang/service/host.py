@@ -24,7 +24,6 @@ from koi_lang.runtime.journal.reader import read, read_header
 from koi_lang.service.accounts import Accounts
 from koi_lang.service.attached import AttachedRun, AttachedRuns, RunHandle
 from koi_lang.service.errors import ServiceError
-from koi_lang.service.hook_settings import webhooks_of
 from koi_lang.service.hosted import (
     FILES,
     MAX_TITLE_CHARS,
@@ -47,6 +46,7 @@ from koi_lang.service.store import Database, SessionRow, SessionTable
 from koi_lang.service.unfinished import find_unfinished, has_call
 from koi_lang.service.users import User
 from koi_lang.service.watchdog import Watchdog
+from koi_lang.service.webhooks import webhooks_of
 from koi_lang.sessions.config import OpenRun
 from koi_lang.sessions.earlier_session import BranchPoint
 from koi_lang.sessions.factory import SessionFactory

@@ -14,12 +14,11 @@ from koi_lang.program import declarations
 from koi_lang.runtime.schema import problems
 from koi_lang.service.file_events import FileEvents
 from koi_lang.service.host import SessionHost
-from koi_lang.service.job_listing import job_data
 from koi_lang.service.job_runs import JobRuns
 from koi_lang.service.job_table import JobTable
 from koi_lang.service.programs import Programs
 from koi_lang.service.scheduler import JobScheduler
-from koi_lang.service.served_jobs import ServedJob, clashes, serve_jobs
+from koi_lang.service.served_jobs import ServedJob, clashes, job_data, serve_jobs
 from koi_lang.sessions.prepared import Prepared
 
 Log = Callable[[str], None]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -14,10 +15,17 @@ from koi_lang.errors import KoiError, capture
 from koi_lang.rpc.framing import line_of
 from koi_lang.runtime.concurrency.cancellation import detached_context
 from koi_lang.runtime.concurrency.tasks import together
+from koi_lang.runtime.guards.file_access import PagePermission
+from koi_lang.runtime.guards.hosts import Allowed
+from koi_lang.runtime.guards.permissions import Permissions
+from koi_lang.runtime.guards.policy import Access, Policy
 from koi_lang.runtime.journal.entries import Redact
 from koi_lang.service.deliveries import PAUSES_S, Delivery, DeliveryTable, new_id
 from koi_lang.service.store import Database
 from koi_lang.service.webhook_requests import HookSender
+from koi_lang.sessions.options import RunOptions
+from koi_lang.settings import project
+from koi_lang.settings.service import OUTGOING, ServiceSettings
 
 # Tries at a time for one address, and in all.
 MAX_PER_ADDRESS, MAX_TRIES = 4, 64
@@ -173,3 +181,33 @@ class Webhooks:
         else:
             self._table.end_try(delivery.id, "failed", now, problem)
             self.note(f"the delivery `{delivery.id}` of `{delivery.event}` was given up: {problem}")
+
+
+def webhooks_of(
+    database: Database, about: ServiceSettings, options: RunOptions, note: Callable[[str], None]
+) -> Webhooks:
+    """What tells others. Raises SettingsError.
+
+    Args:
+        options: of the programs that are served; their settings say what may be reached.
+        note: is told what goes wrong.
+    """
+    allowed = Allowed.of(project.allowed_hosts(options.settings))
+    policy = Policy(None, Permissions(options.allowed_here, restrictions=options.restrictions_here))
+
+    def is_refused(host: str) -> bool:
+        return not policy.is_open(Access(permission=PagePermission(host), is_open=True))
+
+    secret = about.hook_secrets.get(OUTGOING) or kept_secret(database)
+    sender = HookSender(secret.encode(), allowed, is_refused)
+    redact = options.key_lookup().redactor()
+    return Webhooks(database, about.hooks, sender, redact, public_url=about.public_url, note=note)
+
+
+def kept_secret(database: Database) -> str:
+    """The secret that signs where the settings name none: made once, and kept beside the deliveries."""
+    database.execute("create table if not exists service_secrets (name text primary key, value text not null)")
+    made = f"whsec_{secrets.token_urlsafe(32)}"
+    database.execute("insert into service_secrets values (?, ?) on conflict (name) do nothing", (OUTGOING, made))
+    ((value,),) = database.execute("select value from service_secrets where name = ?", (OUTGOING,))
+    return str(value)

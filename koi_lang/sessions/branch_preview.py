@@ -6,10 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from koi_lang.errors import UsageError
 from koi_lang.events import PAID, HandlerStarted, ModelAnswered
 from koi_lang.program import cache
 from koi_lang.runtime.journal.entries import JournalEntry
-from koi_lang.runtime.journal.history import lasting_entries, unsafe_effects, until
+from koi_lang.runtime.journal.history import lasting_entries, unsafe_effects, until, with_answer
 from koi_lang.runtime.journal.reader import Journal
 from koi_lang.runtime.journal.totals import UsageTotals
 from koi_lang.sessions.known_history import is_changed, require_entry
@@ -90,3 +91,25 @@ def preview_branch(journal: Journal, at: int, entry: cache.CachedModule | None) 
     left = [str(each.data.get("intent")) for each in unsafe_effects(journal.entries) if each.path not in done]
     is_other = entry is None or is_changed(journal.header, entry)
     return BranchPreview(at, PartPreview.of(kept), PartPreview.of(anew), left, is_other)
+
+
+# Which field of an entry holds the answer.
+FIELDS = {ModelAnswered.type: "text", "done": "result"}
+
+
+def back_to(at: int, answer: str | None, entries: Sequence[JournalEntry]) -> list[JournalEntry]:
+    """The entries up to one, which has another answer where there is one. Raises UsageError where it holds none."""
+    kept = until(entries, at)
+    if answer is None:
+        return kept
+    chosen = next((entry for entry in entries if entry.n == at), None)
+    field = None if chosen is None else FIELDS.get(chosen.kind)
+    if chosen is None or field is None or (field == "result" and not _is_from_person(chosen)):
+        help = "Choose an entry `model_answered`, or the end of a `prompt_user`."
+        raise UsageError(f"entry {at} is no answer that can be replaced", help=help)
+    return with_answer(kept, at, field, answer if field == "text" else {"answer": answer})
+
+
+def _is_from_person(entry: JournalEntry) -> bool:
+    result = entry.data.get("result")
+    return entry.data.get("intent") == "prompt_user" and isinstance(result, dict)

@@ -19,7 +19,7 @@ from koi_lang.runtime.journal.history import History, lasting_entries
 from koi_lang.runtime.journal.reader import Journal, program_of
 from koi_lang.runtime.replay.doubts import RETRY, SKIP, Decision, Doubt
 from koi_lang.runtime.replay.policies import Mode
-from koi_lang.sessions.changed_answers import back_to
+from koi_lang.sessions.branch_preview import back_to
 from koi_lang.sessions.continuation import Continuation
 from koi_lang.sessions.known_history import (
     going_on,

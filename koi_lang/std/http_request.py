@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from koi_lang.errors import AgentError
-from koi_lang.redaction.headers import HEADER_VALUES, shown_headers
+from koi_lang.redaction.names import HEADER_VALUES, shown_headers
 from koi_lang.runtime.replay.calls import Effect
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from koi_lang.system.text_width import clean
-from koi_lang.testing.cases import CaseResult, title
+from koi_lang.testing.cases import Case, CaseResult, title
 
 RED = "\x1b[31m"
 GREEN = "\x1b[32m"
@@ -79,3 +81,23 @@ def _title(result: CaseResult) -> str:
 
 def _paint(text: str, shade: str, colour: bool) -> str:
     return f"{shade}{text}{PLAIN}" if colour else text
+
+
+def case_line(case: Case) -> str:
+    """Where a case is: `file` (absolute), `line` (from 1) and `name`, empty for a file as a whole."""
+    return json.dumps(_place(case), ensure_ascii=False)
+
+
+def result_line(result: CaseResult) -> str:
+    """The same with `outcome`, `seconds`, `printed`, and of a failure `message` and `at`, its file and line."""
+    outcome = result.outcome
+    fields: dict[str, Any] = {"outcome": "passed" if outcome.ok else "failed", "seconds": round(outcome.seconds, 3)}
+    fields["printed"] = [*outcome.printed]
+    if not outcome.ok:
+        fields["message"] = outcome.message
+        fields["at"] = None if outcome.at is None else {"file": str(outcome.at.path), "line": outcome.at.line}
+    return json.dumps(_place(result.case) | fields, ensure_ascii=False)
+
+
+def _place(case: Case) -> dict[str, Any]:
+    return {"file": str(case.path), "line": case.line, "name": case.name}

@@ -9,8 +9,8 @@ from a2a.server.context import ServerCallContext
 from a2a.types import ListTasksRequest, Task
 
 from koi_lang.service.store import Database
+from koi_lang.web.a2a.executor import TaskTable
 from koi_lang.web.a2a.routes import NamedUser
-from koi_lang.web.a2a.tasks import TaskTable
 
 
 def test_tasks_belong_to_their_user_and_agent(tmp_path: Path) -> None:

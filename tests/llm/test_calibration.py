@@ -6,11 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from koi_lang.llm.calibration import Calibration
 from koi_lang.llm.images import Image
 from koi_lang.llm.messages import Message, Request
 from koi_lang.llm.token_weight import weight
-from koi_lang.llm.usage import Candidate, Estimate, estimate, input_tokens_of
+from koi_lang.llm.usage import Calibration, Candidate, Estimate, estimate, input_tokens_of
 
 LONG = Request("", (Message("user", "four" * 1000),))
 LOOK = Request("", (Message("user", "four" * 1000, (Image("image/png", "aGk="),)),))

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from koi_lang.llm.interpolation import Interpolation, Part
 from koi_lang.llm.rehearsal import Rehearsal, values
 from koi_lang.llm.rehearsal.state import UNREAD
 from koi_lang.llm.rehearsal.steps import NESTED
@@ -17,6 +16,7 @@ from koi_lang.program.safe_expressions import evaluate
 from koi_lang.runtime.playbook import references
 from koi_lang.runtime.playbook.action_parsing import as_action
 from koi_lang.runtime.prompts import value_text
+from koi_lang.system.interpolation import Interpolation, Part
 from tests.llm.rehearsing import TASK, next_actions
 from tests.running import run_file
 

@@ -14,12 +14,11 @@ from koi_lang.lsp.completer import Completer
 from koi_lang.lsp.completion import complete
 from koi_lang.lsp.cursor import cursor_at
 from koi_lang.lsp.documents import OpenDocuments
-from koi_lang.lsp.formatting import format_document
 from koi_lang.lsp.hints import inlay_hints, signature_help
 from koi_lang.lsp.hover import hover
-from koi_lang.lsp.lenses import code_lenses
 from koi_lang.lsp.navigation import all_occurrences
 from koi_lang.lsp.outline import document_symbols, folding_ranges
+from koi_lang.lsp.requests import code_lenses, format_document
 from koi_lang.lsp.semantic_tokens import find_coloured, semantic_tokens
 from koi_lang.lsp.workspace import Snapshot, Workspace
 from koi_lang.source import Span

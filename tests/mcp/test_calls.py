@@ -6,7 +6,7 @@ import sys
 
 from mcp.types import CallToolResult
 
-from koi_lang.runtime.mcp.conversion import result_of
+from koi_lang.runtime.actions.mcp import result_of
 from koi_lang.runtime.mcp.tools import Tool
 from tests.mcp.conftest import Shelf, call
 from tests.playbook.playing import act, solo

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from koi_lang.llm.interpolation import Interpolation, Rendered
 from koi_lang.runtime.playbook.action_parsing import Action, ReplyError, as_steps
 from koi_lang.runtime.playbook.reply_parser import ReplyReader, read_reply
 from koi_lang.runtime.playbook.result_keys import Shapes, result_schema, shapes_of
+from koi_lang.system.interpolation import Interpolation, Rendered
 
 A, B, C = ({"intent": name} for name in "abc")
 LATE = "`intent` must come before the list of actions in the same object"

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from koi_lang.llm.calibration import Calibration
-from koi_lang.llm.usage import Estimate
+from koi_lang.llm.usage import Calibration, Estimate
 from koi_lang.runtime.budget.limits import Budget, BudgetAccount, LimitReachedError, Reservation
 from koi_lang.runtime.budget.reservations import Reservations
 from tests.limits import LIMIT_S

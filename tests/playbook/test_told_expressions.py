@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from koi_lang.llm.interpolation import Interpolation, Rendered
 from koi_lang.llm.messages import Message, Request
 from koi_lang.llm.transcript import MessageLog, Messages, Transcript
 from koi_lang.program.safe_expressions import evaluate
 from koi_lang.runtime.context import current_run
 from koi_lang.runtime.playbook.references import ActionScope
 from koi_lang.runtime.playbook.told_expressions import ToldData
+from koi_lang.system.interpolation import Interpolation, Rendered
 from tests.playbook.playing import Player, Voice, act, ask, done
 from tests.playbook.transports import WAYS, talk
 from tests.running import RecordingHost

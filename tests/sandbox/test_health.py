@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from koi_lang.health.sandbox import INSTALL, check_sandbox
+from koi_lang.health.machine import INSTALL, check_sandbox
 from koi_lang.settings import read_settings
 from tests.sandbox.conftest import Machine
 

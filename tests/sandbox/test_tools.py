@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from koi_lang.health.sandbox import check_sandbox
+from koi_lang.health.machine import check_sandbox
 from koi_lang.settings import read_settings
 from koi_lang.std.checks.runner import run_command, run_tests
 from tests.playbook.playing import Player, done, solo

@@ -7,8 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from koi_lang.cli.tables.jobs import job_lines, time_text
 from koi_lang.schedules.job import Job
-from koi_lang.service.job_listing import due_starts
-from koi_lang.service.served_jobs import serve_jobs
+from koi_lang.service.served_jobs import due_starts, serve_jobs
 from tests.projects import Project
 
 NOW = datetime(2026, 11, 26, 14, 40, tzinfo=UTC)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from koi_lang.schedules.errors import ScheduleError
+from koi_lang.schedules.job import ScheduleError
 from koi_lang.schedules.triggers import FileTrigger, HookTrigger, parse_trigger
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from koi_lang.schedules.errors import ScheduleError
+from koi_lang.schedules.job import ScheduleError
 from koi_lang.schedules.schedule import CronSchedule, IntervalSchedule, due_between, last_due
 from koi_lang.schedules.triggers import parse_trigger
 from koi_lang.schedules.words import parse_schedule

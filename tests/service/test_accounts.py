@@ -18,10 +18,9 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from koi_lang.errors import capture
-from koi_lang.llm.calibration import Calibration
 from koi_lang.llm.messages import Delta, Request, StreamEnd, TextDelta, Usage
 from koi_lang.llm.models import cost_usd
-from koi_lang.llm.usage import Candidate, Estimate, tokens_of
+from koi_lang.llm.usage import Calibration, Candidate, Estimate, tokens_of
 from koi_lang.program import declarations
 from koi_lang.program.safe_expressions import evaluate
 from koi_lang.runtime.budget.limits import LimitReachedError

@@ -14,8 +14,7 @@ import pytest
 
 from koi_lang.errors import AgentError
 from koi_lang.runtime.concurrency.stoppable_threads import StoppedError
-from koi_lang.std.code.listing import list_files
-from koi_lang.std.code.project_files import View, files_below, read_all
+from koi_lang.std.code.project_files import View, files_below, list_files, read_all
 from koi_lang.system.globs import file_matcher, glob_matcher
 from tests.limits import LIMIT_S
 from tests.std import ignored_trees

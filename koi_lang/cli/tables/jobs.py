@@ -16,8 +16,7 @@ from koi_lang.cli.options import age_s, inspecting_command, settings_here
 from koi_lang.cli.ui.text import count_text, width
 from koi_lang.errors import UsageError
 from koi_lang.program import declarations, loader
-from koi_lang.service.job_listing import due_starts, job_data, zone_of
-from koi_lang.service.served_jobs import ServedJob, clashes, serve_jobs
+from koi_lang.service.served_jobs import ServedJob, clashes, due_starts, job_data, serve_jobs, zone_of
 from koi_lang.settings.project import service_settings
 from koi_lang.system.date_and_place import local_zone
 from koi_lang.system.text_width import clean

@@ -8,7 +8,9 @@ long explanation, with a wrong and a right example. An example is a program, or 
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Sequence
+from textwrap import dedent, indent
 
 from koi_lang.compiler.analysis import Analysis
 from koi_lang.compiler.rules import (
@@ -43,7 +45,6 @@ from koi_lang.compiler.rules import (
     unused,
     variables,
 )
-from koi_lang.compiler.rules.examples import write_out
 from koi_lang.compiler.rules.files import EXPLANATIONS
 from koi_lang.compiler.rules.program import AnalysedProgram, Library
 from koi_lang.compiler.rules.table import RULES, Report
@@ -87,3 +88,30 @@ def explanations() -> dict[str, str]:
     """Every code that a compiler message may have, in order, with its explanation."""
     found = {code: write_out(inspect.getdoc(rule.find) or "") for code, rule in RULES.items()}
     return dict(sorted((syntax_explanations() | dict(EXPLANATIONS) | found).items()))
+
+
+ROLE = "role Worker { can execute }"
+MAX_COLUMNS = 112
+# `in agent: …` and `in handler: …`, or `in handler(a, b): …`, where the part begins on the same line or the next one.
+SHORT = re.compile(
+    r"^    in (?P<place>agent|handler)(?:\((?P<parameters>.*?)\))?:"
+    r"(?: (?P<line>.+)|(?P<lines>(?:\n {6}.*|\n(?=\n* {6}))+))$",
+    re.MULTILINE,
+)
+
+
+def write_out(explanation: str) -> str:
+    """An explanation whose examples are whole programs."""
+    return SHORT.sub(lambda found: indent(_program(found), "    "), explanation)
+
+
+def _program(found: re.Match[str]) -> str:
+    body = found["line"] or dedent(found["lines"]).strip("\n")
+    if found["place"] == "handler":
+        body = _block(f"on work({found['parameters'] or 'args'})", body)
+    return f"{ROLE}\n{_block('agent Clerk : Worker', body)}"
+
+
+def _block(head: str, body: str) -> str:
+    line = f"{head} {{ {body} }}"
+    return line if "\n" not in body and len(line) <= MAX_COLUMNS else f"{head} {{\n{indent(body, '  ')}\n}}"

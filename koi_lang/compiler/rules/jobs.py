@@ -6,14 +6,13 @@ from collections.abc import Iterator
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
-from koi_lang.compiler.codegen.jobs import job_name
+from koi_lang.compiler.codegen.module import job_name
 from koi_lang.compiler.constant_data import NoDataError, constant_data
 from koi_lang.compiler.declared_types import resolve_type
 from koi_lang.compiler.rules.program import handlers
 from koi_lang.compiler.rules.table import Report, rule
 from koi_lang.diagnostics import nearest
-from koi_lang.schedules.errors import ScheduleError
-from koi_lang.schedules.job import MAX_JITTER_S, MISSED, OPTIONS, OVERLAPS, Trigger
+from koi_lang.schedules.job import MAX_JITTER_S, MISSED, OPTIONS, OVERLAPS, ScheduleError, Trigger
 from koi_lang.schedules.schedule import IntervalSchedule
 from koi_lang.schedules.triggers import FileTrigger, HookTrigger, parse_trigger
 from koi_lang.schedules.words import parse_schedule

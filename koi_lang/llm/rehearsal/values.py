@@ -8,7 +8,7 @@ import secrets
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from koi_lang.llm.interpolation import Interpolation, Part
+from koi_lang.system.interpolation import Interpolation, Part
 
 # Marks are made of noncharacters, which no text has by accident; \ufde0 to \ufdef are the digits of their numbers.
 INTERNAL = re.compile("[\ufdd0-\ufdef]")

@@ -20,14 +20,14 @@ from koi_lang.runtime.budget.limits import (
 from koi_lang.runtime.replay.location import Path, current_path
 
 if TYPE_CHECKING:
-    from koi_lang.llm import calibration
-    from koi_lang.llm.calibration import Calibration
+    from koi_lang.llm import usage
+    from koi_lang.llm.usage import Calibration
     from koi_lang.runtime.budget import reservations
     from koi_lang.runtime.budget.reservations import Reservations
     from koi_lang.runtime.replay.recorded_run import RecordedRun
 else:
     reservations = lazy_module("koi_lang.runtime.budget.reservations")
-    calibration = lazy_module("koi_lang.llm.calibration")
+    usage = lazy_module("koi_lang.llm.usage")
 
 
 class Ledger:
@@ -69,7 +69,7 @@ class Ledger:
     @cached_property
     def calibration(self) -> Calibration:
         """What its models have counted beside what was estimated."""
-        return calibration.Calibration()
+        return usage.Calibration()
 
     def spending_of(self, call: str, declared: Budget, *, is_playbook: bool) -> BudgetAccount | None:
         """What the call at the current place may spend and spends; None where only those around it have a budget.

@@ -18,8 +18,7 @@ from heapq import heappop, heappush
 from typing import TypeAlias
 
 from koi_lang.errors import KoiError
-from koi_lang.llm.calibration import Calibration
-from koi_lang.llm.usage import Estimate
+from koi_lang.llm.usage import Calibration, Estimate
 from koi_lang.runtime.budget.limits import BudgetAccount, Reservation
 
 CONCURRENCY = 32

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.js.undefined import undefined
-from koi_lang.llm.interpolation import Rendered
 from koi_lang.llm.messages import ActionResult, Request
 from koi_lang.llm.models import card_of
 from koi_lang.runtime.actions.client_tools import ContextEntry, client_offer
@@ -23,6 +22,7 @@ from koi_lang.runtime.playbook.result_keys import Shapes, result_schema, shapes_
 from koi_lang.runtime.playbook.tool_offer import Offer, offer_of
 from koi_lang.runtime.playbook.turn import Turn
 from koi_lang.runtime.schema import Schema, action_form
+from koi_lang.system.interpolation import Rendered
 
 if TYPE_CHECKING:
     from koi_lang.runtime.playbook.conversation import Conversation

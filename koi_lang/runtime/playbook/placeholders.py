@@ -13,10 +13,10 @@ from math import isfinite
 from typing import Any, TypeVar
 
 from koi_lang.js.undefined import undefined
-from koi_lang.llm.interpolation import Interpolation, Rendered
 from koi_lang.llm.messages import Message
 from koi_lang.runtime.model_calls.images import images_in, prompt_text
 from koi_lang.runtime.playbook.outside_text import escape_breaks
+from koi_lang.system.interpolation import Interpolation, Rendered
 
 ARGS = "args"
 STATE = "state"

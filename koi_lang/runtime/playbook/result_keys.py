@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, TypeAlias
 
-from koi_lang.llm.interpolation import Rendered
+from koi_lang.system.interpolation import Rendered
 
 Shapes: TypeAlias = tuple[frozenset[str], ...]
 

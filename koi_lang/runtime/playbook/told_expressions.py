@@ -14,11 +14,11 @@ from functools import cached_property
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from koi_lang.llm.interpolation import Rendered
 from koi_lang.llm.messages import Message
 from koi_lang.llm.transcript import MessageLog, Messages
 from koi_lang.runtime.playbook.holes import HOLE, texts_in
 from koi_lang.runtime.playbook.placeholders import PlaybookMessage
+from koi_lang.system.interpolation import Rendered
 
 # An expression that is not complete where its text ends or is cut off, and what marks it among the others.
 BEGUN = re.compile(r"""(?:\$\{|\{\{)\s*([\w$.?'\[\]-]{1,200})(?=\\*+["…]|\Z)""")

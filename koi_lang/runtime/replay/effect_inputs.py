@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from koi_lang.js.tagged_json import TAG
-from koi_lang.redaction.headers import HEADER_VALUES
+from koi_lang.redaction.names import HEADER_VALUES
 
 
 def is_same_input(recorded: Any, now: Any) -> bool:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from koi_lang.errors import AgentError
 from koi_lang.runtime.context import current
 from koi_lang.runtime.guards.file_access import FilePermission, PagePermission, access_to, may_read
 from koi_lang.runtime.guards.working_files import working_path
@@ -75,3 +76,20 @@ class Workplace:
         if self.run is not None:
             request = ApprovalRequest(f"open `{url}`", agent=self.agent)
             await self.run.policy.require(access_to(request, PagePermission(host)))
+
+
+def whole_number(value: Any, name: str, *, least: int = 0) -> int:
+    """A number of lines or the like, which programs may write as `3.0`. Raises AgentError."""
+    is_whole = not isinstance(value, bool) and isinstance(value, int | float) and value == value // 1
+    if not is_whole or value < least:
+        raise AgentError(f"`{name}` is {value!r}", help=f"Give a whole number from {least} on.")
+    return int(min(value, 10**9))
+
+
+def failure(error: str, hint: str | None = None, **more: Any) -> dict[str, Any]:
+    """The result of a tool that has found something else than it needs.
+
+    Args:
+        hint: one thing to do about it.
+    """
+    return {"success": False, "error": error} | ({"hint": hint} if hint else {}) | more

@@ -11,7 +11,7 @@ from typing import Any
 
 from koi_lang.runtime.actions import shell
 from koi_lang.runtime.actions.registered import MAX_SHOWN, ActionContext
-from koi_lang.std.code import changing, listing, outlines, reading, searching, symbols, web
+from koi_lang.std.code import changing, outlines, project_files, reading, searching, symbols, web
 from koi_lang.std.code import web_search as web_search_engines
 from koi_lang.std.code.access import Workplace
 from koi_lang.std.code.searching import SearchRequest
@@ -51,7 +51,7 @@ async def read_file(context: ActionContext, path: str, offset: int = 1, limit: i
 async def list_files(context: ActionContext, pattern: str = "**") -> Any:
     """List the files that a pattern such as `src/**/*.py` fits; ignored ones are left out."""
     place = _place(context)
-    return await listing.list_files(place.root, pattern, may_read=place.may_read)
+    return await project_files.list_files(place.root, pattern, may_read=place.may_read)
 
 
 async def grep(

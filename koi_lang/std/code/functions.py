@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from koi_lang.runtime.replay.calls import Effect
-from koi_lang.std.code import changing, listing, outlines, reading, searching, symbols
+from koi_lang.std.code import changing, outlines, project_files, reading, searching, symbols
 from koi_lang.std.code.access import Workplace
 from koi_lang.std.code.searching import SearchRequest
 from koi_lang.std.effects import perform_effect
@@ -27,7 +27,7 @@ async def list_files(pattern: str = "**") -> Any:
     return await _perform(
         "list_files",
         {"pattern": pattern},
-        lambda place: listing.list_files(place.root, pattern, may_read=place.may_read),
+        lambda place: project_files.list_files(place.root, pattern, may_read=place.may_read),
         safe=True,
     )
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from koi_lang.lazy import lazy_module
 from koi_lang.runtime.concurrency.stoppable_threads import run_in_thread
-from koi_lang.std.code.arguments import failure
+from koi_lang.std.code.access import failure
 from koi_lang.std.code.opened_files import UnreadableFileError, open_named
 from koi_lang.std.code.project_files import MayRead, View, read_all
 from koi_lang.std.code.reading import text_lines, text_of

@@ -6,13 +6,15 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from koi_lang.errors import AgentError, PermissionDeniedError
-from koi_lang.runtime.concurrency.stoppable_threads import Stop
+from koi_lang.runtime.concurrency.stoppable_threads import Stop, run_in_thread
 from koi_lang.runtime.guards.paths import running_programs
 from koi_lang.runtime.guards.working_files import is_closed
 from koi_lang.runtime.tree.gitignore import NAME, IgnoreLevel
 from koi_lang.runtime.tree.walking import MAX_FILES, FolderWalk, OpenFolder, level_of, rules_in
+from koi_lang.system.globs import glob_matcher, has_wildcards, require_pattern
 from koi_lang.system.open_folders import OpenFolders
 
 # Whether the rules of the person let a file be read, by its path from the project.
@@ -116,3 +118,40 @@ def _levels_on_the_way(folders: OpenFolders, start: str) -> Iterator[IgnoreLevel
         prefix = f"{folder}/" if folder else ""
         if text := rules_in(NAME, prefix + NAME, folders.open(folder)):
             yield level_of("", prefix, text)
+
+
+MAX_LISTED = 1000
+
+
+async def list_files(root: Path, pattern: str = "**", *, may_read: MayRead = read_all) -> dict[str, Any]:
+    """The files of a project that a pattern such as `src/**/*.py` fits, sorted; the name of a folder means all in it.
+
+    Args:
+        root: the folder of the project.
+        may_read: says what rules leave of it.
+
+    Returns:
+        `success`, `count` of all that fit, `truncated`, and the `files`, at most 1,000.
+
+    Raises:
+        AgentError: it is no pattern, or there are too many files to look at.
+    """
+    wanted = require_pattern(pattern)
+    return await run_in_thread(lambda stop: _fitting(View(root.resolve(), may_read, stop), wanted))
+
+
+def _fitting(view: View, pattern: str) -> dict[str, Any]:
+    folder = pattern.rstrip("/")
+    if folder in (".", ""):
+        pattern = "**"
+    elif pattern.endswith("/") or (not has_wildcards(folder) and os.path.isdir(view.root / folder)):
+        pattern = f"{folder}/**"
+    fits = glob_matcher(pattern)
+    found = [path for path in files_below(view) if fits(path)]
+    result: dict[str, Any] = {"success": True, "count": len(found), "truncated": len(found) > MAX_LISTED}
+    result["files"] = found[:MAX_LISTED]
+    if not found and "/" not in pattern:
+        result["hint"] = f"`{pattern}` is about the uppermost folder; `**/{pattern}` is about all folders"
+    elif result["truncated"]:
+        result["hint"] = f"these are the first {MAX_LISTED:,}; name a folder to see the others"
+    return result

@@ -14,7 +14,7 @@ from koi_lang.js.bounded_regex import compile_bounded
 from koi_lang.js.regex_translation import Translation
 from koi_lang.runtime.concurrency.stoppable_threads import run_in_thread
 from koi_lang.runtime.guards.working_files import working_path
-from koi_lang.std.code.arguments import failure, whole_number
+from koi_lang.std.code.access import failure, whole_number
 from koi_lang.std.code.project_files import MayRead, View, files_below, read_all
 from koi_lang.std.code.time_limits import TimeOverError, tick_for
 from koi_lang.std.code.tree_texts import TreeTexts, is_large

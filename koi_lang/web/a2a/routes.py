@@ -19,8 +19,7 @@ from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.mcp.safe_text import one_line
 from koi_lang.service.host import SessionHost
 from koi_lang.web.a2a.cards import VERSION, card_of
-from koi_lang.web.a2a.executor import USER, SessionExecutor
-from koi_lang.web.a2a.tasks import LastingTasks, TaskTable
+from koi_lang.web.a2a.executor import USER, LastingTasks, SessionExecutor, TaskTable
 from koi_lang.web.request_context import address_of, user_of
 
 WELL_KNOWN = "/.well-known/agent-card.json"
