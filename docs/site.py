@@ -12,7 +12,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from posixpath import normpath, relpath
 
@@ -72,15 +72,15 @@ def site_page(path: Path, place: str, places: Mapping[Path, str]) -> str:
 
 
 def navigation(root: Path = ROOT) -> list[dict[str, object]]:
-    """The pages below the headings of the contents, then those that stand outside of `docs`."""
+    """The pages below the headings of the contents, by their names there, then those that stand outside of `docs`."""
     _, *parts = SECTION.split((root / "docs" / "README.md").read_text("utf-8"))
-    listed = {
-        name: [normpath(target) for _, target, _ in ROW.findall(body)]
+    listed: dict[str, Sequence[object]] = {
+        name: [{title.replace("`", ""): normpath(target)} for title, target, _ in ROW.findall(body)]
         for name, body in zip(parts[::2], parts[1::2], strict=True)
     }
-    library = sorted(place for place in sources(root) if place.startswith("library/"))
-    outside = ["design/grammar.md", "contributing.md", "changelog.md"]
-    groups = {**listed, "The library, part by part": library, "The project": outside}
+    library: Sequence[object] = sorted(place for place in sources(root) if place.startswith("library/"))
+    outside: Sequence[object] = ["design/grammar.md", "contributing.md", "changelog.md"]
+    groups: dict[str, object] = {**listed, "The library, part by part": library, "The project": outside}
     return [
         {"Contents": "index.md"},
         {"Overview": "overview.md"},

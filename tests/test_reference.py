@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -13,11 +14,17 @@ import pytest
 from docs import generate, site
 from docs.client_modules import operations_by_class
 from koi_lang.cli.docs import topics
-from tests.pages import FENCE, ROOT
+from tests.pages import FENCE, ROOT, anchors
 from tests.projects import Project
 
 HREF = re.compile(r'(?:href|src)="(?!https?:|data:|mailto:)([^"#?]*)(?:#([^"]*))?"')
 ID = re.compile(r'\bid="([^"]+)"')
+# The order of the sidebar, from what a newcomer reads to how the code works.
+GROUPS = [
+    "Start", "Write agents", "Run and watch", "Keep it safe", "Test and measure", "Serve", "Python", "Editors",
+    "Reference", "How it works",
+]  # fmt: skip
+WORD = re.compile(r"^\| (.+?) \| .+ \| \[[^]]+\]\(([^)#]+)(?:#([^)]+))?\) \|$", re.MULTILINE)
 
 
 @pytest.mark.parametrize("name", sorted(generate.pages()))
@@ -42,8 +49,11 @@ def test_the_manual_names_all_methods_of_the_javascript_client() -> None:
 def test_every_page_has_its_place_on_the_site() -> None:
     """The navigation lists each page once, and nothing else."""
     listed = leaves(site.navigation())
+    groups = [name for entry in site.navigation() for name in entry]
 
     assert sorted(place for place in site.sources() if place.endswith(".md")) == sorted(listed)
+    assert {"Models": "models.md"} in next(entry["Start"] for entry in site.navigation() if "Start" in entry)
+    assert GROUPS == groups[2 : 2 + len(GROUPS)]
 
 
 def leaves(nav: Any) -> list[str]:
@@ -89,6 +99,17 @@ def test_the_site_has_no_dead_links(tmp_path: Path) -> None:
     assert "\n- [Budgets](budgets.md): limits of tokens" in (tmp_path / "site" / "llms.txt").read_text("utf-8")
     full = (tmp_path / "site" / "llms-full.txt").read_text("utf-8")
     assert [] == [name for name in ("# A tour", "# Budgets", "# Settings") if f"\n{name}" not in full]
+    index = json.loads((tmp_path / "site" / "search.json").read_text("utf-8"))["items"]
+    assert [] == [word for word, page, _ in words() if not is_indexed(word, page, index)]
+
+
+def is_indexed(word: str, page: str, index: list[dict[str, str]]) -> bool:
+    """Whether the search of the site knows a page by a word, in one of its sections."""
+    place = page.replace("../stdlib_skills/", "library/").replace(".md", ".html")
+    sections = (f"{item['title']} {item['text']}" for item in index if item["location"].partition("#")[0] == place)
+    return any(
+        all(re.search(rf"\b{each}", text, re.IGNORECASE) for each in re.findall(r"\w+", word)) for text in sections
+    )
 
 
 def test_docs_lists_and_shows_pages(project: Project) -> None:
@@ -116,3 +137,58 @@ def test_pages_for_models_hold_programs_as_they_are() -> None:
     tour = (ROOT / "docs" / "tour.md").read_text("utf-8")
 
     assert [] == [block[2] for block in FENCE.findall(tour) if block[2] not in full]
+
+
+def words() -> list[tuple[str, str, str]]:
+    """The words of the field, each with the page and the section that answer it; the section may be empty."""
+    page = (ROOT / "docs" / "words.md").read_text("utf-8")
+    return WORD.findall(page)
+
+
+def topic_of(page: str) -> str:
+    """What `koi docs` calls a page that a link of the manual leads to."""
+    return page.removesuffix(".md").replace("../stdlib_skills/", "std/")
+
+
+def test_there_are_many_words_of_the_field() -> None:
+    """They stand in alphabetical order, 35 and more."""
+    listed = [word.lower() for word, *_ in words()]
+
+    assert listed == sorted(listed)
+    assert len(listed) >= 35
+
+
+@pytest.mark.parametrize(("word", "page", "anchor"), words())
+def test_a_word_of_the_field_leads_to_its_page(project: Project, word: str, page: str, anchor: str) -> None:
+    """Its page says the word in a heading, a description or a first paragraph; a search finds it."""
+    contents = (ROOT / "docs" / "README.md").read_text("utf-8")
+    text = FENCE.sub("", (ROOT / "docs" / page).read_text("utf-8"))
+    described = re.findall(rf"^\| \[.*\]\({re.escape(page)}\) \| (.+) \|$", contents, re.MULTILINE)
+    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    first = re.findall(r"^#+ (.+)\n\n((?:[^#|\n].*\n)*)", text, re.MULTILINE)
+    begun = [said for heading, said in first if not anchor or anchor in anchors(f"# {heading}")][:1]
+    hits = [line.split()[0] for line in project.koi("docs", "--search", word).stdout.splitlines()]
+
+    assert word.removesuffix("y").lower() in " ".join((*described, *headings, *begun)).replace("\n", " ").lower()
+    assert (topic_of(page) + f"#{anchor}".rstrip("#")) in hits[:3]
+
+
+def test_docs_show_sections_without_colours(project: Project) -> None:
+    """A section ends before the next one of its level, words lead to theirs; nothing is coloured without a terminal."""
+    section = project.koi("docs", "language#memory", FORCE_COLOR="1").stdout
+    shown = [project.koi("docs", word).stdout.partition("\n")[0] for word in ("tools", "Human-in-the-loop", "RAG")]
+    refused = project.koi("docs", "language#memroy")
+
+    assert ["## Skills", "# Steering a run: a human in the loop", "## Retrieval"] == shown
+    assert section.startswith("### Memory\n")
+    assert ("### The model" in section, "\x1b" in section) == (False, False)
+    assert "  = help: did you mean `language#memory`?" in refused.stderr
+
+
+def test_a_search_without_hits_says_so(project: Project) -> None:
+    """Words that stand nowhere are an error of usage, and so is a query without words."""
+    for query in ("xyzzy", "!"):
+        refused = project.koi("docs", "--search", query)
+
+        assert (2, "") == (refused.returncode, refused.stdout)
+        assert f"error: no page of the manual has the words `{query}`\n" in refused.stderr

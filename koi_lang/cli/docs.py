@@ -1,68 +1,69 @@
-"""`koi docs`."""
+"""`koi docs`: the pages of the manual, and the search in them."""
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import click
 
 from koi_lang.cli.ui.colours import colour_option
 from koi_lang.cli.ui.markdown import render_markdown
 from koi_lang.cli.ui.text import has_colours, look_of, size_of
-from koi_lang.diagnostics import suggestion
+from koi_lang.diagnostics import nearest
 from koi_lang.errors import UsageError
 from koi_lang.system import resources
 
-# A row of the contents: a page and what it is about.
+# A row of the contents: a page and its description.
 ROW = re.compile(r"^\| \[[^]]+\]\(([^)]+)\.md\) \| (.+) \|$", re.MULTILINE)
+# A row of the words of the field: a word, what Koi has for it, and the page, with a section or without.
+WORD_ROW = re.compile(r"^\| (.+?) \| .+ \| \[[^]]+\]\(([^)#]+)(?:#([^)]+))?\) \|$", re.MULTILINE)
 # What only readers of the source see.
 HIDDEN = re.compile(r"<!--.*?-->\n*", re.DOTALL)
 LINK = re.compile(r"\[([^\]\n]+)\]\([^)\s]+\)")
+# Headings; blocks of code come first, since a line in them may begin with `#`.
+HEADING = re.compile(r"^```.*?^```$|^(#+) ([^\n]+)$", re.DOTALL | re.MULTILINE)
+MAX_RESULTS = 12
+MAX_COLUMNS = 100
+
+
+class PageSection(NamedTuple):
+    """A heading of a page with the text below it, up to the next heading.
+
+    Attributes:
+        level: 1 for the page itself.
+        anchor: the heading as links name it.
+    """
+
+    level: int
+    heading: str
+    anchor: str
+    text: str
 
 
 @click.command()
 @click.argument("topic", required=False)
+@click.option("--search", "query", metavar="WORDS", help="List the pages and sections with these words, best first.")
 @colour_option
-def command(topic: str | None) -> None:
+def command(topic: str | None, query: str | None) -> None:
     """Show the page TOPIC of the manual; without one, list all pages. `std/NAME` is a part of the standard library.
 
+    TOPIC may be a section, as in `language#memory`, or a word of other frameworks, such as `guardrails`.
     The pages belong to the installed version, and nothing is fetched.
     """
-    if topic is None:
-        click.echo("\n".join(_contents()))
+    if topic is None or query is not None:
+        click.echo("\n".join(_contents() if query is None else _search(query)))
         return
-    text = HIDDEN.sub("", _page(topic).read_text("utf-8"))
+    text = _page_text(topic)
     if not sys.stdout.isatty():
         click.echo(text.rstrip("\n"))
         return
     look = look_of(sys.stdout)
-    lines = render_markdown(_words(text), min(size_of(sys.stdout)[0], 100), look)
+    lines = render_markdown(_words(text), min(size_of(sys.stdout)[0], MAX_COLUMNS), look)
     click.echo_via_pager("\n".join(lines) + "\n", color=has_colours(sys.stdout))
-
-
-def _contents() -> list[str]:
-    """The topics with what they are about, as the contents of the manual list them."""
-    rows = ROW.findall((resources.manual() / "README.md").read_text("utf-8"))
-    width = max(len(topic) for topic, _ in rows)
-    return [f"{topic:<{width}}  {_words(about)}" for topic, about in rows]
-
-
-def _words(text: str) -> str:
-    """A text with the words of its links."""
-    return LINK.sub(r"\1", text)
-
-
-def _page(topic: str) -> Path:
-    """The file of a topic. Raises UsageError."""
-    known = topics()
-    found = known.get(topic.lower().removesuffix(".md"))
-    if found is None:
-        help = suggestion(topic, list(known), "page")
-        raise UsageError(f"the manual has no page `{topic}`", help=f"{help} `koi docs` lists them.")
-    return found
 
 
 def topics() -> Mapping[str, Path]:
@@ -73,3 +74,104 @@ def topics() -> Mapping[str, Path]:
     whole = {path.relative_to(folder).with_suffix("").as_posix(): path for path in pages}
     short = {path.stem: path for path in reversed(pages)}
     return {**{name.lower(): path for name, path in {**short, **whole}.items()}, **library}
+
+
+def _contents() -> list[str]:
+    """The topics with their descriptions, as the contents of the manual list them."""
+    rows = _descriptions()
+    width = max(map(len, rows))
+    return [f"{topic:<{width}}  {about}" for topic, about in rows.items()]
+
+
+def _descriptions() -> dict[str, str]:
+    text = (resources.manual() / "README.md").read_text("utf-8")
+    return {topic: _words(about) for topic, about in ROW.findall(text)}
+
+
+def _words(text: str) -> str:
+    """A text with the words of its links."""
+    return LINK.sub(r"\1", text)
+
+
+def _page_text(topic: str) -> str:
+    """The text of a page, of a section of it, or of what answers a word of the field. Raises UsageError."""
+    known, (name, _, anchor) = topics(), topic.partition("#")
+    name = name.lower().removesuffix(".md")
+    if name not in known:
+        answers = {_stems(word): target for word, target in _words_of_the_field()}
+        if _stems(name) not in answers:
+            near = nearest(topic, list(known))
+            help = f"did you mean `{near}`?" if near else f"`koi docs --search '{topic}'` looks for words."
+            raise UsageError(f"the manual has no page `{topic}`", help=f"{help} `koi docs` lists them.")
+        name, anchor = answers[_stems(name)]
+    text = HIDDEN.sub("", known[name].read_text("utf-8"))
+    if not anchor:
+        return text
+    sections = [*_sections(text)]
+    start = next((at for at, each in enumerate(sections) if each.anchor == anchor.lower()), None)
+    if start is None:
+        near = nearest(anchor, [each.anchor for each in sections])
+        help = f"did you mean `{name}#{near}`?" if near else f"`koi docs {name}` shows the whole page."
+        raise UsageError(f"the page `{name}` has no section `{anchor}`", help=help)
+    level = sections[start].level
+    end = next((at for at, each in enumerate(sections) if at > start and each.level <= level), None)
+    return "".join(each.text for each in sections[start:end])
+
+
+def _words_of_the_field() -> Iterator[tuple[str, tuple[str, str]]]:
+    """Words of other frameworks, each with the topic and the section that answer it; the section may be empty."""
+    page = resources.manual() / "words.md"
+    for word, target, anchor in WORD_ROW.findall(page.read_text("utf-8")):
+        name = Path(target).with_suffix("").as_posix()
+        yield word, (name.replace("../stdlib_skills/", "std/"), anchor)
+
+
+def _stems(words: str) -> tuple[str, ...]:
+    """Words without their endings, in lower case, for comparison: `Retries` is like `retry`."""
+    return tuple(re.sub(r"(?<=\w\w)(ies|y|s)$", "", word) for word in re.findall(r"\w+", words.lower()))
+
+
+def _sections(text: str) -> Iterator[PageSection]:
+    """The sections of a page, in order."""
+    headings = [found for found in HEADING.finditer(text) if found[1]]
+    ends = [*(found.start() for found in headings[1:]), len(text)]
+    for found, end in zip(headings, ends, strict=True):
+        anchor = re.sub(r"[^\w\- ]", "", found[2].lower()).replace(" ", "-")
+        yield PageSection(len(found[1]), found[2], anchor, text[found.start() : end])
+
+
+def _search(query: str) -> list[str]:
+    """The best section of each page with all words of a query, the best page first. Raises UsageError.
+
+    What answers a word of the field comes first, then titles, descriptions and headings, then texts.
+    """
+    stems, known = {*_stems(query)}, topics()
+    answers = [target for word, target in _words_of_the_field() if stems <= {*_stems(word)}]
+    described = {name: about for name, about in _descriptions().items() if name != "words"}
+    hits = []
+    for name in [*described, *(name for name in known if name.startswith("std/"))]:
+        anchors = [anchor for topic, anchor in answers if topic == name]
+        found = _hits(known[name].read_text("utf-8"), described.get(name, ""), stems, anchors) if stems else ()
+        if best := min(found, default=None):
+            rank, _, anchor, title = best
+            hits.append((rank, f"{name}#{anchor}" if anchor else name, title))
+    if not hits:
+        raise UsageError(f"no page of the manual has the words `{query}`", help="`koi docs` lists the pages.")
+    best_hits = sorted(hits, key=lambda hit: hit[0])[:MAX_RESULTS]
+    width = max(len(topic) for _, topic, _ in best_hits)
+    return [f"{topic:<{width}}  {title}" for _, topic, title in best_hits]
+
+
+def _hits(page: str, about: str, stems: set[str], anchors: Sequence[str]) -> Iterator[tuple[int, int, str, str]]:
+    """The sections of a page with all words of a query: rank (0 is best), place, anchor (empty for the page), title.
+
+    Args:
+        about: the description of the page in the contents.
+        anchors: the sections that answer the words; an empty one is the page.
+    """
+    for place, section in enumerate(_sections(HIDDEN.sub("", page))):
+        anchor = section.anchor if place else ""
+        title = section.heading if place else f"{section.heading} {about}"
+        ranks = [anchor in anchors, stems <= {*_stems(title)}, stems <= {*_stems(section.text)}]
+        if any(ranks):
+            yield ranks.index(True), place, anchor, _words(section.heading if place or not about else about)
