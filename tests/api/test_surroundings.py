@@ -169,3 +169,22 @@ async def test_the_server_of_the_manual(project: Project, monkeypatch: pytest.Mo
             await get("/prices/3"),
             await get("/prices/-3"),
         )
+
+
+async def test_the_application_of_the_front_page(project: Project, desk: Path) -> None:
+    """The lines for FastAPI on the front page serve the program that stands above them there."""
+    pytest.importorskip("fastapi")
+    blocks = pages.blocks(pages.manual()["README.md"])
+    (program,), (application,) = ([each.text for each in blocks if each.kind == kind] for kind in ("koi", "python"))
+    begin = "import koi_lang\nfrom contextlib import asynccontextmanager\nfrom fastapi import FastAPI\n"
+    project.write(desk.name, program)
+    names: dict[str, Any] = {}
+    async with ModelServer(['{"intent": "return", "data": ["all tea is one plant"]}']) as server:
+        table = f'provider = "openai"\nmodel = "gpt-4o"\nbase_url = "{server.url}"\n'
+        project.write("koi.toml", f"[models.default]\n{table}")
+        project.write(".env", "OPENAI_API_KEY=sk-test-0123456789\n")
+        exec(begin + application, names)
+        async with served(names["app"]) as get:
+            told = await get("/facts/tea")
+
+    assert ["all tea is one plant"] == told
