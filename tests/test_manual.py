@@ -217,7 +217,7 @@ def test_no_row_stands_twice(name: str) -> None:
 
 def test_every_command_and_setting_is_named(project: Project) -> None:
     """The page of commands names each, and the page of settings all sections, limits and options of `koi.toml`."""
-    listed = project.koi("--help").stdout.partition("Commands:\n")[2]
+    listed = project.koi("help", "all").stdout.partition("Begin:\n")[2]
     words = re.findall(r"[\w-]+", MANUAL["docs/commands.md"])
     settings = {*SECTIONS, *LIMITS, *ROLES, *MODEL_OPTIONS}
 

@@ -12,7 +12,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from koi_lang import settings
-from koi_lang.cli.command_table import COMMANDS
+from koi_lang.cli.command_table import COMMANDS, FOR_TOOLS, FOREIGN_WORDS, SECTIONS, SHOWS_ALL
 from koi_lang.cli.completing import COMPLETE_VARIABLE
 from koi_lang.cli.ui.colours import Colours, colour_option
 from koi_lang.errors import EXIT_FAILED, EXIT_INTERRUPTED, exit_code
@@ -27,6 +27,9 @@ else:
     collecting = lazy_module("koi_lang.extensions.collecting")
     diagnostics = lazy_module("koi_lang.diagnostics")
     messages = lazy_module("koi_lang.cli.ui.messages")
+
+# The sections of the help have their texts in one column.
+NAME_COLUMNS = 11
 
 
 class Commands(click.Group):
@@ -44,9 +47,14 @@ class Commands(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The list of commands in the help."""
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+        """The commands, a section for each purpose; those for tools only in `koi help all`."""
+        shows_all = SHOWS_ALL in ctx.meta
+        for title, rows in SECTIONS.items():
+            if shows_all or title != FOR_TOOLS:
+                with formatter.section(title):
+                    formatter.write_dl([(name.ljust(NAME_COLUMNS), about) for name, about in rows.items()])
+        if not shows_all:
+            formatter.write("\n`koi help all` lists every command, also those for editors and other tools.\n")
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """The commands that begin with a text, or the options of `koi`; no command is imported for that."""
@@ -63,7 +71,7 @@ class Commands(click.Group):
             _refuse(ctx, args[0], f"run {args[0]}")
         added = self.get_command(ctx, args[0])
         if added is None:
-            _refuse(ctx, args[0], diagnostics.nearest(args[0], COMMANDS))
+            _refuse(ctx, args[0], FOREIGN_WORDS.get(args[0]) or diagnostics.nearest(args[0], COMMANDS))
         return args[0], added, args[1:]
 
 
