@@ -184,7 +184,7 @@ def line_of(content: Header | JournalEntry, redact: Redact) -> bytes:
 
 
 def json_line(content: Mapping[str, Any], redact: Redact) -> bytes:
-    """Some fields as a line, its line break included; valid JSON in UTF-8 whatever the values are."""
+    """Fields as one line of JSON in UTF-8, its line break included, valid for any values."""
     # To write the line at once takes a third of the time; seldom is there anything to replace in it.
     try:
         text = _encode(content)
@@ -229,7 +229,7 @@ _encode = json.JSONEncoder(
 
 
 def plain(value: Any, redact: Redact) -> Any:
-    """A value as JSON can hold it, without secrets: what is neither list, object nor simple becomes a text."""
+    """A value as JSON without secrets; anything that is no list, object or simple value becomes a text."""
     before = redact.count if isinstance(redact, Redactor) else 0
     shown = _plain(value, redact, ())
     has_learnt = isinstance(redact, Redactor) and redact.count > before

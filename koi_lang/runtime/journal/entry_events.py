@@ -1,4 +1,4 @@
-"""The entries of a journal as the events they were made of, for those who follow a run by its journal."""
+"""The events behind the entries of a journal, for consumers that follow a run by its journal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The entries of a run to what is known when its program runs again: outcomes by path, and their order."""
+"""The state of a run at its restart, made from its entries: outcomes by path, and their order."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ IDLE = ERRORS | {HandlerStarted.type, LinePrinted.type, ModelAsked.type, RetryEn
 
 @dataclass(frozen=True, slots=True)
 class RecordedAnswer:
-    """What a model answered.
+    """The recorded answer of a model.
 
     Attributes:
         text: all that had arrived.
@@ -111,7 +111,7 @@ class ProgramFit:
 
 
 class History:
-    """What an earlier run of a program came to.
+    """The recorded outcomes of an earlier run of a program.
 
     Args:
         entries: what counts of its journal.
@@ -188,7 +188,7 @@ class History:
             self._found.pop((kind, path), None)
 
     def answer(self, path: Path) -> RecordedAnswer | None:
-        """What a model answered; None when no action of its answer had been begun."""
+        """The recorded answer of a model; None if no action of it had begun."""
         end = self.find(ModelAnswered.type, path)
         if end is not None:
             return RecordedAnswer(str(end.data.get("text", "")), end)
@@ -213,7 +213,7 @@ class History:
         return self.has(ApprovalRequested.type, path) and not self.has(ApprovalGiven.type, path)
 
     def left_behind(self) -> list[JournalEntry]:
-        """What the parent did that may not be done twice, and that this branch has neither taken over nor done."""
+        """The parent's unrepeatable effects that this branch has neither reused nor done."""
         return list(self._left)
 
     def take_over(self, name: str, given: Any) -> bool:
@@ -233,17 +233,17 @@ class History:
         return self._passes_on and self.policy.has_outside and HIDDEN in str(given)
 
     def paid(self, path: Path) -> tuple[int, float, int]:
-        """What models took at a path and inside of it: tokens, usd where that is known, and how many requests."""
+        """Tokens, usd (where known) and number of requests spent at a path and below it."""
         if self._paid is None:
             self._paid = _paid_by_path(self.entries)
         return self._paid.get(path, (0, 0.0, 0))
 
     def usage(self) -> UsageTotals:
-        """What the run itself took before; a branch has taken nothing yet, and a replay takes nothing."""
+        """The earlier usage of the run itself; zero for a branch and for a replay."""
         return UsageTotals.of(self.entries if self.policy.is_same_run else ())
 
     def is_same(self, recorded: Any, now: Any) -> bool:
-        """Whether a value is what was recorded, but for its secrets."""
+        """Whether a value equals the recorded one, apart from secrets."""
         shown = plain(now, self._redact)
         # Older journals hold what is taken out today.
         return is_same_input(recorded, shown) or is_same_input(plain(recorded, self._redact), shown)
@@ -261,7 +261,7 @@ def _is_effect(entry: JournalEntry, name: str, fields: Any) -> bool:
 
 
 def _turn_of(entry: JournalEntry) -> str:
-    """What of an entry takes its turn; empty where nothing does."""
+    """The kind of slot that an entry takes; empty for none."""
     if entry.kind == "begun":
         return BEGIN if "id" in entry.data else ""  # only an action of a playbook begins when it is told to
     if entry.kind == CallStarted.type:
@@ -297,7 +297,7 @@ def _paid_by_path(entries: Iterable[JournalEntry]) -> dict[Path, tuple[int, floa
 
 
 def in_doubt(entries: Sequence[JournalEntry]) -> list[JournalEntry]:
-    """What had begun, may not be done twice, and has not ended; what had ended around it has settled the matter."""
+    """Unrepeatable effects without an end, unless a call around them has ended."""
     over = {entry.path for entry in entries if entry.kind in COMPLETIONS or entry.kind == ReadOnlyFound.type}
     allowed = {entry.path for entry in entries if entry.kind == ApprovalGiven.type}
     # Whoever still waits for leave has done nothing.
@@ -352,7 +352,7 @@ def _with_killed(entries: list[JournalEntry]) -> list[JournalEntry]:
 
 
 def _drop_unwinding(entries: list[JournalEntry]) -> None:
-    """Take away how a run ended: its last entry, and whatever was told of the error that led there.
+    """Remove the end of a run: its last entry, and the reports of the error that led there.
 
     So are errors of other branches that nothing was done after. What a hook denied there was not done, so that it is
     neither in doubt nor decided.
@@ -377,7 +377,7 @@ def _drop_unwinding(entries: list[JournalEntry]) -> None:
 
 
 def _printed_after(errors: Sequence[JournalEntry], entries: Sequence[JournalEntry]) -> Iterator[JournalEntry]:
-    """The lines that the code around some errors has printed after them, also in what it has begun then."""
+    """The lines printed after some errors by the code around them, and by calls that it began then."""
     numbers = {id(entry): n for n, entry in enumerate(entries)}
     failed, begun = dict[Path, int](), dict[Path, int]()
     for entry in reversed(errors):
@@ -400,7 +400,7 @@ def _beginnings(path: Path) -> list[Path]:
 
 
 def _waiting_places(path: Path) -> Iterator[Path]:
-    """Where code waits for what is done at a path: around it, and around the branches of a program that it is in."""
+    """The places where code waits for an effect at a path: around it, and around its parallel branches."""
     yield path[:-1]
     while len(path) > 1 and path[-2].startswith(BRANCH):
         path = path[:-1]

@@ -1,4 +1,4 @@
-"""What the journals of a folder tell, each of them read again only when its file has changed."""
+"""Summaries of the journals of a folder; a journal is read again only when its file has changed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class JournalFolder(Generic[T]):
         self._known: dict[str, tuple[Stamp, T | JournalError]] = {}
 
     def look(self, since: float = 0.0) -> dict[str, T | JournalError]:
-        """What each journal tells now, by the id of its run; the error where one cannot be read.
+        """The summary of each journal by the id of its run; the error where one cannot be read.
 
         Args:
             since: a second since the epoch; journals to which nothing was added since then are left out.
@@ -45,14 +45,14 @@ class JournalFolder(Generic[T]):
         return self._by_run()
 
     def look_again(self, runs: Collection[str]) -> dict[str, T | JournalError]:
-        """The same where only the journals of some runs are looked at; of the others it is what they told before."""
+        """Like `look`, but only the journals of some runs are checked for changes."""
         names = [f"{run}{SUFFIX}" for run in sorted(runs)]
         for path, stamp in self._stamps(names):
             self._known[path.stem] = self._tell(path, stamp, self._known.get(path.stem))
         return self._by_run()
 
     def stamp(self) -> int:
-        """What changes when a journal comes or goes, but not when one grows."""
+        """A number that changes when a journal is added or removed, but not when one grows."""
         try:
             return self._runs.stat().st_mtime_ns
         except OSError:
@@ -64,7 +64,7 @@ class JournalFolder(Generic[T]):
     def _tell(
         self, path: Path, stamp: Stamp, before: tuple[Stamp, T | JournalError] | None
     ) -> tuple[Stamp, T | JournalError]:
-        """What a journal tells; what it told before where that is still so."""
+        """The summary of a journal; the earlier one if its file has not changed."""
         summary = None if before is None else before[1]
         is_known = before is not None and before[0] == stamp
         if before is not None and is_known and (isinstance(before[1], JournalError) or self._is_settled(before[1])):
@@ -81,7 +81,7 @@ class JournalFolder(Generic[T]):
             return []  # nothing was recorded
 
     def _stamps(self, names: Collection[str]) -> Iterator[tuple[Path, Stamp]]:
-        """The files, and what of them changes with their content; those that are removed meanwhile are left out."""
+        """The files with their change stamps; files that are removed meanwhile are left out."""
         for name in names:
             path = self._runs / name
             try:

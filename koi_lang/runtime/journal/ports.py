@@ -1,4 +1,4 @@
-"""Ports of what keeps runs: their journals, and who may write them.
+"""Ports of run storage: journals, and the right to write them.
 
 A file in a folder is one implementation; `tests/journal/test_contract.py` says what any has to do.
 """
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class JournalPort(Protocol):
-    """The journal of one run, held by who writes it until it is closed; it is a consumer of the events of the run."""
+    """The journal of one run, locked by its writer until it is closed; a consumer of the events of the run."""
 
     def __call__(self, event: Event) -> None:
         """Append an event. One that is lasting is settled when this returns; others may be on their way.
@@ -26,22 +26,22 @@ class JournalPort(Protocol):
         """
 
     def settle(self) -> None:
-        """Wait until all that was appended lasts, whatever happens to this process and its machine."""
+        """Wait until everything appended survives a crash of the process and of the machine."""
 
     def close(self) -> None:
         """Settle nothing more, and let others go on with the run."""
 
 
 class KeptRun(Protocol):
-    """What was kept of a run."""
+    """A stored run."""
 
     @property
     def header(self) -> Header:
-        """What it is a run of."""
+        """The header of its journal."""
 
     @property
     def entries(self) -> Sequence[JournalEntry]:
-        """What happened, in order."""
+        """Its entries, in order."""
 
     @property
     def end(self) -> End:
@@ -62,4 +62,4 @@ class RunsPort(Protocol):
         """
 
     def read(self, run: str) -> KeptRun:
-        """What was kept of a run, also while it goes on. Raises JournalError when there is nothing."""
+        """A stored run, also while it goes on. Raises JournalError when there is none."""

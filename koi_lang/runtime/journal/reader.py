@@ -66,7 +66,7 @@ class End:
 
 @dataclass(frozen=True, slots=True)
 class Journal:
-    """What is in a journal.
+    """The content of a journal.
 
     Attributes:
         entries: those that can be relied on, in the order in which they were written, each once.
@@ -220,7 +220,7 @@ def _lines_in(
 
 
 def _line(number: int, text: bytes, run: str, *, has_checksums: bool) -> JournalLine:
-    """A line with what is wrong with it; where the header has a checksum each line must have one."""
+    """A line with its faults; where the header has a checksum, each line must have one."""
     if not text.endswith(b"\n"):
         return JournalLine(number, text, None)
     if is_changed(text, run):

@@ -44,7 +44,7 @@ class PaidItem:
 
 @dataclass(slots=True)
 class RunCosts:
-    """What was paid for a run; what it has taken over from another one was paid for there.
+    """The payments of a run; payments that a branch reuses count for its parent.
 
     Attributes:
         path: of the journal.
@@ -65,7 +65,7 @@ class RunCosts:
 
 
 def read_costs(path: Path, before: RunCosts | None = None) -> RunCosts:
-    """What was paid for the run of a journal. Raises JournalError.
+    """The payments of the run of a journal. Raises JournalError.
 
     Args:
         before: what was read earlier; only what the file has grown by since then is read.
@@ -84,12 +84,12 @@ def read_costs(path: Path, before: RunCosts | None = None) -> RunCosts:
 
 
 def open_costs(folder: Path) -> JournalFolder[RunCosts]:
-    """What was paid for the runs of a folder, to be looked at again and again."""
+    """The payments of the runs of a folder, to be looked at repeatedly."""
     return JournalFolder(folder, read_costs)
 
 
 def _paid_entries(file: BinaryIO, costs: RunCosts) -> Iterator[JournalEntry]:
-    """The entries of payments behind what was read; only lines that hold one are parsed."""
+    """The payment entries behind the part already read; only lines with one are parsed."""
     file.seek(costs.read)
     rest = b""
     while piece := file.read(PIECE):
@@ -109,7 +109,7 @@ def _paid_lines(text: bytes) -> Iterator[bytes]:
 
 
 def _payment_of(entry: JournalEntry) -> PaidItem | None:
-    """What was paid here and now; None for what an earlier part of the run or its parent has paid."""
+    """The payment of an entry; None if an earlier part of the run or its parent has paid."""
     data = entry.data
     if entry.kind not in PAID or data.get("recalled") or data.get("replayed"):
         return None

@@ -41,5 +41,5 @@ class FolderRuns:
         return Writer(path_of(self.folder, end.run), end, self.redact, self.on_failure, signer, self.follow)
 
     def read(self, run: str) -> Journal:
-        """What was kept of a run. Raises JournalError."""
+        """The stored journal of a run. Raises JournalError."""
         return read(path_of(self.folder, run), self.signer)

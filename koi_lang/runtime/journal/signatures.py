@@ -23,7 +23,7 @@ OUTER = 0x5C
 
 @dataclass(frozen=True, slots=True)
 class Signer:
-    """What the journals of a folder are signed with."""
+    """The key that signs the journals of a folder."""
 
     key: bytes
     folder: str
@@ -99,5 +99,5 @@ class Authenticity:
 
     @property
     def state(self) -> bytes:
-        """What all lines have come to."""
+        """The running digest of all lines."""
         return self._chain.state

@@ -49,7 +49,7 @@ def path_of(folder: Path, run: str) -> Path:
 
 
 def streams_folder(folder: Path, run: str) -> Path:
-    """Where a run keeps what providers sent; removed with its journal."""
+    """The folder for the recorded streams of a run; removed with its journal."""
     return path_of(folder, run).with_suffix(STREAMS)
 
 

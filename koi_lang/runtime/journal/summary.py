@@ -1,4 +1,4 @@
-"""A journal to what came of its run: how it ended, how long it took, what its models took.
+"""The summary of a run, from its journal: end, duration, usage of models.
 
 The first line and the last ones tell all of it, since every now and then a line holds the totals so far; only journals
 that hold none, of older versions, are read as a whole.
@@ -39,7 +39,7 @@ TELLING = frozenset(
 
 @dataclass(slots=True)
 class RunSummary:
-    """What came of a run.
+    """The summary of a run.
 
     Attributes:
         end: how it ended, or that it goes on.
@@ -106,7 +106,7 @@ class RunSummary:
 
 
 def summarise(path: Path) -> RunSummary:
-    """What came of the run of a journal. Raises JournalError."""
+    """The summary of the run of a journal. Raises JournalError."""
     size, summary = _read(path)
     if summary.end != "interrupted":
         return summary
@@ -125,7 +125,7 @@ def _size(path: Path) -> int:
 
 
 def _read(path: Path) -> tuple[int, RunSummary]:
-    """How many bytes a journal has, and what they tell."""
+    """The size of a journal in bytes, and its summary."""
     with open_journal(path) as file:
         summary = RunSummary(header_of(file.readline(MAX_HEADER_BYTES), path.name))
         begin, run = file.tell(), summary.header.run
@@ -156,7 +156,7 @@ def _last_entries(file: BinaryIO, begin: int, size: int, run: str) -> list[Journ
 
 
 def _telling_entries(lines: Sequence[bytes], run: str) -> Iterator[JournalEntry]:
-    """The entries that tell how a run ended and what its models took, and the last one."""
+    """The entries that tell the end of a run and its usage, and the last one."""
     for line in lines:
         found = KIND.search(line, 0, KIND_WITHIN)
         entry = _sound_entry(line, run) if found is None or found[1] in TELLING else None

@@ -1,4 +1,4 @@
-"""Events of a run, or the entries of its journal, to what its models took, and how its last call ended."""
+"""Usage totals and the end of the last call, from the events of a run or the entries of its journal."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class CallEnd:
 
 @dataclass(slots=True)
 class UsageTotals:
-    """What models took, of the events that were added.
+    """The usage of models, summed over events.
 
     What is paid for counts once: where it happened. An event that is recalled tells of what an earlier part of the run
     has counted, or the run that this one is a branch of; so totals that go on begin with what the earlier part took.
@@ -67,7 +67,7 @@ class UsageTotals:
 
     @staticmethod
     def of(entries: Iterable[JournalEntry]) -> UsageTotals:
-        """What some entries tell."""
+        """The totals of some entries."""
         totals = UsageTotals()
         for entry in entries:
             totals.add_entry(entry)
@@ -86,12 +86,12 @@ class UsageTotals:
         return {"requests": self.requests, "tokens": self.tokens, "usd": self.usd, "unpriced": self.unpriced}
 
     def add(self, event: Event) -> None:
-        """Count what an event tells."""
+        """Count the usage of an event."""
         if event.type in PAID and not event.recalled:
             self.count(event.fields)
 
     def add_entry(self, entry: JournalEntry) -> None:
-        """Count what an entry tells, by the same rule."""
+        """Count the usage of an entry, by the rule for events."""
         if entry.kind in PAID and not entry.data.get("recalled"):
             self.count(entry.data)
 

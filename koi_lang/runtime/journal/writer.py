@@ -86,7 +86,7 @@ class Writer:
         return "journal"
 
     def __call__(self, event: Event) -> None:
-        """Write an event; what it announces may happen when this returns.
+        """Write an event; its effect may take place when this returns.
 
         What is known from this journal is not written again; a journal of its own has what it goes on from, too.
 
@@ -150,7 +150,7 @@ class Writer:
         return replace(entry, data={**entry.data, TOTALS: self._totals.as_data(), **call})
 
     def _require_file(self) -> None:
-        """Raise JournalError where the file has been removed: what is written would be gone with the run."""
+        """Raise JournalError where the file has been removed: further lines would be lost with it."""
         if os.fstat(self._file).st_nlink == 0:
             help = "What the run has done is not known any more. `koi run --no-record` needs no journal."
             raise JournalError(f"the journal `{self.path}` was removed while it was written", help=help)

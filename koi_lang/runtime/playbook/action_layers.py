@@ -1,4 +1,4 @@
-"""Carrying out what a model asks for: the layers that an action goes through, from the outside in."""
+"""The execution of actions: the layers that an action goes through, from the outside in."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ Layers = Sequence[ActionLayer[PlaybookAction]]
 
 
 async def locate(running: PlaybookAction, fields: Fields, next: Rest) -> Any:
-    """Have what happens happen at the location of the action."""
+    """Run the inner layers at the location of the action."""
     with enter(running.action.intent):
         return await next(running, fields)
 
 
 async def read(running: PlaybookAction, fields: Fields, next: Rest) -> Any:
-    """Read what the model wrote otherwise than asked, unless an earlier part of the run took it as written."""
+    """Interpret fields that the model wrote in another form, unless an earlier part of the run took them as written."""
     before = running.call.agent.run.recorded.recall(ActionStarted.journal_kind).entry
     running.is_literal = before is not None and "read_as" not in before.data
     if not running.is_literal:
@@ -59,7 +59,7 @@ async def read(running: PlaybookAction, fields: Fields, next: Rest) -> Any:
 
 
 def _read_names(running: PlaybookAction) -> None:
-    """Have the action be what its intent and the names of its fields mean; its place in the run stays."""
+    """Resolve the intent and the names of the fields to an action; its place in the run stays."""
     action, notes = read_intent(running.call, running.action)
     if action.intent != running.action.intent:
         running.kind = _find_kind(running.call, action) or running.kind
@@ -71,7 +71,7 @@ def _read_names(running: PlaybookAction) -> None:
 
 
 async def conclude(running: PlaybookAction, fields: Fields, next: Rest) -> Any:
-    """Have the end of the action known in its slot: by an event, and its result to whoever may need it."""
+    """Announce the end of the action in its slot: as an event, and its result to later readers."""
     action = running.action
     agent = running.call.agent
     run = running.call.agent.run
@@ -173,7 +173,7 @@ _carry_out, _carry_out_nested = compose(ASKED_FOR), compose(NESTED)
 
 
 async def carry_out_action(call: PlaybookCall, action: Action) -> TurnAction:
-    """Carry out one action of an answer; gives what came of it, whatever that is.
+    """Run one action of an answer and return its record, also when it fails.
 
     Raises:
         LimitReachedError: a limit of this call, or of one around it, ends it.
@@ -198,7 +198,7 @@ async def carry_out_nested(call: PlaybookCall, action: Action, names: ActionScop
 
 
 def begin(call: PlaybookCall, action: Action, names: ActionScope) -> PlaybookAction:
-    """An action of which nothing has been done yet; one by the name of a tool is what that stands for."""
+    """A new action without any effect yet; the name of a tool is resolved to its action."""
     is_tool = TOOL_MARK in action.intent or plain_name(action.intent) != action.intent
     if is_tool and _find_kind(call, action) is None:
         action = named_action(call.offered_tools().set, action)
@@ -232,7 +232,7 @@ def _fail(call: PlaybookCall, action: Action, raised: Exception) -> TurnAction:
 
 
 def _start_fields(running: PlaybookAction) -> dict[str, Any]:
-    """What an action is given, and whether its effect is lasting, for those who want to know."""
+    """The fields of an action for its start event, and whether its effect is lasting."""
     if not running.call.agent.run.detailed:
         return {}
     lasting = {"unsafe": True, "lasting": True} if running.kind.lasting else {}
@@ -241,7 +241,7 @@ def _start_fields(running: PlaybookAction) -> dict[str, Any]:
 
 
 def _result_fields(running: PlaybookAction, value: Any) -> dict[str, Any]:
-    """What came of an action, for those who want to know; what came from outside as it is given again later."""
+    """The result of an action for its end event; outside values in the form in which they are recalled."""
     if not running.call.agent.run.detailed:
         return {}
     shown = with_references(running.call.agent.run, value)
@@ -251,7 +251,7 @@ def _result_fields(running: PlaybookAction, value: Any) -> dict[str, Any]:
 
 
 def _keep(running: PlaybookAction, value: Any) -> None:
-    """Have later actions, the model and whoever called the playbook know the result of an action."""
+    """Store the result of an action for later actions, the model and the caller of the playbook."""
     action = running.action
     call = running.call
     names = running.names
@@ -295,7 +295,7 @@ class ActionBlock:
         return self._call.ended
 
     async def carry_out(self, **own: int) -> list[Any]:
-        """Carry the steps out once, with further names; gives the results of what was carried out."""
+        """Run the steps once, with further names; returns their results."""
         self._names.add(own)
         results: list[Any] = []
         for members in self._steps:
@@ -316,7 +316,7 @@ class ActionBlock:
 
 
 def _verdict(answer: str) -> bool:
-    """What a model says about a condition. Raises ActionError when it is neither true nor false."""
+    """The answer of a model about a condition. Raises ActionError when it is neither true nor false."""
     word = answer.strip().strip("`\"'.").lower()
     if word not in ("true", "false"):
         raise ActionError(f"the condition was to be answered with true or false, and the answer was {answer[:80]!r}")

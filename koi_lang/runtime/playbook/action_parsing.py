@@ -1,4 +1,4 @@
-"""One JSON object of an answer to the action it asks for; what cannot be read is answered, never guessed."""
+"""JSON objects of an answer, parsed into actions; unreadable ones are answered, never guessed."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def _call(value: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
 
 
 def _action_data(fields: Any, what: str) -> dict[str, Any]:
-    """What a call gives to an action, often as a text that holds JSON."""
+    """The arguments in a tool call, often a text that holds JSON."""
     try:
         read = loads(fields.strip() or "null") if isinstance(fields, str) else fields
     except ValueError as error:
@@ -177,7 +177,7 @@ def _read_intent(value: Mapping[str, Any]) -> tuple[str, bool]:
 
 
 def _nameless(value: Mapping[str, Any]) -> ReplyError:
-    """What is wrong with an object that names no action."""
+    """The error of an object without the name of an action."""
     if lists := [key for key in LISTS if key in value]:
         return ReplyError(f"`{lists[0]}` must be a list of actions, not {_excerpt(value[lists[0]])}")
     found = [key for key in MISTAKEN if key in value] or list(value)[:5]

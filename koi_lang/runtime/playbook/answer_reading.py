@@ -111,7 +111,7 @@ async def execute(call: PlaybookCall, turn: Turn, actions: asyncio.Queue[Action 
 async def execute_group(
     call: PlaybookCall, first: Action, turn: Turn, actions: asyncio.Queue[Action | None]
 ) -> Action | None:
-    """Start the members of a group as they come, and wait for all of them; gives what follows the group."""
+    """Start the members of a group as they arrive and wait for all; returns the action behind the group."""
     following: Action | None = first
     async with together() as group:
         members = []

@@ -1,4 +1,4 @@
-"""A call of a playbook handler: what it is about, and what has come of it so far."""
+"""A call of a playbook handler: its subject, and its state so far."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class PlaybookCall:
     _plan: str = ""
 
     def offered_tools(self) -> Offer:
-        """What its agent may do in it as tools, made anew when what there is for it, or the plan, has changed."""
+        """The tools of its agent, computed again when members, servers or the plan have changed."""
         run = self.agent.run
         has_outputs = run.has_outputs and bool(run.outputs.told_to(self.agent.name))
         plan = run.planning.section()
@@ -103,18 +103,18 @@ class PlaybookCall:
 
     @property
     def material(self) -> Mapping[str, Any]:
-        """All that others have written of what its model is told before the playbook."""
+        """All outside texts that its model gets before the playbook."""
         return {"tools": self.tools, "guidance": self.guidance} if self.guidance else self.tools
 
     @property
     def result_type(self) -> ResultType | None:
-        """The declared type of what it returns."""
+        """The declared result type."""
         handler = self.agent.about.handlers.get(self.event)
         return None if handler is None else handler.result
 
     @property
     def result_schema(self) -> Schema:
-        """What is known of its result: the declared type, or what the playbook says; empty where that is nothing."""
+        """The schema of its result: the declared type, or the one that the playbook describes; empty if unknown."""
         return result_schema(self.playbook) if self.result_type is None else self.result_type.schema
 
     def instruct(self, instructions: NamedPlaybook) -> None:
@@ -155,5 +155,5 @@ class PlaybookCall:
         return Turn(self.turns, request)
 
     def note(self, intent: str, fields: Mapping[str, Any], value: Any, *, ok: bool = True) -> None:
-        """Keep what came of an action; where it failed, the value is what the model is told of that."""
+        """Store the outcome of an action; for a failed one, the value is the message to the model."""
         self.results.append(ActionResult(intent, dict(fields), ok, value))

@@ -38,7 +38,7 @@ GIVE_LESS = "Give the agent a model that reads more, or have its actions give sh
 
 
 async def request_compaction(subject: Agent | PlaybookCall, instructions: str = "") -> Compacted:
-    """Shorten the conversation of a call before its next request, or what an idle agent remembers at once.
+    """Shorten the conversation of a call before its next request, or the memory of an idle agent at once.
 
     Args:
         subject: a call, or an agent; of several calls of an agent the one that began last is meant.
@@ -97,7 +97,7 @@ async def make_room(conversation: Conversation, error: ProviderError) -> bool:
 
 
 def explain_error(conversation: Conversation, error: ProviderError) -> ProviderError:
-    """The error that ends a call; of a conversation that is too long also what was tried."""
+    """The error that ends a call; for an overlong conversation with the attempts to shorten it."""
     if not isinstance(error, ContextOverflowError) or not conversation.tried:
         return error
     explained = error.with_message(f"{error.message}, and it could not be shortened enough")
@@ -168,7 +168,7 @@ def _recall_summary(subject: SummaryTask) -> tuple[str, str] | None:
 
 
 def _next_wish(conversation: Conversation) -> str | None:
-    """What is wished for before this request, now or in an earlier part of the run; None when nothing is."""
+    """The wish for a summary before this request, now or in an earlier part of the run; None for none."""
     run, path = conversation.agent.run, leaf_path(CompactionRequested.type)
     before = run.recorded.recall(CompactionRequested.type, path).entry
     wish: str | None = None

@@ -1,4 +1,4 @@
-"""What an `llm` block says about long conversations to when they are shortened and how much of them stays."""
+"""The settings of an `llm` block for long conversations: when to shorten them, and to which length."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Window:
 
 
 def window_of(block: Mapping[str, Any], model: Adapter) -> Window:
-    """When conversations with a model are shortened: at `context_tokens`, less what is reserved for the answer.
+    """The size at which conversations are shortened: `context_tokens`, less the room for the answer.
 
     Where it is not known how much the model reads, `threshold_tokens` counts alone. Of a small window, a quarter is
     reserved and a third of the rest is kept. Some models may be sent less than their window holds, and some take more

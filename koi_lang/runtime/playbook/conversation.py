@@ -1,4 +1,4 @@
-"""What the model of one call is told, message by message, and how many tokens that takes."""
+"""The conversation of one call with its model, message by message, and its size in tokens."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class AlreadyCompactedError(NothingToCompactError):
 
 @dataclass(frozen=True, slots=True)
 class Compacted:
-    """What came of shortening a conversation.
+    """The result of shortening a conversation.
 
     Attributes:
         summary: the record that stands for what is gone.
@@ -58,7 +58,7 @@ class Compacted:
 
 @dataclass(frozen=True, slots=True)
 class CompactionRequest:
-    """That a conversation be shortened, and the place for what comes of it."""
+    """A request to shorten a conversation, with a place for its result."""
 
     instructions: str
     outcome: asyncio.Future[Compacted]
@@ -119,7 +119,7 @@ class Conversation:
 
     @staticmethod
     def of(agent: AgentPort, spending: BudgetAccount, remembered: Sequence[Message]) -> Conversation:
-        """A conversation that goes on from what an agent remembers, which it does not change."""
+        """A conversation that continues from the memory of an agent and does not change it."""
         memory = remembered if isinstance(remembered, Memory) else Memory.of(remembered)
         return Conversation(agent, spending, Transcript(memory), memory, ToldValues(before=memory.told))
 
@@ -169,14 +169,14 @@ class Conversation:
         self._has_only_grown = False
 
     def settle(self) -> None:
-        """Have the agent remember the messages, beside what it has remembered since the call began."""
+        """Add the messages to the memory of the agent, beside those added since the call began."""
         if self._has_only_grown and self.agent.memory is self.memory:
             self.agent.memory = self.memory.followed_by(self.messages.snapshot())
         else:
             self.agent.memory = Memory.of(self._merge_memory())
 
     def _merge_memory(self) -> list[Message]:
-        """What the agent is to remember of this conversation, and of those that have ended meanwhile."""
+        """The memory of the agent: this conversation, and those that have ended meanwhile."""
         known, stays = set(map(id, self.memory)), set(map(id, self.messages))
         new = [message for message in self.messages if id(message) not in known]
         records = [
@@ -198,7 +198,7 @@ class Conversation:
         return wish.outcome
 
     def answer(self, outcome: Compacted | NothingToCompactError) -> None:
-        """Tell whoever had a wish what came of it."""
+        """Send the outcome to the requester of a summary."""
         wishes, self.wishes = self.wishes, []
         for wish in wishes:
             if wish.outcome.done():

@@ -1,4 +1,4 @@
-"""Who a delegate action is for: the members an agent can reach, and the one an intent names; and calling it."""
+"""Delegation: the members that an agent can reach, the one that an intent names, and its call."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ async def resolve(agent: AgentPort, intent: str, spending: BudgetAccount) -> tup
 
 
 def payload_schema(agent: AgentPort, intent: str) -> Schema:
-    """What the event takes that a name means plainly; empty (anything) for other names."""
+    """The payload schema of a plainly named event; empty (anything) for other names."""
     named = _split_qualified(list(_members(agent)), intent)
     meant = [(member, intent) for member in reachable(agent)] if named is None else [named]
     events = ((member, _same(member.events, wanted)) for member, wanted in meant)
@@ -153,7 +153,7 @@ class MemberScore:
 
 
 async def score_members(agent: AgentPort, intent: str) -> tuple[list[MemberScore], MeaningScores | None]:
-    """Every event that an agent can reach with its scores, and what the model for embeddings says, if there is one."""
+    """Every event that an agent can reach with its scores, and those of the embedding model if there is one."""
     offers = [offer for member in reachable(agent) for offer in _offers(member)]
     meaning = await agent.run.meaning.score(agent, intent, offers) if offers else None
     near = {} if meaning is None else meaning.by_name
@@ -162,7 +162,7 @@ async def score_members(agent: AgentPort, intent: str) -> tuple[list[MemberScore
 
 
 def _split_qualified(members: Sequence[Delegate], intent: str) -> tuple[Delegate, str] | None:
-    """The member that a qualified name begins with, and what follows."""
+    """The member at the beginning of a qualified name, and the rest of the name."""
     for separator in ("::", "."):
         name, found, wanted = intent.partition(separator)
         member = _find_member(members, name) if found else None

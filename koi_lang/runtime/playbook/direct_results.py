@@ -82,7 +82,7 @@ def rules_for(result: ResultType | None) -> str:
 
 
 def correction_of(result: ResultType | None, problem: str) -> str:
-    """What a model is told of an answer that is not of the declared type."""
+    """The message to a model about an answer that is not of the declared type."""
     return f"That is not what was asked for: {problem}. {_form_of(result)}"
 
 

@@ -30,7 +30,7 @@ QUOTING = re.compile(r"\s*(?:>|//|#)")
 
 @dataclass(slots=True)
 class Framed:
-    """What an answer consists of.
+    """The parts of an answer.
 
     Attributes:
         values: the JSON texts in it, in order.
@@ -50,13 +50,13 @@ class Framed:
         return not self.has_prose or (len(self.values) == 1 and not self.is_quoted)
 
     def note(self, gap: str) -> None:
-        """Take in what stands before, between or behind values."""
+        """Take in the text before, between or behind values."""
         if BLANK.fullmatch(gap) is None:
             self.has_prose, self.is_quoted = True, bool(self.values)
 
 
 def frame(text: str) -> Framed:
-    """Take the text of an answer, or what is left of one, apart."""
+    """Split the text of an answer, or the rest of one, into its parts."""
     framed = Framed()
     at = 0
     last = 0
@@ -84,7 +84,7 @@ def frame(text: str) -> Framed:
 
 
 def without_thoughts(text: str) -> str:
-    """A plain text without the thoughts that it begins with; one without an end may be what the text is about."""
+    """A plain text without the thoughts at its beginning; unclosed thoughts may be its subject, and stay."""
     at = 0
     while (found := THOUGHT.match(text, at)) is not None and (closing := closing_of(found)) is not None:
         end = closing.search(text, found.end())
@@ -95,7 +95,7 @@ def without_thoughts(text: str) -> str:
 
 
 def closing_of(found: re.Match[str]) -> re.Pattern[str] | None:
-    """What ends the thought that a match of OPENING begins; None for other matches."""
+    """The end mark of the thought that a match of OPENING begins; None for other matches."""
     if found["name"]:
         return re.compile(rf"</{found['name']}\s*>", re.IGNORECASE)
     return re.compile(r"\[/THINK\]") if found["mark"] else None

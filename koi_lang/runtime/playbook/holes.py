@@ -29,7 +29,7 @@ def open_holes(text: str) -> Iterator[re.Match[str]]:
 
 
 def fill_holes(text: str, write: Callable[[re.Match[str]], str]) -> str:
-    """A text with what stands for its holes."""
+    """A text with the values of its holes."""
     pieces, done = list[str](), 0
     for hole in HOLE.finditer(text):
         count = _backslashes(hole)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def intervene(running: PlaybookAction, fields: Fields, next: Next[PlaybookAction]) -> Awaitable[Any]:
-    """Have a debugger decide about the action; what was decided in an earlier part of the run is done again."""
+    """Ask a debugger about the action; a decision of an earlier part of the run is repeated."""
     run = running.context.run
     if run.debugger is None and run.recorded.is_live:
         return next(running, fields)
@@ -50,7 +50,7 @@ def _around(
 
 
 def _decided_before(run: RunPort) -> Intervention | None:
-    """What was decided about the current action in an earlier part of the run."""
+    """The decision about the current action in an earlier part of the run."""
     known = run.recorded.recall(ActionOverridden.type)
     if known.entry is None or not known.is_whole:
         return None
@@ -59,7 +59,7 @@ def _decided_before(run: RunPort) -> Intervention | None:
 
 
 async def _follow(running: PlaybookAction, decided: Intervention, next: Next[PlaybookAction]) -> Any:
-    """Do what was decided; another result of the playbook as a whole is checked as the model's own."""
+    """Carry out a decision; a replaced result of the whole playbook is checked like the model's own."""
     if decided.decision == "skip":
         running.is_withheld = True
         return SKIPPED

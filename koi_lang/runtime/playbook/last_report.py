@@ -38,7 +38,7 @@ LEFT = 3
 
 @dataclass(frozen=True, slots=True)
 class ReportBudget:
-    """What a report may take.
+    """The limits of a report.
 
     Attributes:
         tokens: of request and answer.
@@ -53,12 +53,12 @@ class ReportBudget:
 
     @property
     def characters(self) -> int:
-        """Of what is told."""
+        """Characters of the conversation that the request may contain."""
         return (self.tokens - self.answer_tokens - RULES_TOKENS) * CHARACTERS_PER_TOKEN
 
 
 async def add_report(call: PlaybookCall, error: LimitReachedError) -> None:
-    """Have an error that ends a call for want of turns or tokens say what was done and what is open.
+    """Add a report on finished and open work to an error that ends a call at its limit of turns or tokens.
 
     Where that cannot be found out the error stays as it is.
     """
@@ -76,7 +76,7 @@ async def add_report(call: PlaybookCall, error: LimitReachedError) -> None:
 
 
 def _budget_for(call: PlaybookCall, error: LimitReachedError) -> ReportBudget | None:
-    """What a report may take, within all budgets; None where none is asked for.
+    """The limits of a report, within all budgets; None if none is asked for.
 
     That is so where something else has run out than turns and tokens, for another call, and for one of a single turn;
     what the run has left is for the call that nobody has delegated.
@@ -127,7 +127,7 @@ async def _ask(call: PlaybookCall, why: str, budget: ReportBudget) -> str:
 
 
 def _report_in(answer: str) -> str:
-    """The words of a report; what asks for an action is none, but for a result that is to be returned."""
+    """The words of a report; an answer with actions is none, except for a `return`."""
     text = plain_text(answer).strip()
     if not text.startswith(("{", "[")):
         return text
@@ -144,7 +144,7 @@ def _report_in(answer: str) -> str:
 
 
 def turns_note(call: PlaybookCall) -> Message | None:
-    """What a model is told when few turns are left, once; where that was recorded, as it was told then."""
+    """The warning to a model that few turns are left, given once; a recorded warning is repeated word for word."""
     recorded = call.agent.run.recorded.recall_request()
     if recorded is not None:
         return next(filter(None, (_as_note(message) for message in recorded.data.get("messages", ()))), None)

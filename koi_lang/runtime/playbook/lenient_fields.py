@@ -139,7 +139,7 @@ def values_of(value: Any, schema: Schema) -> Iterator[Any]:
 
 
 def note_reading(notes: list[str], name: str, value: Any, found: Any) -> None:
-    """Note what a value that stands under a name was read as."""
+    """Note the interpretation of a value below its name."""
     notes.append(f"`{name}` {_show(value)} as {_show(found)}")
 
 

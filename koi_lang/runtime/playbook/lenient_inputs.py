@@ -1,4 +1,4 @@
-"""What a model gives to functions of skills and to members, read by their schemas where only one thing can be meant.
+"""The arguments of a model for skills and members, read leniently by their schemas where the meaning is certain.
 
 Schemas that a provider holds a model to require every field, and null stands there for what may be left out.
 """
@@ -24,7 +24,7 @@ MAX_NOTED = 20
 def read_inputs(
     agent: AgentPort, kind: ActionKind, fields: Fields, *, is_delegated: bool, result: Schema
 ) -> tuple[Fields, list[str]]:
-    """The fields of an action with what they give to others as those ask for it, and how each value was read.
+    """The fields of an action with arguments in the declared form, and notes on each interpretation.
 
     Args:
         fields: as the action asks for them, with their references replaced.
@@ -78,7 +78,7 @@ def _for_function(schema: Schema, input: Any, notes: list[str]) -> Any:
 
 
 def read_value(value: Any, schema: Schema, path: str, notes: list[str]) -> Any:
-    """A value as a schema asks for it, its parts included; what cannot be read stays as it is.
+    """A value in the form of a schema, its parts included; unreadable values stay unchanged.
 
     Args:
         path: where it stands, for the notes.
@@ -103,7 +103,7 @@ def read_value(value: Any, schema: Schema, path: str, notes: list[str]) -> Any:
 
 
 def _read_parts(value: Any, schema: Schema, path: str, notes: list[str]) -> Any:
-    """A list with its items read, or an object with its fields, without the nulls of what may be left out."""
+    """A list with its items read, or an object with its fields, without nulls for optional fields."""
     if isinstance(value, list):
         items = resolve_part(schema, schema["items"])
         return [read_value(item, items, f"{path}[{index}]", notes) for index, item in enumerate(value)]
@@ -119,7 +119,7 @@ def _read_parts(value: Any, schema: Schema, path: str, notes: list[str]) -> Any:
 
 
 def _options(value: Any, schema: Schema) -> Iterator[Schema]:
-    """The parts of a schema that say what an object, or a list, holds."""
+    """The parts of a schema that describe an object or a list."""
     wanted = "properties" if isinstance(value, dict) else "items" if isinstance(value, list) else ""
     options = (resolve_part(schema, option) for option in schema.get("anyOf", (schema,)))
     yield from (option for option in options if wanted in option)

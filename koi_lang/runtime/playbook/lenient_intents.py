@@ -1,4 +1,4 @@
-"""What an action is called by a model, read as the action that it stands for."""
+"""Lenient names of actions: the action that a model means by an intent."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def read_intent(call: PlaybookCall, action: Action) -> tuple[Action, list[str]]:
-    """An action as what its intent means, and how that was read where a model wrote it otherwise."""
+    """The action behind an intent, with notes where a model wrote it differently."""
     if not action.delegated and find_action(call.agent.run, action.intent) is not None:
         return _unwrap_result(call, action) if action.intent == "return" else (action, [])
     read = None if action.delegated else _of_skill(call.agent, action) or _of_server(call, action)
@@ -43,7 +43,7 @@ def _unwrap_result(call: PlaybookCall, action: Action) -> tuple[Action, list[str
 
 
 def _unwrap_payload(agent: AgentPort, action: Action) -> tuple[Action, list[str]]:
-    """What a member is given without the object of its own that it stands in, where its event says what it takes."""
+    """The payload of a member, taken out of an extra object where its event declares its fields."""
     schema = payload_schema(agent, action.intent)
     rest = {name: value for name, value in action.data.items() if name != "condition"}
     payload = rest.get("data", rest)
@@ -86,7 +86,7 @@ def _instead(action: Action, intent: str, fields: dict[str, Any]) -> Action:
 
 
 def unwrap(fields: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
-    """What a function is given, also where that stands in an object of its own, which is no parameter of it.
+    """The arguments of a function, taken out of an extra object that is no parameter of it.
 
     Args:
         schema: of its parameters; empty where they are not known.

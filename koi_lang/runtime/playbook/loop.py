@@ -1,4 +1,4 @@
-"""The turn loop: ask the model, carry out what it answers, tell it the results, until it returns."""
+"""The turn loop: ask the model, run its actions, send the results, until it returns."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ MAX_END_CHARS = 2500
 
 
 async def run_playbook(agent: AgentPort, event: str, args: Any, parts: Parts) -> Any:
-    """Carry out a playbook and give what it returns. Raises PlaybookError or ProviderError when that fails."""
+    """Run a playbook and return its result. Raises PlaybookError or ProviderError when that fails."""
     call = begin(agent, event, args)
     async with aclosing(turns_of(call, parts)) as turns:
         async for _ in turns:
@@ -84,7 +84,7 @@ async def turns_of(call: PlaybookCall, parts: Parts) -> AsyncGenerator[Turn, Non
 
 
 async def open_conversation(call: PlaybookCall) -> Transcript:
-    """Begin to tell a model of a call: what its agent remembers, and what the call is given."""
+    """Begin the conversation of a call: the memory of its agent, and its payload."""
     said = call.conversation = Conversation.of(call.agent, call.spending, recall_messages(call))
     await look_for_guidance(call)
     return said.begin(said.told.begin(args_of(call), call.agent.state, call.agent.run.today, call.page))
@@ -100,7 +100,7 @@ def args_of(call: PlaybookCall) -> Any:
 
 
 async def look_for_tools(call: PlaybookCall) -> None:
-    """Find out what MCP servers offer an agent; they are started for that, and asked again when that changes."""
+    """Look up the tools of an agent's MCP servers, which are started for that; again after a change."""
     agent = call.agent
     servers = agent.about.mcps() if agent.role.allows("call_mcp") else ()
     members = delegation.remote_tools(agent) if agent.role.allows("delegate") else {}
@@ -115,7 +115,7 @@ async def look_for_tools(call: PlaybookCall) -> None:
 
 
 async def look_for_guidance(call: PlaybookCall) -> None:
-    """Find out what the files of the project tell an agent, once for each call."""
+    """Look up the instructions and skills in the files of the project, once for each call."""
     agent = call.agent
     if agent.about.instructions or agent.about.reads_skills:
         effect = Effect("guidance", {}, agent.name, safe=True)
@@ -123,7 +123,7 @@ async def look_for_guidance(call: PlaybookCall) -> None:
 
 
 def begin(agent: AgentPort, event: str, args: Any) -> PlaybookCall:
-    """A new call of a playbook, which spends what the call of its handler may."""
+    """A new call of a playbook, with the budget of its handler's call."""
     run = agent.run
     parent = current_execution()
     spending = current_spending()
@@ -138,7 +138,7 @@ def begin(agent: AgentPort, event: str, args: Any) -> PlaybookCall:
 
 
 def recall_messages(call: PlaybookCall) -> Sequence[Message]:
-    """What has been said before; calls at the same time do not mix, and one that fails leaves nothing behind."""
+    """The earlier messages; parallel calls do not mix, and failed ones leave nothing behind."""
     return call.agent.memory if has_memory(call) else ()
 
 
@@ -223,7 +223,7 @@ async def next_request(call: PlaybookCall, messages: Transcript, parts: Parts) -
 
 
 def text_sections(call: PlaybookCall) -> list[Section]:
-    """What a model is told of a call that answers with actions as text, or with the result alone."""
+    """The system text of a call that answers with actions as text, or with the result alone."""
     if call.is_direct:
         return [Section("rules", direct_results.rules_for(call.result_type)), *sections_of(call.guidance)]
     return prompting.system_sections(
@@ -237,12 +237,12 @@ def text_sections(call: PlaybookCall) -> list[Section]:
 
 
 def tool_sections(call: PlaybookCall) -> list[Section]:
-    """What a model is told of a call that answers by calling tools."""
+    """The system text of a call that answers by calling tools."""
     return [*call.offered_tools().sections, *sections_of(call.guidance)]
 
 
 def sections_of(guidance: Mapping[str, Any]) -> list[Section]:
-    """What the files of the project tell, as parts of a system text."""
+    """The guidance from files of the project, as sections of a system text."""
     return [Section("project files", text) for text in guidance_texts(guidance)]
 
 
@@ -255,7 +255,7 @@ def tell_playbook(call: PlaybookCall, messages: Transcript, *, begins: bool = Fa
 
 
 def follow_up(call: PlaybookCall, messages: Transcript) -> None:
-    """Have a playbook that has returned go on with what was queued for its end."""
+    """Continue a playbook that has returned with the messages queued for its end."""
     if call.ended:
         said = call.agent.run.steering.at_end(call.agent.name, delegated=call.parent is not None)
         add_notes(call, messages, said)
@@ -263,14 +263,14 @@ def follow_up(call: PlaybookCall, messages: Transcript) -> None:
 
 
 def add_notes(call: PlaybookCall, messages: Transcript, said: Sequence[QueuedMessage]) -> None:
-    """Add what was said meanwhile to the conversation; it is new to the model, as an answer of the person is."""
+    """Add the messages that arrived meanwhile; they are new to the model, like an answer of the person."""
     messages.extend(Message("user", note.message, note.images) for note in said)
     if said:
         call.circles.forget()
 
 
 def task(call: PlaybookCall) -> Task:
-    """What the request is about, as data, for models inside this process."""
+    """The subject of the request as data, for models inside this process."""
     agent = call.agent
     members = delegation.reachable(agent) if agent.role.allows("delegate") else []
     return Task(
@@ -285,7 +285,7 @@ def task(call: PlaybookCall) -> Task:
 
 
 def remember(messages: Transcript, turn: Turn, call: PlaybookCall) -> None:
-    """Add an answer and what came of it to the conversation."""
+    """Add an answer and its results to the conversation."""
     text = prompting.clip_answer(turn.text, is_endless=turn.is_endless)
     calls = calls_of(turn) if text == turn.text else ()
     if text:
@@ -353,7 +353,7 @@ def as_object(arguments: str) -> str:
 
 
 def results_of(turn: Turn, count: int, feedback: Sequence[Feedback], *, sees: bool = False) -> tuple[ToolResult, ...]:
-    """What came of each of the calls of a turn, then what else is told.
+    """The results of the tool calls of a turn, then the other feedback.
 
     Args:
         count: of the calls.
@@ -367,7 +367,7 @@ def results_of(turn: Turn, count: int, feedback: Sequence[Feedback], *, sees: bo
 
 
 def _result(turn: Turn, number: int, sees: bool, cause: str) -> ToolResult:
-    """What came of the actions in one value of the answer, and why the rest of it could not be read."""
+    """The results of the actions in one value of the answer, and the reason why the rest could not be read."""
     done = [action for action, value in zip(turn.actions, turn.values, strict=False) if value == number]
     if not done:
         return ToolResult(cause or NOT_CARRIED_OUT, is_error=True)

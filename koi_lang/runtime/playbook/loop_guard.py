@@ -34,13 +34,13 @@ class GuardLimits:
 
     @staticmethod
     def of(declared: Mapping[str, Any]) -> GuardLimits:
-        """From the settings of a run; what they leave open has its default."""
+        """The limits in the settings of a run, with defaults for the others."""
         known = [field.name for field in fields(GuardLimits)]
         return GuardLimits(**{name: declared[name] for name in known if name in declared})
 
 
 class RepetitionGuard:
-    """Notices answers that repeat themselves: A-A-A… and A-B-A-B…; what one answer asks for twice is its business."""
+    """Detects answers that repeat: A-A-A… and A-B-A-B…; repetition within one answer does not count."""
 
     def __init__(self, what: str, patience: GuardLimits) -> None:
         self._what, self._patience = what, patience
@@ -48,7 +48,7 @@ class RepetitionGuard:
         self._now: list[str] = []
 
     def next_answer(self) -> None:
-        """What is noted from now on belongs to another answer."""
+        """Count from now on for another answer."""
         if self._now:
             self._answers.append(self._now)
             self._now = []
@@ -135,12 +135,12 @@ class Failures:
         self._refusal = form
 
     def record_failure(self, message: str, help: str = PLAIN) -> None:
-        """An action or answer failed; `help` is what a person may do about it."""
+        """Count a failed action or answer; `help` is advice for the person."""
         self._row += 1
         self.last, self._help = message, help
 
     def in_a_row(self, count: int) -> str:
-        """What failed last, empty unless so many failed one after the other."""
+        """The last failure, or empty unless so many came in a row."""
         return self.last if self._row >= count else ""
 
     def record_end(self, fault: str) -> None:
@@ -148,7 +148,7 @@ class Failures:
         self._cuts, self._cut = self._cuts + 1 if fault else 0, fault
 
     def cuts_in_a_row(self, count: int) -> str:
-        """What the last answer broke off with, empty unless so many broke off one after the other."""
+        """The last cut-off, or empty unless so many came in a row."""
         return self._cut if self._cuts >= count else ""
 
     def unreadable(self, form: str, message: str, help: str = PLAIN) -> None:

@@ -15,7 +15,7 @@ def flatten_lines(text: str) -> str:
 
 
 def escape_breaks(text: str) -> str:
-    """JSON on one line: what some take for the end of a line stands there as an escape, and means what it did."""
+    """JSON on one line, with all line separators escaped."""
     return BREAK.sub(lambda found: "".join(f"\\u{ord(sign):04x}" for sign in found[0]), text)
 
 

@@ -1,4 +1,4 @@
-"""A model's answer while it is being written to what it means so far, for whoever looks on."""
+"""A preview of an answer while it is being written."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TAG_BEGUN = re.compile(r"<[^<>{\[]{0,40}\Z")
 
 @dataclass(frozen=True, slots=True)
 class ReplyPreview:
-    """What is being written.
+    """The text that is being written.
 
     Attributes:
         kind: an action, what the model thinks before its actions or between tags, or text that is neither.
@@ -56,7 +56,7 @@ class _Text:
     is_whole: bool = False
 
     def add(self, text: str) -> None:
-        """Take in what follows."""
+        """Add the next piece."""
         self.length += len(text)
         self.end = (self.end + text)[-MAX_END_CHARS:]
 
@@ -83,7 +83,7 @@ class _Begun:
 
 
 class PartialReply:
-    """Follows an answer piece by piece, as listener of a reader. What cannot be read as actions counts as prose."""
+    """Follows an answer piece by piece, as listener of a reader; unreadable parts count as prose."""
 
     def __init__(self) -> None:
         self._reader = ReplyReader(listener=self, find=self._find_value)
@@ -112,7 +112,7 @@ class PartialReply:
         self._thought.add(piece)
 
     def preview(self) -> ReplyPreview | None:
-        """What is being written now; None as long as nothing can be said about it."""
+        """The current preview; None while nothing is certain."""
         if self._shown is None or self._is_broken or not self._depth:
             prose = FENCE.sub("", self._said.words()).strip()
             if prose:
@@ -123,7 +123,7 @@ class PartialReply:
         return ReplyPreview("thought", text=thought) if thought else None
 
     def _find_value(self, piece: str, at: int) -> tuple[int, Literal["value", "begun"]]:
-        """The next bracket outside of thoughts: what is shown need not be what will be carried out."""
+        """The next bracket outside of thoughts; a preview may differ from the action in the end."""
         while True:
             found = (BEGIN if self._closing is None else self._closing).search(piece, at)
             if found is None:
@@ -141,7 +141,7 @@ class PartialReply:
     # ------------------------------------------------------------ what the reader comes across
 
     def object_begun(self, key: str, *, is_action: bool) -> None:
-        """Something begins; outside of everything, what was shown before is over."""
+        """An object or list begins; outside of everything, it ends the earlier preview."""
         self._depth += 1
         if self._depth == 1:
             self._shown = None

@@ -157,7 +157,7 @@ class ToldValues:
                 self._note(message)
 
     def begin(self, args: Any, state: Mapping[str, Any], today: str = "", page: Sequence[object] = ()) -> DataMessage:
-        """What a call begins with: its payload, and what else is not as it was told; images are shown.
+        """The first message of a call: its payload, changed values, and images.
 
         Args:
             today: date and place; empty tells none.
@@ -173,7 +173,7 @@ class ToldValues:
         return self._note(DataMessage("user", text, images_in(args), values=tuple(values.items())))
 
     def _tell_state(self, state: Mapping[str, Any], digest: bytes) -> tuple[dict[str, Any], dict[str, bytes]]:
-        """The state, or the fields of it that have changed, and what has been told with that."""
+        """The state, or its changed fields, with digests of the values sent."""
         known, texts = self._told, {name: prompt_text({name: value}) for name, value in state.items()}
         fields = {FIELD + name: _digest(text) for name, text in texts.items() if text != "{}"}
         changed = {name: state[name] for name in texts if known.get(FIELD + name) != fields.get(FIELD + name)}
@@ -214,7 +214,7 @@ class ToldValues:
         return self._note(PlaybookMessage("user", text, values=((PLAYBOOK, digest),) if is_new else ()))
 
     def _pass_over_state(self, playbook: NamedPlaybook, state: Mapping[str, Any], new: dict[str, bytes]) -> None:
-        """Take out what stands in the state as it was told."""
+        """Remove placeholders whose value stands in the state already sent."""
         parts = [name for name in new if name in playbook.found and name not in self._told]
         if parts and self._told.get(STATE) == _digest(prompt_text(dict(state))):
             self._told.update((name, new.pop(name)) for name in parts)

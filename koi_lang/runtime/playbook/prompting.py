@@ -1,4 +1,4 @@
-"""What a model is told: how to answer, what the agent may do, and what came of each action."""
+"""The prompts of a playbook: how to answer, the available actions, and feedback on each action."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def means_of(playbook: str, *, is_known: bool, has_others: bool, members: Sequen
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of a system text, and what a person calls it, such as `actions`."""
+    """A part of a system text, with its name for people, such as `actions`."""
 
     name: str
     text: str
@@ -173,7 +173,7 @@ def system_sections(
     result: Schema | None = None,
     guidance: Sequence[Section] = (),
 ) -> list[Section]:
-    """The instructions of one call: the rules, and only what this agent may do, members first.
+    """The instructions of one call: the rules, and only the abilities of this agent, members first.
 
     They are the same for every call of a handler, so that providers need not read them again.
 
@@ -206,7 +206,7 @@ def system_sections(
 
 
 def plan_of(agent: AgentPort) -> list[Section]:
-    """What plan mode says, or the accepted plan, as a section; none in other runs."""
+    """The section of plan mode, or of the accepted plan; none in other runs."""
     section = agent.run.planning.section()
     return [Section("plan", section)] if section else []
 
@@ -223,7 +223,7 @@ def reach_of(
     *,
     is_plain: bool = False,
 ) -> Iterator[Section]:
-    """What an agent reaches by an action: members, functions of skills, tools; a section each.
+    """The sections on members, functions of skills and tools that an agent can reach.
 
     Args:
         passed_over: the actions whose sections are left out.
@@ -296,7 +296,7 @@ def _member(member: Delegate, tools: Mapping[str, str], is_plain: bool) -> list[
 
 
 def _schemas_of(member: Delegate) -> Iterator[Schema]:
-    """What the handlers of a member take and give."""
+    """The payload and result schemas of a member's handlers."""
     for handler in member.agent.about.handlers.values():
         yield handler.schema
         if handler.result is not None:
@@ -320,7 +320,7 @@ def _skill(skill: Skill, is_plain: bool) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """What the model is told about one action, or about an answer that could not be read.
+    """The feedback to a model about one action, or about an unreadable answer.
 
     Attributes:
         images: those of its result.
@@ -360,7 +360,7 @@ def withheld_feedback(action: Action) -> Feedback:
 
 
 def failure_feedback(action: Action, error: KoiError) -> Feedback:
-    """Feedback on an action that was not; what its error has from the action itself did not come in."""
+    """Feedback on a failed action; parts of its error that come from the action itself are the model's own."""
     expressions = expressions_in(error.message)
     expressions -= expressions_of(dict(action.data)) if expressions else NOTHING
     if isinstance(error, PermissionDeniedError):
@@ -370,7 +370,7 @@ def failure_feedback(action: Action, error: KoiError) -> Feedback:
 
 
 def unreadable(message: str, result: Schema, *, is_rest: bool) -> Feedback:
-    """Feedback on an answer, or the end of one, that could not be read; it says what to write.
+    """Feedback on an unreadable answer, or the end of one, with the form to write.
 
     Args:
         result: what is known of the result of the playbook.
@@ -413,7 +413,7 @@ def joined_feedback(
 
 
 def _result_text(value: Any) -> str:
-    """A result as JSON; what JSON cannot hold, such as an object that contains itself, as `console.log` shows it.
+    """A result as JSON; values that JSON cannot hold, such as circular objects, as `console.log` shows them.
 
     Of images and the like a model is told that they are there; code has their data.
     """

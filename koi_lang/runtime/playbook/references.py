@@ -1,4 +1,4 @@
-"""`${id.output.x}` and conditions in actions: what earlier results put into later ones."""
+"""`${id.output.x}` and conditions in actions: references to earlier results."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ AS_TEXT = r"A text `${…}` is written `\\${…}` in JSON."
 
 
 class ActionScope:
-    """What references can mention: results by id, the last ones, args, state, and the counters of a loop.
+    """The names that references can use: results by id, the last ones, args, state, loop counters.
 
     A nested block sees the names of the block around it.
 
@@ -57,7 +57,7 @@ class ActionScope:
         self._has_literals = True
 
     def begin_answer(self, data: ToldData | None) -> None:
-        """Have what comes next be part of another answer, by a model that has been told that much.
+        """Begin another answer, of a model with a known set of placeholder values.
 
         Args:
             data: None for an answer to an earlier version of Koi, in which every hole stands for a value.
@@ -131,7 +131,7 @@ class ActionScope:
         return bool(mentioned) and self._answer.issuperset(mentioned)
 
     def find(self, path: str) -> Any:
-        """What stands at a path such as `id.output.list[0]`; undefined where it leads to nothing."""
+        """The value at a path such as `id.output.list[0]`; undefined if there is none."""
         return _by_path(path, self._all)
 
     def substitute(self, fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -141,7 +141,7 @@ class ActionScope:
         return filled
 
     def resolve(self, value: Any) -> Any:
-        r"""A value with its references replaced, at any depth; what refers to nothing known stays as written.
+        r"""A value with its references replaced, at any depth; unknown references stay as written.
 
         `\${…}` becomes `${…}`.
 
@@ -178,7 +178,7 @@ class ActionScope:
         return fill_holes(text, put) if self._has_literals else HOLE.sub(put, text)
 
     def _value(self, hole: re.Match[str], otherwise: str) -> Any:
-        """What a hole stands for: what is found at its path, else what its expression gives."""
+        """The value of a hole: the value at its path, else that of its expression."""
         spelled = spelled_in(hole)
         if self.is_told(hole):
             return otherwise
@@ -207,7 +207,7 @@ class ActionScope:
         return bool(truth(self._evaluate(expression, ChainMap(given, *self._all.maps))))
 
     def _operand(self, hole: re.Match[str], given: dict[str, Any]) -> str:
-        """A hole as part of an expression; what a path finds gets a name, so that any id can stand in it."""
+        """A hole as an operand of an expression; a value found by path gets a name, so that any id can be used."""
         if self._has_literals and is_literal(hole):
             return hole[0]
         spelled = spelled_in(hole)
@@ -249,7 +249,7 @@ def _member(value: Any, key: str | int) -> Any:
 
 
 def require_results(names: ActionScope, fields: Mapping[str, Any]) -> None:
-    """Raise AgentError where a field refers to an action that failed or was skipped, or to what it did not give.
+    """Raise AgentError where a field refers to a failed or skipped action, or to a value missing in its result.
 
     Text may hold `${…}` for other reasons, such as code that a model writes: what names no result stays as it is.
     """

@@ -13,7 +13,7 @@ CARRIED_OUT = {"printed": True, "state_updated": True, "success": True, "saved":
 
 
 def is_written_by_model(action: Action, result: Any) -> bool:
-    """Whether a result only says again what stands in the answer; what `${…}` or a hook has made of that is new."""
+    """Whether a result only repeats the answer; values made by `${…}` or a hook are new."""
     if action.delegated or action.intent not in REPEATING:
         return False
     written = list(action.data.values())

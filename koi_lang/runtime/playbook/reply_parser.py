@@ -71,7 +71,7 @@ class ReplyListener(Protocol):
         """The innermost object or list is complete."""
 
     def list_without_actions(self, text: str) -> None:
-        """A list outside of everything has ended and holds no action: what it was is prose, such as `[1]`."""
+        """A list outside of everything has ended without an action, so it is prose, such as `[1]`."""
 
 
 @dataclass(slots=True)
@@ -135,7 +135,7 @@ class ReplyReader:
 
     @property
     def unread(self) -> str:
-        """What of the last piece has not been looked at."""
+        """The unread rest of the last piece."""
         return self._piece[self._at :]
 
     def feed(self, piece: str) -> Iterator[Action]:
@@ -222,7 +222,7 @@ class ReplyReader:
             self._begin_string()
 
     def _enter(self) -> bool:
-        """Move to where the next value begins; False when it has not come, or when what comes is none."""
+        """Move to the beginning of the next value; False when it has not arrived, or when it is no value."""
         self._at, found = self._find(self._piece, self._at)
         if found == "begun":
             self._begun = self.unread
@@ -273,7 +273,7 @@ class ReplyReader:
     # ------------------------------------------------------------ structure
 
     def _mark(self, mark: str) -> Iterator[Action]:
-        """What one mark means; yields the action that it completes."""
+        """Process one mark; yields the action that it completes."""
         match mark:
             case "{" | "[":
                 self._begin(mark == "[")
@@ -315,7 +315,7 @@ class ReplyReader:
             self._listener.object_begun(key or "", is_action=opened.place == "action")
 
     def _place(self, parent: _Open, is_list: bool) -> Literal["action", "steps", "value"]:
-        """What begins inside of a list or object."""
+        """The kind of value that begins inside of a list or object."""
         if not parent.is_list:
             parent.wraps |= parent.place == "action" and parent.key in LISTS and not parent.names_action
             if not parent.wraps or parent.key not in LISTS:
@@ -333,7 +333,7 @@ class ReplyReader:
         return "value"
 
     def _group(self, parent: _Open) -> int:
-        """The parallel group of what begins: that of its parent, unless it is a new one."""
+        """The parallel group of a new value: that of its parent, unless it begins another one."""
         if not parent.wraps or parent.is_list:
             return parent.group
         if parent.group and parent.key != "parallel":

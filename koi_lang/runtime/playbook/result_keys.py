@@ -1,4 +1,4 @@
-"""What a playbook says to return to the keys that its result may have."""
+"""The keys of a result, read from the sentences of a playbook."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ MAX_CHARS = 20_000
 
 
 def shapes_of(playbook: Rendered) -> Shapes:
-    """The keys of every object that a playbook says to return; what came in from outside names none."""
+    """The keys of every object that a playbook says to return; outside text names none."""
     return tuple(dict.fromkeys(frozenset(found) for found in _results(playbook)))
 
 
 def result_schema(playbook: Rendered) -> dict[str, Any]:
-    """What is known of the result of a playbook that says to return one object; empty (anything) for others.
+    """The schema of the one object that a playbook says to return; empty (anything) otherwise.
 
     A value that is written out tells its type, as does the name of a type (`<text>`, `number`); what else stands for a
     value may be anything, and so may one that is written in several ways.

@@ -1,4 +1,4 @@
-"""What is said to playbooks while they work: queued, delivered between the answers of their models, told as events.
+"""Messages to working playbooks: queued, delivered between the answers of their models, reported as events.
 
 A note that steers is delivered before the next request to the model, a follow-up when the playbook would end. In a run
 that goes on later they are delivered again at the same places; what was still queued is still queued.
@@ -64,7 +64,7 @@ class QueuedMessage:
 
     @property
     def message(self) -> str:
-        """What the model is told."""
+        """The message as the model gets it."""
         is_person = self.sender == PERSON
         who = "The person" if is_person else f"`{flatten_lines(self.sender)}`"
         text = self.text if is_person else quote_line(self.text)
@@ -127,7 +127,7 @@ class Steering:
         return note
 
     def take_back(self, id: int | None = None) -> list[QueuedMessage]:
-        """Take a note out of the queues, or all of them; gives what was taken out."""
+        """Remove one note from the queues, or all of them; returns the removed ones."""
         taken = [note for note in self._queue if id is None or note.id == id]
         if taken:
             self._queue = [note for note in self._queue if note not in taken]
@@ -135,7 +135,7 @@ class Steering:
         return taken
 
     def pending_messages(self, how: How | None = None) -> list[QueuedMessage]:
-        """What has not been delivered yet, in order."""
+        """The undelivered messages, in order."""
         return [note for note in self._queue if how is None or note.how == how]
 
     @property
@@ -160,7 +160,7 @@ class Steering:
         return True
 
     def tell(self) -> None:
-        """Tell what is queued."""
+        """Report the queues as an event."""
         steering, follow_up = ([note.as_data() for note in self.pending_messages(how)] for how in POINTS)
         self._emit(QueueChanged(steering, follow_up))
 
@@ -177,7 +177,7 @@ class Steering:
 
     @contextmanager
     def working(self, work: ActivePlaybook) -> Iterator[None]:
-        """Be known to be at work. What is queued when that fails stays queued, and is told."""
+        """Count as working meanwhile. Messages queued when the work fails stay queued, and are reported."""
         self.at_work.append(work)
         has_returned = False
         try:
@@ -189,7 +189,7 @@ class Steering:
                 self.tell()
 
     async def before_request(self, agent: str, *, delegated: bool) -> list[QueuedMessage]:
-        """What an agent is told before its model is asked; waits while the run is paused."""
+        """The messages for an agent before its model is asked; waits while the run is paused."""
         if self.is_paused:
             self.held.append(agent)
             try:
@@ -199,7 +199,7 @@ class Steering:
         return self._deliver("steer", agent, delegated)
 
     def at_end(self, agent: str, *, delegated: bool) -> list[QueuedMessage]:
-        """What an agent is told when its playbook would end; nothing lets it end."""
+        """The messages for an agent when its playbook would end; none lets it end."""
         return self._deliver("follow_up", agent, delegated)
 
     def _deliver(self, how: How, agent: str, delegated: bool) -> list[QueuedMessage]:
@@ -221,7 +221,7 @@ class Steering:
     # ------------------------------------------------------------ runs that go on
 
     def _recall_messages(self, path: Path) -> list[QueuedMessage]:
-        """What was delivered here in an earlier part of the run."""
+        """The messages delivered here in an earlier part of the run."""
         notes: list[QueuedMessage] = []
         while entry := self._recorded.recall(
             MessageDelivered.type, (*path, f"{MessageDelivered.type}#{len(notes) + 1}")
@@ -231,7 +231,7 @@ class Steering:
 
 
 def _left(recorded: RecordedRun) -> tuple[list[QueuedMessage], int]:
-    """What an earlier part of a run left in its queues, and the last number of a note."""
+    """The undelivered messages of an earlier part of a run, and the last number of a note."""
     if not recorded.policy.has_outside:
         return [], 0
     delivered = {entry.data.get("id") for entry in recorded.entries_of(MessageDelivered.type)}

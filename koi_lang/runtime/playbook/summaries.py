@@ -77,7 +77,7 @@ class ConversationSummary(Message):
 
 @dataclass(frozen=True, slots=True)
 class SummaryModel:
-    """What the model that sums up can take and give.
+    """The abilities of the model that summarizes.
 
     Attributes:
         part: characters of a conversation that it reads at once.
@@ -90,14 +90,14 @@ class SummaryModel:
     answer: int
 
     def narrow(self, length: int) -> SummaryModel:
-        """A reader that is given a quarter of some characters, or of what it was given before."""
+        """A model with room for a quarter of some characters, or of its earlier room."""
         part = min(self.part, length) // 4
         return replace(self, part=max(MIN_PART, part), record=max(MIN_PART // 2, min(self.record, part)))
 
 
 @dataclass(frozen=True, slots=True)
 class SummaryTask:
-    """What is to be summed up.
+    """The messages to summarize.
 
     Attributes:
         gone: the messages; summaries among them are the record so far.
@@ -120,7 +120,7 @@ class SummaryTask:
 
     @property
     def fresh(self) -> list[Message]:
-        """What is not in a record yet."""
+        """The messages that are in no record yet."""
         return [message for message in self.gone if not isinstance(message, ConversationSummary)]
 
 
@@ -167,7 +167,7 @@ async def _by_model(subject: SummaryTask) -> str:
 
 
 def reader_of(subject: SummaryTask) -> SummaryModel:
-    """What the small model of an agent can do. Raises ProviderError and SettingsError."""
+    """The abilities of an agent's small model. Raises ProviderError and SettingsError."""
     models = subject.agent.run.models
     model = models.of(subject.agent, "small")
     window = window_of(models.options(subject.agent, "small"), model)
@@ -204,7 +204,7 @@ async def _ask_for_record(subject: SummaryTask, reader: SummaryModel, record: st
 
 
 def render_messages(messages: Iterable[Message]) -> list[str]:
-    """Messages as plain text, lines that are too long cut: what is long is mostly the result of an action."""
+    """Messages as plain text, with long lines cut: they are mostly results of actions."""
     return [f"{SPEAKERS[message.role]}\n{_short_lines(message.text)}" for message in messages]
 
 

@@ -31,7 +31,7 @@ NOTHING: frozenset[str] = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class FeedbackMessage(Message):
-    """A message that tells what came of an answer.
+    """A message with feedback on an answer.
 
     Attributes:
         told: the expressions in what came in; others in its text are the model's own.
@@ -41,7 +41,7 @@ class FeedbackMessage(Message):
 
 
 class ToldData:
-    """What a model has been told when it writes an answer.
+    """The values known to a model when it writes an answer.
 
     Args:
         tools: what others have written before the playbook: MCP servers of their tools, files of the project.
@@ -80,7 +80,7 @@ class _Index:
         self._count = 0
 
     def read(self, messages: Messages) -> None:
-        """Read what is new."""
+        """Read the new messages."""
         for number in range(self._count, len(messages)):
             for key in _told_by(messages[number]):
                 self._first.setdefault(key, number)

@@ -1,4 +1,4 @@
-"""What an agent may do as native tools: each action, handler of a member, function of a skill and tool of a server."""
+"""The abilities of an agent as native tools: actions, handlers of members, functions of skills, tools of servers."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ DELEGATE = "Have a team member do something; `data` is what its event takes."
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What an agent may do in a call, apart from what the call is about.
+    """The abilities of an agent in a call, independent of its payload.
 
     Attributes:
         sections: the system text for models that call tools.
@@ -89,7 +89,7 @@ def offer_of(
     means: Means = EVERYTHING,
     has_outputs: bool = False,
 ) -> Offer:
-    """What an agent may do in a call.
+    """The abilities of an agent in a call.
 
     Where that are more tools than providers take, the tools of servers are left to `call_mcp`, then the functions of
     skills to `call_skill`, then the members to one tool. Servers that say too much of their tools are left to it, too.
@@ -142,14 +142,14 @@ def offer_of(
 
 
 def _return_of(kind: ActionKind, result: Mapping[str, Any], means: Means) -> ActionKind:
-    """`return` with what is known of the result; plain models give a text where that is nothing."""
+    """`return` with the known result schema; plain models return a text if there is none."""
     if not means.is_plain:
         return replace(kind, asked={"data": result})
     return replace(kind, asked={"data": result or {"type": "string"}}, schema={**kind.schema, "required": ["data"]})
 
 
 def _tool_of(kind: ActionKind) -> NativeTool:
-    """An action as a tool; where a field is called like what names an action, its fields stand under `data`."""
+    """An action as a tool; its fields move below `data` if one has a reserved name."""
     opening = '{"actionType":"direct","intent":' + json.dumps(kind.name)
     schema = simplify_schema(kind.asked_schema) or OPEN
     if {*NAMING, "id"}.isdisjoint(kind.schema["properties"]):
@@ -174,7 +174,7 @@ def _handlers(agent: AgentPort) -> list[NativeTool]:
 
 
 def _description(member: Delegate, handler: Handler) -> str:
-    """What a member does; one that says nothing of it does what its name says."""
+    """The description of a member's handler, or its name if there is none."""
     about = member.agent.about
     text = handler.affordance or about.playbooks.get(handler.event, "") or about.affordance
     gives = "" if handler.result is None else f" It gives {handler.result.text}"
@@ -233,12 +233,12 @@ def _make_nested(
 
 
 def _size_of(tools: Sequence[NativeTool]) -> int:
-    """Characters of what a request says of some tools."""
+    """Characters of the descriptions of some tools in a request."""
     return sum(len(tool.name) + len(tool.description) + len(json.dumps(tool.parameters)) for tool in tools)
 
 
 class _FitNames:
-    """Gives tools names that providers take, each another one; what is too long, or taken, gets a digest.
+    """Makes tool names that providers accept and that are unique, with a digest where one is too long or taken.
 
     What is not offered has its name all the same, so that a name means the same tool throughout a run.
     """

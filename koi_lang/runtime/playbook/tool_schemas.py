@@ -1,4 +1,4 @@
-"""JSON Schemas of arguments, whoever wrote them, as every provider takes them.
+"""JSON Schemas of arguments, simplified to the form that every provider accepts.
 
 Gemini wants a type for every value, and knows neither `const`, `$ref`, `oneOf` nor numbers in an `enum`; Mistral
 refuses `$schema` and bounds of older drafts; Groq wants `properties` wherever something is `required`, and holds models
@@ -81,7 +81,7 @@ class _Simplifier:
         return _describe(self._with_type(part, depth, seen), part)
 
     def _resolve(self, part: Mapping[str, Any], seen: tuple[str, ...]) -> tuple[Mapping[str, Any], tuple[str, ...]]:
-        """A part with what it refers to, and with what it must be, too; a reference to itself is any object."""
+        """A part with its references and required parts resolved; a reference to itself becomes any object."""
         self._left -= 1
         while isinstance(part.get("$ref"), str):
             name = part["$ref"]
@@ -102,7 +102,7 @@ class _Simplifier:
         return found
 
     def _with_type(self, part: Mapping[str, Any], depth: int, seen: tuple[str, ...]) -> Schema:
-        """A part without what is said of it in words."""
+        """A part without its description."""
         types = [name for name in _types_of(part) if name in TYPES]
         if len(types) == 1:
             return self._of_type(types[0], part, depth, seen)
@@ -135,7 +135,7 @@ class _Simplifier:
 
 
 def _describe(simple: Schema, part: Mapping[str, Any]) -> Schema:
-    """A part with what its author says of it, on one line, and what a type does not say of it."""
+    """A part with its description on one line, and the constraints that its type does not express."""
     said = one_line(part["description"], MAX_DESCRIPTION_CHARS) if isinstance(part.get("description"), str) else ""
     described = {key: part[key] for key in TOLD if key in part}
     if "enum" not in simple and _values_of(part):

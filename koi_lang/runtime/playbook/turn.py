@@ -1,4 +1,4 @@
-"""A turn of a playbook as a record: one answer of its model, and what came of it."""
+"""A turn of a playbook as a record: one answer of its model, and the results."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TurnEnd = Literal["return", "failure", "cut", "unreadable", "end"]
 
 @dataclass(frozen=True, slots=True)
 class TurnAction:
-    """An action that an answer asked for, and what came of it.
+    """An action of an answer, and its result.
 
     Attributes:
         feedback: what the model is told of it, as it was when the action had ended: later ones may change its result.
@@ -33,7 +33,7 @@ class TurnAction:
 
 @dataclass(slots=True)
 class Turn:
-    """One answer of a model and what came of it.
+    """One answer of a model and its results.
 
     Attributes:
         number: counts from 1 within the call.
@@ -74,7 +74,7 @@ class Turn:
         return "".join(self.pieces)
 
     def add(self, done: TurnAction) -> None:
-        """Note what came of an action."""
+        """Add the result of an action."""
         self.actions.append(done)
         self.has_failed |= done.error is not None
 

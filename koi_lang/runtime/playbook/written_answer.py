@@ -23,7 +23,7 @@ def plain_text(answer: str) -> str:
 
 
 class WrittenAnswer:
-    """Tells the text of a plain answer piece by piece; all of them together are what `plain_text` gives.
+    """Reports the text of a plain answer piece by piece; together they equal `plain_text`.
 
     Args:
         tell: is given each piece.
@@ -36,7 +36,7 @@ class WrittenAnswer:
         self._is_begun = self._is_thought = False
 
     def add(self, piece: str) -> None:
-        """Take in what follows."""
+        """Add the next piece."""
         if self._is_begun:
             self._grow(piece)
             return
@@ -49,7 +49,7 @@ class WrittenAnswer:
             self._begin(text)
 
     def end(self) -> None:
-        """Tell what was held back and belongs to the text all the same."""
+        """Report the rest that was held back and belongs to the text."""
         held, self._held = "".join(self._held), []
         rest = CLOSING_FENCE.sub("", held.rstrip()) if self._is_begun else plain_text(held)
         if rest:

@@ -53,7 +53,7 @@ class WrittenTexts:
         self._count = 0
 
     def object_begun(self, key: str, *, is_action: bool) -> None:
-        """An object or list begins; what is no action is part of the one around it."""
+        """An object or list begins; one without an action is part of the one around it."""
         around = self._actions[-1] if self._actions else None
         self._actions.append(_WrittenAction(len(self._actions) + 1) if is_action else around)
 
@@ -98,7 +98,7 @@ class WrittenTexts:
         return len(self._actions) == action.depth
 
     def _tell(self, action: _WrittenAction, text: _WrittenText, *, is_whole: bool) -> None:
-        """Tell what of a text is new, half a character only at its end."""
+        """Report the new part of a text, half a character only at its end."""
         is_said = text.key not in ABOUT if action.name == RETURN else SAYING.get(action.name) == text.key
         has_half = not is_whole and text.waiting and ord(text.waiting[-1]) in FIRST_HALVES
         piece, text.waiting = (text.waiting[:-1], text.waiting[-1]) if has_half else (text.waiting, "")
