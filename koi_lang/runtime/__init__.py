@@ -1,1 +1,1 @@
-"""What runs compiled programs: values, agents, playbooks, the registry, and one run as a whole."""
+"""The runtime of compiled programs: values, agents, playbooks, the registry, and runs."""

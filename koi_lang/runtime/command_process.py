@@ -35,7 +35,7 @@ LAST_OUTPUT_S = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """What is to be carried out.
+    """A command to run.
 
     Attributes:
         text: the command as the person is asked for it; a shell carries it out, unless there are words.
@@ -85,7 +85,7 @@ async def permit_command(run: RunPort, command: Command) -> Command:
 
 
 class CommandProtocol(SubprocessStreamProtocol):
-    """Streams of a command that say when it has ended, also while what it has started holds them open."""
+    """The streams of a command; they report its end even while its children hold them open."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(limit=READ_SIZE, loop=loop)
@@ -116,7 +116,7 @@ class CommandProcess:
     disabled: list[str] = field(default_factory=list)
 
     async def end(self) -> None:
-        """End it and everything in its group, whoever holds its output open, and however much of that is unread."""
+        """End it and its whole process group, even with unread or inherited output."""
         end_group(self.process.pid)
         for pipe in map(self.transport.get_pipe_transport, (1, 2)):
             if pipe is not None:
@@ -131,7 +131,7 @@ class CommandProcess:
                 self.note(line)
 
     async def read_to_end(self, outputs: Sequence[Output], timeout_s: float) -> int | None:
-        """Read what it writes until it has ended, and everybody who holds its output open.
+        """Read its output until it has ended, and every process that holds the output open.
 
         Args:
             outputs: for stdout and, where that is apart, stderr.
@@ -226,7 +226,7 @@ async def start_command(
 
 
 async def _confine(command: Command, sandbox: Sandbox) -> ConfinedCommand:
-    """A command as the sandbox starts it; whoever is cancelled meanwhile leaves nothing to end."""
+    """A command as the sandbox starts it; a cancelled caller leaves nothing to clean up."""
     words = command.words or ("/bin/sh", "-c", command.text)
     work, changeable = command.place.folder, command.changeable
     confining = asyncio.get_running_loop().run_in_executor(

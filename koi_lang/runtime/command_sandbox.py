@@ -1,4 +1,4 @@
-"""The sandbox of a run's commands: whether there is one, and what a command sees in it."""
+"""The sandbox of a run's commands: its choice, and the visible files."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class ConfinedCommand:
 
 @dataclass(frozen=True, slots=True)
 class Sandbox:
-    """What confines commands.
+    """The confinement of commands.
 
     Attributes:
         program: bubblewrap.
@@ -86,7 +86,7 @@ class Sandbox:
     def confine(
         self, words: Sequence[str], work: Path, *, changeable: Sequence[str] = (), network: bool = False
     ) -> ConfinedCommand:
-        """A command as it is started in the sandbox; what is closed is looked for now. Takes time for big projects.
+        """A command as it is started in the sandbox, with closed files looked up now. Takes time for big projects.
 
         The caller ends the watch of its repositories.
 
@@ -125,7 +125,7 @@ class Sandbox:
         return ConfinedCommand(confined_words(self.program, confinement, words), watch)
 
     async def find_fault(self) -> str | None:
-        """What keeps it from working here, as a clause; every option of a real command is tried, and nothing made."""
+        """The reason why it does not work here, as a clause; tries every option of a real command."""
         empty = list(self._empty())
         confinement = Confinement(
             project=str(self.project),
@@ -206,7 +206,7 @@ async def find_sandbox(
     note: Callable[[str], None] = lambda line: None,
     service: Path | None = None,
 ) -> SandboxState:
-    """Whether commands in a folder are confined, by settings and by what works here.
+    """Decide whether commands in a folder are confined, by settings and by the abilities of the machine.
 
     Args:
         note: receives a line for the person about what a command has left.
@@ -282,7 +282,7 @@ def _targets_of_links(folder: Path) -> set[Path]:
 
 
 def _roots_of_tools(folder: Path, sandbox: Sandbox) -> Iterator[Path]:
-    """What is shown for a program or a folder of such that is hidden: all of their installation, where it is one."""
+    """The visible folders for a hidden program or a folder of programs: the whole installation, where it is one."""
     bases = (sandbox.home, sandbox.service, Path(SOCKETS))
     base = next((each for each in bases if each is not None and folder != each and folder.is_relative_to(each)), None)
     if base is None or not sandbox.hides(folder):
@@ -326,7 +326,7 @@ class CommandSandboxes:
         self._found: SandboxState | None = None
 
     async def find(self) -> Sandbox | None:
-        """What confines the commands of the run; None where nothing does. Raises as `find_sandbox`."""
+        """The sandbox of the commands of the run; None for none. Raises as `find_sandbox`."""
         async with self._looking:
             if self._found is None:
                 self._found = state = await find_sandbox(self._folder, self._settings, self._note, self._service)

@@ -30,7 +30,7 @@ class Events:
         self._seq = 0
 
     def subscribe(self, consumer: Consumer, *, transient: bool = False) -> None:
-        """Add a consumer; it sees what happens from now on, `transient` events only if it wants to.
+        """Add a consumer of events from now on, of `transient` ones only if it wants them.
 
         One that has subscribed before sees every event once, as before.
         """
@@ -51,7 +51,7 @@ class Events:
         return seen
 
     def emit(self, data: EventData, agent: str = "", *, path: Path | None = None) -> None:
-        """Tell the consumers what happened; without a path it was where the current code is."""
+        """Send an event to the consumers; the default path is the location of the current code."""
         consumers = self._of_transient if data.is_transient else self._consumers
         if not consumers:
             return

@@ -102,7 +102,7 @@ def _question(name: str, about: Mapping[str, Any]) -> str:
 
 
 def _kind(about: Mapping[str, Any]) -> str:
-    """What may be answered: the options with their titles, or the type."""
+    """The permitted answers: the options with their titles, or the type."""
     options = _options(about)
     if options:
         named = (f"{value}: {title}" if title and title != str(value) else str(value) for value, title in options)

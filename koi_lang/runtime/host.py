@@ -1,4 +1,4 @@
-"""What the runtime asks of the world above it: a place to print and a person to ask."""
+"""The host of a run: a place to print and a person to ask."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class NobodyAllowsError(PermissionDeniedError):
 
 @dataclass(frozen=True, slots=True)
 class ApprovalRequest:
-    """What the person is asked to allow.
+    """A request for the permission of the person.
 
     Attributes:
         what: a clause that follows on "wants to".
@@ -50,7 +50,7 @@ class ApprovalRequest:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalDecision:
-    """What the person says to a request.
+    """The answer of the person to a request.
 
     Attributes:
         reason: why not, in their words; a model is told.
@@ -69,13 +69,13 @@ class FormHost(Protocol):
 
 
 class Host(OutputPort, Protocol):
-    """The person and the terminal, or whatever stands in for them."""
+    """The person and the terminal, or a stand-in for them."""
 
     async def ask(self, question: str, options: Sequence[str] = ()) -> str:
         """Ask the person; with options, the answer is one of them or free text. Raises NobodyToAskError."""
 
     async def approve(self, request: ApprovalRequest) -> ApprovalDecision:
-        """What the person says to a request. Raises NobodyToAskError, or says `no` for it."""
+        """The answer of the person to a request. Raises NobodyToAskError, or says `no` for it."""
 
     async def secret(self, name: str) -> str:
         """A value that must not be shown while typed. Raises NobodyToAskError."""
@@ -93,13 +93,13 @@ def choose_option(answer: str, options: Sequence[str]) -> str:
 
 
 def visible(text: str) -> str:
-    """A text in which no control character and no gap can hide or overwrite what a person is asked about."""
+    """A text whose control characters and gaps cannot hide or overwrite the subject of a question."""
     shown = "".join(c if c.isprintable() and c not in BLANK else _spelt(c) for c in text)
     return GAP.sub(lambda gap: f"[{len(gap[0])} blanks]", shown)
 
 
 def wish(what: str, agent: str) -> str:
-    """A request for permission as a person reads it: who wants to do what."""
+    """A request for permission as a sentence: the agent and its action."""
     return f"`{visible(agent)}` wants to {what}" if agent else f"the program wants to {what}"
 
 

@@ -1,4 +1,4 @@
-"""What a person at a debugger decides about an action."""
+"""The decision of a person at a debugger about an action."""
 
 from __future__ import annotations
 

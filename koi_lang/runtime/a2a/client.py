@@ -1,4 +1,4 @@
-"""A client of the A2A protocol over JSON-RPC: an address of an agent to what it replies.
+"""A client of the A2A protocol over JSON-RPC.
 
 Hosts are guarded as those of all requests of programs: public ones, and what `koi.toml` allows. What a server says of
 itself leads to no other host.
@@ -54,7 +54,7 @@ class AgentClient:
         await self._http.__aexit__(*error)
 
     async def ask(self, part: Mapping[str, Any], before: Reply | None = None) -> Reply:
-        """Send a message, and wait until the agent has done what it can with it.
+        """Send a message and wait for the reply of the agent.
 
         A task that nobody waits for any more is cancelled.
 

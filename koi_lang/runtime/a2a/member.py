@@ -1,4 +1,4 @@
-"""An agent of another program in the place of an agent: what is sent to it goes over the network, or to a process."""
+"""Members that are agents of other programs, reached over the network or in a process."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def remote_agent(address: str) -> type[AgentAtHost]:
 
 
 def _part_of(payload: Any) -> dict[str, Any]:
-    """What is asked, as a part of a message: a text, or any other value as data."""
+    """A payload as a part of a message: a text, or any other value as data."""
     if isinstance(payload, dict) and payload.keys() == {"message"}:
         payload = payload["message"]
     if payload is undefined or payload is None:
@@ -80,7 +80,7 @@ def _part_of(payload: Any) -> dict[str, Any]:
 
 
 async def _ask(this: Agent, address: AgentAddress, part: Mapping[str, Any]) -> Any:
-    """What an agent gives; what it asks meanwhile is put to the person. Raises AgentError."""
+    """The reply of an agent; its questions go to the person. Raises AgentError."""
     asking = f"asking `{address.text}`"
     request = ApprovalRequest(f"ask `{address.text}`", agent=this.name)
     page = file_access.PagePermission(address.host.strip("[]"))

@@ -1,4 +1,4 @@
-"""Messages and tasks of the A2A protocol, as JSON, to what they mean for who has asked."""
+"""Messages and tasks of the A2A protocol, parsed from JSON for the caller."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Reply:
 
     @property
     def text(self) -> str:
-        """What came, for people."""
+        """The reply as text for people."""
         return self.value if isinstance(self.value, str) else json.dumps(self.value, ensure_ascii=False)
 
     def as_data(self) -> dict[str, Any]:
@@ -48,7 +48,7 @@ class Reply:
 
 
 def reply_of(result: Any, address: str) -> Reply:
-    """What a server has answered. Raises AgentError where that is no message and no task."""
+    """The reply of a server. Raises AgentError where it is no message and no task."""
     found = result if isinstance(result, Mapping) else {}
     if isinstance(message := found.get("message"), Mapping):
         return Reply(DONE, value_of(message.get("parts")), "", _text(message.get("contextId")))

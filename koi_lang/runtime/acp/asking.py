@@ -61,7 +61,7 @@ MAX_TITLE_CHARS = 300
 
 
 async def ask_process(this: Agent, address: CommandAddress, text: Any) -> str:
-    """What an agent says to a message, once somebody allows it to be started. Raises AgentError."""
+    """The reply of an agent in a process, which is started if permitted. Raises AgentError."""
     if not isinstance(text, str) or not text.strip():
         raise AgentError(f"`{address.text}` is asked nothing", help='Send `{ message: "…" }`, or a text.')
     command, folder = " ".join(address.words), this.run.folder
@@ -102,7 +102,7 @@ async def ask_process(this: Agent, address: CommandAddress, text: Any) -> str:
 
 
 def _accesses(call: dict[str, Any], address: CommandAddress, this: Agent) -> Iterator[Access]:
-    """What a tool call comes to, for the policy: a command, files, a page, or what the person alone can judge.
+    """The accesses of a tool call, for the policy: a command, files, a page, or a question for the person alone.
 
     Raises:
         PermissionDeniedError: it names something that is closed to agents, or lies outside of the project.
@@ -142,7 +142,7 @@ def _paths(call: dict[str, Any]) -> list[str]:
 
 
 def _preview(call: dict[str, Any], path: str, name: str) -> str:
-    """What a tool call would make of a file, as lines of a unified diff under one name."""
+    """The change of a file by a tool call, as lines of a unified diff."""
     lines: list[str] = []
     for diff in (each for each in _diffs(call) if each.get("path") == path):
         old, new = str(diff.get("oldText") or "").splitlines(), str(diff.get("newText") or "").splitlines()
@@ -169,7 +169,7 @@ DecideToolCall = Callable[[dict[str, Any]], Awaitable[bool]]
 
 @dataclass(slots=True)
 class AgentTurn:
-    """What an agent has said and done in a turn.
+    """The texts and tool calls of an agent in a turn.
 
     Attributes:
         stop: why it has ended.
@@ -278,7 +278,7 @@ class _Client:
             raise AgentError(f"`{self._name}` has ended before its turn did") from error
 
     async def _follow(self, reading: ReadStream[SessionMessage | Exception], group: asyncio.TaskGroup) -> None:
-        """Take in what the agent sends, until it says no more, which fails what is still asked."""
+        """Read the messages of the agent until its stream ends, which fails all open requests."""
         async for received in reading:
             match received if isinstance(received, Exception) else received.message:
                 case JSONRPCResponse(id=id, result=result):
@@ -304,7 +304,7 @@ class _Client:
             waiting.set_result(outcome)
 
     async def _answer(self, request: JSONRPCRequest) -> None:
-        """Answer a request for permission; what is allowed is allowed this once, whatever else the agent offers."""
+        """Answer a request for permission; an allowed call is allowed once, even if the agent offers more."""
         params = request.params or {}
         if request.method != "session/request_permission":
             refused = ErrorData(code=METHOD_NOT_FOUND, message=f"there is no method `{request.method}`")

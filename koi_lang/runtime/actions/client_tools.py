@@ -1,4 +1,4 @@
-"""What a client, such as a page, offers for one call: tools as actions of playbooks, context, and state.
+"""Tools, context and state that a client, such as a page, offers for one call.
 
 A tool is carried out by the client: calling it is a question with the name of the tool and its arguments, and the
 answer is its result. What a client says of its tools is data. It stands in prompts as quoted text, and a tool can do
@@ -57,7 +57,7 @@ class ContextEntry(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class ClientOffer:
-    """What a client offers for a call; make it with `of`.
+    """The offer of a client for a call; make it with `of`.
 
     Attributes:
         tools: as the client describes them, and as they are recorded.
@@ -109,7 +109,7 @@ client_offer: ContextVar[ClientOffer] = ContextVar("client_offer", default=NOTHI
 
 @contextmanager
 def use_offer(offer: ClientOffer) -> Iterator[None]:
-    """A context in which calls are begun that have what a client offers."""
+    """A context in which calls begin with the offer of a client."""
     token = client_offer.set(offer)
     try:
         yield

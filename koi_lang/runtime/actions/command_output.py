@@ -22,7 +22,7 @@ READ_SIZE = 65_536
 
 
 class Output:
-    """What a command writes to one stream; what is kept in memory stays bounded however much that is.
+    """A stream of a command, with bounded memory.
 
     Args:
         most_kept: of its beginning, in bytes.
@@ -88,7 +88,7 @@ class Output:
         return self._ends(MAX_SHOWN_BYTES // 2, MAX_SHOWN_BYTES // 2)
 
     def whole_text(self) -> str:
-        """All of it that is kept; what is left out, and why, stands where that was."""
+        """The stored text, with a note on the omitted part in its place."""
         if self._length <= len(self._all):
             return self._all.decode("utf-8", "replace")
         return self._ends(len(self._all), min(self._most_of_end, self._length - len(self._all)))
@@ -114,7 +114,7 @@ class Output:
 
 
 async def output_fields(run: RunPort, outputs: dict[str, Output]) -> dict[str, str]:
-    """The fields of a result for some streams: `stdoutFile` and the like for what is long, then their texts.
+    """The fields of a result for some streams: `stdoutFile` and the like for long ones, then their texts.
 
     What cannot be kept is there by its ends.
     """

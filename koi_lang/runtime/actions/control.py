@@ -52,7 +52,7 @@ async def repeat(context: ActionContext, count: int, actions: list[Any]) -> Any:
 
 
 class _Results:
-    """What the actions of a loop have given so far, which a loop could make larger than any memory."""
+    """The results of the actions of a loop, bounded in size."""
 
     def __init__(self) -> None:
         self.all: list[Any] = []

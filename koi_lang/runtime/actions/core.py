@@ -40,7 +40,7 @@ LIST_LINE = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+")
 
 
 def spending(context: ActionContext) -> BudgetAccount:
-    """What the call that an action belongs to spends; in code that of the playbook that called it, else of the run."""
+    """The budget account of an action: that of its call; in code that of the calling playbook, else of the run."""
     return context.execution.spending if context.execution else current_spending() or context.run.spending
 
 

@@ -36,7 +36,7 @@ ActionLayer = Callable[[A, Fields, Next[A]], Awaitable[Any]]
 
 
 def compose(layers: Sequence[ActionLayer[A]]) -> Next[A]:
-    """What carries out an action, with the fields that it was asked for with, and raises as the layers do.
+    """Compose layers into one function from the fields of an action to its result; raises as the layers do.
 
     Args:
         layers: from the outside in; the last one calls no other.
@@ -56,14 +56,14 @@ def _end(running: RunningAction, fields: Fields) -> Awaitable[Any]:
 
 
 def permit(running: A, fields: Fields, next: Next[A]) -> Awaitable[Any]:
-    """Refuse what the policy of the run denies, whatever the prompt said. Raises PermissionDeniedError."""
+    """Refuse actions that the policy of the run denies. Raises PermissionDeniedError."""
     kind, context = running.kind, running.context
     context.run.policy.check(action_access(kind, role=context.agent.role, topic=kind.name))
     return next(running, fields)
 
 
 async def record(running: A, fields: Fields, next: Next[A]) -> Any:
-    """Check what the action is given, and do it once: what came of it in an earlier part of the run comes of it again.
+    """Check the fields of the action and run it once; an outcome of an earlier part of the run is reused.
 
     Raises:
         ActionError: a field is missing or wrong.
@@ -92,7 +92,7 @@ async def record(running: A, fields: Fields, next: Next[A]) -> Any:
 
 
 def hook(running: A, fields: Fields, next: Next[A]) -> Awaitable[Any]:
-    """Have the hooks of the run decide about the action, and change its result; what they rewrite is checked again."""
+    """Ask the hooks of the run about the action and its result; rewritten fields are checked again."""
     context, kind = running.context, running.kind
     hooks = context.run.hooks
     if hooks is None or not hooks.around_actions:
@@ -125,5 +125,5 @@ _perform: Next[RunningAction] = compose(PERMITTED)
 
 
 async def perform(kind: ActionKind, context: ActionContext, fields: Fields) -> Any:
-    """What comes of an action that is permitted. Raises ActionError, PermissionDeniedError, or as the action does."""
+    """Run a permitted action. Raises ActionError, PermissionDeniedError, or as the action does."""
     return await _perform(RunningAction(context, kind), fields)

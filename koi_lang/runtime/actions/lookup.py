@@ -35,7 +35,7 @@ def find_action(run: RunPort, name: str) -> ActionKind | None:
 
 
 async def call_action(run: RunPort, agent: AgentPort, name: str, data: Any) -> Any:
-    """What comes of an action that code calls.
+    """Run an action that code calls, and return its result.
 
     Raises:
         AgentError: there is no such action.

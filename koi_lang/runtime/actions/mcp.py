@@ -125,7 +125,7 @@ def _caller(context: ActionContext) -> Caller:
 
 
 async def _connect(context: ActionContext, name: str) -> tuple[ServerAccess, McpConnection]:
-    """The server of a name, and what the agent may use of it.
+    """The connection to a server, with the access of the agent to it.
 
     Raises:
         AgentError: the agent does not use it, or it cannot be reached.
@@ -165,7 +165,7 @@ def _suggest_name(name: str, known: list[str], begin: str) -> str:
 
 
 def _arguments(context: ActionContext, tool: Tool, given: dict[str, Any]) -> dict[str, Any]:
-    """Arguments of a tool; what a model gives is read by the schema, as what it gives to skills is.
+    """Arguments of a tool; those of a model are read leniently by the schema, as for skills.
 
     Raises:
         ActionError: the tool cannot be called so.
@@ -215,7 +215,7 @@ PROTOCOL = ("isError", "resultType", "ttlMs", "cacheScope", "_meta")
 
 
 def result_of(tool: Tool, result: CallToolResult) -> Any:
-    """What a tool gave, as data: structured if it is, else its text. Raises ActionError when the tool failed."""
+    """The result of a tool as data: structured if it is, else its text. Raises ActionError when the tool failed."""
     texts = [item.text for item in result.content if item.type == "text"]
     if result.is_error:
         text = plain("\n".join(texts), MAX_FAILURE_CHARS) or "it does not say why"
@@ -235,7 +235,7 @@ def resource_of(result: ReadResourceResult) -> Any:
 
 
 def prompt_of(result: GetPromptResult) -> str:
-    """A prompt as text; where several speak, who does is said."""
+    """A prompt as text, with the speakers named where there are several."""
     roles = {message.role for message in result.messages}
     said = [(message.role, _content_text(_raw(message.content))) for message in result.messages]
     return "\n\n".join(text if len(roles) == 1 else f"{role}: {text}" for role, text in said)
@@ -250,7 +250,7 @@ def _content_text(content: Mapping[str, Any]) -> str:
 
 
 def _raw(result: Any) -> Any:
-    """What the library read, as JSON has it, without what only concerns the protocol."""
+    """A result of the library as JSON, without fields of the protocol itself."""
     data = result.model_dump(mode="json", by_alias=True, exclude_none=True)
     return _as_data(json.dumps({name: value for name, value in data.items() if name not in PROTOCOL}))
 
@@ -271,5 +271,5 @@ def _as_data(text: str) -> Any:
 
 
 def pick_fields(items: Sequence[Any], *names: str) -> list[dict[str, Any]]:
-    """What a server lists, with some of the fields of each."""
+    """The listed items of a server, with some of their fields."""
     return [{name: value for name, value in _raw(item).items() if name in names} for item in items]

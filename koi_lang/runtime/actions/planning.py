@@ -82,7 +82,7 @@ async def finish_step(context: ActionContext, step: int) -> Any:
 
 
 async def _change_task(context: ActionContext, step: PlanStep, status: str) -> None:
-    """Give the task of a step another status, whatever has become of it meanwhile."""
+    """Set the status of the task of a step, if it is still there."""
     key, registry = f"task:{step.task}", context.run.registry
     task = await registry.get(key)
     known = task if isinstance(task, dict) else {"id": step.task, "title": step.text}
@@ -106,7 +106,7 @@ Ask = Callable[[str, Sequence[str]], Awaitable[str]]
 
 @dataclass(frozen=True, slots=True)
 class PlanDecision:
-    """What the person has decided.
+    """The decision of the person.
 
     Attributes:
         steps: those that they accept.
@@ -119,7 +119,7 @@ class PlanDecision:
 
 
 def steps_of(proposed: Sequence[Mapping[str, Any]]) -> tuple[PlanStep, ...]:
-    """The steps of a proposed plan. Raises ActionError for what a person could not read and decide about."""
+    """The steps of a proposed plan. Raises ActionError for steps that a person could not read and decide about."""
     if not 1 <= len(proposed) <= MAX_STEPS:
         raise ActionError(f"a plan has 1 to {MAX_STEPS} steps, and this one has {len(proposed):,}")
     return tuple(_step(each, number) for number, each in enumerate(proposed, 1))
@@ -180,7 +180,7 @@ def question_of(who: str, steps: Sequence[PlanStep], why: str) -> str:
 
 
 def edit(steps: tuple[PlanStep, ...], wish: str) -> tuple[tuple[PlanStep, ...], str] | None:
-    """The steps after one edit, and what the person is told next; None where a text is no edit."""
+    """The steps after one edit, and the next message to the person; None where a text is no edit."""
     changed = CHANGE.fullmatch(wish)
     left_out = LEAVE_OUT.fullmatch(wish)
     added = ADD.fullmatch(wish)

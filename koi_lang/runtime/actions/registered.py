@@ -1,4 +1,4 @@
-"""What a built-in action is, and the table of all of them."""
+"""Built-in actions, and the table of all of them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class FormError(ActionError):
 
 @dataclass(frozen=True, slots=True)
 class ActionContext:
-    """What an action can reach.
+    """The access of an action to its run and agent.
 
     Attributes:
         execution: the call of a playbook that it is part of; None where code calls the action.
@@ -128,7 +128,7 @@ def kind_of(
     aliases: Mapping[str, str] | None = None,
     **about: Any,
 ) -> ActionKind:
-    """A function as an action: its name, first docstring line and annotations say what it is."""
+    """A function as an action: name, first docstring line and annotations become its description."""
     description = (inspect.getdoc(function) or "").partition("\n")[0]
     known = name or function.__name__
     return ActionKind(known, needs, description, _schema(function), function, aliases or {}, **about)

@@ -96,7 +96,7 @@ class Agent(metaclass=AgentClass):
 
     @property
     def role(self) -> Role:
-        """What the agent may do: its declared role, as far as the current call is not narrowed."""
+        """The effective role of the agent: the declared one, narrowed by the current call."""
         return narrow(self.about.role())
 
     @property
@@ -129,7 +129,7 @@ class Agent(metaclass=AgentClass):
 
     @property
     def __koi_functions__(self) -> Mapping[str, Callable[..., Any]]:
-        """`Agent.event(payload)` in code, for each handler; what all agents have comes first."""
+        """`Agent.event(payload)` in code, for each handler, after the functions that all agents have."""
         return {event: self._function(handler) for event, handler in self.about.handlers.items()}
 
     def _function(self, handler: Handler) -> Callable[..., Any]:
@@ -184,7 +184,7 @@ class Agent(metaclass=AgentClass):
             raise AgentError(message, help=f"It takes ({takes}).")
 
     async def _in_time(self, work: Coroutine[Any, Any, Any]) -> Any:
-        """What some work gives; that its time limit ended it is told, since the clock decides that."""
+        """The result of work under a time limit; a timeout is recorded, since the clock decides it."""
         try:
             return await self.run.recorder.with_recorded_timeout(work)
         except LimitReachedError as error:
@@ -197,7 +197,7 @@ class Agent(metaclass=AgentClass):
         self.run.events.emit(TimedOut(data_of(error)), self.name)
 
     async def _paid(self, handler: Handler, payload: Any) -> Any:
-        """What a handler gives within the budget of the call, all its attempts together."""
+        """The result of a handler within the budget of the call, all its attempts together."""
         call, declared = f"`{self.name}.{handler.event}`", self.about.declared_budget(handler)
         spending = self.run.ledger.spending_of(call, declared, is_playbook=handler.playbook)
         if spending is None:
@@ -240,7 +240,7 @@ class Agent(metaclass=AgentClass):
             raise
 
     async def _attempt(self, handler: Handler, payload: Any) -> Any:
-        """One call of a handler; ended from outside, it takes along what it started in the background."""
+        """One call of a handler; its background work is cancelled with it."""
         token = handling.set((self, payload))
         try:
             async with ChildScope(current_scope()):
@@ -268,7 +268,7 @@ class Agent(metaclass=AgentClass):
 
 
 def _description(name: str, events: Sequence[str]) -> str:
-    """What `help` shows of an agent that does not describe itself."""
+    """The description in `help` of an agent without one of its own."""
     listed = ", ".join(f"`{event}`" for event in events)
     return f"The agent `{name}`, which handles {listed}." if events else f"The agent `{name}`, which handles nothing."
 

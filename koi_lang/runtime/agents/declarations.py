@@ -1,4 +1,4 @@
-"""What programs declare: agents with their handlers, roles, teams, MCP servers."""
+"""Declarations of programs: agents with their handlers, roles, teams, MCP servers."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Mcp:
     granted: tuple[str, ...] | None = None
 
     def only(self, *patterns: str) -> Mcp:
-        """The same server for somebody who may use no more than some of its tools."""
+        """The server, restricted to some of its tools."""
         return replace(self, granted=patterns)
 
     def grants(self, name: str, kind: str = "") -> bool:
@@ -148,7 +148,7 @@ class Team:
 
 @dataclass(frozen=True, slots=True)
 class AgentDeclaration:
-    """What an agent is declared to be. References are functions, so that declarations may refer to each other.
+    """The declaration of an agent. References are functions, so that declarations may refer to each other.
 
     Attributes:
         examples: messages that people may begin with.
@@ -202,7 +202,7 @@ class AgentDeclaration:
         return Budget.of(handler.budget).over(Budget.of(self.budget))
 
     def unknown_fields(self, event: str, given: Mapping[str, Any], payload: Mapping[str, Any]) -> Iterator[str]:
-        """What to say of fields from outside that neither a payload nor the type of the handler has, a line each."""
+        """A line for each field from outside that neither the payload nor the type of the handler has."""
         handler = self.handlers.get(event)
         declared = handler.schema.get("properties", {}) if handler is not None else {}
         known = list(dict.fromkeys([*declared, *payload]))

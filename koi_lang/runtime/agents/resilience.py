@@ -47,7 +47,7 @@ class Resilience:
         )
 
     async def run_limited(self, work: Coroutine[Any, Any, Any]) -> Any:
-        """What some work gives within the limit for one attempt. Raises AttemptTimeoutError."""
+        """The result of work within the limit for one attempt. Raises AttemptTimeoutError."""
         async with CancelScope(self.timeout_s) as scope:
             return await work
         raise AttemptTimeoutError(f"the handler took longer than {self.timeout_s} s") from scope.caught

@@ -1,4 +1,4 @@
-"""Result types of handlers: what is declared, and the check of what a handler gives."""
+"""Result types of handlers, and the check of results."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MAX_REPORTED = 5
 
 
 class ResultTypeError(AgentError):
-    """A handler gives what its result type does not allow.
+    """A result does not fit the result type of its handler.
 
     Attributes:
         crosses: whether it has left the handler; within, no code may catch it.
@@ -32,13 +32,13 @@ class ResultTypeError(AgentError):
 
 
 def _json_words(value: object) -> str:
-    """A value as a model writes it; what JSON cannot hold, as programs show it."""
+    """A value as JSON, or as programs show it where JSON cannot hold it."""
     return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else as_text(value)
 
 
 @dataclass(frozen=True, eq=False)
 class ResultType:
-    """The declared type of what a handler gives.
+    """The declared result type of a handler.
 
     Attributes:
         handler: `Agent.event`.
@@ -49,7 +49,7 @@ class ResultType:
     schema: Schema
 
     def problems(self, value: object) -> list[str]:
-        """What is wrong with a value, a clause each, at most 5; empty where it fits."""
+        """The faults of a value, a clause each, at most 5; empty for a valid one."""
         return list(islice(problems(value, self.schema, root="the result", words=_json_words), MAX_REPORTED))
 
     def check(self, value: T) -> T:
@@ -67,7 +67,7 @@ class ResultType:
 
     @cached_property
     def lines(self) -> str:
-        """The type, and a line for each declared type in it, with what its author says of it."""
+        """The type, and a line for each declared type in it, with its description."""
         return "\n".join([type_text(self.schema), *declarations_of([self.schema], described=True)])
 
     @cached_property

@@ -46,7 +46,7 @@ class Skill:
         return self if len(functions) == len(self.functions) else Skill(self.name, self.affordance, functions)
 
     def choose(self, arguments: Sequence[Any]) -> tuple[Function, Sequence[Any]]:
-        """The function that `callSkill` arguments name, else the first one, and what is left of the arguments."""
+        """The function that `callSkill` arguments name, else the first one, and the remaining arguments."""
         if not self.functions:
             raise AgentError(f"the skill `{self.name}` exports no function")
         if arguments and isinstance(arguments[0], str) and (len(arguments) > 1 or arguments[0] in self.functions):
@@ -81,7 +81,7 @@ class Skill:
         return result
 
     def _failure(self, name: str, error: Exception) -> KoiError:
-        """What the failure of a function is told as. Raises what no caller may go on from."""
+        """The error for the failure of a function. Raises errors that no caller may catch."""
         catch_value(error)
         help = error.help if isinstance(error, KoiError) else None
         # What was refused stays a refusal, so that a model does not try it again.
@@ -97,7 +97,7 @@ class Skill:
 
 
 def by_parameter(input: Any, schema: Schema) -> dict[str, Any]:
-    """The parameters a model means by what it gives: an object of them, or the value of the first."""
+    """The arguments of a model by parameter: an object of them, or the value of the first."""
     known = schema["properties"]
     if not isinstance(input, dict):
         return {next(iter(known), "input"): input}

@@ -1,4 +1,4 @@
-"""Teams and queries: who handles an event, and sending it to one or all of them."""
+"""Teams and queries: the members for an event, and sends to one or all of them."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Query:
         return replace(self, of_role=role)
 
     def bounded_by(self, role: Role) -> Query:
-        """What is sent may do no more than a role allows, either. Raises AgentError for what is no role."""
+        """The query with its sends narrowed to a role. Raises AgentError for an invalid role."""
         return replace(self, bounds=(*self.bounds, require_role(role)))
 
     def any(self) -> Query:
@@ -131,7 +131,7 @@ def _teams_of(run: RunPort, agent: AgentPort | None) -> tuple[Team, ...]:
 def query(
     target: Any, event: str, *, role: Role | None = None, select: Select = "", bounds: Sequence[Role] = ()
 ) -> Query:
-    """Whom `send target.event(…).role(…).any()` is for. Raises AgentError when the target is no team."""
+    """The members for `send target.event(…).role(…).any()`. Raises AgentError when the target is no team."""
     if not isinstance(target, Query):
         raise AgentError(f"an event can be sent to `peers` or to a team, not to `{target}`")
     asked = Query(target.run, target.teams, event, role or target.of_role, select or target.select)

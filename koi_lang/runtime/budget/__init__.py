@@ -1,1 +1,1 @@
-"""Budgets: limits of calls, reservations, and what was spent."""
+"""Budgets: limits of calls, reservations, and spending."""

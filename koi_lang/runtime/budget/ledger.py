@@ -1,4 +1,4 @@
-"""The budgets of a run and of its calls, what has been spent of them, and room that is kept free."""
+"""The ledger of a run: its budgets, spending and reservations, and those of its calls."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ else:
 
 
 class Ledger:
-    """What a run and its calls may spend, and have spent.
+    """Limits and spending of a run and its calls.
 
     A run that goes on counts at once what it had taken when it was interrupted: a request must not have the room of an
     answer that was paid for and comes again later.
@@ -68,11 +68,11 @@ class Ledger:
 
     @cached_property
     def calibration(self) -> Calibration:
-        """What its models have counted beside what was estimated."""
+        """The factor between counted and estimated tokens of its models."""
         return usage.Calibration()
 
     def spending_of(self, call: str, declared: Budget, *, is_playbook: bool) -> BudgetAccount | None:
-        """What the call at the current place may spend and spends; None where only those around it have a budget.
+        """The budget account of the call at the current place; None where only calls around it have a budget.
 
         Args:
             call: its name in messages.
@@ -86,7 +86,7 @@ class Ledger:
         return self._with_paid(spending, current_path())
 
     def budget(self, declared: Budget, *, is_playbook: bool) -> Budget:
-        """The most a call may spend: what is declared, else the default; code has no turns."""
+        """The budget of a call: the declared limits, else the defaults; code has no turns."""
         if not is_playbook:
             return declared if declared.turns is None else replace(declared, turns=None)
         turns = self._limits.get("turns", declared.turns)
@@ -95,7 +95,7 @@ class Ledger:
     # ------------------------------------------------------------ runs that go on
 
     def _with_paid(self, spending: BudgetAccount, path: Path) -> BudgetAccount:
-        """A call with what it had taken when the run was interrupted."""
+        """A call with its spending from before the interruption of the run."""
         spending.tokens, spending.usd, spending.requests = self._recorded.paid(path)
         return spending
 
@@ -106,7 +106,7 @@ class Ledger:
     # ------------------------------------------------------------ calls that took more than they might
 
     def note_end(self, spending: BudgetAccount) -> None:
-        """Note what a call has taken in the end."""
+        """Note the final spending of a call."""
         error = spending.overspent()
         if error is not None:
             self._overspent.append(error)
@@ -118,7 +118,7 @@ class Ledger:
                 raise error
 
     def tell_overspent(self, tell: Callable[[str], None]) -> None:
-        """Tell what has taken more than its budget, each once; for runs that are not over with a call."""
+        """Report each account that exceeded its budget, once; for runs that outlive a call."""
         own = None if self._is_told else self.spending.overspent()
         self._is_told |= own is not None
         errors, self._overspent = self._overspent, []

@@ -1,4 +1,4 @@
-"""What a call may spend, and what it has spent."""
+"""Limits and spending of a call."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class LimitReachedError(PlaybookError):
         self.limit, self.what = limit, what
 
     def is_final(self) -> bool:
-        """Whether the limit is that of the run, of who pays for it, or of a call that the current code belongs to."""
+        """Whether the limit belongs to the run, to its payer, or to a call around the current code."""
         spending = current_spending()
         return self.is_beyond_run or self.what == RUN or (spending is not None and self.what in spending.names())
 
@@ -80,12 +80,12 @@ class Budget:
         return Budget(**{known[name]: value for name, value in declared.items() if name in known})
 
     def limits(self) -> dict[str, Any]:
-        """What it limits, by the names of fields."""
+        """The set limits, by the names of fields."""
         found = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: value for name, value in found.items() if value is not None}
 
     def over(self, other: Budget) -> Budget:
-        """This budget, with what it leaves open taken from another one."""
+        """This budget, with its open limits taken from another one."""
         return replace(other, **self.limits())
 
 
@@ -94,7 +94,7 @@ NO_BUDGET = Budget()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reservation:
-    """What one request may take at the most, kept free with everybody who pays for it until it is settled.
+    """The worst-case cost of one request, reserved in every account that pays for it until it is settled.
 
     Attributes:
         payers: the run first, then the calls from the outside in.
@@ -111,7 +111,7 @@ class Reservation:
 
 @dataclass(slots=True, eq=False)
 class BudgetAccount:
-    """What one call and everything it delegates has spent against a budget.
+    """The spending of one call and all its delegations against a budget.
 
     Attributes:
         budget: the limits.
@@ -163,7 +163,7 @@ class BudgetAccount:
                 raise spending.too_late()
 
     def payers(self) -> tuple[BudgetAccount, ...]:
-        """Everybody who pays for its requests, from the outside in."""
+        """Every account that pays for its requests, from the outside in."""
         return tuple(self._all())[::-1]
 
     def limits_requests(self) -> bool:
@@ -194,7 +194,7 @@ class BudgetAccount:
         return room
 
     def require_room(self, need: Estimate) -> None:
-        """Raise LimitReachedError if its own budget does not allow a request, whatever becomes of others."""
+        """Raise LimitReachedError if its own budget does not allow a request, even with nothing else reserved."""
         limits, least = self.budget, need.least_answer_tokens
         if limits.requests is not None and self.requests >= limits.requests:
             raise self.limit_error("requests", f"has made {_requests(limits.requests)}, all that it may", "requests: N")
@@ -258,12 +258,12 @@ class BudgetAccount:
         return LimitReachedError(limit, self.what, message, f"{help} if this is expected.")
 
     def spend(self, tokens: int, usd: float | None) -> None:
-        """Count what was taken and not reserved, with everybody who pays, from the outside in."""
+        """Count unreserved spending in every paying account, from the outside in."""
         for spending in self.payers():
             spending.count(tokens, usd or 0.0)
 
     def count(self, tokens: int, usd: float) -> None:
-        """Count what was taken, here alone."""
+        """Count spending in this account alone."""
         self.tokens += tokens
         self.usd += usd
 
@@ -272,7 +272,7 @@ class BudgetAccount:
         self.open.add(reservation)
 
     def settle(self, reservation: Reservation, tokens: int, usd: float) -> None:
-        """Count what a request has taken, and keep its room free no longer, here alone."""
+        """Count the cost of a request and release its reservation, in this account alone."""
         self.open.discard(reservation)
         self.count(tokens, usd)
 
@@ -301,7 +301,7 @@ _paying: ContextVar[BudgetAccount | None] = ContextVar("koi_spending", default=N
 
 
 def current_spending() -> BudgetAccount | None:
-    """What the call spends that the current code belongs to; None in code that only the run pays for."""
+    """The account of the call that the current code belongs to; None in code that only the run pays for."""
     return _paying.get()
 
 

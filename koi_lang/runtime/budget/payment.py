@@ -1,4 +1,4 @@
-"""What requests to models take: reserved before they leave, counted when they end, and told as events."""
+"""Payments for requests to models: reserved before they leave, counted at their end, reported as events."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PaidRequest = ModelAnswered | AnswerDiscarded
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a model took for one request; `usd` is None where its price is not known."""
+    """The cost of one request; `usd` is None where its price is not known."""
 
     model: str
     usage: Usage
@@ -36,7 +36,7 @@ class Cost:
 
 @dataclass(slots=True)
 class Payment:
-    """What one request takes, for whom, and where it is told; a context that keeps nothing free at its end.
+    """The payment for one request; a context that releases its reservation at the end.
 
     Attributes:
         agent: on whose behalf it is made.
@@ -77,7 +77,7 @@ class Payment:
         await self.reserve(self._need)
 
     def tell(self, event_type: type[PaidRequest], path: Path, cost: Cost, **about: Any) -> None:
-        """Tell what was counted, as an event of a type."""
+        """Report a counted cost, as an event of a type."""
         usage, estimated = cost.usage, cost.usage.estimated or OMITTED
         tokens = {"input": usage.input_tokens, "output": usage.output_tokens, "cached": usage.cached_tokens}
         if usage.thinking_tokens:
@@ -87,7 +87,7 @@ class Payment:
         )
 
     def count_again(self, known: JournalEntry) -> int:
-        """Count what was taken in an earlier part of the run, and tell of it; gives its tokens.
+        """Count the cost from an earlier part of the run and report it; returns its tokens.
 
         It is no matter of the room that is kept free: an attempt from before may be followed by one that is made now.
         """
@@ -99,7 +99,7 @@ class Payment:
         return tokens
 
     def count_killed(self, event_type: type[PaidRequest], path: Path, cost: Cost) -> None:
-        """Count and tell what a request took that was under way when the process was killed."""
+        """Count and report the cost of a request that was open when the process was killed."""
         self._count_beside(event_type.type, path, cost.tokens, cost.usd)
         self.tell(event_type, path, cost)
 
@@ -112,13 +112,13 @@ class Payment:
             self.spending.count_request()
 
     def release(self) -> None:
-        """Give back what was reserved for a request that has taken nothing."""
+        """Release the reservation of a request without cost."""
         reservation, self.reservation = self.reservation, None
         if reservation is not None:
             self.run.ledger.reservations.release(reservation)
 
     def count(self, type: str, path: Path, tokens: int, usd: float | None) -> None:
-        """Count what a request has taken, of which an event of a type tells; whoever waits for room may go now."""
+        """Count and report the cost of a request by an event of a type; waiting requests may proceed now."""
         if self.run.ledger.has_counted(type, path):
             self.release()
             self.spending.own_requests += 1

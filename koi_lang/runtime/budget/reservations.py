@@ -27,7 +27,7 @@ NOTHING = Estimate(0, 0, 0)
 
 @dataclass(slots=True)
 class _Waiter:
-    """A request that waits; `number` tells who came first, `home` keeps the reservations of its run."""
+    """A waiting request; `number` gives the order of arrival, `home` holds the reservations of its run."""
 
     number: int
     home: Reservations
@@ -78,7 +78,7 @@ class Reservations:
             raise
 
     def settle(self, reservation: Reservation, tokens: int = 0, usd: float | None = 0.0) -> None:
-        """Count what a request has really taken, and let others have the rest of its room; once for each."""
+        """Count the actual cost of a request and release the rest of its reservation, once."""
         self._open -= 1
         for payer in reservation.payers:
             payer.settle(reservation, tokens, usd or 0.0)
@@ -138,7 +138,7 @@ class Reservations:
         return reservation
 
     def _serve(self, payers: tuple[BudgetAccount, ...]) -> None:
-        """Let those go for whom there is room now, in the queues of somebody whose room may have grown."""
+        """Admit waiting requests that fit now, in the queues of accounts whose room may have grown."""
         queues = deque(self._queues(payers))
         while queues:
             queue = queues.popleft()

@@ -126,7 +126,7 @@ class CancelScope:
             self._handle = self._loop.call_later(max(0.0, self._due - monotonic()), self._cancel)
 
     def _cancel(self) -> None:
-        """Cancel what waits, and once more after a while: nobody cleans up for ever."""
+        """Cancel waiting work, and again after a while: clean-up has a limit."""
         task = self._task
         if task is None:
             return
@@ -201,7 +201,7 @@ def detached_context() -> Context:
 
 
 def scopes_of(task: asyncio.Task[Any]) -> tuple[CancelScope, ...]:
-    """The blocks around what a task carries out, from the outside in; any thread may ask."""
+    """The scopes around the work of a task, from the outside in; safe to call from any thread."""
     # Python 3.11 does not tell the context of a task.
     context = next(each for each in gc.get_referents(task) if isinstance(each, Context))
     return context.get(_scopes, ())
@@ -263,7 +263,7 @@ def _runs_in(frame: FrameType | None, task: asyncio.Task[object]) -> bool:
 
 
 def is_safe_point(frame: FrameType | None) -> bool:
-    """Whether code can be ended where it is: in a line of a program, or in what such a line calls and may be given up.
+    """Whether code can be ended at its position: in a line of a program, or in an abandonable call of such a line.
 
     Whoever runs programs has to expect any exception from them, and from functions of Python that they import.
     """
@@ -292,7 +292,7 @@ def _codes_with_safe_points(frame: FrameType | None) -> set[CodeType]:
 
 
 def _is_given_up(code: CodeType) -> bool:
-    """Whether code, and what it calls, may be ended anywhere."""
+    """Whether code and its callees may be ended anywhere."""
     return code in OUTSIDE or code.co_filename.endswith(".koi")
 
 
@@ -345,7 +345,7 @@ class SignalAlarm:
         self._schedule()
 
     def release(self, owner: Hashable) -> None:
-        """Forget the moment of an owner; without any the signal does what it did before."""
+        """Forget the deadline of an owner; without any, the previous handler of the signal is restored."""
         self._moments.pop(owner, None)
         self._schedule()
         if not self._moments:

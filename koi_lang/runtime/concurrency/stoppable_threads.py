@@ -15,11 +15,11 @@ Stop = Callable[[], None]
 
 
 class StoppedError(Exception):
-    """Nobody waits any more for what a thread does."""
+    """The caller of a thread's work has stopped waiting."""
 
 
 async def run_in_thread(work: Callable[[Stop], T]) -> T:
-    """What some work gives that takes a while; whoever ends it waits until its thread has noticed it.
+    """The result of long work in a thread; a cancelled caller waits until the thread has noticed.
 
     Args:
         work: calls what it is given now and then, which raises StoppedError where nobody waits any more.

@@ -1,1 +1,1 @@
-"""What the actions of a run change of the files of its project: kept before, told after, and put back later."""
+"""Changes of project files by a run: contents are stored before, reported after, and restored on demand."""

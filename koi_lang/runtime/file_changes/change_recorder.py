@@ -1,4 +1,4 @@
-"""Changes of files to the journal: what was there is kept before an action changes it, and told with what came of it.
+"""The record of file changes in the journal: the earlier content is stored before an action changes it.
 
 What an action is about to change is told first, so that a run that is killed in the middle of it can be undone, too.
 """
@@ -56,7 +56,7 @@ class PathChange:
 
 
 class ChangeRecorder:
-    """Tells what the actions of a run change of the files of its project, as long as it has a journal."""
+    """Records the changes of project files by the actions of a run, as long as it has a journal."""
 
     def __init__(self, run: RunPort) -> None:
         self._run = run
@@ -75,7 +75,7 @@ class ChangeRecorder:
 
     @asynccontextmanager
     async def record(self, paths: Iterable[Path], agent: str = "") -> AsyncIterator[None]:
-        """A context for an action that changes what is at some paths, and does not wait for anybody meanwhile.
+        """A context for an action that changes some paths and waits for nobody meanwhile.
 
         Whatever keeps it from being recorded is told; the action is carried out nevertheless.
 
@@ -95,7 +95,7 @@ class ChangeRecorder:
 
     @asynccontextmanager
     async def _alone(self, agent: str) -> AsyncIterator[None]:
-        """A context in which nobody else changes files of the project by an action, whatever the process."""
+        """A context in which no other action changes files of the project, in any process."""
         held = -1
         with self._telling_why(agent):
             folder = snapshots_folder(self._run.folder)
@@ -112,7 +112,7 @@ class ChangeRecorder:
 
     @asynccontextmanager
     async def watch(self, longest_s: float, agent: str = "") -> AsyncIterator[None]:
-        """A context for what may change any file of the project, such as a command.
+        """A context for work that may change any file of the project, such as a command.
 
         Args:
             longest_s: that it can take.
@@ -128,7 +128,7 @@ class ChangeRecorder:
     # ------------------------------------------------------------ one action
 
     def _begin(self, paths: Sequence[Path], agent: str) -> list[PathChange]:
-        """Keep what is there, and tell that it is about to change."""
+        """Store the present contents, and announce the change."""
         begun: list[PathChange] = []
         with self._telling_why(agent), OpenFolders(self._project) as folders:
             for file in self._with_missing_folders(paths):
@@ -150,7 +150,7 @@ class ChangeRecorder:
         return list(found)
 
     def _end(self, begun: Sequence[PathChange], agent: str) -> None:
-        """Tell what came of it, also where nothing did."""
+        """Report the outcome, also where nothing changed."""
         with self._telling_why(agent), OpenFolders(self._project) as folders:
             for change in begun:
                 found = content_at(folders, change.file)
@@ -190,7 +190,7 @@ class ChangeRecorder:
         return None
 
     async def _end_watch(self, watch: TreeWatch, agent: str) -> None:
-        """Tell what the command has changed, but for what actions have changed meanwhile."""
+        """Report the changes by the command, except those by actions meanwhile."""
         with self._telling_why(agent):
             async with self._alone(agent):
                 self._watches.remove(watch)
@@ -204,7 +204,7 @@ class ChangeRecorder:
             self._keeper_of_run().remove_trees([*latest, *(each.id for each in self._watches)])
 
     def _tell_change(self, watch: TreeWatch, file: str, now: PathContent, agent: str) -> bool:
-        """Tell what a command has made of a path; says whether it has changed it."""
+        """Report the change of a path by a command; returns whether it has changed it."""
         before = watch.undisturbed_state(file)
         if before == now.state:
             return False
@@ -217,7 +217,7 @@ class ChangeRecorder:
         return True
 
     def _tell_of_commands(self, file: str, now: PathContent, agent: str) -> None:
-        """Tell what commands that are under way have made of a path, before an action changes it, too."""
+        """Report the changes of a path by running commands, before an action changes it, too."""
         for watch in self._watches:
             if watch.is_covered(file):
                 self._tell_change(watch, file, now, agent)
@@ -238,7 +238,7 @@ class ChangeRecorder:
 
     @contextmanager
     def _telling_why(self, agent: str) -> Iterator[None]:
-        """A context for what may fail without keeping the action from being carried out."""
+        """A context for work whose failure must not prevent the action."""
         try:
             yield
         except StoreFullError:

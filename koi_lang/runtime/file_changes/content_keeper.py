@@ -42,7 +42,7 @@ class ContentKeeper:
         self._named: set[str] = set()
 
     def keep(self, *contents: bytes) -> None:
-        """Keep contents; what runs that have ended well have kept makes room.
+        """Store contents; stored contents of well-ended runs make room.
 
         Raises:
             StoreFullError: there is no room nevertheless.
@@ -52,7 +52,7 @@ class ContentKeeper:
         self.with_room(lambda: self._keep(contents))
 
     def with_room(self, work: Callable[[], T]) -> T:
-        """What some work gives that keeps something, which is done once more where room had to be made for it."""
+        """The result of storing work, which is repeated once after making room."""
         try:
             return work()
         except StoreFullError:

@@ -1,4 +1,4 @@
-"""A path of the project to what is there: a file, a link, a folder or nothing, read without following links."""
+"""The state of a path of the project: a file, a link, a folder or nothing, read without following links."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BEHIND_LINK, UNREADABLE = "behind a link", "unreadable"
 
 @dataclass(frozen=True, slots=True)
 class PathState:
-    """What is at a path.
+    """The state of a path.
 
     Attributes:
         is_of: `other` is what can be neither kept nor put back.
@@ -41,12 +41,12 @@ class PathState:
 
 
 def data_of(state: PathState | None) -> dict[str, Any] | None:
-    """The JSON form of what is at a path; None for nothing."""
+    """The JSON form of the state of a path; None for nothing."""
     return None if state is None else state.as_data()
 
 
 def state_of(data: Any) -> PathState | None:
-    """What was there, by its JSON form; None for nothing. Raises ValueError for what is no such form."""
+    """The state of a path from its JSON form; None for nothing. Raises ValueError for an invalid form."""
     if data is None:
         return None
     if not isinstance(data, Mapping):
@@ -63,7 +63,7 @@ def state_of(data: Any) -> PathState | None:
 
 @dataclass(frozen=True, slots=True)
 class PathContent:
-    """What is at a path, with what it holds.
+    """The state of a path, with its content.
 
     Attributes:
         state: None for nothing.
@@ -80,7 +80,7 @@ NOTHING = PathContent(None)
 
 
 def content_at(folders: OpenFolders, path: str) -> PathContent:
-    """What is at a path now. Raises OSError where that cannot be found out."""
+    """The content of a path now. Raises OSError where it cannot be read."""
     try:
         held = folders.open(parent_of(path))
     except FileNotFoundError:

@@ -72,7 +72,7 @@ def changes_in(entries: Sequence[JournalEntry], differences: FindDifferences) ->
 
 
 def _of_interrupted(entry: JournalEntry, differences: FindDifferences) -> Iterator[RecordedChange]:
-    """What a command may have changed whose run was killed before that was told."""
+    """The possible changes by a command whose run was killed before its report."""
     seconds = entry.data.get("seconds")
     until = entry.ts + MAX_ACTION_S + (seconds if isinstance(seconds, int | float) else 0.0)
     for file, before in differences(str(entry.data.get("tree"))):

@@ -30,7 +30,7 @@ Note = Callable[[FileRestored], None]
 
 
 class RunUndo:
-    """What can be put back of one run.
+    """The restorable changes of one run.
 
     Args:
         settings: of the project, which say how much may be kept.
@@ -46,7 +46,7 @@ class RunUndo:
         self._changes = changes_in(entries, self._find_differences)
 
     def _find_differences(self, tree: str) -> list[tuple[str, PathState | None]]:
-        """What is not as it was when a command began; nothing where that is not known any more. Raises AgentError."""
+        """The paths that differ from the beginning of a command; empty where that is unknown. Raises AgentError."""
         with self._open() as (_, store):
             kept = store.kept_tree(self._run, tree)
             if kept is None:
@@ -54,14 +54,14 @@ class RunUndo:
             return [(each.file, each.before) for each in find_differences(self.project.resolve(), kept)]
 
     def plan(self, entry: int = 0) -> UndoPlan:
-        """What is to be put back so that files are as they were at an entry; nothing is changed. Raises AgentError."""
+        """The plan to restore files to an entry; changes nothing. Raises AgentError."""
         if not self._changes:
             return UndoPlan(entry, [])
         with self._open() as (folders, store):
             return plan_undo(self._changes, entry, folders, store)
 
     def carry_out(self, plan: UndoPlan, note: Note) -> list[UndoneFile]:
-        """Put back what a plan says; gives what came of it. Raises AgentError.
+        """Carry out a plan and return the result of each path. Raises AgentError.
 
         Args:
             note: writes to the journal of the run what was put back, as soon as it is.
@@ -114,7 +114,7 @@ class RunUndo:
             os.close(held)
 
     def _keep_unsure(self, plan: UndoPlan) -> None:
-        """Keep what may be of somebody else before it goes, where there is room."""
+        """Store contents of unknown origin before they are replaced, where there is room."""
         unsure = [each.now.data for each in plan.to_change if each.is_unsure and each.now.data]
         with suppress(StoreFullError, KoiError, OSError):
             ContentKeeper(self.project, self._run, most_of_snapshots(self._settings)).keep(*unsure)

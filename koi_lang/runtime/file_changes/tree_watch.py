@@ -1,4 +1,4 @@
-"""All files of the project before a command, and what of them is another one behind it."""
+"""A watch over all files of the project during a command: their states before, and the differences after."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class TreeDifference(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class TreeWatch:
-    """What is known of the files while a command may change them.
+    """The states of files while a command may change them.
 
     Attributes:
         manifest: what was there before.
@@ -62,12 +62,12 @@ class TreeWatch:
         )
 
     def undisturbed_state(self, file: str) -> PathState | None:
-        """What is at a path unless the command has changed it."""
+        """The state of a path unless the command has changed it."""
         return self.states[file] if file in self.states else state_in(self.manifest, file)
 
 
 class _BoundedWalker(Walker):
-    """A walker that refuses what is too large to be kept."""
+    """A walker that rejects files too large to store."""
 
     def walk(self, root: int) -> Tree:
         tree = super().walk(root)
@@ -103,7 +103,7 @@ def take_tree(project: Path, keeper: ContentKeeper, known: Manifest, stop: Stop)
 
 
 def find_differences(project: Path, before: Manifest) -> list[TreeDifference]:
-    """What is not as it was, with what is there now. Raises AgentError, OSError."""
+    """The differing paths, with their present states. Raises AgentError, OSError."""
     with OpenFolders(project) as folders:
         tree = Walker(project, frozenset(), lambda: None, is_whole=True).walk(folders.root)
         found = []
@@ -115,7 +115,7 @@ def find_differences(project: Path, before: Manifest) -> list[TreeDifference]:
 
 
 def _suspects(before: Manifest, tree: Tree) -> Iterator[str]:
-    """The paths that may not be as they were: by what the system says of files, and by what is missing or new."""
+    """The paths that may differ: by file metadata, and by missing or new entries."""
     for path, kept in before.files.items():
         if kept.status is None or kept.status != tree.files.get(path):
             yield path
@@ -131,7 +131,7 @@ def _suspects(before: Manifest, tree: Tree) -> Iterator[str]:
 
 
 def state_in(manifest: Manifest, path: str) -> PathState | None:
-    """What was at a path by a list; None for nothing."""
+    """The state of a path in a list; None for nothing."""
     if path in manifest.files:
         kept = manifest.files[path]
         return PathState("file", kept.digest, kept.mode)

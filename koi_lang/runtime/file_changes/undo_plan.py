@@ -1,4 +1,4 @@
-"""What a run has changed, and what is there now, to what is to be put back of each path, and what is left and why."""
+"""The plan of an undo: the action for each path of a run, or the reason to leave it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CANNOT = "what was there could not be kept"
 
 @dataclass(frozen=True, slots=True)
 class PathUndo:
-    """What is to become of a path.
+    """The undo of one path.
 
     Attributes:
         now: what is there.
@@ -47,7 +47,7 @@ class PathUndo:
 
 @dataclass(frozen=True, slots=True)
 class UndoPlan:
-    """What is to be put back of a run.
+    """The undo of a run.
 
     Attributes:
         entry: the changes behind it are put back; 0 for all.
@@ -70,7 +70,7 @@ class UndoPlan:
 def plan_undo(
     changes: Mapping[str, Sequence[RecordedChange]], entry: int, folders: OpenFolders, store: SnapshotStore
 ) -> UndoPlan:
-    """What is to be put back so that paths are as they were at an entry. Raises OSError."""
+    """The plan to restore paths to an entry. Raises OSError."""
     paths = []
     for file, chain in changes.items():
         later = [change for change in chain if change.n > entry and is_change(change)]
@@ -81,7 +81,7 @@ def plan_undo(
 
 
 def _plan_path(file: str, later: Sequence[RecordedChange], now: PathContent, store: SnapshotStore) -> PathUndo:
-    """Go back from what is there, the latest change first, as far as that is what each change has left."""
+    """Go back from the present state, the latest change first, as far as each change left that state."""
     by = tuple(dict.fromkeys(change.by for change in reversed(later) if change.by))
     state = now.state
     left = None
@@ -102,7 +102,7 @@ def _plan_path(file: str, later: Sequence[RecordedChange], now: PathContent, sto
 
 
 def _has_left(change: RecordedChange, state: PathState | None, now: PathContent) -> bool:
-    """Whether a state is what a change has left, or may have left where it was interrupted."""
+    """Whether a change has left a state, or may have left it when it was interrupted."""
     if change.until is None:
         return state == change.after
     return state != now.state or now.changed_ns <= change.until * SECOND_NS

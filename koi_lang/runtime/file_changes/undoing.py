@@ -20,7 +20,7 @@ NOT_EMPTY = "other files are in it"
 
 @dataclass(frozen=True, slots=True)
 class UndoneFile:
-    """What came of a path.
+    """The result of one path.
 
     Attributes:
         refusal: why it is not as it is to be, as a clause; empty where it is.
@@ -33,7 +33,7 @@ class UndoneFile:
 
 
 class Undoer:
-    """Puts paths back, for who keeps others from changing files meanwhile."""
+    """Restores paths; the caller keeps others from changing files meanwhile."""
 
     def __init__(self, folders: OpenFolders, store: SnapshotStore) -> None:
         self._folders, self._store = folders, store
@@ -41,7 +41,7 @@ class Undoer:
         self._modes: dict[str, int] = {}
 
     def put_back(self, plan: UndoPlan) -> Iterator[UndoneFile]:
-        """Put one path after the other back; what fails is told, and the others go on."""
+        """Restore one path after the other; failures are reported, and the others continue."""
         for each in _in_order(plan.to_change):
             self._folders.forget()
             yield self._outcome(each)
@@ -71,7 +71,7 @@ class Undoer:
         return UndoneFile(undo)
 
     def _remove(self, file: str, now: PathState) -> bool:
-        """Remove what is at a path; says whether that was possible."""
+        """Remove the entry at a path; returns whether that was possible."""
         held = self._folders.open(parent_of(file))
         if now.is_of != "folder":
             os.unlink(name_of(file), dir_fd=held)
@@ -116,7 +116,7 @@ class Undoer:
 
 
 def _must_go(now: PathState, target: PathState | None) -> bool:
-    """Whether what is there cannot be replaced at once."""
+    """Whether the present entry cannot be replaced atomically."""
     return target is None or (now.is_of == "folder") != (target.is_of == "folder")
 
 
@@ -125,7 +125,7 @@ def _is_folder(now: PathState | None, then: PathState | None) -> bool:
 
 
 def _in_order(paths: Sequence[PathUndo]) -> list[PathUndo]:
-    """What goes first, the inner ones before the outer ones, then what comes, the outer ones first."""
+    """Removals first, inner paths before outer ones, then creations, outer paths first."""
     going = [each for each in paths if each.target is None]
     coming = [each for each in paths if each.target is not None]
     going.sort(key=lambda each: each.file.count("/"), reverse=True)

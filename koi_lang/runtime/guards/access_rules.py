@@ -97,7 +97,7 @@ class AccessRule:
 
 @dataclass(frozen=True, slots=True)
 class WantedAccess:
-    """What an agent wants to do.
+    """A wanted access of an agent.
 
     Attributes:
         subject: a path from the folder of the project, a command, or a host.
@@ -114,14 +114,14 @@ class WantedAccess:
         return f"{self.kind}:{self.subject}"
 
     def paths(self) -> Iterator[str]:
-        """What in a command may be a path from the folder of the project."""
+        """The words of a command that may be paths from the folder of the project."""
         yield from paths_in(self.subject)
         yield from self.named()
 
 
 @lru_cache(512)
 def parse_rule(text: str, section: str = "[permissions]") -> AccessRule:
-    """A rule as it is written. Raises SettingsError, which says what is wrong with it.
+    """Parse a rule. Raises SettingsError with its fault.
 
     Args:
         section: where it stands, for the message.
@@ -222,7 +222,7 @@ def _means_command(pattern: str, text: str) -> bool:
 
 
 def _stand_in_order(wanted: Sequence[str], words: Sequence[str]) -> bool:
-    """Whether there is a word for each of some patterns, in their order; what has blanks in it is a text."""
+    """Whether words match some patterns in order; a word with blanks is a text."""
     rest = (each for word in words if not BLANK.search(word) for each in (word, *NAMES.split(word)))
     return all(any(matches(pattern, word) for word in rest) for pattern in wanted)
 
@@ -266,7 +266,7 @@ def words_in(command: str) -> list[str]:
 
 
 def paths_in(command: str) -> Iterator[str]:
-    """What in a command may be a path below the project, as the system reads it."""
+    """The words of a command that may be paths below the project, as the system reads them."""
     for word in words_in(command):
         if path := word.removeprefix("./").strip("/"):
             yield from _readings(path)

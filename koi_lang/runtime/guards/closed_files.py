@@ -1,4 +1,4 @@
-"""What of a project a confined command does not see, and what of it no command may change."""
+"""Files of a project that are hidden from confined commands, and files that no command may change."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class TooManyClosedFilesError(KoiError):
 
 @dataclass(frozen=True, slots=True)
 class ClosedFiles:
-    """What is closed below a project, each with its links resolved.
+    """The closed files below a project, each with its links resolved.
 
     Attributes:
         folders: nothing in them is seen.
@@ -56,14 +56,14 @@ class ClosedFiles:
     links: Sequence[str] = ()
 
     def watch_repositories(self, project: Path) -> RepositoryWatch:
-        """A watch over the repositories while a command runs; whoever asks for it ends it. Raises OSError."""
+        """A watch over the repositories while a command runs; the caller ends it. Raises OSError."""
         watch = RepositoryWatch(project)
         watch.begin(self.repositories, self.links)
         return watch
 
 
 def find_closed_files(project: Path, programs: Set[str] = frozenset()) -> ClosedFiles:
-    """What is closed below a project now. The folder of journals is closed before it is there.
+    """The closed files below a project now. The folder of journals is closed even before it exists.
 
     Args:
         project: with its links resolved.
@@ -107,7 +107,7 @@ class _Closed:
         return len(self.folders) + len(self.files) + len(self.fixed) + len(self.held)
 
     def add(self, folder: str, entries: Sequence[os.DirEntry[str]]) -> None:
-        """Take in what is closed in a folder."""
+        """Add the closed entries of a folder."""
         names = {entry.name for entry in entries}
         if is_bare(names):
             self._add_repository(folder)
@@ -125,7 +125,7 @@ class _Closed:
                 self.folders[entry.path] = None
 
     def _add_git(self, entry: os.DirEntry[str]) -> None:
-        """Take in what is called `.git`: a repository, or what stands for one that is elsewhere."""
+        """Add an entry called `.git`: a repository, or a file that points to one elsewhere."""
         if entry.is_dir(follow_symlinks=False):
             self._add_repository(entry.path)
             return
@@ -162,7 +162,7 @@ class _Closed:
 
 @lru_cache(4096)
 def _kind_of(name: str) -> Literal["secret", "settings", ""]:
-    """What a file of a name holds that is closed; big projects have the same names many times."""
+    """The kind of closed content by the name of a file, cached since big projects repeat names."""
     if is_secret((name,)):
         return "secret"
     return "settings" if as_systems_see(name) in SETTINGS else ""

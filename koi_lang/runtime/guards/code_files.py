@@ -1,4 +1,4 @@
-"""The files of a project that are code: what runs without being asked for, in this run or after it.
+"""Files of a project that are code: they run without an approval, in this run or after it.
 
 Code is what Python, Koi, a shell or git loads by itself. What a tool runs when somebody calls it, such as a Makefile,
 is none.
@@ -33,7 +33,7 @@ FOLDERS = {
 
 
 def runner_of(parts: Sequence[str], file: Path) -> str | None:
-    """Who runs a file without being asked, as a clause; None for what is no code.
+    """The program that runs a file without asking, as a clause; None for a file that is no code.
 
     Args:
         parts: of its path below the project, as it was given or with links resolved.
@@ -50,7 +50,7 @@ def _reasons(folders: Sequence[str], name: str) -> Iterator[str]:
 
 
 def as_systems_see(name: str) -> str:
-    """A name without what some systems leave out: letter case, forms of one character, streams, dots at its end."""
+    """A name without the differences that some systems ignore: letter case, Unicode forms, streams, final dots."""
     return fold_name(name).partition(":")[0].rstrip(". ")
 
 
@@ -69,7 +69,7 @@ def readings_of(parts: Sequence[str]) -> list[list[str]]:
 
 
 def _is_script(file: Path) -> bool:
-    """Whether a file is there that may be executed and says what by."""
+    """Whether a file is executable and has an interpreter line."""
     try:
         if not os.access(file, os.X_OK) or not stat.S_ISREG(file.stat().st_mode):
             return False

@@ -70,18 +70,18 @@ class CommandPermission:
 
     @property
     def access(self) -> WantedAccess:
-        """What it is to rules such as `run:pytest *`."""
+        """Its form for rules such as `run:pytest *`."""
         return WantedAccess("run", self.command, self._named_paths)
 
     def _named_paths(self) -> Iterator[str]:
-        """The folder of the command, and the files of the project that it names, by what leads to them."""
+        """The folder of the command, and the files of the project that it names, with the folders above them."""
         for file in (self.place.folder, *(file for _, file in named_files(self.command, self.place))):
             if file.is_relative_to(self.place.root):
                 yield file.relative_to(self.place.root).as_posix()
 
     @property
     def rule(self) -> str:
-        """The rule for this command in this folder and nothing else: it is no pattern, whatever stands in it."""
+        """The rule for this command in this folder alone; no part of it is a pattern."""
         return f"shell={json.dumps([self.place.name, self.command])}"
 
     @property
@@ -174,7 +174,7 @@ def _exists(file: Path) -> bool:
 
 
 def _matches(word: str, place: Place) -> Iterator[str]:
-    """What a shell would put in the place of a pattern, as far as it lies in the project."""
+    """The expansions of a shell pattern within the project."""
     if not glob.has_magic(word):
         return
     if word.startswith("/"):

@@ -1,4 +1,4 @@
-"""Leave to read or change a file, and to open a page: what rules say of them, and what the person is asked."""
+"""Permission to read or change a file, and to open a page: the rules, and the question to the person."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ class FilePermission:
 
     @property
     def access(self) -> WantedAccess:
-        """What it is to rules such as `write:src/**`."""
+        """Its form for rules such as `write:src/**`."""
         return WantedAccess(self.kind, self.path)
 
     @property
     def rule(self) -> str:
-        """The rule for this file and nothing else: it is no pattern, whatever stands in its name."""
+        """The rule for this file alone; no part of its name is a pattern."""
         return f"{self.kind}={self.path}"
 
     @property
     def lasting_rule(self) -> str:
-        """The rule for its folder and what is below; at the top of the project for the file only."""
+        """The rule for its folder and below; at the top of the project for the file only."""
         folder = str(PurePosixPath(self.path).parent)
         return self.rule if folder == "." else f"{self.kind}={folder}/"
 
@@ -60,7 +60,7 @@ class PagePermission:
 
     @property
     def access(self) -> WantedAccess:
-        """What it is to rules such as `web:docs.python.org`."""
+        """Its form for rules such as `web:docs.python.org`."""
         return WantedAccess("web", self.host)
 
     @property

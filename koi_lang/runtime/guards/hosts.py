@@ -1,4 +1,4 @@
-"""The host of an address to the numbers that may be connected to: public ones, and what `koi.toml` allows."""
+"""Host resolution with a guard: only public addresses, and those that `koi.toml` allows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TRANSLATED = tuple(ipaddress.ip_network(each) for each in ("64:ff9b::/96", "::/9
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """What may be reached beside public addresses.
+    """The reachable addresses beside public ones.
 
     Attributes:
         hosts: names or numbers of hosts in lower case, each with a port, or None for all ports.
@@ -91,7 +91,7 @@ def require_public(host: str, port: int, numbers: Sequence[Number], allowed: All
 
 
 def is_public(number: Number) -> bool:
-    """Whether a number belongs to a host on the internet, whatever it is wrapped in."""
+    """Whether an address belongs to a host on the internet, also wrapped in another form."""
     return all(
         each.is_global and not (each.is_multicast or each.is_reserved or getattr(each, "is_site_local", False))
         for each in _meant(number)

@@ -1,4 +1,4 @@
-"""Paths of a project as programs and models write them: what leads out of it, is hidden or runs is refused."""
+"""Paths of a project in programs and answers: refused where they lead out of it, are hidden, or run as code."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def running_programs() -> set[str]:
 
 
 def resolved_inside(path: str, parts: Sequence[str], base: Path) -> Path:
-    """What the parts of a path lead to, links resolved; below a folder, else it raises PermissionDeniedError."""
+    """The target of a path with links resolved; raises PermissionDeniedError outside of a folder."""
     try:
         found = resolve_links(base.joinpath(*parts))
     except (OSError, RuntimeError) as error:  # links in a circle

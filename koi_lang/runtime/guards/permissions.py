@@ -1,4 +1,4 @@
-"""The permissions of a run: what the person denies, allows, and wants to be asked about."""
+"""The permissions of a run: denied, allowed, and to be asked about."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Permission(Protocol):
 
     @property
     def access(self) -> WantedAccess | None:
-        """What it is to rules of files, commands and pages; None where it is none of these."""
+        """Its form for rules of files, commands and pages; None for other kinds."""
 
     @property
     def rule(self) -> str:
@@ -33,7 +33,7 @@ class Permission(Protocol):
 
     @property
     def lasting_words(self) -> str:
-        """What that rule allows, as a person reads it."""
+        """The meaning of that rule, for people."""
 
     def is_covered(self, rules: Set[str]) -> bool:
         """Whether broader rules allow it, such as patterns."""
@@ -41,7 +41,7 @@ class Permission(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ExactPermission:
-    """What only its own rule allows."""
+    """A permission that only its own rule grants."""
 
     rule: str
     access: None = None
@@ -63,7 +63,7 @@ class ExactPermission:
 
 @dataclass(frozen=True, slots=True)
 class Restrictions:
-    """Rules that count whatever is allowed.
+    """Rules that hold in spite of every permission.
 
     Attributes:
         deny: nobody is asked about what these mean, and it is not done.
@@ -90,7 +90,7 @@ class KeptRules(Protocol):
 
 
 class Permissions:
-    """What was allowed in one run; it only grows, and only by the person.
+    """The granted permissions of one run; they only grow, and only by the person.
 
     Args:
         rules: given beforehand, such as `shell:git status`.
@@ -127,7 +127,7 @@ class Permissions:
         return f"approval-{self._requested}"
 
     def denial(self, permission: Permission) -> str:
-        """The rule by which something is denied, whoever else allows it; empty where none does."""
+        """The rule that denies a permission, over any grant; empty for none."""
         rules = self._restrictions.deny
         found = next((rule.text for rule in rules if _is_meant(rule, permission)), "")
         return found or ("" if permission.access is None else self.trust.forbids(permission.access))
@@ -139,7 +139,7 @@ class Permissions:
         return permission.is_covered({rule for rule in self._rules if GIVEN.match(rule)})
 
     def reason_to_ask_first(self, permission: Permission) -> str:
-        """Why the person is asked whatever rules allow, as a clause; empty where they are not."""
+        """The reason to ask the person in spite of rules, as a clause; empty for none."""
         access = permission.access
         if access is None:
             return ""
@@ -187,7 +187,7 @@ def _is_meant(rule: AccessRule, permission: Permission) -> bool:
 
 
 def explain_rules(allow: Iterable[str], restrictions: Restrictions) -> Iterator[str]:
-    """What to say of rules, a line each.
+    """The description of rules, a line each.
 
     Args:
         allow: all that is allowed; what is no rule of files, commands and pages is passed over.

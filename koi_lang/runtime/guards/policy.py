@@ -58,7 +58,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why something is not done, as a whole sentence, and what to do about it."""
+    """The reason of a refusal as a sentence, with advice."""
 
     message: str
     help: str | None = None
@@ -129,14 +129,14 @@ class Policy:
         self._host = host
 
     def verdict(self, access: Access) -> Verdict:
-        """What the sources say: allowed, denied, or that the person is to be asked."""
+        """The verdict of the sources: allowed, denied, or a question to the person."""
         for source in SOURCES:
             if (found := source(self, access)) is not None:
                 return found
         return ALLOWED if access.is_open else ASK
 
     def check(self, access: Access) -> None:
-        """Raise PermissionDeniedError for what a source denies; nobody is asked."""
+        """Raise PermissionDeniedError where a source denies; asks nobody."""
         verdict = self.verdict(access)
         if verdict.outcome == "denied":
             raise _refusal(access, verdict)
@@ -146,7 +146,7 @@ class Policy:
         return self.verdict(access).is_allowed
 
     async def decide(self, access: Access) -> Verdict:
-        """What the sources say, or else the person, or that nobody can be asked."""
+        """The verdict of the sources, else of the person, else a refusal because nobody can be asked."""
         verdict = self.verdict(access)
         if verdict.outcome != "ask" or self._host is None or access.request is None:
             return verdict
@@ -182,7 +182,7 @@ ALLOWED, ASK = Verdict("allowed"), Verdict("ask")
 
 
 def check_plan_mode(policy: Policy, access: Access) -> Verdict | None:
-    """Plan mode refuses what changes anything, until the person has accepted a plan."""
+    """Plan mode refuses changes until the person has accepted a plan."""
     if not access.changes or policy.planning is None or not policy.planning.is_on:
         return None
     message = f"{access.subject} is not marked as safe, and the run is in plan mode, in which nothing is changed"
@@ -212,7 +212,7 @@ def check_never_topics(policy: Policy, access: Access) -> Verdict | None:
 
 
 def check_grants(policy: Policy, access: Access) -> Verdict | None:
-    """`uses mcp NAME(PATTERNS)` grants tools of a server, and `deny` of whoever describes the server closes them."""
+    """`uses mcp NAME(PATTERNS)` grants tools of a server; `deny` in the server's description closes them."""
     return None if access.closed is None else Verdict("denied", message=access.closed.message, help=access.closed.help)
 
 
@@ -223,12 +223,12 @@ def check_deny_rules(policy: Policy, access: Access) -> Verdict | None:
 
 
 def check_given_answers(policy: Policy, access: Access) -> Verdict | None:
-    """What the person has allowed for always, in this run or for the project, is not asked about again."""
+    """Lasting permissions of the person, for this run or for the project, are not asked for again."""
     return ALLOWED if access.permission is not None and policy.permissions.is_given(access.permission) else None
 
 
 def check_asking_topics(policy: Policy, access: Access) -> Verdict | None:
-    """`[trust] NAME = "ask"` has the person asked, whatever rules allow."""
+    """`[trust] NAME = "ask"` asks the person in spite of allow rules."""
     if access.topic and policy.permissions.trust.level_of(access.topic) == "ask":
         return Verdict("ask", f"`{line_of(access.topic, 'ask')}` has you asked")
     reason = "" if access.permission is None else policy.permissions.reason_to_ask_first(access.permission)
@@ -243,7 +243,7 @@ def check_allow_rules(policy: Policy, access: Access) -> Verdict | None:
 
 
 def check_ask_rules(policy: Policy, access: Access) -> Verdict | None:
-    """`[permissions] ask` has the person asked about what is open to everybody otherwise."""
+    """`[permissions] ask` asks the person about otherwise open accesses."""
     reason = "" if access.permission is None else policy.permissions.reason_to_ask(access.permission)
     return Verdict("ask", reason) if reason else None
 
@@ -263,7 +263,7 @@ SOURCES: Sequence[Callable[[Policy, Access], Verdict | None]] = (
 
 
 def describe_sources() -> list[tuple[str, str]]:
-    """Each source with what it says, in their order."""
+    """Each source with its description, in their order."""
     names = [source.__name__.removeprefix("check_").replace("_", " ") for source in SOURCES]
     return [(name, inspect.getdoc(source) or "") for name, source in zip(names, SOURCES, strict=True)]
 
@@ -279,7 +279,7 @@ def _lacking(access: Access, role: Role, narrowed: str = "") -> Verdict:
 async def _ask_person(
     host: Host, permissions: Permissions, request: ApprovalRequest, permission: Permission | None = None
 ) -> Verdict:
-    """Have the person decide. Nothing in the texts can hide what is asked for.
+    """Ask the person. No text in the request can hide its subject.
 
     Args:
         permission: what is asked for, and allowed with it for always; None where every time has to be asked about.

@@ -1,4 +1,4 @@
-"""Repositories of git in a project: what no command may change of them, and what new ones may hold."""
+"""Git repositories in a project: parts that no command may change, and the permitted content of new ones."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def walk_folders(
 
 
 def is_bare(names: Iterable[str]) -> bool:
-    """Whether git takes a folder with entries of these names for a repository, whatever it is called."""
+    """Whether git takes a folder with these entries for a repository, under any name."""
     return BARE.issubset(names)
 
 
@@ -102,7 +102,7 @@ def nested_folders(repository: str) -> Iterator[tuple[str, bool]]:
 
 
 def fixed_parts(repository: str) -> Iterator[str]:
-    """What no command may change in the folder of a repository; what git obeys counts even where it is missing."""
+    """The protected entries of a repository's folder, missing ones that git would obey included."""
     names: list[str] = []
     with suppress(OSError):
         names = os.listdir(repository)
@@ -166,7 +166,7 @@ class RepositoryWatch:
     # ------------------------------------------------------------ before
 
     def begin(self, repositories: Iterable[str], links: Iterable[str]) -> None:
-        """Make stand-ins for what is missing, before anything is mounted.
+        """Create stand-ins for missing entries, before anything is mounted.
 
         Args:
             repositories: folders, with their links resolved.
@@ -205,7 +205,7 @@ class RepositoryWatch:
                 _make_stand_in(path, text)
 
     def _hold(self, folder: str) -> None:
-        """Lock a folder, together with all others who need its stand-ins."""
+        """Lock a folder, shared with all others who need its stand-ins."""
         if folder in self._locks:
             return
         opened, until_s = os.open(folder, FOLDER), time.monotonic() + MAX_WAIT_S
@@ -222,7 +222,7 @@ class RepositoryWatch:
     # ------------------------------------------------------------ afterwards
 
     def end(self) -> list[str]:
-        """Disable what the command has left that git would obey outside of the sandbox; the first call does so.
+        """Disable new content that git would obey outside of the sandbox; only the first call does so.
 
         Returns:
             A line for everything that was disabled.
@@ -256,7 +256,7 @@ class RepositoryWatch:
                 yield f"`{inner}` leads out of the project and is now `{inner}{DISABLED}`"
 
     def _disable(self, folders: OpenFolders, repository: str) -> Iterator[str]:
-        """Disable what a repository and those in it may not hold."""
+        """Disable the forbidden parts of a repository and of those in it."""
         nested = [folder for folder, is_one in nested_folders(repository) if is_one]
         around = [os.path.dirname(os.path.dirname(repository))] if self._is_of_worktree(repository) else []
         for folder in (*around, repository, *nested):
@@ -273,7 +273,7 @@ class RepositoryWatch:
                     yield f"`{inner}` cannot be looked at: {reason(error)}"
 
     def _disable_parts(self, opened: int, folder: str) -> Iterator[str]:
-        """The names of what is disabled in the open folder of a repository."""
+        """The names of the disabled entries in the open folder of a repository."""
         is_protected = _identity(os.fstat(opened)) in self._protected
         for name in STAND_INS:
             path = os.path.join(folder, name)
@@ -362,7 +362,7 @@ def _read(path: str, parent: int | None = None) -> str:
 
 
 def _keep(parent: int, name: str, allowed: Callable[[str], str]) -> bool:
-    """Keep of a file in an open folder what is allowed; says whether that is not all. Raises OSError."""
+    """Reduce a file in an open folder to its permitted content; returns whether any was removed. Raises OSError."""
     try:
         text = _read(name, parent)
         rest = allowed(text)

@@ -1,4 +1,4 @@
-"""Names of files that hold secrets, in one list: they are closed to whatever a model asks for."""
+"""Names of files that hold secrets, in one list; closed to all requests of models."""
 
 from __future__ import annotations
 

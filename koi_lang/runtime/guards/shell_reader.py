@@ -105,7 +105,7 @@ class _ShellReader:
         self._end_command()
 
     def _read_part(self, sign: str) -> None:
-        """Read what a word goes on with: a quoted text, an expansion or a letter."""
+        """Read the next part of a word: a quoted text, an expansion or a letter."""
         self._at += 1
         if self._word is None:
             self._word = []

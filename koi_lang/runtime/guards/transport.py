@@ -43,7 +43,7 @@ class Guarded(httpx2.AsyncBaseTransport):
 
 
 def _at(number: str, request: httpx2.Request) -> httpx2.Request:
-    """The same request to a number; the name stays in the headers and in what the certificate is checked for."""
+    """The request to an address; headers and certificate check keep the name."""
     return httpx2.Request(
         request.method,
         request.url.copy_with(host=number),

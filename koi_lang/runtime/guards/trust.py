@@ -19,7 +19,7 @@ PARTS = re.compile(r"[\W_]+")
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """What the person says of topics.
+    """The trust levels of the person by topic.
 
     Attributes:
         levels: topics with their levels, in the order of the file.
@@ -36,7 +36,7 @@ class Trust:
         return next((line_of(topic, level) for topic, level in self._about(access) if level == "never"), "")
 
     def asks(self, access: WantedAccess) -> str:
-        """The line by which the person is asked, whatever rules allow the like of it; empty where none says so."""
+        """The settings line that asks the person in spite of rules; empty for none."""
         return next((line_of(topic, level) for topic, level in self._about(access) if level == "ask"), "")
 
     def restricts(self, kind: Kind) -> bool:
@@ -61,12 +61,12 @@ NO_TRUST = Trust()
 
 
 def trust_of(given: Mapping[str, str]) -> Trust:
-    """What a table of `koi.toml` says, once it was checked."""
+    """The trust levels of a checked table of `koi.toml`."""
     return Trust(tuple((topic, cast(Level, level)) for topic, level in given.items()))
 
 
 def line_of(topic: str, level: Level) -> str:
-    """What the person has written, to be told."""
+    """The settings line of the person, for messages."""
     return f'[trust] {topic} = "{level}"'
 
 

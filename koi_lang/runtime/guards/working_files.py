@@ -64,7 +64,7 @@ def is_closed(parts: Sequence[str]) -> str:
 
 
 def _require_foreign(path: str, file: Path, *, changing: bool) -> None:
-    """Raise PermissionDeniedError where a file is part of the running program, or says what that may do."""
+    """Raise PermissionDeniedError where a file is part of the running program, or of its permissions."""
     name = str(file).casefold()
     if name in (running_files() if changing else running_programs()):
         help = "It says what its agents may do, so only the person changes it."

@@ -34,7 +34,7 @@ class QuotaReachedError(AgentError):
 
 @dataclass(slots=True)
 class WriteQuota:
-    """What one answer may have written.
+    """The amount of text that one answer may produce.
 
     Attributes:
         most: in bytes.
@@ -65,7 +65,7 @@ _quota: ContextVar[WriteQuota | None] = ContextVar("koi_write_quota", default=No
 
 @contextmanager
 def write_quota() -> Iterator[None]:
-    """A context with a quota of its own: what is told, kept and written in it counts, but for answers within it."""
+    """A context with its own quota for texts, except for answers within it."""
     with _counting(WriteQuota(MAX_ANSWER_BYTES)):
         yield
 
@@ -87,7 +87,7 @@ def _counting(quota: WriteQuota | None) -> Iterator[None]:
 
 
 def has_quota() -> bool:
-    """Whether what is written here counts."""
+    """Whether texts count here."""
     return _quota.get() is not None
 
 

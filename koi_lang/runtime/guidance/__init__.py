@@ -1,1 +1,1 @@
-"""What the files of a project tell agents: its instructions (`AGENTS.md`) and its skills (`SKILL.md`)."""
+"""Guidance from the files of a project: its instructions (`AGENTS.md`) and its skills (`SKILL.md`)."""

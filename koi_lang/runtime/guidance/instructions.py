@@ -33,7 +33,7 @@ class InstructionFile:
 
 
 def read_instructions(project: Path, program: Path | None) -> tuple[list[InstructionFile], list[str]]:
-    """The instructions for a program, and what is wrong with files that are left out, a sentence each.
+    """The instructions for a program, and the faults of omitted files, a sentence each.
 
     Args:
         project: the folder in which it is run.

@@ -83,7 +83,7 @@ def _open_material(file: Path, root: Path) -> Iterator[BinaryIO]:
 
 
 def as_plain_text(data: bytes) -> str:
-    """Bytes as a text of which a person sees all that a model is told. Raises AgentError for what is not UTF-8."""
+    """Bytes as a text without hidden characters. Raises AgentError for invalid UTF-8."""
     try:
         return plain_text(data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:

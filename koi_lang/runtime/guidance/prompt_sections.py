@@ -23,7 +23,7 @@ MAX_SKILLS = 200
 
 
 def sections_of(guidance: Mapping[str, Any]) -> list[str]:
-    """What stands before a playbook, a section each; none where an agent uses neither."""
+    """The guidance sections before a playbook; none where an agent uses neither."""
     sections = []
     if files := guidance.get("instructions"):
         quoted = (f"### {file['path']}\n{mark_lines(file['text'])}" for file in files)

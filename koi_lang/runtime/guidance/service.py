@@ -1,4 +1,4 @@
-"""What a run tells its agents of the files of its project."""
+"""Guidance of a run: the project files that its agents are given."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Guidance:
         self._noted: set[str] = set()
 
     async def look(self, agent: AgentPort) -> dict[str, Any]:
-        """What an agent is told, as data: `instructions`, `skills`, and `unavailable` with the reasons.
+        """The guidance for an agent as data: `instructions`, `skills`, and `unavailable` with the reasons.
 
         Raises:
             AgentError: a skill that the program names cannot be read.

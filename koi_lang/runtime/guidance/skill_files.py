@@ -1,4 +1,4 @@
-"""The `SKILL.md` of a folder to a skill: what it is for, what it needs here, and how the work is done."""
+"""The `SKILL.md` of a folder, parsed into a skill: its purpose, its requirements, and its text."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ IGNORED = {"allowed-tools": "`allowed-tools` counts for nothing here: what an ag
 
 @dataclass(frozen=True, slots=True)
 class SkillText:
-    """What the file of a skill says.
+    """The content of a skill's file.
 
     Attributes:
         obstacles: why it cannot be used here, a clause each; none where it can.
@@ -48,7 +48,7 @@ class SkillText:
 
 
 def read_skill_text(place: SkillFolder) -> SkillText:
-    """What the file of a skill says. Raises AgentError for what is none, with the file and the line."""
+    """The content of a skill's file. Raises AgentError for an invalid one, with the file and the line."""
     try:
         if len(place.name) > MAX_NAME_CHARS or not NAME.fullmatch(place.name):
             help = "Its folder has small letters, digits and hyphens, such as `code-review`."
@@ -140,7 +140,7 @@ def read_part(place: SkillFolder, file: str, offset: int) -> dict[str, Any]:
 
 
 def _path_beside(place: SkillFolder, folder: Path, file: str) -> Path:
-    """A file below the folder of a skill. Raises PermissionDeniedError for what is none, or hidden."""
+    """A file below the folder of a skill. Raises PermissionDeniedError for a missing or hidden one."""
     refusal = PermissionDeniedError(
         f"`{plain_text(file)}` is no file of the skill `{place.name}`",
         help="Name a file below its folder, without `..`.",

@@ -58,7 +58,7 @@ def find_skills(project: Path) -> list[SkillEntry]:
 
 
 def look_at_skill(place: SkillFolder) -> SkillEntry:
-    """What is found out about a skill, apart from others of its name."""
+    """The state of a skill, apart from others of its name."""
     try:
         text = read_skill_text(place)
     except AgentError as error:

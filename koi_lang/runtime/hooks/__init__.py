@@ -1,1 +1,1 @@
-"""Hooks of extensions: their types, their runner, and what they add to a run."""
+"""Hooks of extensions: their types, their runner, and their additions to a run."""

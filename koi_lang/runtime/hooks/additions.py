@@ -1,4 +1,4 @@
-"""What extensions add to one run: actions, hooks, providers of models, and a state that the journal keeps."""
+"""Additions of extensions to one run: actions, hooks, providers of models, and a journaled state."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class ExtensionState(MutableMapping[str, Any]):
-    """What an extension remembers during a run: JSON values by name. A run that goes on has them again.
+    """The state of an extension during a run: JSON values by name, restored when the run goes on.
 
     A value is changed by setting it; a list or object that was taken out is a copy. What is set before the run has
     begun is where the state starts.
@@ -35,7 +35,7 @@ class ExtensionState(MutableMapping[str, Any]):
         self._changes = 0
 
     def begin(self, events: Events, recorded: RecordedRun) -> None:
-        """Tell changes as events from now on; where the run goes on, first take what was kept last."""
+        """Report changes as events from now on; on resume, restore the last values first."""
         self._events = events
         for entry in recorded.entries_of(ExtensionStateChanged.type):
             if entry.data.get("extension") == self.extension:
@@ -77,7 +77,7 @@ def _copy(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Additions:
-    """What a run has beside what is built in.
+    """The additions of extensions to a run.
 
     Attributes:
         actions: by name.

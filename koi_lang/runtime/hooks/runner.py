@@ -1,4 +1,4 @@
-"""What is about to be done, or was done, to what hooks make of it: carried out, changed, asked about, denied, replaced.
+"""The hooks of a run: each action and request is passed, changed, asked about, denied or replaced by them.
 
 Hooks before an action or a request to a model fail closed: one that raises, takes too long or says something else than
 a decision denies. Those after it fail open: the result stays as it is.
@@ -72,7 +72,7 @@ class Hooks:
     # ------------------------------------------------------------ actions
 
     def action(self, agent: AgentPort, intent: str, fields: Mapping[str, Any], *, by_model: bool) -> ActionCall:
-        """What the hooks of an action are shown."""
+        """The call of an action as its hooks see it."""
         return ActionCall(agent.name, agent.role.name, intent, fields, by_model)
 
     async def around(
@@ -81,7 +81,7 @@ class Hooks:
         check: Callable[[Mapping[str, Any]], dict[str, Any]],
         work: Callable[[dict[str, Any]], Awaitable[Any]],
     ) -> Any:
-        """Carry an action out between its hooks. What was decided in an earlier part of the run counts again.
+        """Run an action between its hooks. Decisions of an earlier part of the run are reused.
 
         Args:
             check: gives the fields that the action takes; raises when they are wrong.
@@ -104,7 +104,7 @@ class Hooks:
         return await self._revise_result(call, await work(dict(call.fields)), path)
 
     async def _revise_result(self, call: ActionCall, value: Any, path: Path) -> Any:
-        """The result of an action after its hooks; none of them is asked about what had ended before."""
+        """The result of an action after its hooks; none of them is asked about an earlier end."""
         recorded = self._run.recorded
         if recorded.recall_outcome().entry is not None:
             before = recorded.recall(HookReplaced.type, path)
@@ -118,7 +118,7 @@ class Hooks:
         return revised
 
     def _decided_before(self, path: Path) -> Decision | None:
-        """What was decided about an action in an earlier part of the run; None when hooks are to be asked."""
+        """The decision about an action in an earlier part of the run; None when hooks are to be asked."""
         recorded = self._run.recorded
         known = recorded.recall(HookDecided.type, path)
         if known.entry is not None:
@@ -139,7 +139,7 @@ class Hooks:
     # ------------------------------------------------------------ models
 
     async def before_request(self, agent: str, use: str, model: str, request: Request) -> HookedRequest:
-        """What hooks make of a request; what these are, see `ModelCall`. Raises PermissionDeniedError."""
+        """A request after its hooks; for their types see `ModelCall`. Raises PermissionDeniedError."""
         call = ModelCall(agent, use, model, request)
         decision = await self._decide("before_model", call, lambda to: _with_request(call, to))
         fields: dict[str, Any] = {"reason": decision.reason} if isinstance(decision, Deny) else {}
@@ -161,7 +161,7 @@ class Hooks:
     # ------------------------------------------------------------ before
 
     async def _decide(self, kind: Kind, call: Call, rewritten: Callable[[Any], Call]) -> Decision:
-        """What all hooks together decide; never Ask.
+        """The joint decision of all hooks; never Ask.
 
         The first one that neither allows nor rewrites decides. Hooks that come before the last one that rewrote are
         then shown what was made of the call, so that nothing is done that one of them has not let pass.
@@ -184,7 +184,7 @@ class Hooks:
         return Rewrite(dict(call.fields) if isinstance(call, ActionCall) else call.request)
 
     async def _before(self, hook: Hook, call: Call, rewritten: Callable[[Any], Call]) -> Decision:
-        """What one hook decides, the person asked where it says so; `to` of a rewriting is a call. Fails closed."""
+        """The decision of one hook, by the person where it asks; `to` of a rewriting is a call. Fails closed."""
         try:
             said = await self._call_hook(hook, _copied_call(call))
             if isinstance(said, Rewrite):
@@ -201,7 +201,7 @@ class Hooks:
         return said or Allow()
 
     async def _ask_person(self, hook: Hook, call: ActionCall | ModelCall, ask: Ask) -> Allow | Deny:
-        """What the person decides; what they allow for always counts for exactly the same call."""
+        """The decision of the person; a lasting permission holds for exactly equal calls."""
         content = _text(call.fields) if isinstance(call, ActionCall) else f"to `{call.model}`"
         rule = f"hook={hook.name}={_describe_call(call)}={content}"
         detail = _shorten_text(visible(f"{ask.reason}: {content}"))
@@ -218,7 +218,7 @@ class Hooks:
     # ------------------------------------------------------------ after
 
     async def _after(self, kind: Kind, call: ActionCall | ModelCall, value: Any) -> Any:
-        """A result as hooks leave it; each sees what those before it made of it. Fails open."""
+        """A result after its hooks; each sees the changes of those before it. Fails open."""
         for hook in self._of[kind]:
             try:
                 said = await self._call_hook(hook, _copied_call(call), _copy_value(value))
@@ -233,7 +233,7 @@ class Hooks:
     # ------------------------------------------------------------ one hook
 
     async def _call_hook(self, hook: Hook, *given: Any) -> Any:
-        """What a hook returns. Raises HookError."""
+        """The return value of a hook. Raises HookError."""
         timeout = asyncio.timeout(hook.timeout_s)
 
         def failure(error: Exception) -> HookError:
@@ -332,7 +332,7 @@ def _text(fields: Mapping[str, Any]) -> str:
 
 
 def _shorten_text(text: str) -> str:
-    """What a person can read before they decide; of a longer text also that there is more, before anything else."""
+    """The beginning of a text that a person can read before deciding, led by a note if more follows."""
     left_out = len(text) - MAX_SHOWN
     return text if left_out <= 0 else f"({left_out} more characters than are shown here) {text[:MAX_SHOWN]}…"
 

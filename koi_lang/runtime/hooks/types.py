@@ -1,4 +1,4 @@
-"""What hooks are shown and what they may say: plain records for the functions of extensions."""
+"""The types of hooks: plain records for the functions of extensions."""
 
 from __future__ import annotations
 

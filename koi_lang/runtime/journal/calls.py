@@ -69,7 +69,7 @@ def first_call(path: Path) -> JournalEntry | None:
 
 
 def require_run(header: Header) -> None:
-    """Raise JournalError when a journal is of a session or an evaluation, with what goes on with it."""
+    """Raise JournalError when a journal is of a session or an evaluation, with the command that continues it."""
     if is_evaluation(header):
         help = f"Name one of its cases, such as `{header.run}-1`; `koi resume {header.run}` goes on with all of it."
         raise JournalError(f"`{header.run}` is an evaluation, whose cases are runs of their own", help=help)
@@ -85,7 +85,7 @@ def require_run(header: Header) -> None:
 
 
 def doubts(entries: Sequence[JournalEntry]) -> list[JournalEntry]:
-    """What had begun, may not be done twice, and has not ended; in calls that were ended from outside it is over."""
+    """Unrepeatable effects without an end; in calls that were ended from outside they are settled."""
     begun = {entry.path: entry.n for entry in entries if entry.kind == CallStarted.type}
     cut = [(begun.get(entry.path, 0), entry.n) for entry in entries if is_cut(entry)]
     return [doubt for doubt in in_doubt(entries) if not any(first < doubt.n < last for first, last in cut)]

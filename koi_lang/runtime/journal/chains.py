@@ -1,4 +1,4 @@
-"""Runs that are branches of each other to what is known of a program: the last one first, then those it came from."""
+"""The known state of a program from a chain of branches: the last run first, then its ancestors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OUTCOMES = frozenset({"done", "failed"})
 
 
 def known_entries(runs: Iterable[Sequence[JournalEntry]]) -> list[JournalEntry]:
-    """What a further branch can take over from a run, and from those that it did not get to the end of.
+    """The entries that a further branch can reuse from a run, and from unfinished ancestors.
 
     A run that stopped early has not reached all that its parent knew. What it did not come to still counts, but for
     what follows from something that it has done anew.
@@ -40,7 +40,7 @@ def known_entries(runs: Iterable[Sequence[JournalEntry]]) -> list[JournalEntry]:
 
 
 def effects_left(runs: Iterable[Sequence[JournalEntry]]) -> list[JournalEntry]:
-    """What those runs did that may not be done twice, each once: the beginnings and ends of these effects."""
+    """The unrepeatable effects of those runs, each once: their beginnings and ends."""
     left: list[JournalEntry] = []
     for entries in runs:
         lasting, begun = lasting_entries(entries), [entry for entry in left if entry.kind == "begun"]
@@ -61,7 +61,7 @@ def _take(begun: list[JournalEntry], effect: JournalEntry) -> bool:
 
 
 def _name(entry: JournalEntry) -> tuple[str, Path]:
-    """What no two entries that count have in common: an action has one outcome, done or failed."""
+    """The unique key of a valid entry: an action has one outcome, done or failed."""
     return ("outcome" if entry.kind in OUTCOMES else entry.kind), entry.path
 
 

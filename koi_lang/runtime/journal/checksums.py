@@ -33,7 +33,7 @@ def is_changed(line: bytes, run: str) -> bool:
 
 
 def parts(line: bytes) -> tuple[bytes, bytes]:
-    """What a signature of a line is for, and the signature; that is empty where the line has none."""
+    """The signed part of a line, and its signature; that is empty where the line has none."""
     found = _end(line)
     if found is None or found[3] is None:
         return line.removesuffix(b"}\n"), b""

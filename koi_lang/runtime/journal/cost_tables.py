@@ -19,7 +19,7 @@ Naming = Callable[[PaidItem], str]
 
 @dataclass(slots=True)
 class CostGroup:
-    """What belongs together in a table.
+    """A group of a table.
 
     Attributes:
         runs: how many of them took part in it.
@@ -39,7 +39,7 @@ class CostGroup:
 
 @dataclass(frozen=True, slots=True)
 class CostTable:
-    """What models took, in groups.
+    """The cost of models, in groups.
 
     Attributes:
         by: what the groups are told apart by.
@@ -105,7 +105,7 @@ def list_costs(
 
 
 def payments_since(run: RunCosts, since: float | None) -> Sequence[PaidItem]:
-    """What was paid for a run since some second."""
+    """The payments for a run since some second."""
     return run.payments if since is None else [payment for payment in run.payments if payment.ts >= since]
 
 
@@ -121,7 +121,7 @@ def program_name(run: RunCosts) -> str:
 
 
 def _naming(run: RunCosts, by: By, owners: Mapping[str, str]) -> Naming:
-    """What tells the group of a payment for a run."""
+    """The group of a payment for a run, as a function."""
     if by == "day":
         return lambda payment: day_of(payment.ts)
     if by == "model":

@@ -66,7 +66,7 @@ NOTHING: Redact = str
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What a journal is of.
+    """The header of a journal.
 
     Attributes:
         run: id of the run.
@@ -142,7 +142,7 @@ class JournalEntry:
 
     @property
     def lacks_secret(self) -> bool:
-        """Whether a secret was taken out of what is given again; older journals do not tell, but for its mark."""
+        """Whether a secret was removed from a value that is recalled; older journals show only its mark."""
         names, known = GIVEN_AGAIN.get(self.kind, ()), self.data.get(REDACTED)
         if any(self._has_redacted_output(name) for name in names):
             return True
@@ -163,7 +163,7 @@ def kind_of(type: str) -> str:
 
 
 def entry_of(event: Event, n: int) -> JournalEntry:
-    """An event as the n-th entry; what a branch has taken over from its parent is marked as such."""
+    """An event as the n-th entry; entries that a branch reuses from its parent are marked."""
     data = {**event.fields, "recalled": True} if event.recalled else event.fields
     return JournalEntry(n, event.ts, event.data.journal_kind, event.path, event.agent, data)
 

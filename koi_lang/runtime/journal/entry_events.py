@@ -37,7 +37,7 @@ def event_data(entry: JournalEntry, run: str) -> dict[str, Any]:
 
 
 def _type_of(entry: JournalEntry) -> str:
-    """The type of the event. Actions have an id when they begin; effects tell what they were given, always."""
+    """The type of the event. Actions get an id at their begin; effects always have their inputs."""
     if entry.kind not in ACTIONS:
         return entry.kind
     is_action = "id" in entry.data if entry.kind == ActionStarted.journal_kind else "fields" not in entry.data

@@ -225,7 +225,7 @@ class History:
         return found is not None
 
     def can_give(self, entry: JournalEntry) -> bool:
-        """Whether the program can be given what an entry holds: not where a secret was taken out, but for a replay."""
+        """Whether the program can be given the content of an entry: not without its secrets, except in a replay."""
         return not self.policy.has_outside or not entry.lacks_secret
 
     def passes_mark_on(self, given: Any) -> bool:

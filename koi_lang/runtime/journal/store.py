@@ -129,7 +129,7 @@ def repair(path: Path) -> int:
 
 
 def delete(path: Path) -> None:
-    """Remove a journal, what was cut off it and what was kept of its run. Raises JournalError when its run goes on.
+    """Remove a journal and the stored files of its run. Raises JournalError while its run goes on.
 
     With an evaluation go its cases.
     `sweep_snapshots` then removes the contents of its snapshots, as far as nothing else needs them.

@@ -1,1 +1,1 @@
-"""Servers of tools that agents use: from what a program declares to live connections."""
+"""MCP servers that agents use: from the declarations of a program to live connections."""

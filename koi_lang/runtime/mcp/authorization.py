@@ -38,7 +38,7 @@ SPARE_S = 10.0
 
 @dataclass(slots=True)
 class Credentials:
-    """What is kept of a sign-in; it is the storage that the library asks.
+    """The stored credentials of a sign-in; the storage that the library uses.
 
     Attributes:
         expires_at: seconds since 1970; None where the server has not said.
@@ -53,7 +53,7 @@ class Credentials:
 
     @classmethod
     def read(cls, text: str | None) -> Credentials:
-        """What was written; nothing where it cannot be read."""
+        """The stored credentials; empty where they cannot be read."""
         with suppress(ValueError, TypeError, AttributeError):
             data = json.loads(text or "{}")
             return cls(
@@ -82,7 +82,7 @@ class Credentials:
         return self.tokens is not None and bool(self.tokens.refresh_token) and self.client is not None
 
     def secrets(self) -> Mapping[str, str | None]:
-        """What must not be shown, by name."""
+        """The secret values, by name."""
         tokens, client = self.tokens, self.client
         return {
             "ACCESS_TOKEN": tokens.access_token if tokens else None,
@@ -301,7 +301,7 @@ class Authorization(httpx2.Auth):
 
 @dataclass(slots=True)
 class _Outgoing:
-    """A request to be sent, and what came back."""
+    """A request to be sent, and its response."""
 
     request: httpx2.Request
     response: httpx2.Response | None = None

@@ -1,4 +1,4 @@
-"""Calls of a server that are under way to whoever the server may ask something meanwhile."""
+"""Open calls of a server, with the caller that the server may ask something meanwhile."""
 
 from __future__ import annotations
 

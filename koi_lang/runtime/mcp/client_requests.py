@@ -1,4 +1,4 @@
-"""What a server asks of us while it works for an agent: its model, or the person; both only if the person agrees."""
+"""Requests of a server during its work for an agent: to its model, or to the person; both need the person's consent."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def is_process(options: Mapping[str, Any]) -> bool:
 
 
 def access_to(server: Mcp, settings: ProjectSettings) -> ServerAccess:
-    """What may be used of a server by the rules of the program and of settings.
+    """The access to a server by the rules of the program and of settings.
 
     Raises:
         SettingsError: a rule is no list of patterns, nothing describes the server, or a file is broken.

@@ -87,7 +87,7 @@ class McpConnection:
 
     @property
     def abilities(self) -> ServerCapabilities:
-        """What the server can do beside tools, known when it is ready."""
+        """The abilities of the server beside tools, known when it is ready."""
         return self._live.server_capabilities
 
     @property
@@ -149,7 +149,7 @@ class McpConnection:
         self._limit.reschedule(None if waits else now + self._limits.start_s)
 
     async def _until_over(self, client: Client) -> None:
-        """Wait for the end; newer servers tell only those who listen that their tools have changed."""
+        """Wait for the end; newer servers report changed tools only to listeners."""
         tools = client.server_capabilities.tools
         listens = client.protocol_version in MODERN_PROTOCOL_VERSIONS and tools is not None and tools.list_changed
         async with asyncio.TaskGroup() as group:
@@ -190,7 +190,7 @@ class McpConnection:
         return True
 
     async def ask(self, what: str, work: Work[T], caller: Caller | None = None) -> T:
-        """What comes of a request. Raises AgentError when the server gives no answer.
+        """The result of a request. Raises AgentError when the server gives no answer.
 
         Args:
             what: the request, as messages name it.
@@ -269,7 +269,7 @@ class McpConnection:
         return AgentError(f"the MCP server `{self.name}` was lost during `{what}`: {self._cause(error)}")
 
     def _cause(self, error: Exception | None) -> str:
-        """What the server answered or was late with, and what it said last; else what was noticed."""
+        """The cause of a failure: the server's answer or delay with its last output, else the error noticed here."""
         words = plain("\n".join(self._words.lines)[-MAX_CAUSE_CHARS:], MAX_CAUSE_CHARS)
         if isinstance(error, TimeoutError):
             late = f"no answer within {self._limits.start_s:g} s"
@@ -294,7 +294,7 @@ async def _list_tools(server: str, client: Client) -> dict[str, Tool]:
 
 
 def _keep_log_quiet() -> None:
-    """What the library logs is for those who set up logging, not for the terminal of a program."""
+    """Keep the log of the library off the terminal, unless logging is set up."""
     for name in ("mcp", "client"):
         log = logging.getLogger(name)
         if not log.handlers:
@@ -302,7 +302,7 @@ def _keep_log_quiet() -> None:
 
 
 def _is_answer(error: Exception) -> bool:
-    """Whether an error is what a server that goes on has answered."""
+    """Whether an error is the answer of a server that is still alive."""
     return isinstance(error, MCPError) and error.code != CONNECTION_CLOSED
 
 

@@ -1,4 +1,4 @@
-"""What a server lists, page after page, to all of it."""
+"""Paginated listings of a server, read to their end."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ MAX_PAGES = 100
 
 
 async def every(page_after: Callable[[str | None], Awaitable[Any]], field: str) -> list[Any]:
-    """What a server lists in a field of its answers, page after page, up to a page that was there before."""
+    """The items of a paginated listing, up to a page that was there before."""
     found: list[Any] = []
     cursor: str | None = None
     seen = set[str | None]()

@@ -1,4 +1,4 @@
-"""Who may use what of an MCP server: what an agent is granted, and the rules of whoever describes the server."""
+"""Permissions of MCP tools: the grants of agents, and the rules in the description of a server."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def rules_of(name: str, *descriptions: Mapping[str, Any]) -> Rules:
 
 @dataclass(frozen=True, slots=True)
 class ServerAccess:
-    """What an agent may use of a server."""
+    """The access of an agent to a server."""
 
     server: Mcp
     rules: Rules
@@ -113,7 +113,7 @@ class McpPermission:
 
     @property
     def as_rule(self) -> str:
-        """What it is, as rules write it."""
+        """Its form in rules."""
         return f"{self.kind}:{self.name}" if self.kind else self.name
 
     @property
@@ -122,7 +122,7 @@ class McpPermission:
 
     @property
     def rule(self) -> str:
-        """The rule for this and nothing else: it is no pattern, whatever a server calls its tools."""
+        """The rule for this tool alone; no part of its name is a pattern."""
         return f"mcp={json.dumps([self.server, self.as_rule])}"
 
     @property

@@ -37,7 +37,7 @@ Incoming = ObjectSendStream[SessionMessage | Exception]
 
 @dataclass(frozen=True, slots=True)
 class ServerCommand:
-    """What is started.
+    """The command line of a server.
 
     Attributes:
         words: the program and its arguments.
@@ -85,7 +85,7 @@ async def _run_process(command: ServerCommand, stderr: TextIO) -> AsyncIterator[
 
 
 class _Protocol(SubprocessStreamProtocol):
-    """Streams of a process that say when it has ended, also while what it has started holds them open."""
+    """The streams of a process; they report its end even while its children hold them open."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(limit=PIECE, loop=loop)
@@ -194,7 +194,7 @@ async def _send(stdin: asyncio.StreamWriter, outgoing: ReadStream[SessionMessage
 
 
 async def _close_behind(running: _Running) -> None:
-    """See to it that nothing is read of a process that has ended; what it has started may hold its stdout open."""
+    """Stop reading from a process that has ended, even while its children hold its stdout open."""
     await running.has_ended.wait()
     end_group(running.leader)
     await asyncio.sleep(LAST_MESSAGES_S)

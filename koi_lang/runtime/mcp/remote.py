@@ -40,7 +40,7 @@ class McpServer:
         return call
 
     async def call(self, tool: str, input: Any = undefined) -> Any:
-        """What a tool gives. Raises AgentError when there is no such tool, or it fails."""
+        """The result of a tool. Raises AgentError when there is no such tool, or it fails."""
         return await self._do("call_mcp", tool=tool, input=self._object(tool, input))
 
     async def resource(self, uri: Any = undefined) -> Any:

@@ -20,7 +20,7 @@ def plain(text: str, most: int) -> str:
 
 
 def one_line(text: str, most: int = MAX_SHOWN) -> str:
-    """A text on one line: nothing in it hides, moves or fences in what stands around it."""
+    """A text on one line, unable to hide, move or enclose the text around it."""
     beginning = text[: 4 * most + 100]
     visible = "".join(c if c.isprintable() else " " for c in beginning)
     return clip_text(" ".join(FENCE.sub("`", visible).split()), most)

@@ -78,7 +78,7 @@ class Servers:
         return connection
 
     def access(self, server: Mcp) -> ServerAccess:
-        """What may be used of a server. Raises SettingsError when its rules are broken."""
+        """The access to a server. Raises SettingsError when its rules are broken."""
         key = _key(server)
         if key not in self._rules:
             self._rules[key] = access_to(server, self._settings).rules
@@ -113,7 +113,7 @@ class Servers:
     # ------------------------------------------------------------ prompts
 
     async def offers(self, servers: Sequence[Mcp], members: Mapping[str, tuple[Mcp, str]]) -> dict[str, Any]:
-        """What several servers offer, started if need be, as data for a prompt.
+        """The tools of several servers, started if need be, as data for a prompt.
 
         Args:
             members: tools that are members of teams, by address.
@@ -133,7 +133,7 @@ class Servers:
         return None if now == before else now
 
     def catalog(self, servers: Sequence[Mcp]) -> list[ServerCatalog]:
-        """What servers offer, as far as that is known now; nothing is started."""
+        """The tools of servers as far as they are known now; nothing is started."""
         return [self._catalog_of(server) for server in by_name(servers).values()]
 
     async def _look(self, server: Mcp) -> None:
@@ -147,7 +147,7 @@ class Servers:
         return as_data(self.catalog(servers), {address: self._member(*member) for address, member in members.items()})
 
     def _catalog_of(self, server: Mcp) -> ServerCatalog:
-        """What a server offers, as far as it may be used."""
+        """The accessible tools of a server."""
         offer = self._known.get(_key(server), ServerCatalog(server.name))
         access = ServerAccess(server, self._rules.get(_key(server), Rules()))
         tools = tuple(tool for tool in offer.tools if access.shows(tool.name))
@@ -163,7 +163,7 @@ class Servers:
 
 
 def _key(server: Mcp) -> Key:
-    """What a server is known by, however much of it is granted."""
+    """The identity of a server, independent of grants."""
     return server.name if server.options is None else server.options
 
 

@@ -1,4 +1,4 @@
-"""What signing in to MCP servers needs of the world above: a place for tokens, a browser, and the person's yes."""
+"""The needs of signing in to MCP servers: a place for tokens, a browser, and the person's consent."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class TokenStore(Protocol):
     """Keeps secrets by name; both functions may wait for the system."""
 
     def value(self, name: str) -> str | None:
-        """What is kept under a name. Raises KoiError."""
+        """The value under a name. Raises KoiError."""
 
     def keep(self, name: str, value: str) -> str:
         """Keep a secret instead of any earlier one; says where. Raises KoiError."""
@@ -42,7 +42,7 @@ class SignIn:
     _turns: dict[tuple[asyncio.AbstractEventLoop, str], asyncio.Lock] = field(default_factory=dict)
 
     def turn(self, url: str) -> asyncio.Lock:
-        """Held by whoever signs in to a server; the others use what came of it."""
+        """The lock of a sign-in to a server; the others use its result."""
         return self._turns.setdefault((asyncio.get_running_loop(), url), asyncio.Lock())
 
 

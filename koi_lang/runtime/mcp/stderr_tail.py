@@ -1,4 +1,4 @@
-"""What a process says beside its messages, of which the end is kept."""
+"""The output of a process beside its messages, with its end stored."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LAST_WORDS_S = 0.5
 
 
 class StderrTail(asyncio.Protocol):
-    """What a server says beside its messages, such as on stderr; only the end is kept."""
+    """The output of a server beside its messages, such as on stderr; only the end is stored."""
 
     def __init__(self) -> None:
         self._kept = b""
@@ -28,7 +28,7 @@ class StderrTail(asyncio.Protocol):
         return self._kept[self._heard :].decode("utf-8", "replace").splitlines()[-MAX_LINES:]
 
     def hear(self) -> None:
-        """Leave out what was said so far: it explains no end of the server, since it has answered behind it."""
+        """Discard the output so far: it explains no later end of the server, which has answered since."""
         self._heard = len(self._kept)
 
     def data_received(self, data: bytes) -> None:

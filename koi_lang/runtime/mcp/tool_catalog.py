@@ -1,4 +1,4 @@
-"""What servers offer as lines of a prompt: whole tools while there is room, of the others only their names."""
+"""Tools of servers as lines of a prompt: whole while there is room, else only their names."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MIN_DESCRIPTION_CHARS = 20
 
 @dataclass(frozen=True, slots=True)
 class ServerCatalog:
-    """What one server has, or why it has nothing now.
+    """The tools of one server, or the reason why it has none now.
 
     Attributes:
         problem: why it cannot be used; empty when it can.
@@ -40,7 +40,7 @@ class MemberTool:
 
 
 def as_data(offers: Sequence[ServerCatalog], members: Mapping[str, MemberTool]) -> dict[str, Any]:
-    """What prompts need of some offers, as JSON, so that a journal can keep it.
+    """The parts of some offers for prompts, as JSON for the journal.
 
     Args:
         members: tools that are members of a team, by address.
@@ -57,7 +57,7 @@ def as_data(offers: Sequence[ServerCatalog], members: Mapping[str, MemberTool]) 
 
 
 def _of_member(member: MemberTool, room: int) -> str:
-    """The parameters of a tool and what its server says about it."""
+    """The parameters of a tool and its description."""
     tool = member.tool
     if tool is None:
         return f"() {quote_text(member.problem or 'the server has no such tool')}"

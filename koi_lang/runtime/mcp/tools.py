@@ -1,4 +1,4 @@
-"""What a server says about a tool, as text for models, and what is wrong with arguments."""
+"""The description of a tool as text for models, and the check of its arguments."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Tool:
 
     @property
     def hint(self) -> str:
-        """What to do when arguments do not fit."""
+        """Advice for invalid arguments."""
         about = self.signature
         return f"Use {about}." if len(about) <= MAX_HINT_CHARS else "`get_mcp_tool_info` gives its whole schema."
 
@@ -99,7 +99,7 @@ class Tool:
         ]
 
     def problems(self, arguments: Mapping[str, Any]) -> Iterator[str]:
-        """What is wrong with arguments, one clause a problem that names the field.
+        """The faults of arguments, one clause each with the name of the field.
 
         Raises:
             ValueError: the schema of the tool itself is not usable.
@@ -134,7 +134,7 @@ class Tool:
 
 
 def mend_tool(tool: Any, find_odd: Callable[[Mapping[str, Any]], Sequence[Sequence[int | str]]]) -> tuple[Any, str]:
-    """A tool as a server describes it, without what the protocol does not allow, and a clause that says what that is.
+    """The description of a tool without parts that the protocol forbids, and a clause that names these.
 
     Args:
         find_odd: finds in a result with a list of tools where they are odd, each as the steps within a tool.
@@ -207,7 +207,7 @@ def field_types(schema: Mapping[str, Any]) -> dict[str, str]:
 
 
 class _TypeWriter:
-    """Writes types of one schema; whatever a server puts into it has some form.
+    """Writes the types of one schema; any content of a server gets some form.
 
     A definition that is referred to is named, not copied, so that the text is never much longer than the schema.
     """
@@ -218,14 +218,14 @@ class _TypeWriter:
         self._references: list[str] = []
 
     def arguments(self) -> str:
-        """The fields of the outermost object, and what is asked of it beside them."""
+        """The fields of the outermost object, and its further constraints."""
         schema = self._schema
         referred = [self._name(schema["$ref"])] if isinstance(schema.get("$ref"), str) else []
         parts = [self._fields(schema), *referred, *self._write_combined(schema), _constraints(schema)]
         return _join_types([part for part in parts if part], " & ")
 
     def definitions(self) -> str:
-        """What the names stand for that were written so far. Raises OverflowError when that is too much."""
+        """The types behind the names written so far. Raises OverflowError when they are too long."""
         written: list[str] = []
         for reference in self._references:  # writing one may name others
             written.append(f"{self._names[reference]} = {self.type_of(self._definition(reference))}")
@@ -250,7 +250,7 @@ class _TypeWriter:
         return ", ".join(shown)
 
     def _value(self, schema: Any) -> str:
-        """A type with its default and what is said of it."""
+        """A type with its default and description."""
         if not isinstance(schema, dict):
             return self.type_of(schema)
         default = f" = {_literal(schema['default'])}" if "default" in schema else ""
@@ -300,7 +300,7 @@ class _TypeWriter:
                 yield _join_types([self._option(option) for option in options], mark)
 
     def _option(self, schema: Any) -> str:
-        """One of several; the title of a value may be all that says what it stands for."""
+        """One of several options; the title of a value may be its only explanation."""
         about = schema if isinstance(schema, dict) else {}
         title = about.get("title") if "const" in about else None
         return f"{self.type_of(schema)}{_comment(about.get('description') or title)}"
@@ -350,6 +350,6 @@ def _escape(character: str) -> str:
 
 
 def _comment(text: Any) -> str:
-    """What a server says of a part, in a comment that it cannot end itself."""
+    """The description of a part, in a comment that it cannot end itself."""
     said = one_line(text, len(text)).replace("*/", "* /") if isinstance(text, str) else ""
     return f" /* {said} */" if said else ""

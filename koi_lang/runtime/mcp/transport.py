@@ -63,7 +63,7 @@ SESSION_HANDLE = "koi-lang/session"
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """Who hears of a server what is no message.
+    """The receiver of a server's output that is no message.
 
     Attributes:
         words: take what a process writes to stderr, or why it is refused over HTTP.
@@ -103,7 +103,7 @@ def transport(
 
 
 class MendedStream:
-    """Messages of a server; of tools that the protocol does not allow, what is odd about them is left out.
+    """Messages of a server, with forbidden parts of its tools removed.
 
     The library would refuse the whole list, and a result of the newest protocol that does not say of what kind it is.
 
@@ -226,7 +226,7 @@ async def _address(
 
 
 def _authorization(name: str, options: Mapping[str, Any], listener: Listener) -> httpx2.Auth | None:
-    """How requests are authenticated; not at all where the options say themselves what they show."""
+    """The authentication of requests; none where the options have headers of their own."""
     names = {header.lower() for header in _texts(options.get("headers", {}))}
     if listener.around is None or "authorization" in names:
         return None

@@ -1,4 +1,4 @@
-"""The schema of a tool to what is wrong with arguments for it, in bounded time whatever a server has written.
+"""The check of arguments by the schema of a tool, in bounded time for any schema.
 
 What a check would take too long for is left to the server.
 """
@@ -92,7 +92,7 @@ PATTERNS = "patternProperties"
 
 
 def _problem(error: Any) -> str:
-    """What is wrong with a value, in JSON's own quotation marks."""
+    """The fault of a value, in JSON's own quotation marks."""
     value, wanted = _as_json(error.instance), error.validator_value
     match error.validator:
         case "required" if isinstance(wanted, list):  # each of them has an error of its own

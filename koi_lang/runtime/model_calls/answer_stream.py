@@ -1,4 +1,4 @@
-"""An answer of a model while it arrives: from pieces, or from what is known of it beforehand, to what it took."""
+"""An answer of a model while it arrives: from the stream or from the record, with its cost."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """A request that an agent makes of a model, where in the run, and what pays for it."""
+    """A request of an agent to a model, with its place in the run and its payment."""
 
     agent: AgentPort
     model: Adapter
@@ -87,7 +87,7 @@ class AnswerStream:
 
     @property
     def thoughts(self) -> Thoughts | None:
-        """What the model thought, for its provider; None where that is not known."""
+        """The thoughts of the model, for its provider; None where they are unknown."""
         return self._end.thoughts
 
     @property
@@ -129,7 +129,7 @@ class AnswerStream:
         return without_thoughts("".join(pieces))
 
     async def _texts(self) -> AsyncGenerator[str, None]:
-        """The pieces as they come; what is known of them beforehand in one."""
+        """The pieces as they come; recorded text as one."""
         if self._before is not None:
             for piece in self._recall(self._before):
                 yield piece
@@ -146,7 +146,7 @@ class AnswerStream:
                 yield self._add_text(text)
 
     async def _write_text(self) -> AsyncGenerator[str, None]:
-        """What the model writes, piece by piece, each counted."""
+        """The text of the model, piece by piece, each counted."""
         self._is_open = True
         async with open_stream(self._model, self.request) as deltas:
             async for delta in deltas:
@@ -167,13 +167,13 @@ class AnswerStream:
         self._settle()
 
     def _show_thought(self, text: str) -> None:
-        """Tell what the model thinks, which is paid for; hooks that hold the answer back hold this back, too."""
+        """Show thoughts, which are paid for; hooks that hold the answer back hold these back, too."""
         self._thought_weight += weight(text)
         if self._hooked is None or not self._hooked.is_whole:
             self.emit(ThoughtDelta(text))
 
     async def _after_hooks(self, hooked: HookedRequest) -> str:
-        """The whole text as hooks leave it; it takes what the model wrote, and nothing where a hook wrote it."""
+        """The whole text after the hooks; it is paid for unless a hook wrote it."""
         if hooked.answer is not None:
             self._end = StreamEnd(None, "replaced", replayed=True)
             return hooked.answer
@@ -198,14 +198,14 @@ class AnswerStream:
         self._run.events.emit(data, self._agent.name, path=self._path)
 
     def keep(self) -> None:
-        """Tell what has arrived so far: an action of it is about to begin."""
+        """Record the text so far: an action of it is about to begin."""
         if self._run.detailed and self._before is None and self._told < len(self._pieces):
             text = "".join(self._pieces[self._told :])
             self._told = len(self._pieces)
             self.emit(ModelWrote(text))
 
     def _settle_failure(self, error: ProviderError) -> None:
-        """Count what an answer took that failed, or broke off; nobody waits longer for its room."""
+        """Count the cost of a failed or broken answer, and release its reservation."""
         if self._before is not None:
             return
         discarded = error.discarded if self._is_open and isinstance(error, RequestError) else None
@@ -239,14 +239,14 @@ class AnswerStream:
             raise limit from error
 
     def _settle(self) -> None:
-        """Count what the answer took, once; what was reserved for it is given back."""
+        """Count the cost of the answer, once, and release its reservation."""
         if self._usage is None and not self._end.replayed and (self._weight or self._end.usage):
             self._usage = usage_of(self.request, self._weight + self._thought_weight, self._end.usage)
             self._count(ModelAnswered, self._path, self._end, self._usage)
         self._payment.release()
 
     def _count(self, event_type: type[PaidRequest], path: Path, end: StreamEnd | Discarded, usage: Usage) -> None:
-        """Count what an attempt took, and learn from it what later requests may take."""
+        """Count the cost of an attempt, and calibrate later estimates by it."""
         name = self._name_of(end)
         if not usage.estimated:
             self._run.ledger.calibration.learn(name, self.request, usage.input_tokens)
@@ -254,7 +254,7 @@ class AnswerStream:
         self._payment.count(event_type.type, path, cost.tokens, cost.usd)
 
     def _close(self) -> None:
-        """Count what the answer took, and tell that it has ended."""
+        """Count the cost of the answer, and report its end."""
         known = self._before.answer.end if self._before is not None and self._before.answer is not None else None
         if known is not None:
             taken = self._payment.count_again(known)

@@ -50,11 +50,11 @@ class ModelGateway:
         self._told = ToldDigests(run.redact)
 
     def settings(self, agent: AgentPort, use: str = "default") -> dict[str, Any]:
-        """What counts for the model an agent uses for a purpose, as in an `llm` block. Raises SettingsError."""
+        """The settings of an agent's model for a purpose, as in an `llm` block. Raises SettingsError."""
         return self._block(agent, use)[0]
 
     def options(self, agent: AgentPort, use: str = "default") -> dict[str, Any]:
-        """The same, with the usual settings, and the window that a server tells, for what the agent leaves open.
+        """These settings completed with defaults and with the context window of the server.
 
         Raises:
             SettingsError: the settings make no sense.
@@ -127,7 +127,7 @@ class ModelGateway:
                     yield arriving
 
     async def preview(self, agent: AgentPort, request: Request, use: str = "default") -> RequestPreview:
-        """What would be sent first for a request, with what hooks make of it; nothing is sent, and nothing reserved.
+        """The first request that would be sent, after its hooks; nothing is sent or reserved.
 
         A budget that leaves less than a model may answer adds a `max_tokens` when the request is made.
 
@@ -158,7 +158,7 @@ class ModelGateway:
             self._run.halt(UsageError(message, help=help))
 
     async def _run_hooks(self, asked: ModelRequest, use: str) -> HookedRequest | None:
-        """What hooks make of a request; one that is denied has failed for good. Raises PermissionDeniedError."""
+        """A request after its hooks; a denied one has failed for good. Raises PermissionDeniedError."""
         hooks = self._run.hooks
         if hooks is None or not hooks.around_models:
             return None
@@ -197,14 +197,14 @@ class ModelGateway:
         return asked if limit is None else replace(asked, request=replace(asked.request, max_tokens=limit))
 
     def _tell_unpriced(self, name: str, asked: ModelRequest) -> None:
-        """Tell once that a budget in usd does not bound what a model takes."""
+        """Report once that a budget in usd does not bound the cost of a model."""
         is_bounded = not name or not asked.payment.spending.limits_usd() or asked.model.provider in UNPAID
         if not is_bounded and name not in self._unpriced:
             self._unpriced.add(name)
             self._run.host.log(f"the price of `{name}` is not known, so no budget in usd bounds what it takes")
 
     def _before(self, model: Adapter, path: Path, request: Request, fingerprint: str) -> RecordedBefore | None:
-        """What is known of the answer beforehand; None when the model is to be asked."""
+        """The recorded part of the answer; None when the model is to be asked."""
         run, is_repeatable = self._run, model.provider in UNPAID
         is_settled = run.hooks is None or not run.hooks.around_models  # a hook may choose another model
         identity = RequestIdentity(path, fingerprint, (request.model or model.model) if is_settled else "")

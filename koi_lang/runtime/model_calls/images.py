@@ -1,4 +1,4 @@
-"""Values of a program to what a model is shown of them: images as images, other data as a note that it is there.
+"""Values of a program as content for a model: images as images, other data as a note.
 
 In a program, and in the journal, an image is what MCP servers give: `{ type: "image", mimeType, data }`.
 """
@@ -32,7 +32,7 @@ def value_of(image: Image) -> dict[str, Any]:
 
 
 def image_in(value: Any) -> Image | None:
-    """The image that a value is; None for what is none, or none that models read."""
+    """The image in a value; None for other values and for formats that models do not read."""
     if not isinstance(value, dict) or value.get("type") != TYPE or not isinstance(value.get("data"), str):
         return None
     try:
@@ -56,7 +56,7 @@ def medium(value: Any) -> str | None:
 
 
 def prompt_text(value: Any) -> str:
-    """A value as JSON text, with notes in place of data. Raises ErrorValue for what JSON cannot hold."""
+    """A value as JSON text, with notes in place of data. Raises ErrorValue for values beyond JSON."""
     return str(stringify_exactly(value, lambda key, item: medium(item) or item))
 
 

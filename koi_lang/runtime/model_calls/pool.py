@@ -50,7 +50,7 @@ class Connections:
         await self._close_idle()
 
     async def aclose(self) -> None:
-        """Close all of them, whatever they do."""
+        """Close all of them, used or not."""
         self._answers.clear()
         await self.forget()
 

@@ -25,7 +25,7 @@ PRELUDE = ("koi_lang.runtime", ("prelude",))
 
 
 class ModuleOutline(ModuleType):
-    """What the syntax tree of a Python module tells of it, without executing anything of the module.
+    """The outline of a Python module from its syntax tree, without executing the module.
 
     Its functions and classes can be read and not called; of its variables those have a value that are assigned one
     literal. Reading anything else raises KoiError.
@@ -56,7 +56,7 @@ class ModuleOutline(ModuleType):
 
 
 def _bindings(nodes: Iterable[ast.AST], label: str) -> Iterator[tuple[str, Any]]:
-    """The names that statements bind outside of functions and classes, each with what stands for its value."""
+    """The names that statements bind outside of functions and classes, each with a label for its value."""
     for node in nodes:
         match node:
             case ast.expr():
@@ -95,7 +95,7 @@ def _raising(name: str, label: str) -> Callable[..., NoReturn]:
 def import_outline(
     load: Callable[..., ModuleType], name: str, globals: Any, locals: Any, names: Sequence[str] | None, level: int
 ) -> Any:
-    """What an import statement of a compiled program gives where the program is only inspected, as `__import__` does.
+    """The value of an import in a program that is only inspected, as `__import__` returns it.
 
     Args:
         load: loads the `.koi` files that the program imports.

@@ -1,4 +1,4 @@
-"""Finders for the imports of Python files that programs import by path: what stood beside them, nothing later."""
+"""Finders for imports of Python files that programs import by path: only neighbours from the time of loading."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Neighbours:
         self._read: dict[str, dict[str, tuple[str, Mark | None]]] = {}
 
     def add(self, name: str, file: str) -> None:
-        """Let a module import what is in the folder of its file now."""
+        """Permit a module to import the present neighbours of its file."""
         folder = os.path.dirname(file)
         sys.path_importer_cache.pop(folder, None)
         self.files[folder] = frozenset(_modules_below(folder))
@@ -58,7 +58,7 @@ class Neighbours:
         return users
 
     def unload(self) -> None:
-        """Forget the modules of all folders, so that whoever loads a program next begins with fresh ones."""
+        """Forget the modules of all folders, so that the next program loads fresh ones."""
         for folder in list(self._read):
             self._unload(folder)
 
@@ -105,7 +105,7 @@ class Neighbours:
 
 
 def _mark(file: str) -> Mark | None:
-    """What changes when a file does; None where there is none."""
+    """The change stamp of a file; None for a missing one."""
     try:
         status = os.stat(file)
     except OSError:
