@@ -153,7 +153,7 @@ class CommandProcess:
         return self.process.returncode
 
     async def read_and_end(self, outputs: Sequence[Output], timeout_s: float) -> int | None:
-        """The same for a command that leaves nothing behind: what is left of its group ends a moment after it.
+        """Like `read_to_end`, for a command that leaves nothing behind: the rest of its group is ended soon after it.
 
         Also when this process is killed: a command that is held begins once its end is provided for.
         """

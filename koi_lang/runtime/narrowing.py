@@ -27,7 +27,7 @@ def narrow(role: Role) -> Role:
 
 
 def bounds() -> tuple[Role, ...]:
-    """The roles that a call is narrowed to, and what plan mode narrows every call of the run to."""
+    """The roles that a call is narrowed to, and the restrictions of plan mode for every call of the run."""
     run = current.get()
     return _bounds.get() if run is None else (*run.planning.bounds, *_bounds.get())
 
@@ -39,7 +39,7 @@ def bounding_roles() -> list[str]:
 
 @contextmanager
 def narrowed_to(*roles: Role) -> Iterator[None]:
-    """Have what is called in the block do no more than all roles allow; nothing that bounds it already is lifted."""
+    """Narrow the calls of the block to the rights that all roles share; existing bounds stay."""
     token = _bounds.set(tuple(dict.fromkeys((*_bounds.get(), *roles))))
     try:
         yield
@@ -48,7 +48,7 @@ def narrowed_to(*roles: Role) -> Iterator[None]:
 
 
 def require_bounds(permission: str | None, what: str) -> None:
-    """Refuse code what the roles that its call is narrowed to do not allow; the role of its agent does not bind code.
+    """Refuse code that exceeds the roles its call is narrowed to; the role of its agent does not bind code.
 
     Raises:
         PermissionDeniedError: names the first role that lacks the permission.
@@ -80,7 +80,7 @@ def roles_of_options(options: Any) -> tuple[Role, ...]:
 
 
 def require_role(value: Any) -> Role:
-    """A role that a call is to be narrowed to. Raises AgentError for what is none: no call goes on without a bound."""
+    """A role to narrow a call to. Raises AgentError for any other value: no call goes on without a bound."""
     if not isinstance(value, Role):
         raise AgentError(f"a call is narrowed to a role, and {inspect(value)} is none", help=EXAMPLE)
     return value

@@ -25,10 +25,10 @@ class OpenProgram(Protocol):
         """Whether a `.koi` file belongs to it, by its absolute path."""
 
     async def call(self, agent: type[Any], event: str, payload: Any) -> Any:
-        """What comes of an event of an agent. Raises KoiError."""
+        """The result of an event of an agent. Raises KoiError."""
 
     async def perform(self, work: Callable[[], Awaitable[T]]) -> T:
-        """What comes of some work in its run. Raises as the work does."""
+        """The result of some work in its run. Raises as the work does."""
 
 
 Opener = TypeVar("Opener", bound=Callable[[str], AbstractAsyncContextManager[OpenProgram]])
@@ -37,7 +37,7 @@ _openers: list[Callable[[str], AbstractAsyncContextManager[OpenProgram]]] = []
 
 
 def opens_programs(opener: Opener) -> Opener:
-    """Have a function open the programs of calls that stand outside of all programs. It is above what runs them."""
+    """Register the function that opens programs for calls from outside of all programs."""
     _openers.append(opener)
     return opener
 
@@ -52,7 +52,7 @@ def program_of(file: str) -> OpenProgram | None:
 
 
 async def call_agent(agent: type[Any], event: str, file: str, payload: Any) -> Any:
-    """What comes of an event of an agent that stands in a file. Raises AgentError where its program is not open."""
+    """The result of an event of an agent in a file. Raises AgentError where its program is not open."""
     run = current.get()
     if run is not None:
         return await run.call(agent, event, payload)
@@ -65,7 +65,7 @@ async def call_agent(agent: type[Any], event: str, file: str, payload: Any) -> A
 
 
 async def perform_in_program(file: str, work: Callable[[], Awaitable[T]]) -> T:
-    """What comes of some work in the open program that a file belongs to, else in one that is opened for it."""
+    """The result of work in the open program of a file, else in one that is opened for it."""
     program = program_of(file)
     if program is not None:
         return await program.perform(work)

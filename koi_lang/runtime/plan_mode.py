@@ -33,7 +33,7 @@ BEGUN = ("plan_mode_begun#1",)
 
 
 class ActionTraits(Protocol):
-    """What counts of an action: its name, its permission, whether it is safe, or works within the program only."""
+    """The traits of an action for plan mode: name, permission, safety, and whether it stays within the program."""
 
     @property
     def name(self) -> str:
@@ -68,7 +68,7 @@ class PlanStep:
 
     @property
     def line(self) -> str:
-        """The step with what it touches."""
+        """The step with the files and commands that it touches."""
         return f"{self.text} ({', '.join(self.touches)})" if self.touches else self.text
 
 
@@ -106,7 +106,7 @@ class PlanMode:
     # ------------------------------------------------------------ what models are told
 
     def section(self) -> str:
-        """What stands in front of a model; empty where there is neither plan mode nor a plan with open steps."""
+        """The section for a model; empty where there is neither plan mode nor a plan with open steps."""
         if self.is_on:
             return SECTION
         left = {number: step for number, step in number_steps(self.steps).items() if not step.is_done}

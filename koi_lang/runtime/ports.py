@@ -1,4 +1,4 @@
-"""Ports: what the parts of a run may reach of it, of its agents, and of calls of playbooks, without knowing them.
+"""Ports: the parts of a run, its agents and its playbook calls that other modules may use.
 
 What is named here is either a protocol, or something that needs none of the ports itself.
 """
@@ -57,7 +57,7 @@ class AgentPort(Protocol):
 
     @property
     def role(self) -> Role:
-        """What it may do."""
+        """Its role."""
 
     @property
     def offered_skills(self) -> Sequence[Skill]:
@@ -94,7 +94,7 @@ class CallPort(Protocol):
 
     @property
     def args(self) -> Any:
-        """What it was called with."""
+        """Its payload."""
 
     @property
     def parent(self) -> CallPort | None:
@@ -106,11 +106,11 @@ class CallPort(Protocol):
 
     @property
     def spending(self) -> BudgetAccount:
-        """What it may spend and spends."""
+        """Its budget account."""
 
     @property
     def results(self) -> list[ActionResult]:
-        """What was carried out, in order of completion."""
+        """The results of its actions, in order of completion."""
 
     def check_result(self, data: Any) -> None:
         """Refuse a result that is not of the declared type. Raises ActionError, or LimitReachedError at last."""
@@ -124,7 +124,7 @@ class BlockPort(Protocol):
         """Whether the playbook has returned."""
 
     async def carry_out(self, **own: int) -> list[Any]:
-        """Carry the steps out once, with further names; gives the results of what was carried out."""
+        """Run the steps once, with further names; returns their results."""
 
     async def evaluate_condition(self, condition: Any) -> bool:
         """Whether a condition is true; a model may be asked."""
@@ -134,7 +134,7 @@ class ModelsPort(Protocol):
     """The gateway of a run to its models."""
 
     def options(self, agent: AgentPort, use: str = ...) -> dict[str, Any]:
-        """What counts for the model an agent uses for a purpose, the usual settings included."""
+        """The settings of an agent's model for a purpose, defaults included."""
 
     def of(self, agent: AgentPort, use: str = ...) -> Adapter:
         """The model an agent uses for a purpose: `default`, `small`, `judge`."""
@@ -161,7 +161,7 @@ class MeaningPort(Protocol):
     async def rank(
         self, agent: AgentPort, intent: str, offers: Sequence[Route], spending: BudgetAccount
     ) -> list[RouteMatch]:
-        """The offers that mean what an intent says, nearest first."""
+        """The offers that match an intent by meaning, nearest first."""
 
     async def score(self, agent: AgentPort, intent: str, offers: Sequence[Route]) -> MeaningScores | None:
         """How near a model puts every offer to an intent; None where none is configured."""
@@ -179,7 +179,7 @@ class HooksPort(Protocol):
     around_models: bool
 
     def action(self, agent: AgentPort, intent: str, fields: Mapping[str, Any], *, by_model: bool) -> ActionCall:
-        """What the hooks of an action are shown."""
+        """The call of an action as its hooks see it."""
 
     async def around(
         self,
@@ -199,7 +199,7 @@ class DebuggerPort(Protocol):
     def around_action(
         self, call: CallPort, intent: str, fields: Mapping[str, Any], known: Intervention | None
     ) -> AbstractContextManager[Intervention | None]:
-        """A context for an action of a playbook, which gives what a person decides about it; None to carry it out.
+        """A context for an action of a playbook, with the decision of a person; None to run it.
 
         Args:
             fields: what it asks for, with references replaced.
@@ -214,10 +214,10 @@ class ServersPort(Protocol):
         """The live `McpConnection` to a server. Raises KoiError."""
 
     def access(self, server: Mcp) -> Any:
-        """The `Access` to a server: what may be used of it. Raises SettingsError."""
+        """The access to a server. Raises SettingsError."""
 
     async def offers(self, servers: Sequence[Mcp], members: Mapping[str, tuple[Mcp, str]]) -> dict[str, Any]:
-        """What several servers offer, started if need be, as data for a prompt."""
+        """The tools of several servers, started if need be, as data for a prompt."""
 
     def catalog(self, servers: Sequence[Mcp]) -> Sequence[Any]:
         """A `ServerCatalog` for each server, as far as it is known now; nothing is started."""
@@ -229,13 +229,13 @@ class ServersPort(Protocol):
 
 
 class ChangesPort(Protocol):
-    """What is told of the changes that the actions of a run make to the files of its project."""
+    """The record of file changes by the actions of a run."""
 
     def record(self, paths: Iterable[Path], agent: str = ...) -> AbstractAsyncContextManager[None]:
-        """A context for an action that changes what is at some paths, and does not wait for anybody meanwhile."""
+        """A context for an action that changes some paths and waits for nobody meanwhile."""
 
     def watch(self, longest_s: float, agent: str = ...) -> AbstractAsyncContextManager[None]:
-        """A context for what may change any file of the project, such as a command."""
+        """A context for work that may change any file of the project, such as a command."""
 
 
 class OutputsPort(Protocol):
@@ -245,7 +245,7 @@ class OutputsPort(Protocol):
         """Reserve room for some bytes, or for as many of them as there is room for; gives how many that are."""
 
     def give_back(self, size: int) -> None:
-        """Give back what was reserved."""
+        """Release a reservation."""
 
     async def keep(self, value: Any) -> None:
         """Keep the long texts in a value."""
@@ -276,17 +276,17 @@ class OutputsPort(Protocol):
 
 
 class GuidancePort(Protocol):
-    """What a run tells its agents of the files of its project."""
+    """Guidance of a run: the project files that its agents are given."""
 
     async def look(self, agent: AgentPort) -> dict[str, Any]:
-        """What an agent is told before its playbooks, as data. Raises AgentError."""
+        """The guidance for an agent before its playbooks, as data. Raises AgentError."""
 
     async def read_skill(self, agent: AgentPort, name: str, file: str, offset: int) -> dict[str, Any]:
         """The text of a skill that an agent uses, or of a file beside it. Raises AgentError."""
 
 
 class AddedPort(Protocol):
-    """What extensions add to a run."""
+    """The additions of extensions to a run."""
 
     @property
     def actions(self) -> Mapping[str, Any]:
@@ -321,7 +321,7 @@ class CallsPort(Protocol):
 
 
 class RunPort(Protocol):
-    """What agents, actions, models and hooks may reach of a run; see `Run`."""
+    """The parts of a run that agents, actions, models and hooks may use; see `Run`."""
 
     id: str
     today: str
@@ -349,11 +349,11 @@ class RunPort(Protocol):
 
     @property
     def added(self) -> AddedPort:
-        """What extensions add."""
+        """The additions of extensions."""
 
     @property
     def hooks(self) -> HooksPort | None:
-        """What is asked before and after actions and requests to models; None where nothing is."""
+        """The hooks before and after actions and requests to models; None for none."""
 
     @property
     def models(self) -> ModelsPort:
@@ -361,7 +361,7 @@ class RunPort(Protocol):
 
     @property
     def meaning(self) -> MeaningPort:
-        """Finds what words mean."""
+        """The search by meaning."""
 
     @property
     def servers(self) -> ServersPort:
@@ -369,7 +369,7 @@ class RunPort(Protocol):
 
     @property
     def sandboxes(self) -> CommandSandboxes:
-        """What confines commands."""
+        """The sandboxes of commands."""
 
     @property
     def outputs(self) -> OutputsPort:
@@ -393,7 +393,7 @@ class RunPort(Protocol):
 
     @property
     def changes(self) -> ChangesPort:
-        """Tells what actions change of the files of the project."""
+        """The record of file changes."""
 
     def keep_until_end(self, end: Callable[[], Awaitable[None]]) -> None:
         """Have something ended when the run ends, such as a process."""
@@ -420,4 +420,4 @@ class RunPort(Protocol):
         """Change fields of an agent's state."""
 
     async def sleep(self, seconds: float) -> None:
-        """Wait; what has been waited for in an earlier part of the run is not waited for again."""
+        """Wait; waiting of an earlier part of the run is not repeated."""

@@ -115,7 +115,7 @@ def live(declared: Any) -> Any:
 
 
 def peers(agent: Agent | None, team: Any = None) -> Query:
-    """Whom an agent can send to: all its teams, or one of them."""
+    """The members that an agent can send to: those of all its teams, or of one."""
     wanted = team.teams[0] if isinstance(team, Query) else team
     return peers_of(current_run(), agent, wanted)
 

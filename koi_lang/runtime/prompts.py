@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PromptContext:
-    """What the names in a playbook or prompt stand for while it is rendered."""
+    """The values of the names in a playbook or prompt while it is rendered."""
 
     agent: AgentPort
     args: Any
@@ -182,7 +182,7 @@ def fill(*parts: Any, names: Sequence[str] = ()) -> Rendered:
 
 
 def value_text(value: Any) -> str:
-    """How a value stands in a text: objects as JSON, what is missing as nothing."""
+    """The text form of a value: objects as JSON, missing values as nothing."""
     if value is None or value is undefined:
         return ""
     if isinstance(value, (dict, list, tuple)):

@@ -207,7 +207,7 @@ class Run:
         self._endings.append(end)
 
     async def _close(self) -> None:
-        """End what was started, the newest first, then close the services; one that fails does not stop the others."""
+        """End the started parts, the newest first, then close the services; failures do not stop the others."""
         async with AsyncExitStack() as closing:
             if self._registry is not None:
                 closing.callback(self._registry.close)
@@ -234,7 +234,7 @@ class Run:
         return live
 
     def state_of(self, declared: type[Agent]) -> dict[str, Any]:
-        """The state of an agent; of one that is not alive, what it would begin with, and it does not come to life."""
+        """The state of an agent; for one without an instance its initial state, without creating one."""
         live = self._agents.get(declared)
         return declared.about.state() if live is None else live.state
 
@@ -285,27 +285,27 @@ class Run:
 
     @property
     def sandboxes(self) -> CommandSandboxes:
-        """What confines commands."""
+        """The sandboxes of commands."""
         if self._sandboxes is None:
             self._sandboxes = self._factories.sandboxes(self, self._services)
         return self._sandboxes
 
     @property
     def changes(self) -> ChangeRecorder:
-        """Tells what actions change of the files of the project."""
+        """The record of file changes."""
         if self._changes is None:
             self._changes = change_recorder.ChangeRecorder(self)
         return self._changes
 
     async def sleep(self, seconds: float) -> None:
-        """Wait; what has been waited for in an earlier part of the run is not waited for again."""
+        """Wait; waiting of an earlier part of the run is not repeated."""
         await self.recorder.perform_as_step(
             Effect("sleep", {"seconds": seconds}, safe=True), lambda: asyncio.sleep(seconds)
         )
 
     @property
     def models(self) -> ModelGateway:
-        """The models that agents use; what asks them is loaded with the first request."""
+        """The models that agents use; the gateway is loaded with the first request."""
         if self._models is None:
             self._models = self._factories.models(self, self._services)
         return self._models
@@ -338,14 +338,14 @@ class Run:
 
     @property
     def meaning(self) -> Meaning:
-        """Finds what words mean, where a model for embeddings is configured."""
+        """The search by meaning, where an embedding model is configured."""
         if self._meaning is None:
             self._meaning = self._factories.meaning(self, self._services)
         return self._meaning
 
 
 class _Announcing:
-    """A host whose prints, questions and approvals are events, too; what was shown before is not shown again."""
+    """A host whose prints, questions and approvals are events, too; repeated prints are not shown again."""
 
     def __init__(self, host: Host, events: Events, recorder: Recorder) -> None:
         self._host = host
@@ -397,5 +397,5 @@ class _Nobody(Agent, koi_name="nobody"):
 
 
 def _allowed_before(recorded: RecordedRun) -> Sequence[str]:
-    """What the person has allowed for always in an earlier part of the run."""
+    """The lasting permissions of the person from an earlier part of the run."""
     return [str(entry.data["rule"]) for entry in recorded.entries_of(RuleAllowed.type) if "rule" in entry.data]

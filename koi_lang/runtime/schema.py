@@ -67,13 +67,13 @@ def of_function(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def of_result(function: Callable[..., Any]) -> Schema:
-    """The schema of what a function gives; empty (anything) where it does not say."""
+    """The schema of a function's result; empty (anything) where it is not declared."""
     _, declared = _declared_types(function)
     return declared or of_annotation(typing.get_type_hints(function).get("return", Any))
 
 
 def _declared_types(function: Callable[..., Any]) -> tuple[Mapping[str, Schema], Schema]:
-    """What the compiler knows of parameters and result beyond the annotations."""
+    """The compiler's types of parameters and result beyond the annotations."""
     declared: tuple[Mapping[str, Schema], Schema] = getattr(function, "__koi_types__", ({}, {}))
     return declared
 
@@ -99,7 +99,7 @@ def resolve_part(schema: Schema, part: Schema) -> Schema:
 def problems(
     value: Any, schema: Schema, path: str = "", *, root: str = "the value", words: Words = as_text
 ) -> Iterator[str]:
-    """What is wrong with a value, one clause a problem: which field, what was expected, what came.
+    """The faults of a value, one clause each: the field, the expected type, and the found one.
 
     Args:
         root: how the value itself is called where it has no field to be named by.
@@ -180,7 +180,7 @@ class _Checker:
         return False
 
     def problems(self, value: Any, schema: Schema, path: str) -> Iterator[str]:
-        """What is wrong with a value that is not of a type."""
+        """The faults of a value that is not of a type."""
         waiting, seen = [(value, schema, path)], set[tuple[int, int]]()
         while waiting:
             value, schema, path = waiting.pop()

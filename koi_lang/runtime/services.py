@@ -1,4 +1,4 @@
-"""What a run needs from the world above it, and how the parts are made that only some runs need."""
+"""The services that a run needs, and the factories of its optional parts."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _no_expressions(text: str, names: Mapping[str, Any]) -> Any:
 
 @dataclass(slots=True)
 class Services:
-    """What a run needs from the world above it.
+    """The services that a run needs.
 
     Attributes:
         connect: makes a model from the settings of an `llm` block.
@@ -137,7 +137,7 @@ def make_registry(run: RunPort, services: Services) -> registry.KeptRegistry:
 
 
 def make_sandboxes(run: RunPort, services: Services) -> command_sandbox.CommandSandboxes:
-    """What confines commands; whether it works is found out with the first of them."""
+    """The sandboxes of commands; whether they work is found out with the first command."""
     return command_sandbox.CommandSandboxes(
         services.folder, services.settings, services.note_once, services.note, services.service
     )
@@ -160,18 +160,18 @@ def make_guidance(run: RunPort, services: Services) -> service.Guidance:
 
 
 async def call_action(run: RunPort, agent: AgentPort, name: str, data: Any) -> Any:
-    """What comes of a built-in action that code calls. Raises AgentError where there is no such action."""
+    """The result of a built-in action that code calls. Raises AgentError where there is no such action."""
     return await lookup.call_action(run, agent, name, data)
 
 
 async def run_playbook(agent: AgentPort, event: str, args: Any, parts: Any) -> Any:
-    """What a model makes of a playbook."""
+    """The result of a playbook."""
     return await loop.run_playbook(agent, event, args, parts)
 
 
 @dataclass(frozen=True, slots=True)
 class Factories:
-    """How the parts of a run are made; what only some runs need is imported when it is made first."""
+    """Factories of the parts of a run; optional ones are imported when they are made first."""
 
     models: Callable[[RunPort, Services], gateway.ModelGateway] = make_models
     meaning: Callable[[RunPort, Services], semantic.Meaning] = make_meaning

@@ -247,7 +247,7 @@ class McpConnection:
 
     @asynccontextmanager
     async def _session_meta(self, client: Client) -> AsyncIterator[SessionMeta]:
-        """What leads a request to the agents of those before; the first one has the connection to itself."""
+        """The metadata that leads a request to the session of earlier ones; the first one runs alone."""
         able = client.server_capabilities.extensions or {}
         if is_process(self._options) or SESSION_HANDLE not in able:
             yield None

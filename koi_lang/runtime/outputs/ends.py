@@ -1,4 +1,4 @@
-"""Results with long texts to what a model is shown of them: both ends of each, its size, and how to read the rest."""
+"""Results with long texts, shortened for a model: both ends of each, its size, and how to read the rest."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def shown_result(value: Any, most: int, write: Callable[[Any], str]) -> str:
 
 
 def with_ends(value: Any, room: int) -> Any:
-    """A value with both ends of each of its long texts, and how to read what is between them.
+    """A value with both ends of each of its long texts, and advice to read the middle.
 
     Args:
         value: it, with references in place of its long texts.
@@ -58,7 +58,7 @@ def _gap(long: LongText) -> str:
 
 
 def _note(long: LongText, begin: str) -> str:
-    """How to read what is left out."""
+    """Advice to read the omitted part."""
     start = max(1, count_rows(begin) if begin else 1)
     fields = {"id": long.kept.number, "from": start, "count": DEFAULT_ROWS}
     action = json.dumps({"intent": READ_OUTPUT, "data": fields}, separators=(",", ":"))

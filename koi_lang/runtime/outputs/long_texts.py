@@ -1,4 +1,4 @@
-"""Texts that are too long to be told: which these are, what stands for one in a journal, and where it is in a value."""
+"""Long texts: their threshold, their references in a journal, and their places in a value."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class KeptOutput:
 
     @staticmethod
     def of(data: Any) -> KeptOutput:
-        """What was told of it. Raises ValueError and TypeError for what is none of that."""
+        """The reference in a journal. Raises ValueError and TypeError for an invalid one."""
         if not isinstance(data, Mapping):
             raise ValueError("no output was told of")
         number, size, rows = (int(data.get(name, "")) for name in ("id", "bytes", "lines"))
@@ -72,7 +72,7 @@ class LongText:
     text: str | None = None
 
     def as_content(self) -> dict[str, Any]:
-        """What a journal has in place of it."""
+        """Its reference in a journal."""
         return self.kept.as_data()
 
     @staticmethod
@@ -101,7 +101,7 @@ def text_of(data: bytes) -> str:
 
 
 def digest_of(data: bytes) -> str:
-    """What tells one text from another."""
+    """The digest of a text."""
     return blake2b(data, digest_size=16).hexdigest()
 
 
@@ -125,7 +125,7 @@ def long_texts_in(value: Any, depth: int = 0) -> Iterator[str]:
 
 
 def replace_texts(value: Any, replace: Callable[[Any], Any], depth: int = 0) -> Any:
-    """A value with something in place of its long texts, or of what stands for one; itself where nothing changes.
+    """A value with its long texts, or references to them, replaced; the same object where nothing changes.
 
     Args:
         replace: gives what is to stand there, or what it is given.
@@ -142,7 +142,7 @@ def replace_texts(value: Any, replace: Callable[[Any], Any], depth: int = 0) -> 
 
 
 def references_in(value: Any, told: Any, depth: int = 0) -> Iterator[tuple[str, KeptOutput]]:
-    """The long texts of a value with what a journal, which told of the same value, has in place of each."""
+    """The long texts of a value, each with its reference in the journaled form of the value."""
     if isinstance(told, LongText):
         if isinstance(value, str):
             yield value, told.kept
@@ -155,7 +155,7 @@ def references_in(value: Any, told: Any, depth: int = 0) -> Iterator[tuple[str, 
 
 
 def references(value: Any, depth: int = 0) -> Iterator[LongText]:
-    """What stands for long texts in a value."""
+    """The references to long texts in a value."""
     if isinstance(value, LongText):
         yield value
     elif isinstance(value, (dict, list)) and depth < MAX_DEPTH:

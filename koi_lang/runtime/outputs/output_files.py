@@ -22,7 +22,7 @@ def outputs_folder(project: Path, run: str) -> Path:
 
 
 def delete_outputs(project: Path, run: str) -> None:
-    """Remove the outputs of a run, if there are any; what a link leads to is left alone."""
+    """Remove the outputs of a run, if there are any; targets of links stay."""
     folder = outputs_folder(project, run)
     if not RUN.fullmatch(run) or folder.resolve() != outputs_folder(project.resolve(), run):
         return
@@ -54,7 +54,7 @@ class OutputFiles:
             undo.pop_all()
 
     def read(self, number: int) -> bytes:
-        """What a file holds. Raises OSError."""
+        """The content of a file. Raises OSError."""
         with self._open() as folder:
             held = os.open(str(number), os.O_RDONLY | FILE, dir_fd=folder)
             with os.fdopen(held, "rb") as file:

@@ -53,13 +53,13 @@ class RunOutputs:
         return taken
 
     def give_back(self, size: int) -> None:
-        """Give back what was reserved and is not needed, or is about to be kept."""
+        """Release a reservation that is not needed, or is about to be used."""
         self._room += size
 
     # ------------------------------------------------------------ keeping
 
     async def keep(self, value: Any) -> None:
-        """Keep the long texts in a value; what cannot be kept is told as a whole."""
+        """Store the long texts in a value; texts that cannot be stored stay in the value."""
         for text in long_texts.long_texts_in(value):
             await self.keep_text(text)
 
@@ -93,7 +93,7 @@ class RunOutputs:
             return replace(about, number=self._last)
 
     def know_as_before(self, value: Any) -> bool:
-        """Know the long texts in what an action at the current place gives as they were told of before.
+        """Register the long texts in the result of the current action by their earlier references.
 
         Returns:
             Whether anything was told of it before; then nothing else of it is kept.
@@ -106,7 +106,7 @@ class RunOutputs:
         return True
 
     def _know(self, text: str, kept: KeptOutput) -> None:
-        """Know a text that was kept before; it counts for what an answer may have written as it did then."""
+        """Register a text that was stored before; it counts against the quota of an answer as it did then."""
         key = _key(text)
         if key not in self._known:
             error_of(count_bytes, kept.size, "a long output")
@@ -119,7 +119,7 @@ class RunOutputs:
         return long_texts.replace_texts(value, self._reference) if self._known else value
 
     def mark(self, value: Any) -> Any:
-        """A value with the numbers of the long texts in place of these, for comparing it with what was told before."""
+        """A value with numbers in place of its long texts, for comparison with its journaled form."""
         return long_texts.replace_texts(value, self._mark) if self._known else value
 
     def _mark(self, text: Any) -> Any:
@@ -150,7 +150,7 @@ class RunOutputs:
         return long_texts.text_of(data) if long_texts.digest_of(data) == kept.digest else None
 
     async def restore(self, value: Any) -> Any:
-        """A value from a journal with its long texts; one that is gone is what is left of it.
+        """A value from a journal with its long texts restored; of a missing one the stored ends.
 
         A run that is resumed ends there: it would not be the same any more.
         """

@@ -153,7 +153,7 @@ class DurableStore:
             return change()
 
     def once(self, key: IdempotencyKey, change: Callable[[], T]) -> T:
-        """Carry out a change and keep what came of it, in one transaction; a known key gives that again."""
+        """Carry out a change and store its result, in one transaction; a known key returns the stored result."""
         connection = self._open()
         names = (key.run, key.place)
         with _explain_errors(self._path), _transaction(connection):

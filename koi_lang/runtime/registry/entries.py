@@ -69,7 +69,7 @@ def value_of(key: str, text: str) -> Any:
 
 
 def kind_of(value: object) -> str:
-    """What a value is, in words a program's author knows."""
+    """The kind of a value, in words that authors of programs know."""
     if value is None:
         return "null"
     if value is undefined:

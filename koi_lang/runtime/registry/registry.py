@@ -73,7 +73,7 @@ class Registry:
         return self._change(lambda: self._store.remove(name), once)
 
     async def has(self, key: str) -> bool:
-        """Whether a key is set, whatever its value."""
+        """Whether a key is set, with any value."""
         return self._store.read(key_text(key)) is not None
 
     async def keys(self, prefix: str = "") -> list[str]:
@@ -117,7 +117,7 @@ class Registry:
         self._store.forget_run(run)
 
     def _change(self, change: Callable[[], T], once: IdempotencyKey | None) -> T:
-        """What comes of a change; with a key, what came of it the first time."""
+        """The result of a change; with a key, its first result."""
         return self._store.atomically(change) if once is None else self._store.once(once, change)
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""The registry of a run: what it gave is kept, so that a run that goes on reads the same and writes nothing again."""
+"""The registry of a run: recorded reads and writes, so that a resumed run repeats neither."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MAX_OVER = 16
 
 
 class KeptRegistry:
-    """A registry with the methods of `Registry`, which say what they do."""
+    """A registry with the methods of `Registry`, which are documented there."""
 
     __koi_members__: ClassVar[Mapping[str, str]] = {**Registry.__koi_members__, "change": "change"}
     __koi_kind__: ClassVar[str] = "the registry"
@@ -47,7 +47,7 @@ class KeptRegistry:
         self.follow(key, value)
 
     async def change(self, key: str, update: Callable[[Any], Any]) -> Any:
-        """Keep what a function makes of the value of a key; nobody else can change it in between, in any process.
+        """Replace the value of a key by a function of it, atomically across processes.
 
         Args:
             update: takes the value, None where there is none; is called again where somebody else was faster, and

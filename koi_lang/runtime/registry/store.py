@@ -1,4 +1,4 @@
-"""Where entries are kept: what every store can do, and the one that forgets everything."""
+"""Stores of registry entries: the interface, and the store in memory."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class RegistryStore(Protocol):
         """Carry out a change that reads and writes; nobody else writes meanwhile."""
 
     def once(self, key: IdempotencyKey, change: Callable[[], T]) -> T:
-        """Carry out a change and keep its key, both or neither; a known key gives what came of the change then."""
+        """Carry out a change and store its key, atomically; a known key returns the result of the change."""
 
     def forget(self, keys: Collection[IdempotencyKey]) -> None:
         """Keep some keys no longer; nobody carries their changes out again."""
@@ -106,7 +106,7 @@ class MemoryStore:
         return change()
 
     def once(self, key: IdempotencyKey, change: Callable[[], T]) -> T:
-        """Carry out a change; of what a process did that was killed nothing is left."""
+        """Carry out a change; nothing survives the process."""
         return change()
 
     def forget(self, keys: Collection[IdempotencyKey]) -> None:

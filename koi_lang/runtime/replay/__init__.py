@@ -1,1 +1,1 @@
-"""Record and replay: each effect takes place once, whatever comes of the process."""
+"""Record and replay: each effect takes place once, in spite of crashes."""

@@ -1,4 +1,4 @@
-"""Answers of models that were recorded: what is known of one before its model is asked."""
+"""Recorded answers of models, looked up before a model is asked."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NO_ANSWER = ProviderError("the recording holds no answer to this request")
 
 @dataclass(frozen=True, slots=True)
 class RequestIdentity:
-    """What makes a request to a model the one that was recorded.
+    """The identity of a request, by which a recorded answer is reused.
 
     Attributes:
         path: of the request.
@@ -44,7 +44,7 @@ class RequestIdentity:
 
 
 class RecordedBefore:
-    """What is known of an answer beforehand.
+    """The recorded part of an answer.
 
     Attributes:
         answer: its text; None when there was none.
@@ -72,7 +72,7 @@ class RecordedBefore:
 def recall_answer(
     recorded: RecordedRun, asked: RequestIdentity, stop: Diverge, *, is_repeatable: bool
 ) -> RecordedBefore | None:
-    """What is known of an answer beforehand; None when the model is to be asked.
+    """The recorded part of an answer; None when the model is to be asked.
 
     Args:
         stop: ends the run where it may not ask for something else than before.
@@ -128,7 +128,7 @@ def _is_different(history: History, now: RequestIdentity) -> bool:
 
 
 def _missing(policy: ReplayPolicy, place: Location) -> RecordedBefore | None:
-    """What becomes of a request of which nothing is known."""
+    """The policy's result for a request without a record."""
     if policy.on_missing == "diverge":
         place.diverge()
     return RecordedBefore(None, NO_ANSWER) if policy.on_missing == "refuse" else None

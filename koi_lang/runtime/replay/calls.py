@@ -1,4 +1,4 @@
-"""What code sees and does outside of its program, by way of the run it belongs to."""
+"""Effects of code outside of its program, by way of its run."""
 
 from __future__ import annotations
 
@@ -45,21 +45,21 @@ class Effect:
             require_execution(f"`{self.name}`")
 
     def as_told(self, outcome: Any) -> Any:
-        """What is told of an outcome."""
+        """The outcome in the form for the journal."""
         return outcome if self.told is None else self.told(outcome)
 
     def event_fields(self) -> dict[str, Any]:
-        """What is told of its beginning."""
+        """The fields of its start event."""
         careful = {} if self.safe else {"unsafe": True, "lasting": self.lasting}
         return {"intent": self.name, "fields": dict(self.given), **careful}
 
 
 class PythonCall(Protocol):
-    """What a call of Python has of the program."""
+    """A call of Python from a program."""
 
     @property
     def objects(self) -> Sequence[Any]:
-        """What it is made on, or is given, whose state may change."""
+        """Its receiver and arguments whose state may change."""
 
     def changes(self) -> dict[str, Any]:
         """The fields by which a journal keeps how lists and objects were changed that the call was given."""

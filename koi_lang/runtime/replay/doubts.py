@@ -1,4 +1,4 @@
-"""Effects that cannot be recalled and may not be done twice without asking: what is in doubt, and what is decided."""
+"""Effects in doubt: they cannot be recalled, and may not be repeated without asking; and the decisions about them."""
 
 from __future__ import annotations
 
@@ -45,18 +45,18 @@ class Doubt:
 
     @property
     def reason(self) -> str:
-        """What is in doubt, as a sentence."""
+        """The doubt as a sentence."""
         detail = f" ({self.detail})" if self.detail else ""
         return f"`{self.name}` {REASONS[self.why]}{detail}"
 
     @property
     def text(self) -> str:
-        """The same with what it is given, and where."""
+        """The doubt with the inputs and the place of the effect."""
         return f"{self.reason}: {_shorten_fields(self.fields)} at {' / '.join(self.path)}"
 
     @property
     def name_and_fields(self) -> str:
-        """What it is, and what it is given."""
+        """The name and the inputs of the effect."""
         return f"`{self.name}` {_shorten_fields(self.fields)}"
 
 
@@ -67,7 +67,7 @@ def _shorten_fields(fields: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What is to become of an effect in doubt: `retry` does it (again), `skip` has it fail, `done` gives its result."""
+    """The decision about an effect in doubt: `retry` repeats it, `skip` fails it, `done` supplies its result."""
 
     choice: Choice
     result: Any = None

@@ -1,4 +1,4 @@
-"""Comparison of what an effect is given with what was recorded of it."""
+"""Comparison of the inputs of an effect with the recorded ones."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from koi_lang.redaction.names import HEADER_VALUES
 
 
 def is_same_input(recorded: Any, now: Any) -> bool:
-    """Whether an effect is given what was recorded.
+    """Whether the inputs of an effect equal the recorded ones.
 
     Older journals hold no headers of requests, and `<tuple>` for what has a tag now.
     """

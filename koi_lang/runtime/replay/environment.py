@@ -1,4 +1,4 @@
-"""The environment of values in a run: what they see of the world is recorded, and comes again in a run that goes on."""
+"""The environment of values in a run: their view of the world is recorded, and repeated on resume."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 class RunEnvironment:
-    """What values of one run may ask of the world.
+    """The world as values of one run see it.
 
     Args:
         output: the host of the run.
@@ -59,7 +59,7 @@ class RunEnvironment:
         return perform(effect, call.make)
 
     def read_python(self, owner: Any, name: str, value: Any) -> Any:
-        """What it has once the calls that it lacks have been made."""
+        """The value of an attribute after the missed calls have been made."""
         key = state_key(owner) if isinstance(owner, ModuleType) else owner
         if key is None or not self._recorder.is_kept:
             return value
@@ -86,7 +86,7 @@ class RecordedFiring:
         return known.entry is not None or known.must_not_begin
 
     def turn(self) -> Awaitable[None] | None:
-        """Its slot among what happens at moments that the clock decides."""
+        """Its slot in the order of timed events."""
         if not self.recorder.is_kept:
             return None
         if self.recorded.recall(TimerFired.type, self.path).must_not_begin:

@@ -1,4 +1,4 @@
-"""Errors to what a journal keeps of them, and back, so that a program that runs again meets the same ones."""
+"""Errors as records of a journal, and back, so that a resumed program meets equal ones."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NOT_KEPT = ("help", "discarded", ORIGIN, MADE)
 
 
 def as_koi_error(raised: BaseException) -> KoiError:
-    """What went wrong as a model or a person reads it, also where the code of a program failed."""
+    """The error as a model or a person reads it, also for failures of the program's code."""
     if isinstance(raised, KoiError):
         return raised
     value = caught(raised)
@@ -38,7 +38,7 @@ def as_koi_error(raised: BaseException) -> KoiError:
 
 
 def origin_of(raised: BaseException) -> list[str]:
-    """Where an error was first told, as a path of its own; whoever passes it on, or raises one for it, tells the same.
+    """The place where an error was first reported, shared by errors that pass it on or are raised for it.
 
     So it can be found out later which of the errors of a run led to its end.
     """
@@ -50,7 +50,7 @@ def origin_of(raised: BaseException) -> list[str]:
 
 
 def _causes(raised: BaseException) -> Iterator[BaseException]:
-    """An error and what it was raised for, each once: Python code may raise an error from itself."""
+    """An error and its causes, each once: Python code may raise an error from itself."""
     seen: set[int] = set()
     error: BaseException | None = raised
     while error is not None and id(error) not in seen:
@@ -60,7 +60,7 @@ def _causes(raised: BaseException) -> Iterator[BaseException]:
 
 
 def data_of(raised: BaseException) -> dict[str, Any]:
-    """What is kept of an error: `error`, its message, and what else makes it up."""
+    """The record of an error: `error`, its message, and its further fields."""
     error = as_koi_error(raised)
     data: dict[str, Any] = {"error": error.message, "origin": origin_of(raised)}
     if error.help:
@@ -81,7 +81,7 @@ def _class_data(error: KoiError) -> dict[str, Any]:
 
 
 def _value_data(value: ErrorValue) -> dict[str, Any]:
-    """What code sees of an error: its name, its kind, and what it was raised for."""
+    """The error as code sees it: its name, its kind, and its cause."""
     data: dict[str, Any] = {"name": str(value.name), "kind": value.kind}
     if isinstance(value.cause, ErrorValue):
         cause = value.cause

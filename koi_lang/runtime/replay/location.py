@@ -21,7 +21,7 @@ BRANCH = "~"
 
 @dataclass(frozen=True, slots=True)
 class LocationState:
-    """What counts at a location of what was recorded; one begins as the one around it is.
+    """The valid part of the record at a location; a new one begins like the one around it.
 
     Attributes:
         is_covered: whether what happens is part of one effect, which is recorded as a whole.
@@ -79,7 +79,7 @@ class Location:
         return count
 
     def next_label(self, name: str) -> str:
-        """What something of a name will be called that begins here next."""
+        """The label of the next step of a name here."""
         return f"{name}#{self.counts.get(name, 0) + 1}"
 
     def child(self, name: str) -> Location:
@@ -89,7 +89,7 @@ class Location:
 
     @contextmanager
     def cover(self) -> Iterator[None]:
-        """While an effect is carried out here, what happens inside is part of it; its end is its own again."""
+        """A context in which steps belong to the effect of this location; its end is its own."""
         before = self.state.is_covered
         self.state = replace(self.state, is_covered=True)
         try:
@@ -117,7 +117,7 @@ class Location:
             self.state = replace(self.state, has_timed_out=before)
 
     def diverge(self) -> None:
-        """Note that what was recorded of later steps counts no more; a branch tells the code it was branched off."""
+        """Invalidate the record of later steps; a branch reports this to the code it was branched off."""
         self.state = replace(self.state, has_diverged=True)
         if self.trail and self.outer is not None:
             self.outer.state = replace(self.outer.state, has_diverged=True)
@@ -127,7 +127,7 @@ _place: ContextVar[Location | None] = ContextVar("koi_place", default=None)
 
 
 def enter_run() -> Token[Location | None]:
-    """Begin to count for a run; `leave_run` takes what this gives."""
+    """Begin counting for a run; returns the token for `leave_run`."""
     return _place.set(Location())
 
 

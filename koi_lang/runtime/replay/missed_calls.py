@@ -1,4 +1,4 @@
-"""Calls on Python objects that were recalled and not made, so that the objects lack what the calls did to them."""
+"""Missed calls: calls on Python objects that were recalled and not made, so that the objects lack their effects."""
 
 from __future__ import annotations
 

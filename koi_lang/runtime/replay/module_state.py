@@ -1,4 +1,4 @@
-"""The globals of a program's Python modules: what calls change of them is kept, and there again when a run goes on."""
+"""The globals of a program's Python modules: changes by calls are recorded, and restored on resume."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class ModuleState:
         self._is_lost = False
 
     def changes(self) -> dict[str, Any]:
-        """The fields by which a journal keeps what has been changed since; what cannot be kept is lost."""
+        """The journal fields of the changes since; values without a JSON form are lost."""
         if self.key is None:
             return {}
         now = _snapshot(self.key)
@@ -108,7 +108,7 @@ class ForeignError(Exception):
 
 
 def _snapshot(folder: str) -> dict[tuple[str, str], Shown | None]:
-    """What can be compared of each variable; None for those that hold objects of other packages."""
+    """The comparable form of each variable; None for objects of other packages."""
     found: dict[tuple[str, str], Shown | None] = {}
     for module_name, module in _modules_in(folder):
         held = {"": vars(module)}
@@ -186,7 +186,7 @@ def _parts(value: Any, most: int) -> int:
 
 
 def _fingerprint(value: Any, depth: int = MAX_DEPTH) -> Any:
-    """What can be compared of a value that has no JSON form. Raises ForeignError."""
+    """The comparable form of a value without a JSON form. Raises ForeignError."""
     kind = type(value)
     if is_value_type(kind):
         items = [item for pair in value.items() for item in pair] if isinstance(value, Mapping) else value

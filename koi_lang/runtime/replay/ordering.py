@@ -1,4 +1,4 @@
-"""What happens at moments that the clock decides, one after the other: the order in which it happens is kept.
+"""The completion order of timed events, one after the other, recorded for replay.
 
 Each has its slot when all that follows from the one before has happened. So what a program does depends on that order
 and not on how fast things are, and a run that goes on later comes to the same.
@@ -88,7 +88,7 @@ class CompletionOrder:
 
     @contextmanager
     def held_for(self, kind: str, path: Path) -> Iterator[None]:
-        """While something that has a slot is done again, do not give up what comes after it."""
+        """Hold back later slots while a step with a slot is repeated."""
         is_known = self._position.get((kind, path), -1) >= self._next
         self._held += is_known
         try:
@@ -139,7 +139,7 @@ class CompletionOrder:
 
 
 class ReadySteps:
-    """What of a run an event loop has been told to do, and has not done yet; timers and sockets do not count.
+    """Scheduled callbacks of a run that have not been called yet; timers and sockets do not count.
 
     It is asked whether it is empty, so that "nothing more follows from what happened last" is a fact of one run,
     whatever else goes on in its event loop.
@@ -173,7 +173,7 @@ class ReadySteps:
 
     @contextmanager
     def count(self) -> Iterator[None]:
-        """Count what the current code, and all that it starts, schedules on the running event loop."""
+        """Count the callbacks that the current code and its tasks schedule on the running event loop."""
         loop = asyncio.get_running_loop()
         token = _current.set(self)
         tracker = _Tracker.of(loop)

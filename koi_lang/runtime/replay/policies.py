@@ -1,4 +1,4 @@
-"""Replay policies: what a run does with what was recorded, as data."""
+"""Replay policies: the use of a record by a run, as data."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Mode = Literal["resume", "branch", "rerun", "replay", "upgrade", "upgrade_branch
 
 @dataclass(frozen=True, slots=True)
 class ReplayPolicy:
-    """What a run does with what was recorded of it, or of the run that it goes on from.
+    """The use of a run's own record, or of that of its parent.
 
     Attributes:
         on_missing: what becomes of something that was not recorded: it is done; it is done, and what was recorded of

@@ -1,4 +1,4 @@
-"""The port of recorders: what code of a run may ask of whoever sees to it that each effect takes place once.
+"""The port of recorders, through which code of a run performs each effect once.
 
 `RunRecorder` is one implementation; `tests/journal/test_contract.py` says what any has to do.
 """
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class Recorder(Protocol):
-    """The way of one run to the outside: whatever it records it gives again when the run goes on or is repeated.
+    """The way of one run to the outside: it records outcomes, and returns them on resume and replay.
 
     Everything is meant for the current location. Outside of any, and inside of an effect, which is recorded as a whole,
     work is simply done.
@@ -35,26 +35,26 @@ class Recorder(Protocol):
     slots: CompletionOrder
 
     def count_steps(self) -> AbstractContextManager[None]:
-        """While the run is open: it is known what it has to do at once, where an order is kept."""
+        """A context for the open run that counts its scheduled steps, where an order is recorded."""
 
     # ------------------------------------------------------------ effects
 
     async def perform(self, effect: Effect, work: Callable[[], Awaitable[Any]]) -> Any:
-        """Do once what the action at the current location is for. Raises as the work does, or did."""
+        """Perform the effect of the action at the current location once. Raises as the work does, or did."""
 
     async def perform_as_step(self, effect: Effect, work: Callable[[], Awaitable[Any]]) -> Any:
         """Do something once, at a location and with events of its own. Raises as the work does, or did."""
 
     def perform_as_step_nowait(self, effect: Effect, work: Callable[[], Any]) -> Any:
-        """The same for what does not wait."""
+        """Like `perform_as_step`, for work that does not wait."""
 
     def look_at(self, owner: Any, name: str, look: Callable[[], Any]) -> Any:
-        """What a Python object has, once it has been through the calls that were made on it before."""
+        """The value of a Python object's attribute, after the missed calls on it have been made."""
 
     # ------------------------------------------------------------ what is there at once
 
     def observe(self, what: str, look: Callable[[], Any]) -> Any:
-        """What code sees outside, such as the clock: the same again when it runs again."""
+        """A value from outside, such as the clock, equal again on resume."""
 
     def random_bytes(self, count: int) -> bytes:
         """At most 64 bytes of chance: the same again when the code runs again."""
@@ -68,10 +68,10 @@ class Recorder(Protocol):
         """How some work ends, when it is its slot to end: nobody hears of it before."""
 
     async def wait_for_slot(self, kind: str = ..., path: Path | None = ...) -> None:
-        """Wait for the slot in which something happens; without a kind: in which what is at the location ends."""
+        """Wait for the slot of an event; without a kind, for the end of the work at the location."""
 
     async def with_recorded_timeout(self, work: Coroutine[Any, Any, Any]) -> Any:
-        """What some work gives; what had taken too long gets as far as it had got, and takes too long again."""
+        """The result of work under a timeout; a recorded timeout is repeated at the same point."""
 
     def diverge(self, how: str, path: Path) -> NoReturn:
         """End a resumed run that takes another way than before; `how` says at which difference."""

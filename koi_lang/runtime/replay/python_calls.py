@@ -1,4 +1,4 @@
-"""What calls of Python are given and change, so that a run that goes on can recall them."""
+"""Arguments and changes of Python calls, recorded so that a resumed run can recall them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ STATELESS = (FunctionType, BuiltinFunctionType, MethodType, ModuleType, type)
 
 
 class InteropCall:
-    """What a call of Python has of the program."""
+    """A call of Python from a program."""
 
     def __init__(self, call: ForeignCall) -> None:
         function, args = call.function, call.args
@@ -28,18 +28,18 @@ class InteropCall:
 
     @property
     def objects(self) -> list[Value]:
-        """What it works on that may have a state of its own: Python objects, and the globals of its modules."""
+        """The stateful objects it works on: Python objects, and the globals of their modules."""
         return [*self._objects, *filter(None, [self._state.key])]
 
     @property
     def comparable_arguments(self) -> dict[str, Any]:
-        """The arguments as they can be compared with what was given before."""
+        """The arguments in a form comparable with the recorded ones."""
         shown = list(self._before.items())
         named = dict(shown[self._count :])
         return {"args": [value for _, value in shown[: self._count]], **({"named": named} if named else {})}
 
     def changes(self) -> dict[str, Any]:
-        """What was changed of them meanwhile, by position or name; `opaque` where that cannot be done again."""
+        """The changes of its objects, by position or name; `opaque` for changes that cannot be repeated."""
         after = {name: _to_comparable(value) for name, value in self._args.items()}
         changed = {name: value for name, value in after.items() if value != self._before[name]}
         if any(not hasattr(self._args[name], "clear") or isinstance(changed[name], str) for name in changed):
@@ -54,7 +54,7 @@ class InteropCall:
 
 
 def _to_comparable(value: Value) -> Value:
-    """An argument as it can be compared with what was given before."""
+    """An argument in a form comparable with the recorded one."""
     try:
         return encode(value)
     except NotEncodableError:

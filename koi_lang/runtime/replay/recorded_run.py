@@ -1,4 +1,4 @@
-"""What was recorded of a run, as code asks for it at its current location."""
+"""The record of a run, looked up for the current location."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NOTHING_PAID = (0, 0.0, 0)
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """What is known of something at the current location.
+    """The record of a step at the current location.
 
     Attributes:
         entry: what was recorded of it; None where nothing was, or where what was recorded counts no more.
@@ -37,7 +37,7 @@ NOTHING = Recall()
 
 
 class RecordedRun:
-    """What an earlier part of a run, or the run that it goes on from or repeats, came to.
+    """The record of an earlier part of a run, of its parent, or of the run that it replays.
 
     Args:
         history: its entries; None for a run that begins.
@@ -57,11 +57,11 @@ class RecordedRun:
 
     @property
     def is_settled(self) -> bool:
-        """Whether what goes on is a call that had ended, so that nothing new may happen in it."""
+        """Whether the current call had ended in the record, so that nothing new may happen in it."""
         return self.history is not None and self.history.is_settled
 
     def recall(self, kind: str, path: Path | None = None) -> Recall:
-        """What is known of something that has entries of a kind, at the current location or on a path from there."""
+        """The record of a step with entries of a kind, at the current location or on a path from there."""
         history, place = self._counting()
         if history is None or place is None:
             return NOTHING
@@ -69,7 +69,7 @@ class RecordedRun:
         return self._as_recall(entry, place)
 
     def recall_outcome(self, path: Path | None = None) -> Recall:
-        """The same for what has an outcome: how an action or effect ended."""
+        """The record of a step with an outcome: the end of an action or effect."""
         history, place = self._counting()
         if history is None or place is None:
             return NOTHING
@@ -80,7 +80,7 @@ class RecordedRun:
         return Recall(entry, is_whole, entry is None and place.state.is_over)
 
     def _counting(self) -> tuple[History | None, Location | None]:
-        """What was recorded and where that is looked up, where it counts for the current code."""
+        """The record and the location of its lookup, where it is valid for the current code."""
         place = current_place()
         is_counting = place is not None and not place.state.has_diverged
         return (self.history, place) if is_counting else (None, None)
@@ -117,7 +117,7 @@ class RecordedRun:
         return history.find(ModelAsked.type, (*place.path, place.next_label("model")))
 
     def accepts_request(self, action: Path) -> bool:
-        """Whether a model may be asked who is meant by an action: nobody had decided that when it was recorded."""
+        """Whether a model may be asked for the target of an action: the record holds no decision."""
         history, _ = self._counting()
         if history is None:
             return True
@@ -135,11 +135,11 @@ class RecordedRun:
         return () if self.history is None else [entry for entry in self.history.entries if entry.kind == kind]
 
     def has_happened(self, type: str, path: Path) -> bool:
-        """Whether an event had happened, where what was recorded still counts for the current code."""
+        """Whether an event is in the record, where that is valid for the current code."""
         return self.history is not None and self.history.has_happened(type, path)
 
     def paid(self, path: Path) -> tuple[int, float, int]:
-        """What models took, for this run, at a path and inside of it: tokens, usd where known, requests."""
+        """The cost of models for this run at a path and below: tokens, usd where known, requests."""
         return self.history.paid(path) if self.history is not None and self.policy.is_same_run else NOTHING_PAID
 
     def has_paid(self, type: str, path: Path) -> bool:

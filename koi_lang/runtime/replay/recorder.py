@@ -1,4 +1,4 @@
-"""What a program gets from outside: done once, told to everybody, and answered from the past where that knows it."""
+"""Effects of a program: performed once, reported as events, and recalled where they are recorded."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class NotRecordedError(KoiError):
 
 
 class RunRecorder:
-    """A `Recorder`, which says what its methods do: it tells outcomes as events, and takes those of a history.
+    """A `Recorder`, which documents the methods: it reports outcomes as events, and recalls those of a history.
 
     Attributes:
         is_kept: whether outcomes are told with what makes them up, or looked up.
@@ -72,13 +72,13 @@ class RunRecorder:
         self._missed = MissedCalls()
 
     def count_steps(self) -> AbstractContextManager[None]:
-        """While the run is open: it is known what it has to do at once, where an order is kept."""
+        """A context for the open run that counts its scheduled steps, where an order is recorded."""
         return self.slots.ready.count() if self.is_kept else nullcontext()
 
     # ------------------------------------------------------------ what takes time
 
     async def perform(self, effect: Effect, work: Callable[[], Awaitable[Any]]) -> Any:
-        """Do what the action around the current code is for, or give what came of it before.
+        """Perform the effect of the action around the current code, or recall its outcome.
 
         Raises:
             Exception: as the work did, now or then.
@@ -121,7 +121,7 @@ class RunRecorder:
         return ended.result()
 
     def perform_as_step_nowait(self, effect: Effect, work: Callable[[], Any]) -> Any:
-        """The same for what does not wait."""
+        """Like `perform_as_step`, for work that does not wait."""
         effect.require_execution()
         if not self._is_looked_after():
             return work()
@@ -174,13 +174,13 @@ class RunRecorder:
             await self.slots.take_slot(kind, place.path if path is None else path)
 
     def _do(self, effect: Effect, work: Callable[[], Any]) -> Any:
-        """Do what does not wait."""
+        """Perform an effect that does not wait."""
         for call in self._missed_by(effect):
             error_of(call.work)
         return work()
 
     def _recall_outcome(self, place: Location, effect: Effect, work: Callable[[], Any]) -> Outcome[Any] | Doubt | None:
-        """How an effect ended before, or what is in doubt about that; None when it is to be done now."""
+        """The recorded outcome of an effect, or the doubt about it; None when it is to be performed now."""
         past = self._past
         if past is None:
             return None
@@ -212,7 +212,7 @@ class RunRecorder:
         return Doubt(effect.name, path, "unknown", effect.given, effect.agent)
 
     def _recall(self, effect: Effect, before: JournalEntry, work: Callable[[], Any]) -> Outcome[Any]:
-        """The outcome in an entry, with what it did to what the effect was given."""
+        """The outcome in an entry, with its changes applied to the inputs of the effect."""
         if self._past is not None and not effect.safe:
             self._past.take_over(effect.name, dict(effect.given))
         if effect.call is not None:
@@ -221,7 +221,7 @@ class RunRecorder:
         return outcome_of(before)
 
     def _lost(self, place: Location, effect: Effect) -> Outcome[Any] | None:
-        """What was decided where an effect works on objects that lack calls; None when these are made, and then it."""
+        """The decision where an effect works on objects with missed calls; None to make these, and then the effect."""
         if effect.call is None or self._past is None or not self._past.policy.has_outside:
             return None
         missed = self._missed.of(effect.call.objects)
@@ -237,7 +237,7 @@ class RunRecorder:
         return missed
 
     def look_at(self, owner: Any, name: str, look: Callable[[], Any]) -> Any:
-        """What a Python object has, once it has been through the calls that were made on it before."""
+        """The value of a Python object's attribute, after the missed calls on it have been made."""
         place = current_place()
         if self._past is None or place is None or place.state.is_covered or not self._missed.of((owner,)):
             return look()
@@ -253,7 +253,7 @@ class RunRecorder:
         return None if self._past is None or self._past.can_give(before) else "redacted"
 
     def _doubt_unfinished(self, place: Location, effect: Effect, *, has_begun: bool) -> Doubt | None:
-        """What is in doubt about an effect that has no outcome; None when it is to be done now."""
+        """The doubt about an effect without an outcome; None when it is to be performed now."""
         assert self._past is not None
         if self._past.policy.on_missing == "refuse":
             raise NotRecordedError(f"the recording holds no outcome of `{effect.name}`")
@@ -265,13 +265,13 @@ class RunRecorder:
         return self._again(effect, path) or self._mark_in(effect, path)
 
     def _again(self, effect: Effect, path: Path) -> Doubt | None:
-        """The doubt about what a branch is about to do though its parent has done the same."""
+        """The doubt about an effect of a branch that its parent has performed too."""
         if effect.safe or self._past is None or not self._past.take_over(effect.name, dict(effect.given)):
             return None
         return Doubt(effect.name, path, "again", effect.given, effect.agent)
 
     def _settle(self, doubt: Doubt) -> Outcome[Any] | None:
-        """What was decided about an effect in doubt: its outcome, or None when it is to be done.
+        """The decision about an effect in doubt: its outcome, or None to perform it.
 
         Raises:
             AgentError: it is left out.
@@ -289,7 +289,7 @@ class RunRecorder:
         return None
 
     def _differ(self, place: Location, how: str) -> None:
-        """Note that the program asks for something else than before; a replay tells that and takes what there is."""
+        """Note a difference from the record; a replay reports it and uses the record where it can."""
         assert self._past is not None
         if self._past.policy.on_different == "stop":
             self.diverge(how, place.path)
@@ -307,7 +307,7 @@ class RunRecorder:
     # ------------------------------------------------------------ what is there at once
 
     def observe(self, what: str, look: Callable[[], Any]) -> Any:
-        """What code sees outside, such as the clock: the same again when it runs again."""
+        """A value from outside, such as the clock, equal again on resume."""
         place = current_place()
         if place is None or place.state.is_covered or not self.is_kept:
             return look()
@@ -347,7 +347,7 @@ class RunRecorder:
         return found
 
     async def with_recorded_timeout(self, work: Coroutine[Any, Any, Any]) -> Any:
-        """What some work at the current place gives.
+        """The result of work at the current place under a timeout.
 
         Work that took too long in an earlier part of the run gets as far as it had got then, and takes too long again.
         """
@@ -396,13 +396,13 @@ class _Looking:
 
 
 async def _result(work: Callable[[], Any]) -> Any:
-    """What some work gives, whether or not it waits."""
+    """The result of some work, awaited or not."""
     value = work()
     return await value if isawaitable(value) else value
 
 
 def outcome_of(entry: JournalEntry) -> Outcome[Any]:
-    """What an entry says came of something."""
+    """The outcome in an entry."""
     if entry.kind != "failed":
         return Outcome(from_fields(entry.data))
     error = from_data(entry.data)

@@ -1,4 +1,4 @@
-"""Requests to what of them is new: a conversation grows, so each part of it is told, and looked at, once."""
+"""Digests of requests: a conversation grows, so each part of it is recorded, and compared, once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from koi_lang.runtime.replay.location import Location
 
 @dataclass(frozen=True, slots=True)
 class RequestDelta:
-    """What a model is told that it was not told before in the same call, or else in an earlier one of the agent.
+    """The part of a request that is new in its call, or in the conversation of the agent.
 
     Attributes:
         fingerprint: changes with everything the model is told.
@@ -42,7 +42,7 @@ class RequestDelta:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What was told last in a call, or by an agent; `chain` is a digest of all messages."""
+    """The last request of a call, or of an agent; `chain` is a digest of all messages."""
 
     system: str = ""
     messages: Sequence[Message] = ()
@@ -51,7 +51,7 @@ class _Known:
 
 
 class ToldDigests:
-    """What the models of a run have been told; it is forgotten when a call ends.
+    """The messages already sent to the models of a run; forgotten when a call ends.
 
     Args:
         redact: takes secrets out of a text; a run that goes on later does not know them.
@@ -63,7 +63,7 @@ class ToldDigests:
         self._last: dict[str, _Known] = {}
 
     def news(self, place: Location | None, request: Request, agent: str) -> RequestDelta:
-        """What is new in a request of an agent that is made at a place; all of it outside of places."""
+        """The new part of a request of an agent at a place; outside of places all of it."""
         digest = None if place is None else self._known.get(place)
         is_first = digest is None
         before = digest or (_Known() if place is None else self._last.get(agent, _Known()))

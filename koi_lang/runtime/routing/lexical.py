@@ -55,7 +55,7 @@ UNRELATED = (
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Something that can be asked for: an event of a member, with what is said about it."""
+    """An event of a member, with its description, as a target of intents."""
 
     key: str
     event: str
@@ -68,7 +68,7 @@ class Route:
 
     @property
     def text(self) -> str:
-        """What is said about it, as one text of at most 1000 characters."""
+        """Its description as one text of at most 1000 characters."""
         event = CAMEL.sub(" ", self.event).replace("_", " ").lower()
         return f"{event}: {self.description}"[:MAX_TEXT_CHARS] if self.description else event
 
@@ -111,7 +111,7 @@ def rank(
 
 @dataclass(frozen=True, slots=True)
 class MeaningScale:
-    """What a model for embeddings wants, and how near it has to put an intent to an offer that is meant.
+    """The prefixes of an embedding model, and the least similarity of an intent and a matching offer.
 
     Attributes:
         min_score: of a match.
@@ -170,7 +170,7 @@ async def rank_by_meaning(
 
 
 def texts(intent: str, offers: Sequence[Route], scale: MeaningScale = DEFAULT_SCALE) -> list[str]:
-    """What is embedded to rank offers: the intent, the unrelated sentences, the offers."""
+    """The texts to embed for a ranking: the intent, the unrelated sentences, the offers."""
     passages = (*UNRELATED, *(offer.text for offer in offers))
     return [scale.query_prefix + intent[:MAX_TEXT_CHARS], *(scale.passage_prefix + each for each in passages)]
 

@@ -57,7 +57,7 @@ class Meaning:
     async def rank(
         self, agent: AgentPort, intent: str, offers: Sequence[Route], spending: BudgetAccount
     ) -> list[RouteMatch]:
-        """The offers that mean what an intent says, nearest first; none where no model is asked, or it cannot answer.
+        """The offers that match an intent by meaning, nearest first; none without a model, or where it fails.
 
         Raises:
             LimitReachedError: a budget does not allow the request.
@@ -94,12 +94,12 @@ class Meaning:
             await embedder.aclose()
 
     def _settings(self, agent: AgentPort) -> Settings | None:
-        """What counts for an agent's embeddings; None where nothing is configured."""
+        """The settings of an agent's embeddings; None where nothing is configured."""
         declared = agent.about.llm.get(USE) or self._usual.get(USE)
         return dict(declared()) if declared is not None and self._connect is not None else None
 
     def _is_asked(self, settings: Settings | None, place: Location | None) -> bool:
-        """Whether there is a ranking to be had: what was recorded counts before what is configured now."""
+        """Whether a ranking is available: recorded ones count before the present settings."""
         if self._is_known(place):
             return True
         action = () if place is None else place.path[:-1]
@@ -131,7 +131,7 @@ class Meaning:
         *,
         limit: int | None = 3,
     ) -> dict[str, Any]:
-        """The ranking, and what it took, as they are recorded; or why there is none."""
+        """The ranking with its cost, as they are recorded, or the reason for none."""
         taken: list[Usage] = []
         model = priced = _model_in(settings)
         try:
@@ -174,7 +174,7 @@ class Meaning:
         return before
 
     def _account(self, agent: AgentPort, came: Mapping[str, Any], payment: Payment) -> None:
-        """Count what a ranking took, and tell of it, or of why there is none."""
+        """Count the cost of a ranking and report it, or the reason for none."""
         events = self._run.events
         path = leaf_path(USE)
         model = str(came.get("model") or "")

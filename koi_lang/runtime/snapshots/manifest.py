@@ -1,4 +1,4 @@
-"""What one snapshot holds, and its form on disk: a line that its id is made of, and one that only saves time."""
+"""The content of one snapshot, and its form on disk: a line for its id, and one that only saves time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 class FileStatus(NamedTuple):
-    """What the system says of a file; while it stays the same, so does the content.
+    """The metadata of a file; while they are equal, so is the content.
 
     Attributes:
         changed: when the content was changed, in nanoseconds.
@@ -96,7 +96,7 @@ class Manifest:
 
     @staticmethod
     def of_bytes(data: bytes, *, is_whole: bool = False) -> Manifest:
-        """It from its form on disk. Raises ValueError where that is damaged, or names what no snapshot holds.
+        """Parse its form on disk. Raises ValueError where that is damaged, or names a forbidden path.
 
         Args:
             is_whole: whether it may hold hidden files, too.
@@ -131,13 +131,13 @@ def _manifest_of(tree: Mapping[str, Any], statuses: Sequence[Sequence[Any]], ref
 
 
 def _can_be_kept(paths: Sequence[str], refused: Sequence[str]) -> bool:
-    """Whether all paths stay below the project, and none of them holds what none may hold."""
+    """Whether all paths stay below the project and none is forbidden."""
     text = "\0".join(("", *paths, ""))
     return text.count("\0") == len(paths) + 1 and not any(part in text for part in refused)
 
 
 def tree_digest(data: bytes) -> str:
-    """What names a snapshot within its run: the same for the same tree, whenever it was read."""
+    """The name of a snapshot within its run, equal for equal trees."""
     return sha256(data.partition(b"\n")[0]).hexdigest()[:16]
 
 

@@ -18,7 +18,7 @@ HELD = ".held"
 
 
 def begin_keeping(project: Path, run: str, stop: Stop) -> Callable[[], None] | None:
-    """Make the folder of a run's snapshots; gives what has to be done when the run ends, None where that is known.
+    """Make the folder of a run's snapshots; returns the clean-up for the end of the run, None where it is known.
 
     What was left by runs without a journal that were killed is removed. Raises AgentError, OSError.
     """

@@ -43,7 +43,7 @@ Stop = Callable[[], None]
 
 
 class DamagedContentError(AgentError):
-    """A content of the store is not what its name says."""
+    """A content of the store does not match its name."""
 
 
 def snapshots_folder(folder: Path) -> Path:
@@ -84,7 +84,7 @@ class SnapshotStore:
 
     @contextmanager
     def hold_lock(self, *, shared: bool, stop: Stop) -> Iterator[None]:
-        """A context that many enter at a time who only add, or one alone. Raises AgentError.
+        """A shared context for additions, or an exclusive one. Raises AgentError.
 
         Args:
             stop: is called while it waits; raises where nobody wants that any more.
@@ -117,11 +117,11 @@ class SnapshotStore:
             return False
 
     def has_content(self, digest: str) -> bool:
-        """Whether a content is there, whatever its size."""
+        """Whether a content is in the store, of any size."""
         return DIGEST.fullmatch(digest) is not None and os.path.isfile(self._object(digest))
 
     def put(self, data: bytes, require_room: Callable[[int], None]) -> str:
-        """Keep a content; gives its digest. Raises AgentError, and whatever says that there is no room for it."""
+        """Store a content and return its digest. Raises AgentError, and as `require_room` does."""
         digest = sha256(data).hexdigest()
         if not self.holds(digest, len(data)):
             require_room(len(data))
@@ -154,7 +154,7 @@ class SnapshotStore:
         return data
 
     def name_content(self, run: str, digest: str) -> None:
-        """Have a run hold a content, for who holds the lock. Raises AgentError."""
+        """Have a run refer to a content; the caller holds the lock. Raises AgentError."""
         try:
             held = os.open(self.lists / run / CONTENTS, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
             with os.fdopen(held, "wb", buffering=0) as file:
@@ -171,7 +171,7 @@ class SnapshotStore:
         return self._files("objects")
 
     def _files(self, kept: str) -> Iterator[tuple[Path, int]]:
-        """What lies in the folders of a folder, with sizes in bytes, but what is removed meanwhile. Raises OSError."""
+        """The files in the folders of a folder, with sizes in bytes, without ones removed meanwhile. Raises OSError."""
         for folder in os.scandir(self.folder / kept):
             with suppress(FileNotFoundError, NotADirectoryError):
                 for entry in os.scandir(folder.path):
@@ -185,11 +185,11 @@ class SnapshotStore:
         return path
 
     def staging_path(self) -> str:
-        """A new name for what is not whole yet."""
+        """A new name for an incomplete file."""
         return os.path.join(self.folder, "staging", os.urandom(12).hex())
 
     def clear_staging(self) -> None:
-        """Remove what was left by runs that were killed; only for who holds the lock alone. Raises OSError."""
+        """Remove the remains of killed runs; the caller holds the exclusive lock. Raises OSError."""
         for entry in os.scandir(self.folder / "staging"):
             os.unlink(entry.path)
 
@@ -217,7 +217,7 @@ class SnapshotStore:
             return Manifest()
 
     def manifest(self, snapshot: str) -> Manifest:
-        """The list of a snapshot. Raises AgentError for what is no id, is not there, or is damaged."""
+        """The list of a snapshot. Raises AgentError for an invalid id, a missing one, or a damaged list."""
         found = SNAPSHOT.fullmatch(snapshot)
         if found is None:
             shown = snapshot if len(snapshot) <= 100 and snapshot.isprintable() else f"{snapshot[:100]!r}…"
@@ -269,7 +269,7 @@ class SnapshotStore:
     # ------------------------------------------------------------ removing
 
     def sweep(self) -> None:
-        """Remove the contents that no list names; only for who holds the lock alone. Raises OSError."""
+        """Remove unreferenced contents; the caller holds the exclusive lock. Raises OSError."""
         self.clear_staging()
         wanted: set[object] = set()
         for path, _ in self._files("runs"):
@@ -290,7 +290,7 @@ def unkept(error: OSError) -> AgentError:
 
 
 def delete_snapshots(project: Path, run: str) -> bool:
-    """Remove the lists of a run, if there are any; says whether there were. What only they needed is swept later."""
+    """Remove the lists of a run; returns whether there were any. Their contents are swept later."""
     folder = snapshots_folder(project) / "runs" / run
     if not SNAPSHOT.fullmatch(f"{run}-{'0' * 16}") or not folder.is_dir() or folder.is_symlink():
         return False
@@ -348,7 +348,7 @@ def write_file(path: str, data: bytes, mode: int = 0o600, *, folder: int | None 
 
 
 def _rename(beside: str, path: str) -> None:
-    """Give what is whole its place, whose folder may be missing, and removed again by who deletes its run."""
+    """Move a complete file to its place, whose folder may be missing, or be removed by the deletion of its run."""
     for _ in range(MAX_TRIES):
         with suppress(FileNotFoundError):
             os.replace(beside, path)

@@ -1,1 +1,1 @@
-"""What `test` and `eval` blocks need while they run: given answers, expectations and scores."""
+"""The runtime of `test` and `eval` blocks: scripted answers, expectations and scores."""

@@ -1,4 +1,4 @@
-"""What one test, or one case of an eval, works with: answers for models and people, printed lines, scores."""
+"""The context of one test, or one case of an eval: scripted answers, printed lines, scores."""
 
 from __future__ import annotations
 

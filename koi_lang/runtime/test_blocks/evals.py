@@ -1,4 +1,4 @@
-"""What `eval` blocks declare, and what their steps do: a case is looked at to its end, whatever it is not."""
+"""Declarations of `eval` blocks and their steps; a case runs to its end in spite of failed expectations."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def current_case() -> Value:
 
 @contextmanager
 def note_misses() -> Iterator[None]:
-    """Around an `expect` of an eval: what does not hold is noted, and the case goes on."""
+    """A context around an `expect` of an eval: a failure is noted, and the case goes on."""
     try:
         yield
     except ExpectationError as error:
@@ -53,7 +53,7 @@ def note_misses() -> Iterator[None]:
 
 
 def give_score(name: str, value: Value) -> None:
-    """`score name = value`. Raises ExpectationError, which ends the case, for what is no number."""
+    """`score name = value`. Raises ExpectationError, which ends the case, for a value that is no number."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         help = "give a finite number; what holds or does not is an `expect`, or `condition ? 1 : 0`."
         raise ExpectationError(f"the score `{name}` must be a number, not {inspect(value)}", help=help)

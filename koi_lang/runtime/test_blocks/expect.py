@@ -1,4 +1,4 @@
-"""What a test expects to nothing, or to an error that shows what came instead. Objects are compared by content."""
+"""Expectations of tests: errors with a comparison of expected and found values. Objects are compared by content."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _has_content(value: Value) -> bool:
 
 
 def difference(left: Value, right: Value) -> Difference | None:
-    """Where two values differ first, with what is there on each side; None when their content is the same.
+    """The first difference of two values, with both sides; None when their content is equal.
 
     Arrays have the same items in order, objects the same members in any order, and a member that is undefined counts
     as missing. What they hold is compared as `===` does, and NaN is the same as NaN.

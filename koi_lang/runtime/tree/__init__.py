@@ -1,1 +1,1 @@
-"""The tree of a project: which of its files are kept, what has changed of them, and putting them back."""
+"""The tree of a project: its stored files, their changes, and their restoration."""

@@ -1,4 +1,4 @@
-"""A snapshot and the tree of now to what is different, and to what is left alone whatever the snapshot says."""
+"""The comparison of a snapshot with the present tree: differences, and protected paths."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ REPLACEABLE = frozenset({LARGE, HARD_LINK, SPECIAL, UNREADABLE})
 
 @dataclass(slots=True)
 class Differences:
-    """What a tree has become since a snapshot; paths of folders end with `/`.
+    """The changes of a tree since a snapshot; paths of folders end with `/`.
 
     Attributes:
         left: what differs, or may, and is left alone, with the reason.
@@ -52,7 +52,7 @@ class TreeComparison:
         self._found = Differences()
 
     def differences(self) -> Differences:
-        """What is different; contents are read where statuses differ. Raises OSError."""
+        """The differences; contents are read where metadata differ. Raises OSError."""
         manifest, tree = self._manifest, self._tree
         for path, kept in manifest.files.items():
             status = tree.files.get(path)
@@ -89,7 +89,7 @@ class TreeComparison:
 
 
 def _add_new(found: Differences, manifest: Manifest, tree: Tree) -> None:
-    """Note what is there now and was not, unless it was left out then."""
+    """Note new entries, unless they were left out at the time of the snapshot."""
     rules = PastRules(manifest.ignores)
     known = manifest.files.keys() | manifest.links.keys() | manifest.folders.keys()
     for paths, end in ((tree.files, ""), (tree.links, ""), (tree.folders, "/")):
@@ -112,7 +112,7 @@ def reason_to_leave(left_out: Mapping[str, str], path: str) -> str:
 
 
 class PastRules:
-    """The rules of what was ignored when a snapshot was taken.
+    """The ignore rules at the time of a snapshot.
 
     Args:
         ignores: as a manifest has them, the outer ones first.

@@ -1,4 +1,4 @@
-"""`.gitignore` files to what git would ignore for them: rules, and the chain of those that count in a folder."""
+"""`.gitignore` files: their rules, and the chain of rules that are valid in a folder."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class _LastRule:
         return re.compile("|".join(f"({self._rules[number].regex})" for number in numbers) or "(?!)", re.DOTALL)
 
     def verdict(self, name: str, path: str) -> bool | None:
-        """What the rule says; None where none matches."""
+        """The verdict of the rule; None where none matches."""
         by_name, by_path = self._name.fullmatch(name), self._path.fullmatch(path)
         last = max(
             -1 if by_name is None else self._names[(by_name.lastindex or 0) - 1],
@@ -123,7 +123,7 @@ def is_ignored(levels: Sequence[IgnoreLevel], path: str, *, is_folder: bool) -> 
 
 
 def _line_of(line: str) -> str:
-    """What counts of a line: nothing of a comment, no blanks at its end unless a backslash stands before them."""
+    """The effective part of a line: no comment, and no final blanks without a backslash."""
     if not line or line.startswith("#"):
         return ""
     line = line.removesuffix("\r").partition("\0")[0]

@@ -1,4 +1,4 @@
-"""A project with its store of snapshots: what the functions of `std/workspace` do, for one thread.
+"""A project with its store of snapshots: the functions of `std/workspace`, for one thread.
 
 Every folder is opened below the one before it, so that nothing is written through a link. Whatever ends this in the
 middle leaves a tree of which some is as it was and some as it is to be; doing it again does the rest.
@@ -82,7 +82,7 @@ class ProjectTree:
             return store.keep(run, manifest, room.require), manifest, tree
 
     def changes(self, snapshot: str) -> dict[str, Any]:
-        """What is different since a snapshot. Raises AgentError, OSError."""
+        """The differences since a snapshot. Raises AgentError, OSError."""
         store = SnapshotStore.of(self.folder)
         with store.hold_lock(shared=True, stop=self.stop), OpenFolders(self.folder) as folders:
             found = self._differences(store.manifest(snapshot), folders)
@@ -117,7 +117,7 @@ class ProjectTree:
 
 
 def _script_reason(store: SnapshotStore, manifest: Manifest, path: str) -> str | None:
-    """Why a file would be code once it is put back, whatever its name."""
+    """The reason why a file would be code once it is restored, under any name."""
     kept = manifest.files.get(path)
     if kept is None or not kept.mode & 0o111:
         return None
@@ -137,7 +137,7 @@ OWN = stat.S_IRWXU
 
 
 class Restorer:
-    """Puts a tree back, for who holds the lock of the store alone.
+    """Restores a tree; the caller holds the exclusive lock of the store.
 
     Args:
         found: what is different now.
@@ -153,7 +153,7 @@ class Restorer:
         self._modes: dict[str, int] = {}
 
     def restore(self, stop: Stop) -> Differences:
-        """Put everything back; gives what was different, with what is left. Raises AgentError, OSError."""
+        """Restore everything; returns the differences, with the paths left alone. Raises AgentError, OSError."""
         self._store.clear_staging()
         try:
             self._stage(stop)
@@ -264,7 +264,7 @@ class Restorer:
 
 @contextmanager
 def _naming(path: str) -> Iterator[None]:
-    """A context whose errors say what they are about."""
+    """A context whose errors name their path."""
     try:
         yield
     except DamagedContentError as error:

@@ -14,7 +14,7 @@ ATTEMPTS = 3
 
 
 class ReadFile(NamedTuple):
-    """What reading a file gave.
+    """The result of reading a file.
 
     Attributes:
         status: None where there is no such file any more, or it is left out.
@@ -56,7 +56,7 @@ def _read(held: int) -> ReadFile:
 
 
 def _content(held: int, size: int) -> bytes:
-    """What a file holds, one byte more than it should have where it has grown."""
+    """The content of a file, with one byte more than expected where it has grown."""
     data = os.pread(held, size + 1, 0)
     while data and len(data) <= min(size, MAX_FILE_BYTES):
         more = os.pread(held, size + 1 - len(data), len(data))

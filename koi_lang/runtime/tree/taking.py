@@ -1,4 +1,4 @@
-"""A project to a snapshot: what has not changed is not read again, what changes meanwhile is read until it stays."""
+"""Snapshots of a project: unchanged files are not read again, changing ones until they are stable."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Room:
 
 
 class Taker:
-    """Takes a snapshot, for who holds the lock of the store."""
+    """Takes a snapshot; the caller holds the lock of the store."""
 
     def __init__(self, folders: OpenFolders, walker: Walker, room: Room, stop: Stop) -> None:
         self._folders = folders
@@ -60,7 +60,7 @@ class Taker:
         self._refused: dict[str, tuple[FileStatus, str]] = {}
 
     def take(self, known: Manifest) -> tuple[Manifest, Tree]:
-        """What is there, with its contents kept; and the tree that it is made of.
+        """The present tree with its contents stored, as a manifest.
 
         Args:
             known: what was there some time ago.

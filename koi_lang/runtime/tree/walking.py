@@ -1,4 +1,4 @@
-"""The tree of a project as it is: files, links and folders that are kept, and what is left out, with the reason."""
+"""The tree of a project as it is: stored files, links and folders, and omitted ones with the reason."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ FOLLOWING_RULES = (IGNORED, HIDDEN)
 
 @dataclass(slots=True)
 class Tree:
-    """What is there.
+    """The entries of a project.
 
     Attributes:
         files: by their paths from the folder of the project.
@@ -61,7 +61,7 @@ class Tree:
         return len(self.files) + len(self.links) + len(self.folders) + len(self.left_out)
 
     def own_left_out(self) -> dict[str, str]:
-        """What is left out though no rule says so."""
+        """The omissions without a rule."""
         return {path: why for path, why in self.left_out.items() if why not in FOLLOWING_RULES}
 
 
@@ -101,7 +101,7 @@ class FolderWalk(ABC):
 
     @abstractmethod
     def sees_folder(self, here: OpenFolder, entry: os.DirEntry[str]) -> bool:
-        """Take note of what is in a folder; says whether it is a folder to look into."""
+        """Note an entry of a folder; returns whether it is a folder to walk into."""
 
     @abstractmethod
     def require_few(self) -> None:
@@ -256,7 +256,7 @@ class Walker(FolderWalk):
         return self._closed[name]
 
     def protection(self, path: str) -> str:
-        """Why something of a name is neither kept nor changed, whatever it is; empty for others."""
+        """The reason why any entry of a name is neither stored nor changed; empty for others."""
         if self._is_whole:
             return ""
         folded = path.casefold()
@@ -268,7 +268,7 @@ class Walker(FolderWalk):
 
 
 def status_of(found: os.stat_result) -> FileStatus:
-    """What tells whether a file is still the same."""
+    """The metadata that show whether a file has changed."""
     return FileStatus(found.st_mode & MODE, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
 
 
