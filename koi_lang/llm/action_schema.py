@@ -1,4 +1,4 @@
-"""Tools turned into one closed schema of an answer, so that what is not offered cannot be written.
+"""One closed schema of an answer, made from the offered tools, so that no other tool can be written.
 
 Providers that hold a model to a schema make a grammar of it: every object lists its fields, and requires each. What an
 action may be given and is not is null there. Anthropic takes no definition that leads back to itself, and at most 16
@@ -101,7 +101,7 @@ def _object(fields: Mapping[str, Schema]) -> dict[str, Any]:
 
 
 def close(schema: Schema) -> dict[str, Any] | None:
-    """A schema that leaves nothing open: what may be left out may be null. None where it takes anything at all."""
+    """A closed form of a schema; optional fields may be null. None for a schema that accepts anything."""
     if "anyOf" in schema:
         options = [close(option) for option in schema["anyOf"]]
         if all(option is not None and "enum" in option for option in options):

@@ -97,7 +97,7 @@ class AnswerStore:
             cache.close()
 
     def _with_cache(self, use: Callable[[Any], Any]) -> Any:
-        """What comes of using the cache; None, and an event, when it cannot be used."""
+        """The result of using the cache; None, and an event, when it cannot be used."""
         try:
             if self._cache is None:
                 _make_private(self._folder)
@@ -111,7 +111,7 @@ class AnswerStore:
 
 
 def _make_private(folder: Path) -> None:
-    """Make a folder that only this user enters: entries hold what was said."""
+    """Make a folder that only this user can enter: entries hold conversations."""
     folder.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
     found = folder.stat()
     if hasattr(os, "getuid") and found.st_uid != os.getuid():

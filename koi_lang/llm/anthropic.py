@@ -218,7 +218,7 @@ def _thinks(body: Mapping[str, Any]) -> bool:
 
 
 def _usage(usage: Any) -> Usage | None:
-    """What was counted at the beginning, cached tokens apart from the others; None where that cannot be read."""
+    """The usage at the beginning of an answer, with cached tokens apart; None for an unreadable one."""
     try:
         cached, stored = count(usage, "cache_read_input_tokens"), count(usage, "cache_creation_input_tokens")
         given, made = count(usage, "input_tokens"), count(usage, "output_tokens")
@@ -229,7 +229,7 @@ def _usage(usage: Any) -> Usage | None:
 
 
 def _with_output(known: Usage | None, usage: Any) -> Usage | None:
-    """What was counted before, with the tokens of the whole answer; None where they cannot be read.
+    """The earlier usage with the tokens of the whole answer; None where they cannot be read.
 
     Tools of the provider add to the request while it is answered; it is counted once more then.
     """
@@ -251,7 +251,7 @@ REMEMBER = {"cache_control": {"type": "ephemeral"}}
 
 
 def system_of(request: Request) -> list[dict[str, Any]]:
-    """The system text, to be remembered by the provider, then what was added in the conversation."""
+    """The system text with a cache mark, then the additions of the conversation."""
     added = [turn.text for turn in request.messages if turn.role == "system"]
     system = request.system if request.offer is None else request.offer.system
     first, *rest = [text for text in (system, *added) if text.strip()] or [""]
@@ -294,7 +294,7 @@ def _tool(tool: NativeTool) -> dict[str, Any]:
 
 
 def _without_unexplained_calls(turn: Message, model: str) -> Message:
-    """A turn without its calls, where it is not known what a Claude thought before them."""
+    """A turn without its calls, if the thoughts of a Claude before them are unknown."""
     return replace(turn, calls=()) if turn.calls and _thoughts(own_thoughts(turn, model)) is None else turn
 
 
@@ -340,7 +340,7 @@ def _turn(turn: Message) -> dict[str, Any]:
 
 
 def _end_memory(content: str | list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The content of a message, at whose end the provider remembers what it has read."""
+    """The content of a message with a cache mark at its end."""
     blocks = [_block(content)] if isinstance(content, str) else content
     return [*blocks[:-1], blocks[-1] | REMEMBER]
 

@@ -52,7 +52,7 @@ class Bedrock(Anthropic):
         raise _no_credentials()
 
     def _payload(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """The body as it is, for the SDK to take from it what it makes the address of."""
+        """The body unchanged; the SDK takes the address from it."""
         return {"body": dict(body)}
 
     def _client_for_region(self) -> anthropic.AsyncAnthropicBedrock:

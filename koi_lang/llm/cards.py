@@ -1,4 +1,4 @@
-"""What vendors say about their models, as data: windows, prices, abilities.
+"""Model cards from vendors' pages, as data: windows, prices, abilities.
 
 A number stands here when the vendor's own page gives it or two independent sources agree; otherwise it is None. Where a
 price depends on the hour, or is reduced for a time, the higher one counts, and so does the dearest of the providers

@@ -1,4 +1,4 @@
-"""What a model thought before its calls of tools, as servers that speak chat completions want it back."""
+"""Thoughts before calls of tools, in the form that servers of chat completions want back."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ UNKNOWN = {"google": {"thought_signature": "skip_thought_signature_validator"}}
 
 
 class ThoughtKeeper:
-    """Keeps what goes back of one answer.
+    """Collects the thoughts of one answer.
 
     Args:
         name: the field that the provider wants back; empty where it wants none.
@@ -55,7 +55,7 @@ class ThoughtKeeper:
 
     @property
     def texts(self) -> tuple[str, ...] | None:
-        """What is to be kept, as in `Message`; None where the provider wants nothing back."""
+        """The texts to store, as in `Message`; None where the provider wants nothing back."""
         if not self._name:
             return None
         return tuple(json.dumps(each, ensure_ascii=False) for each in self._blocks())
@@ -78,7 +78,7 @@ class _Detail:
         self._grown: dict[str, list[str]] = {}
 
     def add(self, piece: Mapping[str, Any]) -> None:
-        """Take in a piece; what says nothing takes nothing away."""
+        """Add a piece; empty ones remove nothing."""
         for name, value in piece.items():
             if name in GROWING and isinstance(value, str):
                 self._grown.setdefault(name, []).append(value)
@@ -92,7 +92,7 @@ class _Detail:
 
 
 def fields_of_message(texts: tuple[str, ...] | None, name: str) -> dict[str, Any]:
-    """The fields of a message that calls tools, for what was kept of it; a text that is not known is empty."""
+    """The fields of a message that calls tools, from stored texts; an unknown text is empty."""
     kept = [each["value"] for each in _blocks_of(texts, name)]
     if name == REASONING:
         return {name: kept[0] if kept else ""}
@@ -110,6 +110,6 @@ def fields_of_calls(texts: tuple[str, ...] | None, name: str, count: int) -> lis
 
 
 def _blocks_of(texts: tuple[str, ...] | None, name: str) -> list[dict[str, Any]]:
-    """What was kept of a field; what models of other interfaces thought is passed over."""
+    """The stored blocks of a field; thoughts of models of other interfaces are skipped."""
     blocks = [json.loads(text) for text in texts or ()]
     return [block for block in blocks if isinstance(block, dict) and block.get("field") == name]

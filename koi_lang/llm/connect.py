@@ -51,7 +51,7 @@ INHERITED = ("temperature", "max_tokens", "cache", "effort", "top_p", "seed", "t
 
 @dataclass(frozen=True, slots=True)
 class ModelEnvironment:
-    """What the layers around a model work with.
+    """The environment of the layers around a model.
 
     Attributes:
         on_event: told when a request is repeated or another model steps in.
@@ -113,7 +113,7 @@ def connect(
 
 
 def _alternatives(options: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The options of each model in `fallback`, with what they leave open taken from the first model."""
+    """The options of each model in `fallback`, completed by those of the first model."""
     listed = options.get("fallback") or []
     inherited = {name: options[name] for name in INHERITED if name in options}
     if isinstance(listed, list) and all(isinstance(each, (str, Mapping)) for each in listed):
@@ -232,7 +232,7 @@ def connection_to(
 
 
 def describe_server(connection: ProviderConnection, around: ModelEnvironment) -> ProviderConnection:
-    """A connection to a server of one's own with what the server says of the model; its only one, if none is named.
+    """A connection to a local server with the server's data on the model; its only one, if none is named.
 
     Raises:
         ProviderError: no model is named, and the server does not answer, or has several.
@@ -311,7 +311,7 @@ def read_body_options(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def untaken_options(connection: ProviderConnection) -> Iterator[str]:
-    """What of the options cannot be had of a model, a sentence each."""
+    """The options that a model does not support, a sentence each."""
     card = card_of(connection.model)
     name = connection.model
     provider = connection.provider

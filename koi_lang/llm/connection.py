@@ -1,4 +1,4 @@
-"""How one model provider is reached, and a request completed with what was configured for it."""
+"""The connection to a model provider, and requests completed by its settings."""
 
 from __future__ import annotations
 
@@ -129,11 +129,11 @@ class ProviderConnection:
 
     @property
     def title(self) -> str:
-        """What messages call it: a provider, or the address of a server of a person's own."""
+        """Its name in messages: a provider, or the address of a local server."""
         return server_title(str(self.base_url)) if self.is_own_server and self.base_url else self.provider.name
 
     def transport_of(self, card: ModelCard) -> Transport:
-        """How a model is told of actions; of a server at an address that somebody named only what it says is known.
+        """The transport of actions; for a server by address it depends on the server's own data.
 
         One whose template leaves tools out would not tell the model of any action, and small models seldom call tools.
         """
@@ -151,7 +151,7 @@ class ProviderConnection:
         return "responses" if card.responses and self.provider.responses and self.base_url is None else "chat"
 
     def id_of(self, model: str) -> str:
-        """What a request calls a model."""
+        """The id of a model in requests."""
         return self.id if self.id and model == self.model else model
 
     def hide_in(self, text: str) -> str:

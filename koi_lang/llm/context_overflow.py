@@ -1,4 +1,4 @@
-"""What a provider says about a rejected request to whether the conversation is too long for its model."""
+"""Detection of overlong conversations in the errors of providers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What vendors say about how much their models can be told to think, as data.
+"""Efforts of models from vendors' pages, as data.
 
 A level stands here when the vendor's pages name it for the model, or for its family. Where they say that a model always
 thinks, or give no way to stop it, `none` is missing; levels above `high` are not asked for.

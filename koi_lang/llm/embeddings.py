@@ -104,7 +104,7 @@ class Embedder:
         return found
 
     async def aclose(self) -> None:
-        """Close the model and what is kept on disk."""
+        """Close the model and the cache on disk."""
         if self._store is not None:
             self._store.close()
         await self._inner.aclose()

@@ -33,7 +33,7 @@ NAMED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class ErrorDocument:
-    """What a provider says about a request that it does not answer.
+    """The error of a provider for a request.
 
     Attributes:
         message: in its own words, of whatever length; empty without any.
@@ -51,7 +51,7 @@ class ErrorDocument:
 
     @property
     def is_of_answer(self) -> bool:
-        """Whether the request was accepted, and what the model wrote was not: another answer may be."""
+        """Whether the request was accepted and the model's text was rejected: another answer may work."""
         return self.code in OF_ANSWERS
 
     @property
@@ -108,7 +108,7 @@ def _sayings(body: Any, depth: int = 0) -> Iterator[str]:
 
 
 def _as_document(text: str) -> Any:
-    """JSON data that routers hand on as text, from whoever answered them; None for other texts."""
+    """JSON data that routers pass on as text; None for other texts."""
     try:
         document = json.loads(text) if text.lstrip()[:1] in ("{", "[") and len(text) <= MAX_CHARS_READ else None
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""The bytes of a picture turned into an image that a message carries, or a refusal that says what is wrong."""
+"""Images for messages, made from bytes, or a refusal with the reason."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ FORMS = "Models read PNG, JPEG, GIF and WebP."
 
 
 class BadImageError(KoiError):
-    """What should be an image is none that models read, or is too large."""
+    """A value is no image that models read, or is too large."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What providers must know about a JSON Schema before they are given it."""
+"""Checks of a JSON Schema before it is sent to a provider."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What layers share: a model wrapped so that it is still a model."""
+"""Layers around models: each wraps a model and is one."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Layer(ABC):
         return takes_tools(self.inner)
 
     def preview(self, request: Request) -> RequestPreview:
-        """What the usual model is sent first."""
+        """The first request to the usual model."""
         return preview_of(self.inner, request)
 
     @abstractmethod
@@ -88,7 +88,7 @@ class Attempt:
             self.failure = error
 
     def _note_begin(self, delta: Delta) -> None:
-        """Note that an answer has begun; thoughts, and what tells of an attempt before it, are no part of it."""
+        """Note that an answer has begun; thoughts, and reports on earlier attempts, are no part of it."""
         if isinstance(delta, (Discarded, ThinkingDelta)) or self.begun:
             return
         self.begins()
@@ -107,7 +107,7 @@ def takes_tools(model: Adapter) -> bool:
 
 
 def preview_of(model: Adapter, request: Request) -> RequestPreview:
-    """What a model is sent first for a request; one that says nothing of it is told of its actions in text."""
+    """The first request to a model; one without a preview gets its actions as text."""
     preview: Callable[[Request], RequestPreview] | None = getattr(model, "preview", None)
     return preview(request) if preview is not None else RequestPreview(replace(request, offer=None))
 

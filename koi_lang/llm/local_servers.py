@@ -55,7 +55,7 @@ def origin(address: str) -> str:
 
 
 def server_title(address: str) -> str:
-    """What messages call a server: the part of its address that names it, with the path unless that is `/v1`."""
+    """The name of a server in messages: host and port, with the path unless that is `/v1`."""
     path = urlsplit(address).path.rstrip("/")
     return origin(address) + ("" if path == "/v1" else path)
 

@@ -1,4 +1,4 @@
-"""What is said to a model and what comes back, as plain records."""
+"""Requests to models and their answers, as plain records."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MAX_REQUESTS = 4
 
 @dataclass(frozen=True, slots=True)
 class Thoughts:
-    """What a model thought before an answer, to be given back to it, and what it said beside its calls.
+    """The thoughts of a model before an answer, to be sent back to it, and its comments beside calls.
 
     Attributes:
         model: that thought so; another one cannot read it, or may not.
@@ -62,7 +62,7 @@ class DelegateInfo:
 
 @dataclass(frozen=True, slots=True)
 class ActionResult:
-    """One executed action and what came of it; `action` is as it was dispatched."""
+    """One executed action and its result; `action` is as it was dispatched."""
 
     intent: str
     action: Mapping[str, Any]
@@ -72,7 +72,7 @@ class ActionResult:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What a request is about, as data.
+    """The subject of a request, as data.
 
     Adapters ignore it; a model inside this process (rehearsal) works from it.
 
@@ -147,7 +147,7 @@ class RequestPreview:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What an answer consumed.
+    """The usage of an answer.
 
     Attributes:
         cached_tokens: those of `input_tokens` that the provider had read before.
@@ -173,7 +173,7 @@ class TextDelta:
 
 @dataclass(frozen=True, slots=True)
 class ThinkingDelta:
-    """The next piece of what a model shows of its thoughts, never empty; it is no part of the answer."""
+    """The next piece of visible thoughts, never empty; it is no part of the answer."""
 
     text: str
 
@@ -213,13 +213,13 @@ Model: TypeAlias = Callable[[Request], AsyncIterator[Delta]]
 
 
 class Adapter(Protocol):
-    """A model together with what it is called and how it is given up."""
+    """A model with its name and the way to close it."""
 
     provider: str
     model: str
 
     def __call__(self, request: Request) -> AsyncIterator[Delta]:
-        """Stream the answer: thoughts and text, then one `StreamEnd`; what was tried before is `Discarded`.
+        """Stream the answer: thoughts and text, then one `StreamEnd`; earlier attempts are `Discarded`.
 
         Raises:
             ProviderError: there is no answer, or not to its end.

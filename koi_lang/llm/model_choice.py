@@ -1,4 +1,4 @@
-"""What an `llm` block says about provider and model turned into which ones are meant."""
+"""The model of an `llm` block, chosen from its provider and model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The list of models that a provider offers, asked for with one request, and what it says about each."""
+"""The list of models of a provider, fetched with one request, and its data on each."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def _is_name(value: Any) -> bool:
 
 
 def _to_model_info(entry: Mapping[str, Any], connection: ProviderConnection) -> ModelInfo:
-    """What the list says about a model; what it leaves out is taken from the cards."""
+    """The data of a listed model, completed from the cards."""
     name = entry["id"].removeprefix("models/")
     card = card_of(name)
     usual = (card.prices_usd[0], card.prices_usd[2]) if card.prices_usd else None
@@ -188,7 +188,7 @@ def _to_model_info(entry: Mapping[str, Any], connection: ProviderConnection) -> 
 async def _models_of_server(
     entries: Sequence[Mapping[str, Any]], connection: ProviderConnection, limit_s: float
 ) -> list[ModelInfo]:
-    """The models of a server of one's own, with what llama.cpp, LM Studio and TGI tell beside their lists."""
+    """The models of a local server, with the further data of llama.cpp, LM Studio and TGI."""
     (server, path), details = SERVERS.get(str(entries[0].get("owned_by")), ("", "info")), dict[str, Any]()
     if path and not _number(entries[0], CONTEXT):
         with suppress(RequestError):  # the list is enough
@@ -226,7 +226,7 @@ async def _models_of_server(
 
 
 def _short_name(id: str) -> str:
-    """What a model is called whose server names it after its file or folder."""
+    """The short name of a model whose server names it after its file or folder."""
     if not id.endswith(".gguf") and not id.startswith(("/", "./", "../")) and "\\" not in id:
         return id
     return SHARD.sub("", id.replace("\\", "/").rstrip("/").rpartition("/")[2].removesuffix(".gguf"))
@@ -250,7 +250,7 @@ def _prices(entry: Mapping[str, Any]) -> tuple[float, float] | None:
 
 
 def _abilities(entry: Mapping[str, Any], card: ModelCard, connection: ProviderConnection) -> list[str]:
-    """What a model can do, as far as koi has a use for it or a person asks for it first."""
+    """The abilities of a model that Koi uses, or that people ask for first."""
     capabilities, parameters = _object(entry.get("capabilities")), _list(entry.get("supported_parameters"))
     known = {
         "schema": connection.provider.json_schema and card.schemas,

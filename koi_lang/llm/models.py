@@ -1,4 +1,4 @@
-"""The name of a model turned into what is known about it, and what an answer took turned into what it cost.
+"""Cards and costs of models by name.
 
 The package is asked for what a card leaves open, since loading it takes a quarter of a second. Its data lie in its
 files; nothing is fetched.
@@ -81,7 +81,7 @@ def _fits(known: str, asked: Set[str]) -> bool:
 
 
 def cost_usd(model: str, usage: Usage) -> float | None:
-    """What an answer cost, None when the price of the model is not known."""
+    """The cost of an answer; None when the price of the model is unknown."""
     card = card_of(model)
     if card.prices_usd is None:
         return None
@@ -110,7 +110,7 @@ KINDS = ("input_mtok", "cache_read_mtok", "output_mtok")
 
 
 def complete_card(card: ModelCard, name: str) -> ModelCard:
-    """A card with what the package knows about the price and the window, where the card leaves them open.
+    """A card completed with the price and the window from the package.
 
     Args:
         card: of the model, which counts where it says something.

@@ -174,7 +174,7 @@ class _ChunkReader(StreamState):
         return self.calls.add(number, json_word(function, "arguments"))
 
     def _number_of(self, index: str, id: str, name: str) -> int | None:
-        """The call to which a piece belongs, by its index, its id, or as what follows the last piece."""
+        """The call of a piece: by its index, its id, or the order of the pieces."""
         number = self._by_index.get(index)
         known = self.calls.get(number)
         if number is None and name and index != str(None):
@@ -192,13 +192,13 @@ def _first_choice(part: Any) -> Any:
 
 
 def _usage_in(part: Any, choice: Any) -> Usage | None:
-    """What a chunk counts; Moonshot counts within the choice, Groq also in a field of its own."""
+    """The usage in a chunk; Moonshot reports it within the choice, Groq also in a field of its own."""
     places = field(part, "usage"), field(choice, "usage"), field(field(part, "x_groq"), "usage")
     return next(filter(None, map(_usage, places)), None)
 
 
 def _usage(usage: Any) -> Usage | None:
-    """What was counted; None where nothing was, or what cannot be read."""
+    """The usage; None for a missing or unreadable one."""
     details = field(usage, "prompt_tokens_details")
     try:
         given, made = count(usage, "prompt_tokens"), count(usage, "completion_tokens")

@@ -44,7 +44,7 @@ SHARED = ("reasoning", "text")
 
 
 class FailedResponseError(Exception):
-    """What a stream says went wrong, instead of an answer.
+    """The error that a stream reports in place of an answer.
 
     Attributes:
         body: the provider's description, as JSON data.
@@ -178,7 +178,7 @@ class _ResponseReader(StreamState):
             self.called += self.calls.add(number, arguments)
 
     def _complete_arguments(self, index: int, arguments: str) -> None:
-        """All arguments of a call; what came of them in pieces may have been carried out already, and counts."""
+        """The complete arguments of a call; pieces that were already carried out stay valid."""
         if self._open.get(index) not in self._begun:
             self._add_arguments(index, arguments)
 
@@ -201,7 +201,7 @@ class _ResponseReader(StreamState):
         return ""
 
     def _end_thought(self, item: Any, *, is_new: bool) -> None:
-        """What the model thought; without its encrypted content the provider would look for it where nothing is."""
+        """The end of a thought; without its encrypted content the provider could not find it."""
         if is_new:
             self.thought += "\n\n".join([word(each, "text") for each in _records(field(item, "summary"))])
         if word(item, "encrypted_content"):
@@ -230,7 +230,7 @@ def _records(given: Any) -> list[Any]:
 
 
 def _usage(usage: Any) -> Usage | None:
-    """What was counted; None where nothing was, or what cannot be read."""
+    """The usage; None for a missing or unreadable one."""
     details = field(usage, "input_tokens_details")
     try:
         given, made = count(usage, "input_tokens"), count(usage, "output_tokens")
@@ -262,13 +262,13 @@ def tools_of(offer: ToolOffer, *, is_forced: bool) -> dict[str, Any]:
 
 
 def thought_text(item: Mapping[str, Any], calls: int) -> str:
-    """What a model thought as a text to keep; `calls` is how many calls it had begun before."""
+    """A thought as a text to store; `calls` is the number of calls before it."""
     known = {name: value for name, value in item.items() if value is not None}
     return json.dumps({"calls": calls, "item": known}, ensure_ascii=False)
 
 
 def _thoughts(texts: tuple[str, ...] | None) -> list[tuple[int, dict[str, Any]]]:
-    """What such texts hold; those of models of other interfaces are passed over."""
+    """The thoughts in such texts; those of models of other interfaces are skipped."""
     read = [json.loads(text) for text in texts or ()]
     return [(each["calls"], each["item"]) for each in read if isinstance(each, dict) and "item" in each]
 

@@ -1,4 +1,4 @@
-"""Exceptions of the provider SDKs turned into one sentence for a person and facts for who asks again: when, and how."""
+"""Errors of the provider SDKs as one sentence for a person, and as facts for a retry."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ UNREADABLE = ("`{provider}` cannot read what the model wrote: {detail}", "Try ag
 def explain(
     error: Exception, connection: ProviderConnection, model: str, *, begun: bool, body: Mapping[str, Any] | None = None
 ) -> RequestError:
-    """Turn what an SDK or its transport raised into an error that never contains the key.
+    """The error of an SDK or its transport without the key.
 
     The SDKs of OpenAI and Anthropic name their attributes alike, so nothing here imports either.
 
@@ -147,12 +147,12 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
 
 
 def document_of(error: Exception) -> ErrorDocument:
-    """What the provider says in what an SDK raised; empty where it says nothing."""
+    """The error document in an exception of an SDK; empty for none."""
     return read_error(getattr(error, "body", None))
 
 
 def status_of(error: Exception, document: ErrorDocument) -> int | None:
-    """The HTTP status, or what stands for it in an error that arrives inside of a stream of status 200."""
+    """The HTTP status, or the equivalent in an error inside a stream of status 200."""
     status = getattr(error, "status_code", None)
     if isinstance(status, int) and status >= 400:
         return status
@@ -220,13 +220,13 @@ def without_text(provider: str, *, called_tool: bool) -> RequestError:
 
 
 def cause_of(error: Exception, connection: ProviderConnection) -> Exception | None:
-    """What may stand in the traceback as cause: the exception, unless its text shows the key, or what is as secret."""
+    """The exception for the traceback, unless its text contains the key or another secret."""
     text = f"{error} {getattr(error, 'body', '')}"
     return error if connection.hide_in(text) == text else None
 
 
 def _tell_status(status: int, document: ErrorDocument, body: Mapping[str, Any]) -> tuple[str, str, int]:
-    """What to say, and what to do, and the status as most providers have it: some refuse keys and models with 400."""
+    """Message, advice, and the usual status: some providers reject keys and models with 400."""
     if document.is_of_answer:
         return *UNREADABLE, 500
     if OTHER_INTERFACE in document.message:

@@ -152,7 +152,7 @@ def provider_named(name: str) -> Provider:
 
 
 def suggest_provider(name: str) -> str | None:
-    """The provider that somebody meant who wrote `name/model`; None where it may be the maker of a model."""
+    """The provider meant by `name/model`; None where the name may be the maker of a model."""
     if is_known(name) or name in MAKERS:
         return None
     near = get_close_matches(name, [provider.name for provider in PROVIDERS], n=1, cutoff=SLIP_IN_FOUR)
@@ -160,7 +160,7 @@ def suggest_provider(name: str) -> str | None:
 
 
 def split_model(name: str) -> tuple[str, str]:
-    """`provider/model` or `provider:model` as its two parts; what names no provider is the first one alone.
+    """The two parts of `provider/model` or `provider:model`; without a provider the first is empty.
 
     A colon may also stand before a tag of a model, as in `mistral:7b` or `qwen:latest`.
     """

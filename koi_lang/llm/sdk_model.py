@@ -287,19 +287,19 @@ class SdkModel(ABC):
 
     @abstractmethod
     def _split(self, document: Any) -> Iterable[Any]:
-        """The parts of a stream that say what a whole answer does."""
+        """The parts of a stream that equal a whole answer."""
 
     @abstractmethod
     def _error_of(self, stream: Any, document: Any) -> Exception:
-        """What the SDK raises for an error that arrives in a response of status 200."""
+        """The SDK's exception for an error inside a response of status 200."""
 
     @abstractmethod
     def _errors(self) -> tuple[type[Exception], ...]:
-        """What the SDK, its transport and its JSON decoder raise; asked only when something was raised."""
+        """The exceptions of the SDK, its transport and its JSON decoder; imported only after an error."""
 
 
 def _discarded_usage(request: Request, ending: StreamState) -> Discarded | None:
-    """What an answer took that nobody can use; None where the request was not accepted, so that nothing is charged.
+    """The usage of a discarded answer; None for a request that was not accepted, and is not charged.
 
     Some providers count the request at the beginning and the answer at its end, some do not count what they break off.
     """
@@ -334,7 +334,7 @@ class VisionUnsupportedError(RequestError):
 
 
 def seen(request: Request, connection: ProviderConnection) -> Request:
-    """The request with as many of its images as its model may be sent, the newest; what is left out is told in texts.
+    """The request with the newest images that its model may get; omitted ones are noted in texts.
 
     A model that is known to read text only can go on with a conversation in which there were images. Raises
     VisionUnsupportedError when there are some that no answer has followed yet. Of other models nothing is known, and

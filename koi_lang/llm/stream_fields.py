@@ -1,4 +1,4 @@
-"""Fields of a stream's parts, checked where they are read: SDKs make their records of whatever arrives."""
+"""Fields of a stream's parts, checked where they are read: SDKs accept any data."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def json_word(record: Any, name: str) -> str:
 
 
 def text_of(content: Any) -> str:
-    """The text of content, which may come as a list of parts; of these, what a model thinks is left out.
+    """The text of content, also from a list of parts, without thoughts.
 
     Raises:
         ValueError: it is something else.
@@ -48,7 +48,7 @@ def text_of(content: Any) -> str:
 
 
 def thought_of(content: Any) -> str:
-    """What a model thinks, of content that comes as a list of parts; what is no text in it is left out."""
+    """The thoughts in a list of parts; other parts are skipped."""
     parts = content if isinstance(content, list) else []
     thoughts = [field(part, "thinking") for part in parts if field(part, "type") == "thinking"]
     pieces = [piece for thought in thoughts for piece in (thought if isinstance(thought, list) else [thought])]

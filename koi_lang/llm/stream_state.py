@@ -1,4 +1,4 @@
-"""The parts of one stream to deltas, and to what they say apart from text.
+"""The state of one stream: its parts become deltas, usage and stop reasons.
 
 Groq answers so where a model writes a call in the words that it was trained with, or calls what it was not offered.
 """
@@ -95,7 +95,7 @@ def shorten_runaway(answer: str) -> str:
 
 
 class StreamState(ABC):
-    """What the parts of one stream say apart from text.
+    """The facts of one stream apart from its text.
 
     Attributes:
         accepted: whether the provider has begun to work on the request, as far as can be told: it opened a stream of
@@ -135,10 +135,10 @@ class StreamState(ABC):
 
     @abstractmethod
     def read(self, part: Any) -> str:
-        """Note what a part tells; its text, often empty."""
+        """Note the facts of a part; returns its text, often empty."""
 
     def deltas(self, part: Any) -> Iterator[Delta]:
-        """What a part adds to thoughts and answer. Text beside calls is a comment, and known as such by the calls."""
+        """The new thoughts and text of a part. Text beside calls is a comment, recognized by the calls."""
         text = self.read(part)
         thought, called, self.thought, self.called = self.thought, self.called, "", ""
         self.watch.add(text or called)
@@ -166,12 +166,12 @@ class StreamState(ABC):
         yield from self._say((called + self.calls.finish()) * self.reads_calls if calls else text)
 
     def finish(self) -> Iterator[Delta]:
-        """What is left at the end of the stream."""
+        """The remaining deltas at the end of the stream."""
         held, self._held = self._held, ""
         yield from self._say(held + self.calls.finish() * self.reads_calls)
 
     def _comment(self) -> Delta:
-        """What the model said beside its calls, as a thought."""
+        """The model's comment beside its calls, as a thought."""
         held, self._held = self._held, ""
         self.comment += held
         self.written += weight(held)

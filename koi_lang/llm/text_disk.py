@@ -15,22 +15,22 @@ OWN_FILE = re.compile(r"[0-9a-f]{2}[/\\][0-9a-f]{2}[/\\][0-9a-f]{28}\.val")
 
 
 class TextDisk(Disk):  # type: ignore[misc]
-    """Stores texts; what it finds and is none counts as absent."""
+    """Stores texts; other values on disk count as absent."""
 
     def put(self, key: Any) -> Any:
-        """The key as the table has it. Raises TypeError for what is no text."""
+        """The key in the table. Raises TypeError for a value that is no text."""
         return super().put(_required_text(key))
 
     def get(self, key: Any, raw: Any) -> Any:
-        """A key of the table. Raises OSError for what is no text."""
+        """A key from the table. Raises OSError for a value that is no text."""
         return _found_text(super().get(key, True))
 
     def store(self, value: Any, read: bool, key: Any = UNKNOWN) -> Any:
-        """Put a value into the table, or into a file if it is long. Raises TypeError for what is no text."""
+        """Store a value in the table, or in a file if it is long. Raises TypeError for a value that is no text."""
         return super().store(_required_text(value), False, key)
 
     def fetch(self, mode: Any, filename: Any, value: Any, read: bool) -> Any:
-        """The value of a row. Raises OSError for what is no text or lies elsewhere: the cache takes it for absent."""
+        """The value of a row. Raises OSError for a foreign value or place: the cache takes it for absent."""
         if mode not in (MODE_RAW, MODE_TEXT) or (mode == MODE_TEXT and not _is_own_file(filename)):
             raise OSError("an entry of the cache is no text")
         try:

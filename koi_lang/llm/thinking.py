@@ -1,4 +1,4 @@
-"""How much a model is to think: what was asked for, what can be had of the model, and how its provider is told."""
+"""The effort of a model: the requested one, the supported one, and its form in a request."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def room_for_thoughts(effort: str, provider: Provider, card: ModelCard) -> int:
 
 
 def chat_effort(effort: str, provider: Provider, card: ModelCard) -> dict[str, Any]:
-    """What the body of a chat completion says of an effort; empty where nothing can be told."""
+    """The fields of a chat completion for an effort; empty where none can be sent."""
     level = available_effort(effort, provider, card)
     return FORMS[provider.effort_form](level, card) if level else {}
 

@@ -89,7 +89,7 @@ class CallText:
         return self._end.has_begun or bool(self._other)
 
     def add(self, arguments: str) -> str:
-        """More of its arguments; gives the text that this adds. What is no object is kept until it is complete."""
+        """Add arguments; returns the new text. Incomplete objects are held back."""
         if not self._end.has_begun:
             arguments = arguments.lstrip() if not self._other else arguments
             if self._other or not arguments.startswith("{"):
@@ -156,7 +156,7 @@ class CallWriter:
         self.has_called = False
 
     def call(self, key: object, name: str, id: str = "") -> None:
-        """Begin a call; `key` is what its pieces are known by."""
+        """Begin a call; `key` identifies its pieces."""
         self.has_called = True
         self._calls[key] = CallText(self._tool(name), id)
         self._kept[key] = []
@@ -191,7 +191,7 @@ class CallWriter:
         return "".join(self._write(is_end=True))
 
     def _write(self, *, is_end: bool = False) -> Iterator[str]:
-        """What is kept of the calls, up to the first one that goes on."""
+        """The held-back text of the calls, up to the first open one."""
         while self._order:
             call, pieces = self._calls[self._order[0]], self._kept[self._order[0]]
             yield from map(call.add, pieces)
@@ -205,5 +205,5 @@ class CallWriter:
 
 
 def make_undeclared(name: str) -> NativeTool:
-    """What a name that was not offered is taken for: that of an action."""
+    """The tool for a name that was not offered: an action."""
     return NativeTool(name, "", {}, '{"intent":' + json.dumps(name, ensure_ascii=False))

@@ -13,7 +13,7 @@ IMAGES = "Images in these results:"
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """An answer that called tools, and what came of it.
+    """An answer that called tools, and the results.
 
     Attributes:
         calls: with the ids by which results name them; they are ours, whatever the model called its calls.
@@ -31,7 +31,7 @@ class Exchange:
 
 
 def exchanges(messages: Sequence[Message], model: str) -> Iterator[Message | Exchange]:
-    """The messages in order, neighbours of one role joined; what is no complete exchange is told as text.
+    """The messages in order, neighbours of one role joined; incomplete exchanges become text.
 
     Args:
         model: to which they are told; what others thought is left out.
@@ -54,7 +54,7 @@ def exchanges(messages: Sequence[Message], model: str) -> Iterator[Message | Exc
 
 
 def with_images_apart(exchange: Exchange) -> Message | None:
-    """What the person says beside the results of an exchange, images of results included, where results are texts."""
+    """The message of the person beside the results of an exchange, with the images of text results."""
     images = tuple(image for _, result in exchange.results for image in result.images)
     shown = (Message("user", IMAGES, images),) if images else ()
     merged = merge_turns((*shown, *(() if exchange.rest is None else (exchange.rest,))))
@@ -87,6 +87,6 @@ def _as_shown(result: ToolResult, reply: Message) -> ToolResult:
 
 
 def own_thoughts(answer: Message, model: str) -> tuple[str, ...] | None:
-    """What a model thought before an answer of its own, a block each; None where that is not known, or another did."""
+    """The thoughts before a model's own answer, a block each; None for unknown ones, or another model's."""
     thoughts = answer.thoughts
     return thoughts.blocks if thoughts is not None and thoughts.model == model else None

@@ -68,7 +68,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What came of a call, as the model is told it."""
+    """The result of a call, as the model gets it."""
 
     text: str
     is_error: bool = False
@@ -120,7 +120,7 @@ class ToolSet:
 
 @dataclass(frozen=True, slots=True)
 class ToolOffer:
-    """What a request offers to models that call tools.
+    """The tools of a request to models that call tools.
 
     Attributes:
         system: the system text for them.

@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class Beginning(Sequence[T], Generic[T]):
-    """What stands in a list by now, or its first items. Nothing is copied: the list may only grow at its end."""
+    """A view of the first items of a list. Nothing is copied: the list may only grow at its end."""
 
     __slots__ = ("_items", "_length")
 
@@ -101,7 +101,7 @@ class Messages(Beginning[Message]):
 
 
 class Transcript(Sequence[Message]):
-    """What has been said in a conversation. It grows at its end; what has become long gets another beginning.
+    """The messages of a conversation. It grows at its end; a summary may replace its beginning.
 
     Args:
         messages: what it goes on from. `Messages` are not copied, and stay as they are.
@@ -135,9 +135,9 @@ class Transcript(Sequence[Message]):
             self.append(message)
 
     def replace_beginning(self, message: Message, count: int) -> None:
-        """Put a message in place of the first ones; what requests have seen stays as it was."""
+        """Put a message in place of the first ones; snapshots of earlier requests stay unchanged."""
         self._messages = Messages(MessageLog([message, *self._messages[count:]]))
 
     def snapshot(self) -> Messages:
-        """What has been said by now."""
+        """The messages so far."""
         return self._messages

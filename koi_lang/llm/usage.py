@@ -1,4 +1,4 @@
-"""Requests and answers turned into what they take and cost, estimated where nobody counted."""
+"""Usage and cost of requests and answers, estimated where they are not reported."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MIN_USD = 1e-12
 
 
 def usage_of(request: Request, written: float, usage: Usage | None) -> Usage:
-    """The usage a provider told, else an estimate from the request and what `weight` makes of the answer."""
+    """The reported usage, else an estimate from the request and the `weight` of the answer."""
     output_tokens = ceil(written) if request.max_tokens is None else min(ceil(written), request.max_tokens)
     return usage or Usage(tokens_of(request.messages, request.system), output_tokens, estimated=True)
 
@@ -51,7 +51,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """The most that a request and its answer should take, reckoned from what is sent.
+    """The worst-case usage of a request and its answer, computed from the request.
 
     Attributes:
         answer_tokens: of an answer that nothing makes shorter.
@@ -73,7 +73,7 @@ class Estimate:
     has_images: bool = False
 
     def times(self, factor: float) -> Estimate:
-        """The same for models that count so many times as much of what they read."""
+        """The estimate for models that count a multiple of the input."""
         if factor == 1:
             return self
         return replace(self, input_tokens=ceil(self.input_tokens * factor), input_usd=self.input_usd * factor)
@@ -83,7 +83,7 @@ class Estimate:
         return answer_tokens if self.needs_limit or answer_tokens < self.answer_tokens else None
 
     def usd_with(self, answer_tokens: int) -> float:
-        """What it costs with an answer of so many tokens."""
+        """The cost with an answer of so many tokens."""
         return self.input_usd + answer_tokens * self.answer_usd
 
     def tokens_for(self, usd: float) -> float:
@@ -95,7 +95,7 @@ class Estimate:
 
 
 def estimate(request: Request, candidates: Sequence[Candidate]) -> Estimate:
-    """The most a request should take, whoever of some models answers it.
+    """The worst-case usage of a request over several candidate models.
 
     An answer counts with what its model is told, else with the model's own limit, up to what is usual. A model whose
     limit is not known is not told any: its server may refuse one that it does not allow.
@@ -127,7 +127,7 @@ def _declared_limit(request: Request, candidate: Candidate) -> int | None:
 
 
 def _usd(model: str, read: int, written: int) -> float | None:
-    """The most it costs: some providers are paid to remember what they read."""
+    """The worst-case cost: some providers charge for writing a cache."""
     return cost_usd(model, Usage(read, written, stored_tokens=read))
 
 
@@ -178,7 +178,7 @@ class _Excess:
 
 
 class Calibration:
-    """What the models of a run have counted for requests beside their estimates; it never makes one lower."""
+    """The ratio of counted to estimated tokens of a run's models; it never lowers an estimate."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, bool], _Excess] = {}
@@ -190,7 +190,7 @@ class Calibration:
             self._known[name, shows_images] = self._of(name, shows_images).with_count(estimated, counted)
 
     def adjust(self, need: Estimate) -> Estimate:
-        """An estimate that is no lower than what its models have counted so far leads to expect."""
+        """An estimate raised by the counts of its models so far."""
         kinds = (False, True) if need.has_images else (False,)
         found = [self._of(model, kind).factor(need.input_tokens) for model in need.models for kind in kinds]
         return need.times(max(found, default=1.0))

@@ -25,12 +25,12 @@ async def read_document(stream: Any) -> Any:
 
 
 def is_error(document: Any) -> bool:
-    """Whether a document says what went wrong in place of an answer."""
+    """Whether a document is an error in place of an answer."""
     return bool(field(document, "error")) or "error" in (word(document, "type"), word(document, "object"))
 
 
 def parts_of_completion(document: Any) -> Iterator[Mapping[str, Any]]:
-    """The chunk that says what a chat completion does."""
+    """The chunk that equals a chat completion."""
     choice = first(field(document, "choices"))
     if choice is None:
         return
@@ -45,7 +45,7 @@ def parts_of_completion(document: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def parts_of_message(document: Any) -> Iterator[Mapping[str, Any]]:
-    """The events that say what a message of Anthropic's interface does."""
+    """The events that equal a message of Anthropic's interface."""
     content = field(document, "content")
     if not isinstance(content, (str, list)):
         return
@@ -59,6 +59,6 @@ def parts_of_message(document: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def parts_of_response(document: Any) -> Iterator[Mapping[str, Any]]:
-    """The event that says what a response of OpenAI's newer interface does."""
+    """The event that equals a response of OpenAI's newer interface."""
     if isinstance(field(document, "output"), list):
         yield {"type": f"response.{word(document, 'status') or 'completed'}", "response": document}

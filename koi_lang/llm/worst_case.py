@@ -1,4 +1,4 @@
-"""The models that may answer a request to the most that one of them can take for it, whatever it is asked."""
+"""The worst-case usage of any request, over all models that may answer it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ NOTHING = WorstCase()
 
 
 def worst_case(candidates: Sequence[Candidate], context_tokens: int | None = None) -> WorstCase:
-    """The most that a request and its answer take, whoever of some models answers it.
+    """The worst-case usage of a request and its answer, over all candidate models.
 
     A window that is read full is the most, since nobody knows what an agent is given.
 
@@ -79,7 +79,7 @@ def dearest_token_usd(models: frozenset[str]) -> float:
 
 
 def _dearest(model: str) -> float | None:
-    """What a token costs in as long a request as there may be."""
+    """The price of a token in the longest possible request."""
     most = card_of(model).context_tokens or 1
     read, written = cost_usd(model, Usage(most, 0, stored_tokens=most)), cost_usd(model, Usage(most, most))
     whole = cost_usd(model, Usage(most, 0))

@@ -1,1 +1,1 @@
-"""Many sessions in one process: programs, runs with an owner, what is told of them. It knows nothing of HTTP."""
+"""Sessions of a service: programs, runs with owners, and their messages. Independent of HTTP."""

@@ -1,4 +1,4 @@
-"""Who pays for the runs of a service: each session, its user by the day, and all users together by the day."""
+"""The accounts of a service's runs: of each session, its user by the day, and all users by the day."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ Tell: TypeAlias = Callable[[BudgetNews], None]
 
 @dataclass(slots=True, eq=False)
 class WatchedAccount(BudgetAccount):
-    """An account beyond runs; who wants to know is told when much of its budget was taken.
+    """An account beyond runs; listeners are warned when much of its budget is used.
 
     Attributes:
         news: what is told, with the figures that count when it is created.
@@ -61,7 +61,7 @@ class WatchedAccount(BudgetAccount):
     told: set[tuple[int, str]] = field(default_factory=set, kw_only=True)
 
     def count(self, tokens: int, usd: float) -> None:
-        """Count what was taken, and tell of marks that were reached."""
+        """Count spending, and report reached marks."""
         BudgetAccount.count(self, tokens, usd)
         for limit, taken, most in self._figures():
             for mark in BUDGET_MARKS:
@@ -93,7 +93,7 @@ class WatchedAccount(BudgetAccount):
 
 @dataclass(slots=True, eq=False)
 class DayAccount(WatchedAccount):
-    """What somebody takes on one day; at midnight it begins anew.
+    """The spending of a user on one day; reset at midnight.
 
     Attributes:
         days: says which day it is.
@@ -105,7 +105,7 @@ class DayAccount(WatchedAccount):
     day: str = ""
 
     def refresh(self) -> None:
-        """Read what was taken today."""
+        """Read the spending of today."""
         self.day = self.days.today()
         taken = self.read(self.day)
         self.tokens, self.usd = taken.tokens, taken.usd
@@ -122,7 +122,7 @@ class DayAccount(WatchedAccount):
         return BudgetAccount.answer_room(self, need, beside_open=beside_open)
 
     def count(self, tokens: int, usd: float) -> None:
-        """Count what was taken, for the day on which that is known."""
+        """Count spending for the day of its report."""
         self._turn_page()
         WatchedAccount.count(self, tokens, usd)
 
@@ -133,7 +133,7 @@ class DayAccount(WatchedAccount):
 
 @dataclass(slots=True, eq=False)
 class SessionAccount(WatchedAccount):
-    """What one session takes; it writes down what it and those around it have taken.
+    """The spending of one session, stored with that of the accounts around it.
 
     Attributes:
         note: is told why something could not be written down.
@@ -155,7 +155,7 @@ class SessionAccount(WatchedAccount):
         BudgetAccount.keep_free(self, reservation)
 
     def settle(self, reservation: Reservation, tokens: int, usd: float) -> None:
-        """Write down what it has taken."""
+        """Store the cost of a request."""
         self.open.discard(reservation)
         WatchedAccount.count(self, tokens, usd)
         number = self.numbers.pop(reservation)
@@ -165,7 +165,7 @@ class SessionAccount(WatchedAccount):
             self.note(error.message)
 
     def count(self, tokens: int, usd: float) -> None:
-        """Write down what was taken and not reserved, such as by a request that a killed process has left open."""
+        """Store unreserved spending, such as that of a request that a killed process has left open."""
         WatchedAccount.count(self, tokens, usd)
         try:
             was_left = self.table.count(self.days.today(), self.owner, self.run, Taken(tokens, usd))
@@ -176,7 +176,7 @@ class SessionAccount(WatchedAccount):
             self.refresh()
 
     def refresh(self) -> None:
-        """Read what was taken, here and further out."""
+        """Read the spending of this account and of those around it."""
         taken = self.table.of_run(self.run)
         self.tokens, self.usd = taken.tokens, taken.usd
         for payer in self.payers():
@@ -213,17 +213,17 @@ class Accounts:
         self._everybody = self._day_account(budget, EVERYBODY, BudgetNews(80, "everybody", "", "", "", "", 0, 0))
 
     def of_session(self, run: str, owner: str) -> BudgetAccount:
-        """Who pays for a run: it belongs to the session, whose user pays, too, and so on outwards."""
+        """The account of a session, inside those of its user and of all users."""
         if run not in self._sessions:
             self._sessions[run] = self._session_account(run, owner)
         return self._sessions[run]
 
     def forget(self, run: str) -> None:
-        """Hold the account of a session that sleeps or is deleted no longer; what it has taken stays written."""
+        """Release the account of a sleeping or deleted session; its spending stays stored."""
         self._sessions.pop(run, None)
 
     def of_user(self, name: str) -> DayAccount:
-        """What a user takes by the day."""
+        """The account of a user by the day."""
         if name not in self._users:
             news = BudgetNews(80, "user", name, name, "", "", 0, 0)
             budget = user_budget(self._limits, self._settings.get(name))
@@ -266,7 +266,7 @@ class Accounts:
 
 
 def user_budget(limits: ServiceLimits, user: UserSettings | None) -> Budget:
-    """What a user may take on a day: by the own settings, else by those of everybody."""
+    """The daily budget of a user: by their own settings, else by those for everybody."""
     tokens = user.tokens_per_day if user is not None else None
     usd = user.usd_per_day if user is not None else None
     return Budget(tokens or limits.tokens_per_user, usd or limits.usd_per_user)

@@ -36,31 +36,31 @@ class RunHandle(Protocol):
 
     @property
     def feed(self) -> Feed:
-        """What is told of it."""
+        """The messages of the run."""
 
     @property
     def state(self) -> str:
-        """What goes on."""
+        """The state of the run."""
 
     @property
     def is_awake(self) -> bool:
         """Whether a process works on it."""
 
     def greeting(self) -> GreetingMessage:
-        """The first message to who follows it."""
+        """The first message to a follower."""
 
     def listing(self) -> RunListing:
         """The run as it is listed. Raises JournalError."""
 
     def describe_call(self) -> dict[str, Any]:
-        """The call that is under way, and what was called last."""
+        """The current call, and the last one."""
 
     async def handle(self, message: Mapping[str, Any]) -> Message:
         """Carry out a command of `koi rpc` and give its response."""
 
 
 class AttachedFeed(Feed):
-    """What is told of a run of another process, which is asked for as long as there are readers.
+    """The messages of a run in another process, which is asked while there are readers.
 
     Args:
         begin: is called when there is a reader.
@@ -72,7 +72,7 @@ class AttachedFeed(Feed):
         self._begin, self._end = begin, end
 
     def subscribe(self, since: int, view: MessageView = view_all) -> Subscription:
-        """All that was told behind an entry, then what is told from now on."""
+        """All messages behind an entry, then the new ones."""
         reader = super().subscribe(since, view)
         self._begin()
         return reader
@@ -84,7 +84,7 @@ class AttachedFeed(Feed):
             self._end()
 
     def forget_open(self) -> None:
-        """Close what is open, since nobody there waits for it any more."""
+        """Close the open requests, since nobody there waits for them any more."""
         for request in self.requests:
             self.settle(request["id"])
         self._texts.clear()
@@ -122,11 +122,11 @@ class AttachedRun:
 
     @property
     def state(self) -> str:
-        """What goes on, or how it has ended. Raises JournalError."""
+        """The state of the run, or its end. Raises JournalError."""
         return self.listing().state
 
     def greeting(self) -> GreetingMessage:
-        """The first message to who follows it. Raises JournalError."""
+        """The first message to a follower. Raises JournalError."""
         program = Path(read_header(self.journal).program).stem
         return GreetingMessage(type="rpc_ready", id=self.id, program=program, title="", state=self.state, attached=True)
 
@@ -135,7 +135,7 @@ class AttachedRun:
         return RunListing.of_journal(self.journal, self._told_state if self._client is not None else "")
 
     def describe_call(self) -> dict[str, Any]:
-        """Nothing is known of its calls but what its journal tells."""
+        """Its calls as far as its journal shows them."""
         return {"call": None, "handler": None, "input": None}
 
     async def handle(self, message: Mapping[str, Any]) -> Message:
@@ -163,7 +163,7 @@ class AttachedRun:
             self._task = None
 
     async def _follow(self) -> None:
-        """Pass on what the run tells, until it is over; entries up to now are read from the journal by each reader."""
+        """Pass on the messages of the run until it is over; each reader reads earlier entries from the journal."""
         last = await asyncio.to_thread(_last_number, self.journal)
         with suppress(OSError, KoiError):  # it is over, or takes no followers: its journal tells the rest
             async with open_client(self._socket) as client:

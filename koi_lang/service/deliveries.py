@@ -1,4 +1,4 @@
-"""What others are to be told over HTTP: written down before it is sent, kept until it has arrived or was given up."""
+"""Deliveries of webhooks: stored before they are sent, until they have arrived or are given up."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ PLACES = ", ".join(f":{field.name}" for field in fields(Delivery))
 
 
 class DeliveryTable:
-    """All deliveries; what a killed process was sending is sent again, under the id that it had."""
+    """All deliveries; those of a killed process are sent again, under their old ids."""
 
     def __init__(self, database: Database) -> None:
         self._execute = database.execute
@@ -64,7 +64,7 @@ class DeliveryTable:
         self._execute("create index if not exists deliveries_by_due on deliveries (state, due)")
 
     def begin(self, now: float) -> None:
-        """Take over what an earlier process has left, and forget what is long over."""
+        """Take over the deliveries of an earlier process, and forget old ones."""
         self._execute("update deliveries set state = 'waiting', due = ? where state = 'sending'", (now,))
         self._execute("delete from deliveries where state in ('delivered', 'failed') and created < ?", (now - KEPT_S,))
 
@@ -78,7 +78,7 @@ class DeliveryTable:
         return bool(rows)
 
     def next(self, now: float, busy: Sequence[str]) -> Delivery | None:
-        """What is to be sent first, to none of some addresses; None where nothing is due."""
+        """The next delivery, to none of some addresses; None where nothing is due."""
         places = ", ".join("?" * len(busy))
         found = self._where(
             f"state = 'waiting' and due <= ? and address not in ({places}) order by due, created limit 1", now, *busy
@@ -95,7 +95,7 @@ class DeliveryTable:
         self._execute("update deliveries set state = 'sending', tries = tries + 1 where id = ?", (id,))
 
     def end_try(self, id: str, state: DeliveryState, due: float, problem: str = "") -> None:
-        """Note what came of a try."""
+        """Note the result of an attempt."""
         self._execute("update deliveries set state = ?, due = ?, problem = ? where id = ?", (state, due, problem, id))
 
     def all(self, *, undelivered: bool = False) -> list[Delivery]:

@@ -1,4 +1,4 @@
-"""What a service refuses."""
+"""Refusals of a service."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is told of one run, to any number of readers: its journal, numbered, and what no journal keeps."""
+"""The feed of one run for any number of readers: its journal, numbered, and transient messages."""
 
 from __future__ import annotations
 
@@ -55,11 +55,11 @@ def view_all(message: Message) -> Message | None:
 
 
 class Reader(Protocol):
-    """Whoever is told what happens."""
+    """A receiver of messages."""
 
     @property
     def view(self) -> MessageView:
-        """What it sees of a message."""
+        """Its view of messages."""
 
     def add(self, item: Numbered) -> None:
         """Be told something."""
@@ -96,12 +96,12 @@ class Feed:
         self._hand_out(entry.n, entry_message(entry, self.run))
 
     def _end_texts(self, type: str, agent: str) -> None:
-        """Forget what a model was writing, where an event tells that it is complete."""
+        """Forget the partial text of a model when an event completes it."""
         if type in (ModelAnswered.type, AnswerDiscarded.type):
             self._texts = {key: text for key, text in self._texts.items() if text["agent"] != agent}
 
     def tell(self, message: Message) -> None:
-        """Tell what a session says beside its journal; events that are entries are told when they are written."""
+        """Publish a transient message of a session; journaled events are published when they are written."""
         type = message["type"]
         if type == EVENT:
             event = message["event"]
@@ -119,7 +119,7 @@ class Feed:
         self._hand_out(None, message)
 
     def pass_on(self, message: Message) -> None:
-        """Tell what another process tells of the run; its entries have their numbers."""
+        """Publish a message of another process; its entries have their numbers."""
         if "n" not in message:
             self.tell(message)
             return
@@ -164,13 +164,13 @@ class Feed:
     # ------------------------------------------------------------ reading
 
     def subscribe(self, since: int, view: MessageView = view_all) -> Subscription:
-        """All that was told behind an entry, then what is told from now on."""
+        """All messages behind an entry, then the new ones."""
         reader = Subscription(self, since, view)
         self.join(reader)
         return reader
 
     def join(self, reader: Reader) -> None:
-        """Tell a reader what is told from now on."""
+        """Add a reader for new messages."""
         self._readers.add(reader)
 
     def leave(self, reader: Reader) -> None:
@@ -178,7 +178,7 @@ class Feed:
         self._readers.discard(reader)
 
     def current(self, view: MessageView) -> Iterator[bytes]:
-        """What a reader who comes now has to know: the texts that are being written, and what is open."""
+        """The present state for a new reader: partial texts and open requests."""
         texts = ({"type": EVENT, "event": event} for event in self._texts.values())
         yield from filter(None, (self._encode(view, message) for message in (*texts, *self._open.values())))
 
@@ -208,7 +208,7 @@ def entry_message(entry: JournalEntry, run: str) -> EventMessage:
 
 
 class Subscription:
-    """The messages for one reader, who takes them one after the other.
+    """The messages for one reader, in order.
 
     Attributes:
         view: what the reader sees of each.
@@ -235,7 +235,7 @@ class Subscription:
         self._news.set()
 
     def close(self) -> None:
-        """End it; what waits is not told."""
+        """End it; waiting messages are dropped."""
         self._is_closed = True
         self._waiting.clear()
         self._feed.leave(self)

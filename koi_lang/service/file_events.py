@@ -27,7 +27,7 @@ MAX_CHANGES = 1000
 
 
 class FileEvents:
-    """Looks at the files of jobs, a moment between two looks; what is still being written waits for the next.
+    """Watches the files of jobs in intervals; a file that is still written waits for the next look.
 
     Args:
         folder: that patterns are relative to.
@@ -51,7 +51,7 @@ class FileEvents:
             await asyncio.sleep(max(LOOK_S, PAUSES * (now() - begin)))
 
     async def look(self) -> None:
-        """Begin what changes of files begin."""
+        """Begin the runs for changed files."""
         for job in self._scheduler.jobs:
             if isinstance(job.cause, FileTrigger):
                 await self._look_at(job, job.cause.pattern)
@@ -86,7 +86,7 @@ class FileEvents:
 
 
 def _changes(known: Stamps, found: Stamps) -> Sequence[tuple[str, str]]:
-    """What has become of files, by their paths, sorted; files of the same content have not changed."""
+    """The changes of files by path, sorted; files with the same content have not changed."""
     changes = []
     for path in sorted({*known, *found}):
         before, after = known.get(path), found.get(path)

@@ -1,4 +1,4 @@
-"""Messages that come over HTTP for jobs: who may send them, and which are one and the same."""
+"""Messages over HTTP for jobs: authentication and deduplication."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _bytes(text: str) -> bytes:
 
 
 def message_id(headers: Mapping[str, str], payload: Mapping[str, Any]) -> str | None:
-    """What tells a signed message from others, where its sender says so.
+    """The id of a signed message, if its sender gives one.
 
     Of the forms that have a time only what is signed counts: the id itself, else the signature. So nobody can send a
     message again under another id.

@@ -1,4 +1,4 @@
-"""The sessions of a service: begun, found again, listed and deleted, each by those who may."""
+"""The sessions of a service: begun, found, listed and deleted, each by permitted users."""
 
 from __future__ import annotations
 
@@ -234,7 +234,7 @@ class SessionHost:
         return {row.run: row.owner for row in self._table.all(None if user.is_admin else user.name)}
 
     def one_at_a_time(self, key: tuple[str, str]) -> asyncio.Lock:
-        """What keeps requests with the same key from being carried out at once."""
+        """The lock of requests with one key."""
         return self._locks.setdefault(key, asyncio.Lock())
 
     async def find_begun(self, run: str, user: User) -> HostedSession | None:
@@ -279,7 +279,7 @@ class SessionHost:
             self._sleepers.remove(run)
 
     def _note_asleep(self, session: HostedSession) -> None:
-        """Keep what a session waits for, so that it is known without waking it."""
+        """Store the open requests of a session, so that they are known without waking it."""
         requests = [dict(request) for request in session.feed.requests]
         self._waiting[session.id] = requests
         self._sleepers.put(session.id, requests)
@@ -318,7 +318,7 @@ class SessionHost:
         return True
 
     async def close(self) -> None:
-        """Put all sessions to sleep; what is under way in them goes on when the service is started again."""
+        """Put all sessions to sleep; their open work continues when the service starts again."""
         awake = [session for session in self._hosted.values() if session.is_awake]
         for session in awake:
             if session.state == "paused":  # nobody but a person has it go on
@@ -377,7 +377,7 @@ async def hosting(
 
 
 class SleeperTable:
-    """What sleeping sessions wait for; those that are awake have no row."""
+    """The open requests of sleeping sessions; awake ones have no row."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -65,12 +65,12 @@ BeginCall: TypeAlias = Callable[[Session], HeldCall]
 
 
 def session_folder(folder: Path, run: str) -> Path:
-    """Where a session has what belongs to it alone."""
+    """The private folder of a session."""
     return folder / ".koi" / SESSIONS / run
 
 
 def misfit_error(run: str, error: ProgramChangedError) -> ServiceError:
-    """What a session answers that does not fit its program any more."""
+    """The error of a session that does not fit its program any more."""
     help = f"Go on in a branch from before that: `POST api/runs/{run}/branch`."
     return ServiceError("program_changed", error.message, help=help)
 
@@ -151,7 +151,7 @@ class HostedSession:
 
     @property
     def call(self) -> HeldCall | None:
-        """What is under way, also while the session wakes; None where nothing is."""
+        """The current call, also while the session wakes; None for none."""
         return None if self._session is None else self._session.current_call
 
     def find_agent(self, name: str) -> Agent | None:
@@ -178,7 +178,7 @@ class HostedSession:
 
     @property
     def state(self) -> HostedState:
-        """What goes on."""
+        """The state of the session."""
         if self._dispatcher is None:
             return "waiting" if self.feed.requests else "asleep"
         session = self._dispatcher.session
@@ -202,7 +202,7 @@ class HostedSession:
             self.feed.tell(StateMessage(type="state", state=state))
 
     def greeting(self) -> GreetingMessage:
-        """The first message to who follows it."""
+        """The first message to a follower."""
         row = self.row
         greeting = GreetingMessage(type="rpc_ready", id=self.id, program=row.program, title=row.title, state=self.state)
         if self.misfit is not None:
@@ -264,12 +264,12 @@ class HostedSession:
                     await self._news.wait()
 
     async def result_of(self, call: HeldCall) -> Any:
-        """The result of a call that has just begun; cancelling this ends the call. Raises what the call fails with."""
+        """The result of a call that has just begun; cancelling this ends the call. Raises as the call does."""
         assert self._dispatcher is not None, "a call is under way"
         return await self._dispatcher.session.result_of(call)
 
     async def _wait_until_asked(self, dispatcher: Dispatcher, request: Any) -> None:
-        """Have a session that woke come to where it asks again what is answered now."""
+        """Wait until a woken session has repeated a request that is answered now."""
         client = dispatcher.session.client
         with suppress(TimeoutError):
             async with asyncio.timeout(ASK_AGAIN_S):
@@ -280,7 +280,7 @@ class HostedSession:
                     await self._news.wait()
 
     def _tell(self, message: Message) -> None:
-        """Pass on what the session tells; what ends only because it is to sleep is not over."""
+        """Publish a message of the session, except ends that are only caused by its sleep."""
         if self._is_suspended:
             return
         self.used = asyncio.get_running_loop().time()
@@ -357,7 +357,7 @@ class HostedSession:
         await ready
 
     async def _hold(self, ready: asyncio.Future[None], opening: Opening) -> None:
-        """Keep its run until it is to sleep; what breaks it breaks nothing else."""
+        """Hold its run open until it sleeps; its failures stay its own."""
         error = (await capture(self._live(ready, opening))).error
         failure = None if self._dispatcher is None else self._dispatcher.session.error
         if isinstance(failure, ProgramChangedError):
@@ -396,7 +396,7 @@ class HostedSession:
         self.feed.tell(LogMessage(type="log", text=text))
 
     async def sleep(self) -> None:
-        """Close its journal and end its run; what is under way in it goes on when the next command wakes it."""
+        """Close its journal and end its run; open work continues with the next command."""
         self._over.set()
         if self._task is not None:
             await asyncio.wait([self._task])
@@ -447,7 +447,7 @@ class HostedSession:
         return RunListing(*about, usage, row.parent or None, hosted=True)
 
     def describe_call(self) -> dict[str, Any]:
-        """The call that is under way, and what was called last with which payload; nothing is known while it sleeps."""
+        """The current call, and the last one with its payload; empty while it sleeps."""
         session = None if self._dispatcher is None else self._dispatcher.session
         call = None if session is None else session.current_call
         agent, event, payload = (session.last if session is not None else None) or (None, "", None)

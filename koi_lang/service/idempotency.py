@@ -54,7 +54,7 @@ class IdempotencyTable:
         return KeyedRequest(*rows[0]) if rows else None
 
     def settle(self, user: str, key: str, answer: str) -> None:
-        """Keep what was answered."""
+        """Store an answer."""
         self._database.execute("update idempotency set answer = ? where user = ? and key = ?", (answer, user, key))
 
     def forget(self, user: str, key: str) -> None:
@@ -63,5 +63,5 @@ class IdempotencyTable:
 
 
 def digest_of(request: Any) -> str:
-    """What tells a request from others with its key."""
+    """The digest of a request, which tells it from others with its key."""
     return hashlib.sha256(json.dumps(request, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()

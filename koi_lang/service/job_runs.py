@@ -24,7 +24,7 @@ CUT = "it was ended from outside"
 
 
 class JobRuns:
-    """Begins the runs of jobs in a host, and waits for their ends. They belong to whoever started the service."""
+    """Begins the runs of jobs in a host and waits for their ends. They belong to the operator of the service."""
 
     def __init__(self, host: SessionHost) -> None:
         self._host = host

@@ -45,7 +45,7 @@ class JobService:
         self._zone, self._log = zone, log
 
     def reload(self) -> None:
-        """Start the jobs of the programs as these are now; what is at work goes on."""
+        """Start the jobs of the reloaded programs; running ones go on."""
         self._loaded = [program.ready for program in self._programs]
         jobs = jobs_of(self._programs, self._zone, self._log)
         for job in jobs:
@@ -72,7 +72,7 @@ class JobService:
         return next((job for job in self.scheduler.jobs if job.hook == path), None)
 
     def secret_of(self, job: ServedJob) -> str | None:
-        """What messages for a job are signed with; None where nobody may send any."""
+        """The secret of messages for a job; None where nobody may send any."""
         return self._secrets.get(job.hook) or None
 
     def payload_problems(self, job: ServedJob, payload: Any) -> list[str]:
@@ -82,7 +82,7 @@ class JobService:
         return list(problems(payload, schema)) if schema else []
 
     def list_jobs(self) -> list[dict[str, Any]]:
-        """All jobs as JSON, with when each is due next and what was started of it last."""
+        """All jobs as JSON, with their next and last starts."""
         return [self._data(job) for job in self.scheduler.jobs]
 
     def _data(self, job: ServedJob) -> dict[str, Any]:
@@ -91,7 +91,7 @@ class JobService:
 
 
 def jobs_of(programs: Programs, zone: str, log: Log) -> list[ServedJob]:
-    """The jobs of all programs that are served; what cannot be started is told.
+    """The jobs of all served programs; invalid ones are reported.
 
     Args:
         zone: the time zone of schedules that name none.

@@ -1,4 +1,4 @@
-"""What a service remembers of its jobs: up to when each was looked at, and what was started."""
+"""The stored state of jobs: the time of their last look, and their starts."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class JobTable:
         return bool(added)
 
     def set_state(self, run: str, state: StartState, reason: str = "") -> None:
-        """Note what became of a start; the payload of one that is over is forgotten."""
+        """Set the state of a start; the payload of an ended one is forgotten."""
         kept = "payload" if state in OPEN else "'null'"
         statement = f"update job_starts set state = ?, reason = ?, payload = {kept} where run = ?"
         self._database.execute(statement, (state, reason, run))
@@ -124,7 +124,7 @@ class JobTable:
         return next(iter(self._select("where job = ? order by number desc limit 1", (job,))), None)
 
     def forget_old(self, job: str) -> None:
-        """Remove what is over of a job, but for the newest of it."""
+        """Remove ended starts of a job, except the newest."""
         self._database.execute(
             "delete from job_starts where job = :job and state not in ('waiting', 'starting', 'started') and number <="
             " (select number from job_starts where job = :job order by number desc limit 1 offset :most)",

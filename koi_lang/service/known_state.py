@@ -1,4 +1,4 @@
-"""What a journal tells of a session at a moment: how far it is, and the state of its agents."""
+"""The state of a session by its journal: its position, and the state of its agents."""
 
 from __future__ import annotations
 

@@ -131,7 +131,7 @@ class ProgramEdit:
         return found
 
     def as_data(self, redact: Callable[[str], str] = str) -> dict[str, Any]:
-        """What pages show of it: `handlers`, a `diff`, and whether it `is_kept` or the files have changed meanwhile."""
+        """The edit as data for pages: `handlers`, a `diff`, `is_kept`, and whether the files have changed meanwhile."""
         changes = self.changes()
         lines = [
             line

@@ -65,7 +65,7 @@ class ServedProgram:
             subprocess.run(words, stdin=DEVNULL, stdout=DEVNULL, stderr=DEVNULL, check=False)
 
     def load(self) -> None:
-        """Load it, unless it is as it was; what was served before stays where that fails. Raises KoiError."""
+        """Load it if it has changed; after a failure the earlier version stays. Raises KoiError."""
         path = self.path
         entry = loader.load_compiled(path)
         version = hash_of(entry)
@@ -134,7 +134,7 @@ class ServedProgram:
         version: str = "",
         owner: str = ADMIN,
     ) -> SessionFactory:
-        """What makes a session of it. Raises ServiceError.
+        """Make a session of it. Raises ServiceError.
 
         Args:
             version: hash of the files that a session was with before; empty for a new one.

@@ -1,4 +1,4 @@
-"""What sessions and accounts tell, as events that others can be told of over HTTP."""
+"""Webhook events of sessions and accounts."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class RunHooks:
         self._watched, self._sessions = WatchedRuns(database), SessionTable(database)
 
     def catch_up(self) -> None:
-        """Tell what runs came to that were awake when an earlier process was killed, and could not tell it any more."""
+        """Report the ends of runs that were awake when an earlier process was killed."""
         for run, last in self._watched.awake().items():
             row = self._sessions.find(run)
             for number, event in self._ends(run, last) if row is not None else ():

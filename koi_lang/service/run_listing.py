@@ -21,7 +21,7 @@ OUTCOME: Mapping[str, Any] = {"result": None, "error": None, "help": None, "abor
 
 @dataclass(slots=True)
 class RunUsage:
-    """How far a run is, what its models took, and how its last call ended.
+    """The position of a run, its usage, and the end of its last call.
 
     Attributes:
         updated: when its last entry was written, in seconds since the epoch.
@@ -46,7 +46,7 @@ class RunUsage:
 
 
 def read_call_end(journal: Path, last_call: CallEnd | None, call: str | None = None) -> Mapping[str, Any]:
-    """What was told of the end of the last call of a run; empty where there is none yet. Raises JournalError.
+    """The end of the last call of a run; empty while there is none. Raises JournalError.
 
     Args:
         call: the id of the call that is meant, which may be an earlier one.

@@ -37,7 +37,7 @@ MISSED = "it fell due while nothing ran"
 
 
 class Starter(Protocol):
-    """What begins runs for jobs."""
+    """Begins runs for jobs."""
 
     async def start(self, run: str, program: str, handler: str, payload: Any) -> bool:
         """Begin a run of that id, unless it has begun; whether there was room for it. Raises KoiError."""
@@ -96,11 +96,11 @@ class JobScheduler:
 
     @property
     def jobs(self) -> list[ServedJob]:
-        """What is started, in the order of the programs."""
+        """The scheduled jobs, in the order of the programs."""
         return list(self._jobs.values())
 
     def serve(self, jobs: Iterable[ServedJob]) -> None:
-        """Start these jobs from now on, and go on with what was begun of them."""
+        """Schedule these jobs from now on, and continue their begun runs."""
         known, self._jobs = self._jobs, {job.id: job for job in jobs}
         for job in self.jobs:
             if job.schedule is not None:
@@ -193,7 +193,7 @@ class JobScheduler:
         return self._table.count(job.id, *OPEN) > 0
 
     def take_event(self, job: ServedJob, payload: Any, id: str | None) -> JobStart | None:
-        """Begin a run for an event, or leave it out where the job does so while it works; gives what was kept of it.
+        """Begin a run for an event, or skip it where the job does so while busy; returns the stored start.
 
         Args:
             id: tells it from other events of the job; None for one that is never the same as another.
@@ -223,7 +223,7 @@ class JobScheduler:
         self._table.add(start)
 
     def _begin_waiting(self, job: ServedJob, now: float) -> float:
-        """Begin what waits and may begin; gives the seconds until the next may."""
+        """Begin waiting starts that may begin; returns the seconds until the next one."""
         room = MAX_CONCURRENT if job.job.when_busy == "together" else 1
         room -= self._table.count(job.id, "starting", "started")
         pause = MAX_PAUSE_S
@@ -272,7 +272,7 @@ class JobScheduler:
         task.add_done_callback(self._tasks.discard)
 
     def stop(self) -> None:
-        """Wait for no run any more; those that work are known to who serves the jobs next."""
+        """Stop waiting for runs; running ones are known to the next service."""
         for task in self._tasks:
             task.cancel()
 
@@ -283,7 +283,7 @@ class JobScheduler:
         return self._due.get(job.id)
 
     def last_start(self, job: ServedJob) -> JobStart | None:
-        """What was started last of a job, or skipped."""
+        """The last start of a job, skipped ones included."""
         return self._table.last(job.id)
 
 

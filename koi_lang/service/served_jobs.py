@@ -33,12 +33,12 @@ class ServedJob:
 
     @property
     def id(self) -> str:
-        """What it is called among the jobs of all programs."""
+        """Its id among the jobs of all programs."""
         return f"{self.program}/{self.job.name}"
 
     @property
     def handler(self) -> str:
-        """What is called."""
+        """The called handler."""
         return f"{self.job.agent}.{self.job.handler}"
 
     @property

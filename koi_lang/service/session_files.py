@@ -81,7 +81,7 @@ class SpaceLimits:
 
 
 class FileSpace:
-    """Room for the files of all sessions of a service: what they take, and what uploads under way have reserved.
+    """The disk quota of all sessions of a service: used and reserved space.
 
     Args:
         root_of: the folder of the files of a session.
@@ -134,7 +134,7 @@ class FileSpace:
             self._reserved[run] -= bytes_granted
 
     def _measure(self, runs: Set[str], run: str) -> dict[str, int]:
-        """What sessions take or have reserved: one is measured now, and others that have not been for a while.
+        """The used or reserved bytes of sessions: one is measured now, with others that are overdue.
 
         What is left of uploads of an earlier process goes with the first look at a session.
         """
@@ -220,7 +220,7 @@ class SessionFiles:
             raise _missing_error(path) from error
 
     async def write(self, path: str, content: AsyncIterable[bytes], size: int | None = None) -> SessionFile:
-        """Make or replace a file as a whole: readers see all of it or what was there before.
+        """Create or replace a file atomically.
 
         Args:
             size: of the content in bytes, where it is known.

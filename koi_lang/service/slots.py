@@ -26,7 +26,7 @@ def max_awake_sessions() -> float:
 
 
 class AwakeSession(Protocol):
-    """What is to be known of a session."""
+    """The facts about a session for its slot."""
 
     @property
     def id(self) -> str:
@@ -47,7 +47,7 @@ class AwakeSession(Protocol):
 
 
 class SessionSlots:
-    """The sessions that are awake; who comes when there are enough has one that is idle put to sleep.
+    """The slots of awake sessions; when all are taken, an idle session is put to sleep for a new one.
 
     There are enough by the settings, or where the process can open few more files.
     """

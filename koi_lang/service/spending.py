@@ -1,4 +1,4 @@
-"""What was taken of models, by day, user and run, and what is reserved: kept so that a killed process forgets nothing.
+"""Spending by day, user and run, with reservations, stored so that a killed process forgets nothing.
 
 A request is written down before it leaves, with the most that it can take, and again with what it has taken when it is
 answered. What a process that was killed has left open counts in full until its run goes on; then what it has read
@@ -59,11 +59,11 @@ class SpendingTable:
     # ------------------------------------------------------------ sums
 
     def of_day(self, day: str, owner: str = "") -> Taken:
-        """What a user has taken on a day, without one everybody, with what was left open then."""
+        """The spending of a user on a day, of everybody without one, with the open reservations."""
         return self._sum("day = ?" + (" and owner = ?" if owner else ""), day, *([owner] if owner else []))
 
     def of_run(self, run: str) -> Taken:
-        """What a run has taken on all days, with what was left open."""
+        """The spending of a run on all days, with the open reservations."""
         return self._sum("run = ?", run)
 
     def _sum(self, where: str, *values: str) -> Taken:
@@ -86,7 +86,7 @@ class SpendingTable:
         return int(rows[0][0])
 
     def go_on(self, run: str) -> bool:
-        """Note that a run goes on, and will ask again what it had left open; says whether there was such a thing."""
+        """Note that a run goes on and repeats its open requests; returns whether there were any."""
         rows = self._execute(
             "update reservations set usd = usd * read / tokens, tokens = read"
             " where is_left and run = ? and tokens > read returning id",
@@ -95,14 +95,14 @@ class SpendingTable:
         return bool(rows)
 
     def settle(self, number: int, day: str, owner: str, run: str, taken: Taken) -> None:
-        """Write down what a request has taken, in place of the most that it could."""
+        """Store the cost of a request in place of its reservation."""
         with self._transaction():
             self._execute("delete from reservations where id = ?", (number,))
             if taken != Taken():
                 self._execute(ADD, (day, owner, run, taken.tokens, taken.usd))
 
     def count(self, day: str, owner: str, run: str, taken: Taken) -> bool:
-        """Write down what nobody has reserved; what its run has left open longest is known by that.
+        """Store unreserved spending; it settles the oldest open reservation of its run.
 
         Returns:
             Whether there was such a thing, so that sums have to be read again.

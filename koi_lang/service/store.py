@@ -1,4 +1,4 @@
-"""What a service remembers beside the journals: one SQLite file in the project's folder."""
+"""The data base of a service beside the journals: one SQLite file in the project's folder."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Database:
             raise SettingsError(f"`{path}` cannot be used: {cause}") from error
 
     def execute(self, statement: str, values: Sequence[Any] | dict[str, Any] = ()) -> list[tuple[Any, ...]]:
-        """The rows that a statement gives; what it changes is on the disk when this returns. Raises SettingsError."""
+        """The rows of a statement; its changes are on the disk when this returns. Raises SettingsError."""
         try:
             return self._connection.execute(statement, values).fetchall()
         except sqlite3.Error as error:
@@ -48,7 +48,7 @@ class Database:
 
 @dataclass(frozen=True, slots=True)
 class SessionRow:
-    """What is kept of a session.
+    """A stored session.
 
     Attributes:
         run: id of its run.

@@ -1,4 +1,4 @@
-"""Users of a service: who has a token, and which browsers are signed in by one."""
+"""Users of a service, by tokens and signed-in browsers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MAX_BROWSERS, BROWSER_S = 50, 30 * 86400
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Somebody who may reach the service.
+    """A user of the service.
 
     Attributes:
         is_admin: whether the runs of all others are theirs, too.
@@ -38,7 +38,7 @@ EVERYBODY = User(ADMIN, is_admin=True)
 
 
 class Users:
-    """Who may reach the service.
+    """The users of the service.
 
     Args:
         token: that of whoever started it; None lets everybody in, as that user.
@@ -60,7 +60,7 @@ class Users:
         return [EVERYBODY] if self.is_open else [user for _, user in self._by_hash]
 
     def of_token(self, token: str) -> User | None:
-        """Who shows a token; None where nobody is known by it."""
+        """The user of a token; None for an unknown one."""
         return self.of_hash(hash_of(token))
 
     def of_hash(self, shown: str) -> User | None:
@@ -162,5 +162,5 @@ def new_token() -> str:
 
 
 def hash_of(token: str) -> str:
-    """What is kept of a token: its SHA-256, which is enough for one that was drawn from 256 bits."""
+    """The stored form of a token: its SHA-256, which is enough for 256 random bits."""
     return f"sha256:{hashlib.sha256(token.encode('utf-8', 'surrogateescape')).hexdigest()}"

@@ -1,4 +1,4 @@
-"""One try to deliver a message: signed, to a host that may be reached, without reading what comes back."""
+"""One attempt to deliver a message: signed, to a permitted host, without reading the response body."""
 
 from __future__ import annotations
 
@@ -83,5 +83,5 @@ class HookSender:
 
 
 def signature(secret: bytes, now: int, body: bytes) -> str:
-    """What shows who has sent a body, and when: HMAC-SHA256 of `TIME.BODY`, in hexadecimal digits."""
+    """The signature of a body with its time: HMAC-SHA256 of `TIME.BODY`, in hexadecimal digits."""
     return hmac.new(secret, b"%d.%s" % (now, body), hashlib.sha256).hexdigest()

@@ -1,4 +1,4 @@
-"""What happens in a service, told to others over HTTP: written down first, tried for a day, in nobody's way."""
+"""Webhooks of a service: events are stored first, and delivered for a day in the background."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class HookEvent:
 
 
 class Webhooks:
-    """Tells addresses what happens.
+    """Delivers events to addresses.
 
     Args:
         hooks: addresses by event.
@@ -96,7 +96,7 @@ class Webhooks:
         return bool(self._hooks)
 
     def tell(self, event: HookEvent) -> None:
-        """Have all who want to know of an event be told; that is written down when this returns. Raises KoiError."""
+        """Store an event for all its subscribers, before this returns. Raises KoiError."""
         for address in self._hooks.get(event.name, ()):
             id, now = new_id(), self._now()
             delivery = Delivery(id, event.name, address, self._body(event, id), event.run, now, now)
@@ -114,14 +114,14 @@ class Webhooks:
         return line.rstrip(b"\n").decode()
 
     def list_deliveries(self, *, undelivered: bool = False) -> list[dict[str, Any]]:
-        """What was to be told, the newest first, without the bodies; perhaps only what has not arrived."""
+        """The deliveries, the newest first, without the bodies; on request only the undelivered ones."""
         return [delivery.as_data() for delivery in self._table.all(undelivered=undelivered)]
 
     # ------------------------------------------------------------ sending
 
     @asynccontextmanager
     async def sending(self) -> AsyncIterator[None]:
-        """A context in which what was told is sent; what is on its way at its end is sent again in the next one."""
+        """A context in which deliveries are sent; interrupted ones are repeated in the next one."""
         self._table.begin(self._now())
         async with together() as group:
             task = group.create_task(self._send_all(group), context=detached_context())
@@ -146,7 +146,7 @@ class Webhooks:
                 continue
 
     def _begin_due(self, group: asyncio.TaskGroup) -> float:
-        """Begin what is due and has not to wait for others; gives the seconds until something else is due."""
+        """Begin due deliveries that need not wait for others; returns the seconds until the next one."""
         now = self._now()
         while self._open.total() < MAX_TRIES:
             busy = [address for address, number in self._open.items() if number >= MAX_PER_ADDRESS]
@@ -162,7 +162,7 @@ class Webhooks:
         return LOOK_S if due is None else min(LOOK_S, due - now)
 
     async def _try(self, delivery: Delivery) -> None:
-        """Send a delivery once; whatever goes wrong with it stays with it."""
+        """Attempt a delivery once; its failures stay its own."""
         ended = await capture(self._sender.send(delivery, self._now()))
         problem = ended.value if ended.error is None else f"it cannot be sent: {type(ended.error).__name__}"
         self._open[delivery.address] -= 1
@@ -186,7 +186,7 @@ class Webhooks:
 def webhooks_of(
     database: Database, about: ServiceSettings, options: RunOptions, note: Callable[[str], None]
 ) -> Webhooks:
-    """What tells others. Raises SettingsError.
+    """The webhooks of a service. Raises SettingsError.
 
     Args:
         options: of the programs that are served; their settings say what may be reached.

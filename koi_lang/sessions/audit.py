@@ -1,4 +1,4 @@
-"""What a model may do on behalf of each agent of a program, and what it may spend, without asking any."""
+"""The audit of a program: the permissions and budgets of each agent, without asking a model."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ WEB = "koi_lang.std.http"
 
 
 def audit(file: str, options: RunOptions) -> list[dict[str, Any]]:
-    """For every agent of a program: its role, and what a model may do and spend when it is run with some options.
+    """For every agent of a program: its role, and its permissions and budgets under some options.
 
     Raises:
         KoiError: the program has errors, or `koi.toml` is broken.
@@ -72,7 +72,7 @@ def audit_run(run: Run, module: ModuleType, calls: Sequence[NarrowedCall] = ()) 
 
 
 def _rules(allow: Sequence[str], restrictions: Restrictions) -> dict[str, list[str]]:
-    """The rules for files, commands and pages in the order in which they count, and what is said of topics."""
+    """The rules for files, commands and pages in their order, and the trust in topics."""
     found = {
         "deny": [rule.text for rule in restrictions.deny],
         "allow": [rule.text for rule in rules_in(allow)],
@@ -83,7 +83,7 @@ def _rules(allow: Sequence[str], restrictions: Restrictions) -> dict[str, list[s
 
 
 def _audit_calls(caller: Agent, agents: Sequence[Agent], calls: Sequence[NarrowedCall]) -> Iterator[dict[str, Any]]:
-    """The narrowed calls in the code of an agent, and what a model may do in each on behalf of who answers."""
+    """The narrowed calls in the code of an agent, with the permissions in each of the answering agent."""
     for call in (call for call in calls if call.caller == caller.name):
         roles = [role.name for role in call.roles or ()]
         with narrowed_to(*(call.roles or ())):
@@ -92,7 +92,7 @@ def _audit_calls(caller: Agent, agents: Sequence[Agent], calls: Sequence[Narrowe
 
 
 def _reach(agent: Agent) -> dict[str, Any]:
-    """What a model may do in a call that is narrowed."""
+    """The permissions in a narrowed call."""
     audited = _audit_agent(agent, ())
     return {name: audited[name] for name in ("agent", "actions", "delegates", "skills")}
 
@@ -192,7 +192,7 @@ def _commands(agent: Agent) -> dict[str, Any]:
 
 
 def _budgets(agent: Agent) -> dict[str, Any]:
-    """What a call of each handler may spend, as declared and as it holds here, and what the whole run may."""
+    """The budgets of each handler, as declared and in force, and of the whole run."""
     about, ledger = agent.about, agent.run.ledger
     handlers = {
         event: {

@@ -1,4 +1,4 @@
-"""What a branch at an entry of a run takes over, and about what it costs to ask the rest again."""
+"""A preview of a branch at an entry: the reused part, and the estimated cost of the rest."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class PartPreview:
 
     @staticmethod
     def of(entries: Iterable[JournalEntry]) -> PartPreview:
-        """The part that some entries tell of; what a branch had taken over counts as what it was."""
+        """The part of some entries; reused ones of a branch count as their originals."""
         entries_of_run = [replace(entry, data={**entry.data, "recalled": False}) for entry in entries]
         count = {
             kind: sum(entry.kind == kind for entry in entries_of_run)
@@ -51,7 +51,7 @@ class PartPreview:
 
 @dataclass(frozen=True, slots=True)
 class BranchPreview:
-    """What is known of a branch before it is begun.
+    """The preview of a branch.
 
     Attributes:
         kept: what it takes over.
@@ -73,7 +73,7 @@ class BranchPreview:
 
 
 def preview_branch(journal: Journal, at: int, entry: cache.CachedModule | None) -> BranchPreview:
-    """What a branch at an entry takes over.
+    """The preview of a branch at an entry.
 
     Args:
         at: the number of the last entry that counts for the branch.

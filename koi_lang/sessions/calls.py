@@ -28,7 +28,7 @@ FIELDS = frozenset({"media_type", "mediaType", "data", "type", "mimeType"})
 
 
 def begin_main(session: Session) -> HeldCall:
-    """Start what the program runs by itself. Raises SessionError when that is nothing."""
+    """Start the `run` statements of the program. Raises SessionError when there are none."""
     main = getattr(session.served.module, "main", None)
     if main is None:
         help = "Use `run_playbook`; `list_agents` says what there is."
@@ -101,7 +101,7 @@ def agent_named(session: Session, name: str) -> type[Agent]:
 
 
 def handler_for_message(session: Session, name: str, said: Message) -> tuple[type[Agent], str, Any]:
-    """The handler that a message is for, and what it is given.
+    """The handler for a message, and its payload.
 
     Without a name it is the handler that was called last, if it takes messages, else the one that the program decides.
 
@@ -126,7 +126,7 @@ def _last_target(session: Session) -> MessageTarget | None:
 
 
 def say(session: Session, said: str | Message, how: How, to: str = "", sender: str = PERSON) -> dict[str, Any]:
-    """Queue something for an agent; empty for whoever was not delegated its work. Raises SessionError."""
+    """Queue a message for an agent; the result is empty for one without delegated work. Raises SessionError."""
     if to:
         agent_named(session, to)
     message = message_of(said)

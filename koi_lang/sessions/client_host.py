@@ -29,7 +29,7 @@ Send = Callable[[Message], None]
 
 @dataclass(frozen=True, slots=True)
 class ClientAnswer:
-    """What a client says to a request.
+    """The answer of a client to a request.
 
     Attributes:
         text: the answer; None where it does not want to give one.
@@ -70,7 +70,7 @@ class Client:
 
     @property
     def requests(self) -> list[Message]:
-        """What is open, the oldest first."""
+        """The open requests, the oldest first."""
         return [request.message for request in list(self._open.values()) if not request.answer.done()]
 
     def settle(self, id: str, type: str, answer: str | None, reason: str = "") -> None:
@@ -97,7 +97,7 @@ class Client:
             self.others(message)
 
     async def _request(self, type: str, **fields: Any) -> ClientAnswer:
-        """What a client answers; who cancels this with `ANSWERED` says that somebody else has."""
+        """The answer of a client; cancelling this with `ANSWERED` reports another answer."""
         id = self._name_request(type, fields)
         answer: asyncio.Future[ClientAnswer] = asyncio.get_running_loop().create_future()
         about = {"path": list(current_path()), "timeout_s": self._answer_s}
@@ -122,7 +122,7 @@ class Client:
         return given
 
     def _name_request(self, type: str, fields: Mapping[str, Any]) -> str:
-        """An id that follows from what is asked and where.
+        """An id derived from the request and its place.
 
         It is the same when the session goes on in another process, and a late answer never answers another request.
         """
@@ -169,12 +169,12 @@ class Client:
 
 
 def closed_message(id: str, reason: str) -> ClosedMessage:
-    """What is told of a request that needs no answer any more."""
+    """The message about a request that needs no answer any more."""
     return {"type": CLOSED, "id": id, "reason": reason}
 
 
 def approval_fields(request: ApprovalRequest) -> dict[str, Any]:
-    """What a client is told of a request; some of it only where there is something to tell."""
+    """The fields of a request for a client; empty ones are left out."""
     about = {"preview": request.preview, "always": request.always, "chain": list(request.chain)}
     fields = {"agent": request.agent, "what": request.what, "detail": request.detail}
     return {**fields, **{name: value for name, value in about.items() if value}}

@@ -1,4 +1,4 @@
-"""What a session needs from the world above it: a program, runs of it, models to choose from."""
+"""The configuration of a session: a program, its runs, and the choice of models."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class SessionModel(Protocol):
     """The model that a session uses."""
 
     def name(self) -> str:
-        """What was chosen, `provider/model`; empty where the program decides."""
+        """The chosen `provider/model`; empty where the program decides."""
 
     async def change(self, model: str) -> None:
         """Use another one from now on. Raises KoiError, and then nothing has changed."""
@@ -71,7 +71,7 @@ def no_recordings(run: str, at: int | None, trusted: bool) -> OpenRun:
 
 @dataclass(frozen=True, slots=True)
 class SessionConfig:
-    """What is served.
+    """The served program.
 
     Attributes:
         agents: of the program, in the order of their declaration.

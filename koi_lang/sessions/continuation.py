@@ -1,4 +1,4 @@
-"""What a run goes on from, or repeats."""
+"""The record that a run continues or repeats."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class LivePort(Protocol):
-    """What lets other processes follow a run.
+    """The port through which other processes follow a run.
 
     Attributes:
         session: whose run it is; None for one that no client began.
@@ -37,7 +37,7 @@ class LivePort(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Continuation:
-    """What a run goes on from, or repeats; nothing for one that begins.
+    """The record that a run continues or repeats; empty for a new one.
 
     Attributes:
         history: what is known of it.

@@ -1,4 +1,4 @@
-"""A program to what a call of each of its handlers can cost at most where it is run in this folder."""
+"""The worst-case cost of a call of each handler, as it would run in this folder."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ EMBEDDING = "embedding"
 
 @dataclass(frozen=True, slots=True)
 class CostReport:
-    """What calls can cost at most.
+    """The worst-case costs of calls.
 
     Attributes:
         handlers: by `Agent.event`.
@@ -45,7 +45,7 @@ class CostReport:
 
 
 def bound_data(bound: Bound) -> dict[str, Any]:
-    """The JSON form of a bound; what is not bounded is null."""
+    """The JSON form of a bound; null for none."""
     counts = {"requests": bound.requests, "tokens": bound.tokens, "usd": bound.usd}
     return {
         **{name: None if isinf(most) else most for name, most in counts.items()},
@@ -57,7 +57,7 @@ def bound_data(bound: Bound) -> dict[str, Any]:
 
 
 def audit_cost(ready: Prepared, note: Note) -> CostReport:
-    """What a call of each handler of a program can cost at most; no model is asked.
+    """The worst-case cost of a call of each handler of a program; no model is asked.
 
     Args:
         note: is told about models, a line each.
@@ -79,7 +79,7 @@ def audit_cost(ready: Prepared, note: Note) -> CostReport:
 
 
 def _limits(run: Run, agent: type[Agent] | None, event: str) -> CallLimits:
-    """What holds for the calls of a handler, as the runtime applies it."""
+    """The limits of the calls of a handler, as the runtime applies them."""
     handler = None if agent is None else agent.about.handlers.get(event)
     if agent is None or handler is None:
         return CallLimits()
@@ -89,7 +89,7 @@ def _limits(run: Run, agent: type[Agent] | None, event: str) -> CallLimits:
 
 
 def _offers(graph: CallGraph) -> int:
-    """How many texts a model for embeddings may be given at once: what there is to choose from, and what is wanted."""
+    """The most texts that an embedding model may get at once: the offers and the intent."""
     return 1 + len(graph.routines)
 
 

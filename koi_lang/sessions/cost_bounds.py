@@ -26,7 +26,7 @@ BESIDE_TURNS = ("small", "judge", "embedding")
 
 @dataclass(frozen=True, slots=True)
 class CallLimits:
-    """What holds for the calls of a handler.
+    """The limits of the calls of a handler.
 
     Attributes:
         budget: as it counts where the program is run.
@@ -65,7 +65,7 @@ class Bound:
         )
 
     def times(self, often: Often, why: str = "") -> Bound:
-        """The same so many times; where nobody knows how many, nothing bounds what takes anything."""
+        """The bound so many times; an unknown count leaves any spending unbounded."""
         if not self.requests or often.times == 1:
             return self
         if often.times is None:
@@ -77,7 +77,7 @@ class Bound:
         )
 
     def within(self, other: Bound) -> Bound:
-        """What holds where both bound the same."""
+        """The bound where both apply."""
         smaller = replace(
             self,
             requests=min(self.requests, other.requests),
@@ -144,7 +144,7 @@ class CostBounds:
     # ------------------------------------------------------------ one routine
 
     def _parts(self, routine: Routine) -> tuple[Bound, Bound]:
-        """What a call takes on the account of its caller, and on accounts of its own and of those it calls."""
+        """The cost of a call for its caller's account, and for its own account and those it calls."""
         if routine not in self._costly:
             return NO_COST, NO_COST
         if routine in self._under_way:
@@ -172,14 +172,14 @@ class CostBounds:
         return NO_COST, self._within(total, limits.budget, lambda: self._reach(routine), routine.name)
 
     def _site(self, site: CallSite, part: Callable[[Routine], Bound]) -> Bound:
-        """What the calls at one place take: all of those that are meant, else the dearest of them."""
+        """The cost of the calls at one place: all targets of a send to all, else the dearest one."""
         total = NO_COST
         for bound in map(part, site.targets):
             total = total.plus(bound) if site.is_each else _dearer(total, bound)
         return total.times(site.often, _why(site))
 
     def _code_requests(self, routine: Routine) -> Bound:
-        """What the code of a routine asks of models itself."""
+        """The cost of the code of a routine for its own requests."""
         total = NO_COST
         for call in self._graph.calls(routine).outside:
             total = total.plus(self._outside(routine, call))
@@ -197,7 +197,7 @@ class CostBounds:
         return Bound(inf, inf, inf, f"{what}, and what it asks for is not known ({call.place.line})")
 
     def _turns(self, routine: Routine, limits: CallLimits) -> Bound:
-        """What the model of a playbook takes: its turns, and what else is asked on the account of the call."""
+        """The cost of a playbook's model: its turns, and the other requests on the call's account."""
         assert routine.agent is not None
         turns, name = limits.budget.turns, routine.agent.name.name
         if turns is None:
@@ -283,7 +283,7 @@ class CostBounds:
     # ------------------------------------------------------------ budgets
 
     def _within(self, total: Bound, budget: Budget, reach: Callable[[], WorstCase], what: str) -> Bound:
-        """What is left of a bound within a budget, which counts all that a call leads to."""
+        """The remaining bound within a budget, which counts everything that a call leads to."""
         if budget.requests is None and budget.tokens is None and budget.usd is None:
             return total
         capped, each = total, reach()
@@ -300,7 +300,7 @@ class CostBounds:
         return capped
 
     def _recursion(self, routine: Routine) -> tuple[Bound, Bound]:
-        """What a call takes that belongs to itself: what its budget leaves, else there is no bound."""
+        """The cost of a call that leads to itself: the rest of its budget, else no bound."""
         circle = [*self._under_way[self._under_way.index(routine) :], routine]
         names = [each.name for each in circle]
         shown = names if len(names) <= MAX_SHOWN else [*names[: MAX_SHOWN - 2], "…", names[-1]]

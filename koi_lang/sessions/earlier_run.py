@@ -1,4 +1,4 @@
-"""The run of a program that a further one is a branch of: which one it is, and what is known from it."""
+"""The parent of a branch: the run it starts from, and its known entries."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ class EarlierRuns:
 
     @property
     def entries(self) -> list[JournalEntry]:
-        """What counts for a further branch."""
+        """The valid entries for a further branch."""
         return known_entries(journal.entries for journal in self.journals)
 
     def history(self, entry: cache.CachedModule, redact: Callable[[str], str], decide: Decide) -> History:
-        """What a program that is run again knows beforehand."""
+        """The known state of a program that is run again."""
         return History(
             self.entries,
             "rerun",
@@ -136,7 +136,7 @@ def _chain(path: Path, folder: Path) -> Iterator[Path]:
 
 
 class ReuseMeter:
-    """Counts the answers of models that a branch takes over, and those that it asks for, with what they took.
+    """Counts the reused answers of models in a branch, and the new ones, with their cost.
 
     Attributes:
         run: id of the branch; empty before it has begun.

@@ -1,4 +1,4 @@
-"""The journal of an earlier session to what a session goes on from."""
+"""The journal of an earlier session as the start of a new one."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class BranchPoint:
 def continuation(
     ready: Prepared, run: str, back: BranchPoint | None, note: Callable[[str], None], trust: Callable[[Journal], None]
 ) -> Continuation:
-    """What a session goes on from: the end of a recorded one, or an entry of it, then in a journal of its own.
+    """The start of a session: the end of a recorded one, or an entry of it, then with its own journal.
 
     An action that had begun and may not be done twice is not done again; the model is told so. A session of a service
     goes on with its program as that is by now: what was done stays as it was, and the journal notes the version.
@@ -87,7 +87,7 @@ def continuation(
 
 
 def _decide(note: Callable[[str], None], doubt: Doubt) -> Decision:
-    """What becomes of an effect in doubt where nobody is asked."""
+    """The decision about an effect in doubt where nobody is asked."""
     if doubt.why in ("opaque", "lost", "again"):
         note(f"{doubt.reason}; it is done again")
         return RETRY
@@ -97,7 +97,7 @@ def _decide(note: Callable[[str], None], doubt: Doubt) -> Decision:
 
 
 def _find_option(header: Header, entries: Sequence[JournalEntry], name: str, changed: type[EventData]) -> str:
-    """What an option of a session named; empty where something else was chosen later on, or somebody picked one."""
+    """The value of a session's option; empty where something else was chosen later."""
     if any(entry.kind == changed.type for entry in entries):
         return ""
     reader = click.Command("words", params=[click.Option([f"-{name[0]}", f"--{name}"])], add_help_option=False)

@@ -210,7 +210,7 @@ class Prepared:
         return model
 
     def _streams_of(self, run: Run) -> StreamStore | None:
-        """What keeps the streams of a run beside its journal, where the person asks for that: KOI_KEEP_STREAMS."""
+        """The store of a run's streams beside its journal, on request of the person: KOI_KEEP_STREAMS."""
         is_recorded = run.detailed and self.options.record is not False
         if not is_recorded or settings.variable("KOI_KEEP_STREAMS") != "1":
             return None

@@ -263,7 +263,7 @@ def _tool_data(tool: NativeTool) -> Mapping[str, Any]:
 
 
 def describe_payload(call: CallToPreview) -> str:
-    """What stands for a payload that was not given, in words."""
+    """The description of a missing payload, in words."""
     if not call.handler.schema:
         return f"`{call.name}` declares no fields, so it is shown as given nothing"
     return f"fields of `{call.name}` are shown as ⟨name: type⟩; it takes ({signature_text(call.handler.schema)})"

@@ -1,4 +1,4 @@
-"""A run to its journal: who writes it, what stands in its header, and which secrets stay out of it."""
+"""The journal of a run: its writer, its header, and the secrets kept out of it."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ VERSION = "version_hash"
 
 
 def recording(run: Run, ready: Prepared, going: Continuation) -> AbstractContextManager[Writer | None]:
-    """A context in which a journal is written, where that is wanted; gives who writes it. Raises JournalError."""
+    """A context in which a journal is written, where that is wanted; returns its writer. Raises JournalError."""
     return nullcontext() if ready.options.record is False else record_run(run, ready, going)
 
 
 @contextmanager
 def record_run(run: Run, ready: Prepared, going: Continuation) -> Iterator[Writer | None]:
-    """Write a journal of a run that has not started yet; gives who writes it, None where that need not and cannot be.
+    """Write the journal of a new run; returns its writer, None where it may and must be left out.
 
     Raises:
         JournalError: it must be written and cannot be.
@@ -132,7 +132,7 @@ class FittedRecording:
 
 
 def _follower(going: Continuation) -> Follow | None:
-    """Who is told each entry."""
+    """The receiver of each entry."""
     follow, live = going.follow, going.live
     if follow is None or live is None:
         return follow if live is None else live.follow
@@ -145,7 +145,7 @@ def _follower(going: Continuation) -> Follow | None:
 
 
 def _signer(run: Run, ready: Prepared, words: Sequence[str]) -> Signer | None:
-    """What signs the journal; where there can be no key that is told, and resuming it needs somebody who agrees."""
+    """The signer of the journal; a missing key is reported, and resuming then needs a person's consent."""
     try:
         return signer(ready.folder, words)
     except SettingsError as error:

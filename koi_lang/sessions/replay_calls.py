@@ -1,4 +1,4 @@
-"""What the client of a recorded session asked for, done again in order: what came of it is known."""
+"""The commands of a recorded session, repeated in order with known outcomes."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ class Session(HeldRun):
 
     @property
     def commands(self) -> Mapping[str, ExtensionCommand]:
-        """What extensions add to the protocol. Raises SessionError when it is over."""
+        """The commands of extensions in the protocol. Raises SessionError when it is over."""
         return self._require_opened().commands
 
     async def renew(self, open_run: OpenRun | None = None) -> None:
@@ -145,7 +145,7 @@ class Session(HeldRun):
         return await self.end(grace_s if in_time else 0) and in_time
 
     async def suspend(self) -> None:
-        """End the run at once, with what is under way in it, which goes on where the session does.
+        """End the run at once; its open work continues when the session does.
 
         Its journal ends here, as if the process had been killed: nobody has ended the calls.
         """
@@ -163,7 +163,7 @@ class Session(HeldRun):
 
     @property
     def current_call(self) -> HeldCall | None:
-        """What is under way; None where nothing is."""
+        """The current call; None for none."""
         return next(iter(tuple(self.calls)), None)
 
     def require_idle(self) -> None:
@@ -185,7 +185,7 @@ class Session(HeldRun):
         self.run.planning.set(on, (f"{type}#{self._counts[type]}",))
 
     def begin(self, name: str, work: Work, id: str = "", **given: Any) -> HeldCall:
-        """Start a call; what it is `given` is told. Raises SessionError while another one is under way.
+        """Start a call; its payload is reported. Raises SessionError during another one.
 
         Args:
             id: of the caller; a call without is named by its number.
@@ -194,7 +194,7 @@ class Session(HeldRun):
         return self.start(name, work, self.served.limit, id, is_alone=True, **given)
 
     def begin_handler(self, agent: type[Agent], event: str, payload: Any, id: str = "") -> HeldCall:
-        """Start the call of a handler, as `begin` does, with what the client offers for it.
+        """Start the call of a handler, as `begin` does, with the offer of the client.
 
         Raises:
             SessionError: another one is under way, or the name of a tool could be that of an event of a member.
@@ -224,7 +224,7 @@ class Session(HeldRun):
         return call
 
     async def within(self, work: Work) -> Any:
-        """What comes of something that is done in the run beside its calls. Raises as that does, and SessionError."""
+        """The result of work in the run beside its calls. Raises as that does, and SessionError."""
         try:
             return await self.perform(work)
         except KoiError as error:

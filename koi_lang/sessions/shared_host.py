@@ -1,4 +1,4 @@
-"""A host whose questions are open elsewhere, too, at the same time: whoever answers first counts."""
+"""A host whose questions are open in several places: the first answer is valid."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class SharedHost:
         return decision
 
     async def _first(self, here: Coroutine[Any, Any, T], ask_elsewhere: Callable[[], Awaitable[T]]) -> tuple[T, bool]:
-        """What is answered first, and whether a client has. What was confirmed to a client counts in any case."""
+        """The first answer, and whether a client gave it. An answer that was confirmed to a client is valid."""
         async with together() as group:
             at_host = group.create_task(capture(here))
             elsewhere = group.create_task(capture(ask_elsewhere()))

@@ -1,4 +1,4 @@
-"""Texts that models are writing for people, to messages that are streamed: what was sent is never taken back."""
+"""Partial texts of models as streamed messages; sent parts are never changed."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class TextMessages:
         return f"{self._run}-text-{self._count}"
 
     def _send(self, known: StreamedText, text: str) -> Iterator[TextUpdate]:
-        """Send what of a text was not sent."""
+        """Send the new part of a text."""
         if text.startswith(known.sent) and len(text) > len(known.sent):
             delta, known.sent = text[len(known.sent) :], text
             yield TextUpdate("content", known.id, delta)
@@ -119,7 +119,7 @@ class TextMessages:
         return TextUpdate("end", known.id)
 
     def end_all(self, *, will_come_again: bool = False) -> Iterator[TextUpdate]:
-        """End what is still open; what comes again as a whole is no finished message."""
+        """End the open texts; one that is repeated as a whole is no finished message."""
         for known in self._open.values():
             yield TextUpdate("end", known.id) if will_come_again else self._end(known)
         self._open.clear()

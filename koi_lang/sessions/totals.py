@@ -1,4 +1,4 @@
-"""Events of a session to how much it has done and what that took."""
+"""Usage and progress of a session, from its events."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ Confirm = Callable[[Journal, str], bool | None]
 
 
 def signer(folder: Path, words: Sequence[str] = ()) -> Signer:
-    """What a journal of a folder is signed with. Raises SettingsError where there can be no key.
+    """The signer of the journals of a folder. Raises SettingsError where there can be no key.
 
     Those of a service are signed with the key in its folder: they go on where the folder is moved or restored.
 
@@ -40,7 +40,7 @@ def signer_or_none(folder: Path, note: Callable[[str], None], words: Sequence[st
 
 
 def read_signed(path: Path, folder: Path, note: Callable[[str], None]) -> Journal:
-    """A journal of a folder, with what is known of its signatures. Raises JournalError.
+    """A journal of a folder with its signatures checked. Raises JournalError.
 
     Services signed with the key of the machine before they had one of their own, for a folder above the program.
 

@@ -1,1 +1,1 @@
-"""A service over HTTP: its API, what is told live, and its pages."""
+"""A service over HTTP: its API, its live messages, and its pages."""

@@ -1,4 +1,4 @@
-"""What was asked of the API to answers of HTTP: JSON, and one form of errors."""
+"""Answers of the API: JSON, and one form of errors."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def error_answer(error: KoiError) -> JSONResponse:
 
 
 def headers_of(status: int) -> dict[str, str]:
-    """What an answer with a status tells of the next request: how to sign in, or when to come again."""
+    """The headers of a status for the next request: how to sign in, or when to retry."""
     if status == 401:
         return {"WWW-Authenticate": 'Bearer realm="koi"'}
     return {"Retry-After": str(RETRY_AFTER_S[status])} if status in RETRY_AFTER_S else {}

@@ -1,4 +1,4 @@
-"""The JSON Schemas of what the API takes and gives, by the names that the document has them under.
+"""The JSON Schemas of the API, by their names in the document.
 
 Those of messages, events and commands are made from their records.
 """
@@ -169,7 +169,7 @@ _COMMAND_ID: Schema = {"type": ["string", "number"], "description": "comes back 
 
 @cache
 def message_schemas() -> Mapping[str, Schema]:
-    """The schemas of what followers of a run get and may send, by the names of their records."""
+    """The schemas of messages from and to followers of a run, by the names of their records."""
     records = {each.__name__: _record_schema(each) for each in (*FOLLOWER_MESSAGES, ResponseMessage)}
     parts = {each.__name__: _record_schema(each) for each in (QuestionForm, QuestionTool, WrittenText)}
     events = {each.__name__: _event_schema(each) for each in EVENTS.values() if each is not AnswerDelta}

@@ -147,7 +147,7 @@ async def _tell_wrong_method(request: Request, error: Exception) -> Response:
 
 
 async def _tell_gone(request: Request, error: Exception) -> Response:
-    """What is sent to a client that has gone before its request was whole."""
+    """The response to a client that has gone before its request was complete."""
     return Response(status_code=400)
 
 

@@ -1,4 +1,4 @@
-"""What the page for developers asks for: recorded runs, their programs, what differs, and what a branch would do."""
+"""The data of the page for developers: recorded runs, their programs, differences, and previews of branches."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _journal_of(request: Request, name: str = "id") -> Path:
 
 
 async def _tell(function: Callable[..., Given], *given: Any) -> Response:
-    """What a function gives, as JSON; it is computed beside everything else."""
+    """The result of a function as JSON, computed in a thread."""
     return JSONResponse(await asyncio.to_thread(function, *given))
 
 
@@ -115,7 +115,7 @@ async def show_tree(request: Request) -> Response:
 
 
 async def show_difference(request: Request) -> Response:
-    """What the run and another one did differently, with what their models were told."""
+    """The differences between the run and another one, with the requests to their models."""
     own = _journal_of(request)
     other = library_of(request).find(request.query_params.get("with", ""), user_of(request))
     require_admin(request)
@@ -123,7 +123,7 @@ async def show_difference(request: Request) -> Response:
 
 
 async def show_preview(request: Request) -> Response:
-    """What a branch at an entry would take over, and about what it would cost."""
+    """The reused part of a branch at an entry, and the estimated cost of the rest."""
     return await _tell(preview_data, _journal_of(request), _number(request, "at", 0))
 
 
@@ -152,13 +152,13 @@ async def show_graph(request: Request) -> Response:
 
 
 async def show_audit(request: Request) -> Response:
-    """What models may do in the program of a run."""
+    """The permissions of models in the program of a run."""
     require_admin(request)
     return await _audit(request, program_path(_journal_of(request)))
 
 
 async def replay_run(request: Request) -> Response:
-    """What the program of now does differently with the answers of a run."""
+    """The differences of the present program with the answers of a run."""
     require_admin(request)
     return JSONResponse(await _command(request, "replay", "--json", str(_journal_of(request))))
 
@@ -200,7 +200,7 @@ async def show_program_graph(request: Request) -> Response:
 
 
 async def show_program_audit(request: Request) -> Response:
-    """What models may do in a served program."""
+    """The permissions of models in a served program."""
     return await _audit(request, _program_of(request))
 
 
@@ -209,7 +209,7 @@ async def _audit(request: Request, program: Path) -> Response:
 
 
 async def _command(request: Request, *words: str) -> Any:
-    """What a command of `koi` prints as JSON, in a process of its own: programs are loaded in it. Raises HttpError."""
+    """The JSON output of a `koi` command in its own process, which loads the program. Raises HttpError."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "koi_lang", *words),
         cwd=library_of(request).folder,

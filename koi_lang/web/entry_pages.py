@@ -1,4 +1,4 @@
-"""The entries of a journal in pages, from a file that may still be growing; what was given is passed over unread."""
+"""The entries of a journal in pages, from a growing file; earlier pages are skipped unread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may reach the service: requests by its own names, from its own pages, of somebody who is known."""
+"""Access to the service: requests for its own names, from its own pages, by known users."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ class HostedClient:
         return "" if self._session is None else self._session.id
 
     async def begin(self, work: Work, *, asks: bool, approves: bool = False) -> ExposedCall:
-        """Start a call; what needs approval waits for the user, who may allow it on the page of the service."""
+        """Start a call; actions that need approval wait for the user, on the page of the service."""
         call = ExposedCall(asks)
         call.task = self._start(call.carry_out(lambda: self._carry_out(call, work)))
         self._calls.add(call)
@@ -197,7 +197,7 @@ class HostedClient:
     # ------------------------------------------------------------ what is told of the session
 
     def add(self, item: Numbered) -> None:
-        """Pass on what is told of the session to the client whose call is carried out."""
+        """Pass a message of the session on to the client of its call."""
         message: Message = json.loads(item[1])
         call, kind = self._current, message["type"]
         if kind == EVENT:
@@ -220,7 +220,7 @@ class HostedClient:
             call.tell(LineWritten("notice", f"{message.get('question') or message['what']} {WAITS}"))
 
     def _question(self, request: Message) -> Question:
-        """A question to the client; whoever answers first counts, and where its person declines nobody does."""
+        """A question to the client; the first answer is valid, and a declined one has no answer."""
         id, form = str(request["id"]), answer_form(request["options"])
 
         def pass_on(answer: asyncio.Future[Fields | None]) -> None:
@@ -247,7 +247,7 @@ class HostedClient:
 
 
 class LatestService:
-    """What a program serves to a user, as it was loaded last; where that exposes nothing, as before."""
+    """The program as it was loaded last for a user; its earlier version where that exposes nothing."""
 
     def __init__(self, program: ServedProgram, user: User, open_session: OpenSession) -> None:
         self._program = program
@@ -257,7 +257,7 @@ class LatestService:
         self._service = self._make(self._ready)
 
     def __call__(self) -> McpService:
-        """What is served by now."""
+        """The present service."""
         ready = self._program.require_ready()
         if ready is not self._ready:
             self._ready = ready

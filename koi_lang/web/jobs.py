@@ -1,4 +1,4 @@
-"""Jobs over HTTP: what there is, and messages that start them."""
+"""Jobs over HTTP: their list, and messages that start them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def jobs_of_app(request: Request) -> JobService:
 
 
 async def list_jobs(request: Request) -> Response:
-    """All jobs, for who may see all runs."""
+    """All jobs, for users who may see all runs."""
     if not user_of(request).is_admin:
         raise HttpError(403, "admins_only", "jobs belong to whoever started the service")
     return JSONResponse({"jobs": jobs_of_app(request).list_jobs()})
@@ -53,7 +53,7 @@ async def take_message(request: Request) -> Response:
 
 
 def _secret_of(jobs: JobService, job: ServedJob) -> str:
-    """What messages for a job are signed with. Raises HttpError."""
+    """The secret of messages for a job. Raises HttpError."""
     secret = jobs.secret_of(job)
     if secret is None:
         help = f"Write a secret for `{job.hook}` into `[serve.hook_secrets]` of `koi.toml`."

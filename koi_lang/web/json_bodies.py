@@ -21,7 +21,7 @@ SURROGATE = b"\\ud"
 
 
 class BadBodyError(KoiError):
-    """What was sent is not read.
+    """A request body is not read.
 
     Attributes:
         status: of the answer.
@@ -53,7 +53,7 @@ async def read_body(pieces: AsyncIterable[bytes], size: str | None = None, most:
 
 
 async def _discard(source: AsyncIterator[bytes]) -> None:
-    """Read on for a while: who is still sending when the connection ends loses the answer with it."""
+    """Read on for a while: a client that is still sending would lose the answer."""
     size = 0
     async for piece in source:
         size += len(piece)

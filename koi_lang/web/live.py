@@ -1,4 +1,4 @@
-"""What happens in a run, told while it happens: server-sent events that go on where a reader has stopped."""
+"""Live messages of a run: server-sent events that resume at the reader's last one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a service serves beside its API and pages: its programs by protocols of others, each at a path of its own."""
+"""The mounts of a service: its programs under other protocols, each at its own path."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ def document_of(programs: Iterable[Mapping[str, Any]], version: str) -> dict[str
 
 
 def _describe(programs: Iterable[Mapping[str, Any]]) -> str:
-    """A line for each agent that says what it does."""
+    """A line for each agent with its description."""
     agents = [agent for program in programs for agent in program["agents"] if agent["affordance"]]
     return "\n".join(f"- **{agent['name']}**: {agent['affordance']}" for agent in agents)
 
@@ -108,7 +108,7 @@ def _describe(programs: Iterable[Mapping[str, Any]]) -> str:
 
 
 def _start_of(programs: list[Mapping[str, Any]], table: SchemaTable) -> Schema:
-    """What `POST /runs` takes: a payload for a handler, a message, or neither for a session without a call."""
+    """The body of `POST /runs`: a payload for a handler, a message, or neither for a session without a call."""
     is_alone = len(programs) == 1
     named: Schema = {"enum": [program["name"] for program in programs]} if programs else TEXT
     handlers = [

@@ -50,7 +50,7 @@ def run_page(path: Path, redact: Redact) -> str:
 
 
 def _ask_or_none(ask: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any] | None:
-    """What can be said of a program; nothing where it is gone, or does not compile any more."""
+    """The description of a program; empty where it is gone or does not compile any more."""
     try:
         return ask()
     except KoiError:
@@ -84,7 +84,7 @@ def _page(title: str, script: str, styles: str, held: Mapping[str, Any]) -> str:
 
 
 def _hash(text: str) -> str:
-    """What a policy calls a script or a style by."""
+    """The hash of a script or a style in a policy."""
     digest = hashlib.sha256(text.encode("utf-8")).digest()
     return f"sha256-{base64.b64encode(digest).decode()}"
 
@@ -122,7 +122,7 @@ def bundle_modules(entry: Path) -> str:
 
 
 def _add(path: Path, bundle: _Bundle) -> str:
-    """Take a module in; gives the name of what it exports."""
+    """Add a module; returns the name of its export."""
     if path in bundle.names:
         return bundle.names[path]
     if path in bundle.open:
@@ -154,6 +154,6 @@ def _import(found: re.Match[str], path: Path, bundle: _Bundle) -> str:
 
 
 def _split_exports(names: str) -> dict[str, str]:
-    """What a list of exports gives: local names by those that others see."""
+    """The exports of a module: local names by their outer ones."""
     pairs = [part.split(" as ") for part in names.split(",") if part.strip()]
     return {pair[-1].strip(): pair[0].strip() for pair in pairs}

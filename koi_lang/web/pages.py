@@ -1,4 +1,4 @@
-"""The pages and what they load, with the headers that keep what they show from acting."""
+"""The pages and their files, with headers that keep shown content from acting."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class PageFiles:
 
     @property
     def routes(self) -> list[Route]:
-        """What a service adds to its own."""
+        """The additional routes of a service."""
         pages = [Route(place, self._page, name=name) for place, name in PAGES.items() if name in self._paths]
         return [*pages, Route("/static/{name:path}", self._file)]
 

@@ -37,7 +37,7 @@ Redact = Callable[[str], str]
 
 
 def source_data(path: str, redact: Redact = str) -> dict[str, Any]:
-    """What pages show of the source of a program.
+    """The source of a program as data for pages.
 
     Args:
         path: of its file.
@@ -82,7 +82,7 @@ def _file(source: Source, redact: Redact, program: Path) -> dict[str, Any]:
 
 
 def _name(path: Path, program: Path) -> str:
-    """How a file is called: seen from the program, or as what its import says."""
+    """The name of a file: relative to the program, or as in its import."""
     for folder, before in ((program.absolute().parent, ""), (standard_skills(), "std/")):
         if path.is_relative_to(folder):
             return before + path.relative_to(folder).as_posix()
@@ -90,7 +90,7 @@ def _name(path: Path, program: Path) -> str:
 
 
 def _tokens(text: str) -> Iterator[list[Any]]:
-    """What of a text has a colour. The lexer counts characters, and so do pages where none is beyond 16 bits."""
+    """The coloured tokens of a text. The lexer counts characters, as pages do below 16 bits."""
     shift = 0
     for start, kind, piece in lexer.KoiLexer(stripnl=False, ensurenl=False).get_tokens_unprocessed(text):
         length = len(piece.encode("utf-16-le")) // 2

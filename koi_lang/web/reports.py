@@ -1,4 +1,4 @@
-"""What a service can tell beyond single runs: costs, models, what programs may do, and its own description."""
+"""Reports of a service beyond single runs: costs, models, permissions, and its description."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ GROUPINGS: tuple[By, ...] = get_args(By)
 
 
 class CostBook:
-    """What was paid for the runs of a folder; of a journal only what is new is read."""
+    """The payments of the runs of a folder; only new parts of journals are read."""
 
     def __init__(self, folder: Path) -> None:
         self._journals, self._turn = open_costs(folder), asyncio.Lock()
 
     async def look(self) -> list[RunCosts]:
-        """What was paid for each run; journals that cannot be read are left out."""
+        """The payments of each run; unreadable journals are left out."""
         async with self._turn:
             table = await asyncio.to_thread(self._journals.look)
         return [costs for costs in table.values() if isinstance(costs, RunCosts)]
@@ -45,7 +45,7 @@ def cost_book_of(request: Request) -> CostBook:
 
 
 async def list_costs(request: Request) -> Response:
-    """What models took, in groups: of all runs for an admin, else of one's own."""
+    """The cost of models, in groups: of all runs for an admin, else of one's own."""
     by = request.query_params.get("by", "day")
     if by not in GROUPINGS:
         raise HttpError(400, "invalid_request", "`by` is no such word", help=f"Write one of {', '.join(GROUPINGS)}.")
@@ -65,7 +65,7 @@ async def list_models(request: Request) -> Response:
 
 
 async def show_audit(request: Request) -> Response:
-    """What models may do on behalf of the agents of each program; for admins."""
+    """The permissions of models in each program, by agent; for admins."""
     _require_admin(user_of(request))
     served = [program for program in host_of(request).programs if program.ready is not None]
     audited = [
@@ -80,7 +80,7 @@ def _require_admin(user: User) -> None:
 
 
 async def list_deliveries(request: Request) -> Response:
-    """What others were told over HTTP, newest first; with `?undelivered=true` only what has not arrived."""
+    """The webhook deliveries, newest first; with `?undelivered=true` only those that have not arrived."""
     if not user_of(request).is_admin:
         raise HttpError(403, "admins_only", "deliveries are shown to admins alone")
     given = request.query_params.get("undelivered", "false")
@@ -90,7 +90,7 @@ async def list_deliveries(request: Request) -> Response:
 
 
 async def reload_programs(request: Request) -> Response:
-    """Serve programs as their files are now; sessions that there are stay with what they were begun with."""
+    """Serve programs as their files are now; existing sessions keep the version they began with."""
     _require_admin(user_of(request))
     programs = host_of(request).programs
     changed = await programs.reload_apart()

@@ -1,4 +1,4 @@
-"""What a request is about: who asks, the host of the service, the session that its path names, how many it wants."""
+"""The context of a request: its user, the host of the service, the session in its path, and its limits."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def address_of(request: HTTPConnection) -> Address:
 
 
 def user_of(request: HTTPConnection) -> User:
-    """Who asks."""
+    """The user of a request."""
     user: User = request.state.user
     return user
 

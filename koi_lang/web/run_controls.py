@@ -1,4 +1,4 @@
-"""What people do to a run over HTTP: end it, hold it, talk to it, answer it, branch it."""
+"""Controls of a run over HTTP: end, pause, steer, answer, branch."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MESSAGE, BRANCHED = ("message", "agent", "images"), ("at", "answer", "message")
 
 
 async def cancel_run(request: Request) -> Response:
-    """End what is under way in a run, with all that it started; one that sleeps and waits for nobody stays asleep."""
+    """End the current work of a run, with everything that it started; a sleeping one without requests stays asleep."""
     session = run_of(request)
     await body_with(request)
     if not session.is_awake and not session.feed.requests:

@@ -1,4 +1,4 @@
-"""Recorded runs as data for pages: what came of them, their programs, their branches, and how two of them differ."""
+"""Recorded runs as data for pages: summaries, programs, branches, and differences."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Redact = Callable[[str], str]
 
 
 def run_facts(path: Path) -> dict[str, Any]:
-    """What came of a run: `id`, `program`, `state`, `started`, `updated`, `seconds`, and what its models took."""
+    """The summary of a run: `id`, `program`, `state`, `started`, `updated`, `seconds`, and its usage."""
     summary = summarise(path)
     return _facts(path.stem, summary)
 
@@ -102,14 +102,14 @@ def _relative(folder: Path, header: Header) -> dict[str, Any]:
 
 
 def comparison_data(before: Path, after: Path) -> dict[str, Any]:
-    """What two runs did differently: facts of both, `differences`, whether there are `more`. Raises JournalError."""
+    """The differences of two runs: facts of both, `differences`, whether there are `more`. Raises JournalError."""
     found = compare_runs(read(before), read(after), MAX_CHARS + 1)
     facts = {"before": run_facts(before), "after": run_facts(after)}
     return {**facts, "differences": [each.as_data() for each in found[:MAX_CHARS]], "more": len(found) > MAX_CHARS}
 
 
 def preview_data(path: Path, at: int) -> dict[str, Any]:
-    """What a branch at an entry takes over, and about what it costs. Raises KoiError."""
+    """The reused part of a branch at an entry, and the estimated cost of the rest. Raises KoiError."""
     journal = read(path)
     return preview_branch(journal, at, _load_or_none(program_of(path, journal.header))).as_data()
 

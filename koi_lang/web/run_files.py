@@ -77,7 +77,7 @@ async def get_file(request: Request) -> Response:
 
 
 async def put_file(request: Request) -> Response:
-    """Make or replace a file; what is too large is refused before it is read, where the client says so."""
+    """Create or replace a file; one that declares too large a size is refused before it is read."""
     files, given = _files_of(request), request.headers.get("content-length", "")
     size = int(given) if given.isdecimal() and len(given) < 19 else None
     try:

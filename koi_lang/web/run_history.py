@@ -1,4 +1,4 @@
-"""What is recorded of a run over HTTP: its entries, the runs around it, what it took."""
+"""The record of a run over HTTP: its entries, related runs, and its cost."""
 
 from __future__ import annotations
 
@@ -60,6 +60,6 @@ async def show_tree(request: Request) -> Response:
 
 
 async def show_cost(request: Request) -> Response:
-    """What the models of a run took."""
+    """The cost of a run."""
     summary = await asyncio.to_thread(summarise, run_of(request).feed.journal)
     return JSONResponse(summary.totals.as_data())

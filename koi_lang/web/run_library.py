@@ -41,7 +41,7 @@ SORTS = ("started", "seconds", "usd", "tokens", "requests", "state", "owner", "p
 
 @dataclass(frozen=True, slots=True)
 class RunLibrary:
-    """The runs of a folder, each for those who may see it.
+    """The runs of a folder, each visible to permitted users.
 
     Attributes:
         host: of the sessions of a service; None where there is none, and everybody who gets in may see everything.
@@ -64,11 +64,11 @@ class RunLibrary:
         return self.host is not None and self.host.may_see(run, user)
 
     def redactor(self) -> Redactor:
-        """Takes the secrets of this folder out of what is shown."""
+        """The redactor of this folder's secrets."""
         return Keys(read_settings(self.folder)).redactor()
 
     async def facts(self, run: str, user: User) -> Facts:
-        """What is known of a run, as it is listed. Raises KoiError."""
+        """The facts of a run in listings. Raises KoiError."""
         path = self.find(run, user)
         if self.host is not None and self.is_hosted(run, user):
             with suppress(ServiceError):  # its program is not served any more
@@ -86,7 +86,7 @@ class RunLibrary:
         return sorted([*hosted, *recorded], key=lambda facts: (facts["started"], facts["id"]), reverse=True)
 
     def _others(self, known: Container[str]) -> list[Facts]:
-        """What was recorded in the folder besides; cases of an evaluation are left to it."""
+        """The other recorded runs of the folder, without cases of evaluations."""
         found = []
         paths = journal_paths(self.folder)
         names = {path.stem for path in paths}
@@ -98,7 +98,7 @@ class RunLibrary:
         return found
 
     def _recall(self, path: Path) -> Facts:
-        """What is known of a recorded run, read again where its journal has changed. Raises JournalError, OSError."""
+        """The facts of a recorded run, read again where its journal has changed. Raises JournalError, OSError."""
         status = path.stat()
         mark = (status.st_mtime_ns, status.st_size)
         before = self._known.get(path.stem)
@@ -116,7 +116,7 @@ class RunLibrary:
 
 
 def _with_parent(facts: Facts, journal: Path) -> Facts:
-    """What is known of a session, with the run that it goes on from."""
+    """The facts of a session, with its parent."""
     with suppress(JournalError, OSError):
         with open_journal(journal) as file:
             parent = header_of(file.readline(MAX_HEADER_BYTES), journal.name).parent
@@ -125,7 +125,7 @@ def _with_parent(facts: Facts, journal: Path) -> Facts:
 
 
 def _title_of(path: Path) -> str:
-    """What a run was begun with: the first text of its first call, or the name of that."""
+    """The title of a run: the first text of its first call, or the name of that."""
     with open_journal(path) as file:
         run = header_of(file.readline(MAX_HEADER_BYTES), path.name).run
         for line, _ in zip(file, range(FIRST_LINES), strict=False):
@@ -183,7 +183,7 @@ class RunQuery:
         return is_state and is_dear and is_of_program and is_of_user and self.day in ("", facts["day"])
 
     def page(self, runs: Iterable[Facts], limit: int, before: str) -> dict[str, Any]:
-        """A page of the runs behind `before`, which is the `next` of the page before, with what can be chosen.
+        """A page of the runs behind `before`, which is the `next` of the page before, with the available filters.
 
         Returns:
             `runs`, `next`; `days`, the totals of all that are wanted by day, the latest first; `today`; `users` and
@@ -208,7 +208,7 @@ class RunQuery:
 
 
 def day_totals(runs: Iterable[Facts]) -> list[dict[str, Any]]:
-    """What runs took by day, the latest first; `is_unpriced` where the price of a run is not known."""
+    """The usage of runs by day, the latest first; `is_unpriced` where the price of a run is unknown."""
     days = defaultdict[str, list[Facts]](list)
     for facts in runs:
         days[facts["day"]].append(facts)

@@ -87,7 +87,7 @@ async def call_handler(request: Request) -> Response:
 
 
 async def _begin_further(request: Request, body: Mapping[str, Any], begin: partial[HeldCall]) -> Response:
-    """The answer to a request that begins a call in a session: what came of it, where the client waits for that."""
+    """The answer to a request that begins a call in a session: its result, where the client waits for it."""
     session, wait_s = session_of(request), wait_of(request)
 
     async def begin_call(id: str) -> Response:
@@ -116,7 +116,7 @@ async def _wait_for_end(request: Request, answer: Response, wait_s: int) -> Resp
 
 
 def call_by_message(body: Mapping[str, Any]) -> partial[HeldCall]:
-    """What begins the call that a message is, with images and for a handler that may be named. Raises KoiError."""
+    """A function that begins the call of a message, with images and an optional handler. Raises KoiError."""
     text, images = body["message"], body.get("images")
     if not isinstance(text, str) or not isinstance(images, list | None):
         help = 'Send `message` as a text, and `images` as a list of {"media_type", "data"}.'
@@ -125,7 +125,7 @@ def call_by_message(body: Mapping[str, Any]) -> partial[HeldCall]:
 
 
 def _title(body: dict[str, Any], *, has_call: bool) -> str:
-    """What a run is listed as: what it begins with, or what is said of one that waits for that. Raises HttpError."""
+    """The title of a run in lists: its first text, or the one given for a waiting run. Raises HttpError."""
     title = body.get("title")
     if title is None:
         return str(body.get("message") or body.get("handler", ""))
@@ -160,7 +160,7 @@ def _is_wanted(about: tuple[str, str, str], asked: Mapping[str, str]) -> bool:
 
 
 def _place(session: HostedSession) -> str:
-    """What tells where a session stands in the list; texts in the order of the list."""
+    """The sort key of a session in the list, as a text."""
     return f"{LATEST - int(session.row.created * 1000):015}-{session.id}"
 
 
@@ -173,7 +173,7 @@ async def show_run(request: Request) -> Response:
 
 
 async def _describe_run(run: RunHandle, user: User, call: str | None = None) -> dict[str, Any]:
-    """A run, what is open in it, the call under way, and how that or the last one ended. Raises JournalError."""
+    """A run with its open requests, its current call, and the end of that or the last one. Raises JournalError."""
     listing = run.listing()
     outcome = await asyncio.to_thread(read_outcome, run.feed.journal, listing.usage.last_call, call)
     details = {**listing.as_data(), "open": run.feed.requests, **run.describe_call(), **outcome}

@@ -1,4 +1,4 @@
-"""What the service is and serves, over HTTP."""
+"""The service and its programs, over HTTP."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ async def tell_health(request: Request) -> Response:
 
 
 async def tell_status(request: Request) -> Response:
-    """Who asks, and what there is."""
+    """The user, and the state of the service."""
     host, user = host_of(request), user_of(request)
     states = Counter(session.state for session in host.all(user))
     programs = [program.name for program in host.programs]
@@ -66,7 +66,7 @@ async def tell_status(request: Request) -> Response:
 
 
 async def tell_programs(request: Request) -> Response:
-    """The programs, with their agents and what these take; where they are, and why one is broken, for admins alone."""
+    """The programs with their agents and payloads; their places and errors for admins alone."""
     programs = [program_fields(program) for program in host_of(request).programs]
     if not user_of(request).is_admin:
         own = ({"path": each["name"], **({} if each["ok"] else {"error": NOT_SERVED})} for each in programs)

@@ -27,7 +27,7 @@ HOME = "/"
 
 
 async def _tell_status(request: Request) -> Response:
-    """Who asks, and that no programs are served."""
+    """The user, and no programs."""
     user = request.state.user
     return JSONResponse(
         {"version": __version__, "user": user.name, "admin": user.is_admin, "sessions": {}, "programs": []}

@@ -29,7 +29,7 @@ REFUSED = 4004
 
 
 async def talk_with_run(socket: WebSocket) -> None:
-    """Follow a run and carry out what comes, until the client leaves."""
+    """Follow a run and carry out commands, until the client leaves."""
     await socket.accept(SUBPROTOCOL if SUBPROTOCOL in socket.scope["subprotocols"] else None)
     user = user_of(socket)
     try:

@@ -1,1 +1,1 @@
-"""A corpus: what providers sent, kept as it arrived, with what is to be read of it."""
+"""A corpus of recorded streams of providers, with the expected readings."""

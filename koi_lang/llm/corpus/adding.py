@@ -1,4 +1,4 @@
-"""Streams that were kept while a program ran, added to a corpus with what is read of them."""
+"""Additions to a corpus: recorded streams with their present readings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from koi_lang.llm.corpus.replaying import read_again
 
 
 async def add_stream(source: Path, target: Path, redact: Redact) -> None:
-    """Write a stream into a new folder, with what the readers make of it for the person to look at.
+    """Write a stream into a new folder, with its present reading for the person to check.
 
     Args:
         redact: takes secrets out of a text.

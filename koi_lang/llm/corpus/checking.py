@@ -18,7 +18,7 @@ MAX_CHARS = 80
 
 @dataclass(frozen=True, slots=True)
 class StreamCheck:
-    """What came of one stream.
+    """The result of one stream.
 
     Attributes:
         name: the path of its folder from the corpus.
@@ -35,7 +35,7 @@ def entry_folders(corpus: Path) -> list[Path]:
 
 
 async def check_entry(corpus: Path, folder: Path) -> StreamCheck:
-    """What came of the stream in a folder of a corpus."""
+    """The result of the stream in a folder of a corpus."""
     name = folder.relative_to(corpus).as_posix()
     try:
         stream, expected = read_entry(folder), read_expected(folder)
@@ -53,7 +53,7 @@ def _differences(expected: Mapping[str, Any], read: Mapping[str, Any]) -> Iterat
 
 
 def _first_difference(one: Any, other: Any) -> int:
-    """Where two texts begin to differ; 0 for what is no text."""
+    """The position of the first difference of two texts; 0 for other values."""
     if not (isinstance(one, str) and isinstance(other, str)):
         return 0
     pairs = enumerate(zip(one, other, strict=False))

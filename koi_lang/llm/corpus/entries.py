@@ -1,4 +1,4 @@
-"""Streams of a corpus, one folder each: what arrived, what was sent for it, what is known of both, what is to be read.
+"""Streams of a corpus, one folder each: the response, the request, facts about both, and the expected reading.
 
 A folder holds `stream.txt`, the body of a response as text; `about.json`, an object with the fields of `StreamAbout`;
 `expected.json`, what is to be read; and, where it is known, `request.json`, the body of the request.
@@ -28,7 +28,7 @@ MAX_BYTES = 16 << 20
 
 @dataclass(frozen=True, slots=True)
 class StreamAbout:
-    """What is known of a stream.
+    """Facts about a stream.
 
     Attributes:
         wire: the format that it is in, one of `WIRES`.
@@ -52,7 +52,7 @@ class StreamAbout:
     koi: str = ""
 
     def as_data(self) -> dict[str, Any]:
-        """The JSON form, without what is as usual."""
+        """The JSON form, without defaults."""
         usual = {each.name: each.default for each in fields(self)}
         return {name: value for name, value in asdict(self).items() if value != usual[name]}
 
@@ -78,7 +78,7 @@ def read_entry(folder: Path) -> CorpusStream:
 
 
 def read_expected(folder: Path) -> Mapping[str, Any]:
-    """What is to be read of the stream in a folder. Raises CorpusError."""
+    """The expected reading of the stream in a folder. Raises CorpusError."""
     expected = _read_json(folder / EXPECTED)
     if not isinstance(expected, dict):
         raise CorpusError(f"`{EXPECTED}` holds no object")
@@ -86,7 +86,7 @@ def read_expected(folder: Path) -> Mapping[str, Any]:
 
 
 def write_entry(folder: Path, stream: CorpusStream, expected: Mapping[str, Any] | None = None) -> None:
-    """Write a stream into a folder that exists; what it is known by comes last. Raises OSError."""
+    """Write a stream into an existing folder; its description comes last. Raises OSError."""
     _write(folder / STREAM, stream.text)
     if stream.body is not None:
         _write(folder / REQUEST, _json_text(stream.body))

@@ -1,4 +1,4 @@
-"""What providers send, kept as it arrives: bodies without headers and addresses, and without secrets."""
+"""Recording of provider streams: bodies without headers, addresses and secrets."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def _pieces_in(value: Any, place: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, 
 def _stream_of(
     connection: ProviderConnection, wire: str, response: httpx2.Response, body: bytes, ending: str
 ) -> CorpusStream:
-    """What arrived, without what the connection keeps to itself. Raises CorpusError where that is too long."""
+    """The received stream without private parts of the connection. Raises CorpusError where it is too long."""
     if len(body) > MAX_BYTES:
         raise CorpusError(f"it is larger than {MAX_BYTES >> 20} MiB")
     kind = MEDIA_TYPE.match(response.headers.get("content-type", "").lower())
@@ -169,7 +169,7 @@ def _stream_of(
 
 
 def _read_request(body: bytes, connection: ProviderConnection) -> Any:
-    """The data of a request without what `extra_body` has added; None where it is none, or too long."""
+    """The data of a request without additions of `extra_body`; None for no data, or too much."""
     try:
         data = json.loads(connection.hide_in(body.decode("utf-8", "replace"))) if len(body) <= MAX_BYTES else None
     except (ValueError, RecursionError):

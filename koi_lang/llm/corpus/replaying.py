@@ -33,7 +33,7 @@ NOBODY = "http://127.0.0.1:9"
 
 
 async def read_again(stream: CorpusStream, piece: int = PIECE) -> dict[str, Any]:
-    """What is read of a stream, without what is empty.
+    """The reading of a stream, without empty parts.
 
     Args:
         piece: how many bytes arrive at once.
@@ -103,7 +103,7 @@ def _connection(stream: CorpusStream, piece: int) -> ProviderConnection:
 
 
 def _row(about: StreamAbout) -> Provider:
-    """The provider of a stream, at no address; of one that is not known only what the stream says."""
+    """The provider of a stream, at no address; for an unknown one only the facts in the stream."""
     style = STYLES.get(about.wire, "openai")
     known = (row for row in PROVIDERS if row.name == about.provider and row.style == style)
     row = next(known, Provider(about.provider, (), about.model, style=style))

@@ -90,7 +90,7 @@ def _same_verb(name: str, word: str) -> bool:
 
 
 def _data(words: PhraseParts, scene: RehearsalState) -> Mapping[str, Any]:
-    """What is handed over, an object; without words for it the arguments of the handler."""
+    """The delegated payload, an object; the arguments of the handler by default."""
     if not words.has("data"):
         return dict(scene.task.args) if isinstance(scene.task.args, Mapping) else {}
     piece = words.piece("data")

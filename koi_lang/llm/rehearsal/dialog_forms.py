@@ -37,7 +37,7 @@ def ask_for(words: PhraseParts, scene: RehearsalState) -> ProposedAction:
 
 @form
 def ask_clause(words: PhraseParts, scene: RehearsalState) -> ProposedAction:
-    """Ask the user what a subordinate clause says."""
+    """Ask the user the question of a subordinate clause."""
     clause = _to_you(words.get("clause").rstrip("?"), words)
     return ProposedAction(_prompt(get_phrase("clause", words.language).format(clause=clause)))
 
@@ -54,13 +54,13 @@ def greet(words: PhraseParts, scene: RehearsalState) -> ProposedAction:
 
 @form
 def print_quoted(words: PhraseParts, scene: RehearsalState) -> ProposedAction:
-    """Print what stands in quotes or braces."""
+    """Print the text in quotes or braces."""
     return _say(as_text(words.value("quote", scene)))
 
 
 @form
 def print_line(words: PhraseParts, scene: RehearsalState) -> ProposedAction:
-    """Print what stands after a colon, word for word."""
+    """Print the text after a colon, word for word."""
     return _say(_line(words, "line", scene))
 
 
@@ -77,7 +77,7 @@ def print_value(words: PhraseParts, scene: RehearsalState) -> ProposedAction:
 
 @form
 def print_last(words: PhraseParts, scene: RehearsalState) -> ProposedAction:
-    """Print the last value, where the verb says what."""
+    """Print the last value, as the verb names it."""
     return _say(as_text(evaluate("that", scene)))
 
 
@@ -91,7 +91,7 @@ def _prompt(question: str, options: list[str] | None = None) -> dict[str, Any]:
 
 
 def _to_you(text: str, words: PhraseParts) -> str:
-    """What is said about the user as it is said to them."""
+    """A text about the user, addressed to them."""
     pronouns = get_phrase("pronouns", words.language)
     return re.sub(r"[\w']+", lambda word: pronouns.get(word[0].lower(), word[0]), text)
 
@@ -119,7 +119,7 @@ def _line(words: PhraseParts, part: str, scene: RehearsalState) -> str:
 
 
 def _name_of_whom(words: PhraseParts, scene: RehearsalState) -> str:
-    """The name of the one who is meant; empty when nobody has told it and it was not asked for."""
+    """The name of a person in question; empty while it is unknown."""
     found = re.fullmatch(get_phrase("whom", words.language), words.get("who"), re.IGNORECASE)
     if not found:
         return _somebody(words, scene)

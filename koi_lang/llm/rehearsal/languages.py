@@ -11,18 +11,18 @@ from typing import Any
 
 @cache
 def read_languages() -> dict[str, Any]:
-    """The whole file; its comments say what stands where."""
+    """The whole file; its comments describe the tables."""
     return tomllib.loads(Path(__file__).with_name("languages.toml").read_text("utf-8"))
 
 
 def get_phrase(name: str, language: str) -> Any:
-    """What the rehearsal says, or reads in a part of a sentence, in a language."""
+    """A phrase of the rehearsal in a language."""
     return read_languages()["phrases"][name][language]
 
 
 @cache
 def merge(name: str) -> dict[str, Any]:
-    """What words of all languages stand for, by the word."""
+    """The words of all languages with their meanings."""
     return {word: meant for words in read_languages()["anywhere"][name].values() for word, meant in words.items()}
 
 

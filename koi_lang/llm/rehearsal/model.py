@@ -19,7 +19,7 @@ UNANSWERED = "Run the program in a terminal, or pipe one line for each question 
 
 
 class Rehearsal:
-    """Follows what it understands of a playbook and tells what it does not.
+    """Follows the understood parts of a playbook and reports the others.
 
     Args:
         on_note: told once about each sentence that would need a model.
@@ -40,7 +40,7 @@ class Rehearsal:
         """Nothing is held."""
 
     def notes(self) -> tuple[str, ...]:
-        """What would need a model, in the order in which it was met."""
+        """The sentences that need a model, in order."""
         return tuple(self._notes)
 
     def _answer(self, request: Request) -> str:

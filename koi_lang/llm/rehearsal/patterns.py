@@ -1,4 +1,4 @@
-"""The forms of sentences that are understood: which words begin them, how they go on, and what they come to.
+"""The forms of understood sentences: first words, continuations, and their actions.
 
 The forms stand in `languages.toml`; what each does is a function with the decorator `form` and its name.
 """
@@ -39,7 +39,7 @@ class Row:
 
 
 def form(build: Builder) -> Builder:
-    """Enter a function into the table of what forms do."""
+    """Enter a function into the table of forms."""
     BUILDERS[build.__name__] = build
     return build
 

@@ -51,7 +51,7 @@ class PhraseParts:
         return piece_of(self.parts.get(name) or "", self.pieces)
 
     def value(self, name: str, scene: RehearsalState) -> Any:
-        """What a part stands for. Raises UnclearSentenceError and NotYetKnownError."""
+        """The value of a part. Raises UnclearSentenceError and NotYetKnownError."""
         piece = self.piece(name)
         return evaluate(self.get(name), scene) if piece is None else piece_value(piece, scene)
 
@@ -176,7 +176,7 @@ def _fill_leaf(value: Any, scene: RehearsalState, *, strict: bool) -> Any:
 
 
 def template_value(found: re.Match[str], scene: RehearsalState, *, strict: bool) -> Any:
-    """What words in brackets stand for; where that is not known, angle brackets may just be angle brackets.
+    """The value of words in brackets; unknown ones in angle brackets may be literal.
 
     Raises:
         UnclearSentenceError: it is not known, and the brackets are others or are taken strictly.

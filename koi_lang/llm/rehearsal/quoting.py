@@ -24,7 +24,7 @@ Kind: TypeAlias = Literal["text", "data", "reference"]
 
 @dataclass(frozen=True, slots=True)
 class QuotedPiece:
-    """What one mark stands for: a quoted text, an object or list, or words in braces (or a mark) for a value."""
+    """The content of one mark: a quoted text, an object or list, or words in braces for a value."""
 
     kind: Kind
     source: str
@@ -33,7 +33,7 @@ class QuotedPiece:
 
 @dataclass(frozen=True, slots=True)
 class Masked:
-    """A text with marks and what they stand for.
+    """A text with marks, and their contents.
 
     Attributes:
         ends: behind each mark, where it ends in this text and where its piece ends in the original.

@@ -20,7 +20,7 @@ from koi_lang.llm.rehearsal.state import (
 
 @form
 def return_literal(words: PhraseParts, scene: RehearsalState) -> ProposedAction:
-    """End with an object that is written out; what only a model could write in it becomes null and is told."""
+    """End with a written-out object; parts that need a model become null and are reported."""
     piece = words.piece("data")
     if piece is None or (piece.kind == "text" and not words.source.lower().startswith(list_verbs("return"))):
         raise UnclearSentenceError("only an object can be the answer")
@@ -44,7 +44,7 @@ def return_named(words: PhraseParts, scene: RehearsalState) -> ProposedAction:
 
 @form
 def return_last(words: PhraseParts, scene: RehearsalState) -> ProposedAction:
-    """End with the last value, where the verb says what."""
+    """End with the last value, as the verb names it."""
     value = evaluate("that", scene)
     return _end({words.get("name"): value}, []) if words.has("name") else _end_with(value)
 
@@ -59,7 +59,7 @@ def return_value(words: PhraseParts, scene: RehearsalState) -> ProposedAction:
 
 
 def end_of(scene: RehearsalState) -> ProposedAction:
-    """The end of a playbook that does not say what to return: the last result, else an empty object."""
+    """The end of a playbook without a `return`: the last result, else an empty object."""
     if scene.awaits_a_value:
         raise NotYetKnownError
     outcome = scene.outcome
@@ -80,5 +80,5 @@ def _changes_state(value: Any) -> bool:
 
 
 def _end(data: Any, missing: list[str]) -> ProposedAction:
-    """The final action; a deed's value carries the names of what is missing."""
+    """The final action; the value of a deed carries the names of missing parts."""
     return ProposedAction({"actionType": "direct", "intent": "return", "data": data}, value=tuple(missing))

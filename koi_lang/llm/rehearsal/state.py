@@ -1,4 +1,4 @@
-"""What is known at one point of a playbook, and words of the playbook turned into values of it."""
+"""The known values at one point of a playbook, and words of the playbook as values."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class NotYetKnownError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ProposedAction:
-    """What a sentence comes to: an action, or only a name for a value.
+    """The meaning of a sentence: an action, or only a name for a value.
 
     Attributes:
         label: what the result is called later; empty when it has no name.
@@ -64,7 +64,7 @@ class RehearsalState:
         self._last_is_known = True
 
     def learn(self, deed: ProposedAction, result: ActionResult) -> None:
-        """Note what the action of a deed has brought."""
+        """Note the result of a deed's action."""
         was_skipped = result.value is None and deed.action is not None and "condition" in deed.action
         if deed.intent in SILENT or was_skipped:
             return
@@ -82,7 +82,7 @@ class RehearsalState:
             self._named.append((_plain(label), value))
 
     def lose_track(self) -> None:
-        """Note that a sentence was left out: what `it` and `the result` mean after it is not known."""
+        """Note that a sentence was left out, so that `it` and `the result` are unknown after it."""
         self._last_is_known = False
 
     def expect(self, deed: ProposedAction) -> None:
@@ -90,7 +90,7 @@ class RehearsalState:
         self._awaited.append(deed)
 
     def with_values(self, deed: ProposedAction) -> ProposedAction:
-        """What a sentence has come to, with the values that stand in it; nothing in them means anything further."""
+        """The action of a sentence with its values filled in; these are not interpreted further."""
         if deed.action is None:
             return deed
         plain, literal = self.values.plain, self.values.literal
@@ -171,7 +171,7 @@ def identifier_in(words: str) -> str:
 
 
 def _content(intent: str, value: Any) -> Any:
-    """What the author of a playbook means by the result of an action."""
+    """The result of an action as the author of a playbook means it."""
     field = {"prompt_user": "answer", "registry_get": "value", "call_llm": "result", "ask_parent": "answer"}.get(intent)
     return value[field] if field and isinstance(value, Mapping) and field in value else value
 
@@ -186,7 +186,7 @@ def _plain(words: str) -> str:
 
 
 def _same(label: str, name: str) -> bool:
-    """Whether `colour` means what `favourite colour` was called; not the other way round."""
+    """Whether `colour` means a value called `favourite colour`; not the other way round."""
     return bool(label) and (label == name or label.split()[-1] == name)
 
 

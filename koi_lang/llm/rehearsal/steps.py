@@ -169,14 +169,14 @@ def written_actions(sentence: Sentence) -> list[Mapping[str, Any]]:
 
 
 def ids_in(sentences: Sequence[Sentence]) -> frozenset[str]:
-    """What the actions written out in a playbook are called by each other."""
+    """The ids by which written-out actions of a playbook refer to each other."""
     return frozenset(
         str(action["id"]) for sentence in sentences for action in written_actions(sentence) if "id" in action
     )
 
 
 def fill_in(action: Mapping[str, Any], scene: RehearsalState, ids: frozenset[str]) -> dict[str, Any]:
-    """An action with what earlier sentences have brought; what the runtime knows better is left to it.
+    """An action with values of earlier sentences; the runtime resolves the rest.
 
     What is to be done stands in the playbook: a value becomes no action, no name of one and no part of an expression.
 
@@ -272,7 +272,7 @@ class _ActionWriter:
         return [self._fill_known(item) for item in value] if isinstance(value, list) else value
 
     def _condition(self, value: Any) -> Any:
-        """A condition: an expression in which values are constants, or what a model is to judge."""
+        """A condition: an expression with constants as values, or a question for a model."""
         if isinstance(value, dict):
             return {
                 key: (self._fill_known if key == "instruction" else self._value)(item) for key, item in value.items()
@@ -293,7 +293,7 @@ class _ActionWriter:
         return found[0] if self._is_kept(found) else code_of(template_value(found, self._scene, strict=False))
 
     def _write_quote(self, quoted: str) -> str:
-        """A quoted text of an expression; what stands in it is written as its quotes ask for."""
+        """A quoted text of an expression, escaped for its quotes."""
 
         def inside(found: re.Match[str]) -> str:
             return found[0] if self._is_kept(found) else code_of(self._write(found))[1:-1].replace("'", "\\u0027")

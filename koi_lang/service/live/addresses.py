@@ -50,7 +50,7 @@ def is_there(path: Path) -> bool:
 
 
 def listen(path: Path) -> socket.socket:
-    """A socket that only this user can connect to; what a killed process has left at the path is removed.
+    """A socket that only this user can connect to; a stale one of a killed process is removed.
 
     Raises:
         FileExistsError: somebody listens there, or the path is something else.
@@ -114,7 +114,7 @@ def remove_if_stale(path: Path) -> bool:
 
 
 def connect(path: Path) -> socket.socket:
-    """A connection to whoever listens at a path, which is a socket of this user.
+    """A connection to the listener at a path, which is a socket of this user.
 
     Raises:
         FileNotFoundError: there is none.
@@ -172,7 +172,7 @@ def is_descendant(process: int) -> bool:
 
 
 def _parent_of(process: int) -> int | None:
-    """The parent of a process, 0 for one outside of what this process sees; None where the system shows no process."""
+    """The parent of a process, 0 outside of the visible ones; None where the system shows none."""
     try:
         status = Path(f"/proc/{process}/stat").read_bytes()
     except OSError:

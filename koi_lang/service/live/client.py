@@ -1,4 +1,4 @@
-"""A connection to a run of another process: what it tells, and commands with their responses."""
+"""A connection to a run of another process: its messages, and commands with their responses."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ READY_S = 5.0
 
 
 class NotAttachableError(KoiError):
-    """A run takes nobody who would follow it."""
+    """A run cannot be followed."""
 
 
 class LiveClient:
@@ -55,11 +55,11 @@ class LiveClient:
         return {**{name: value for name, value in response.items() if name != "id"}, **own}
 
     async def follow(self, since: int, *, may_answer: bool) -> None:
-        """Be told what lies behind an entry, and what happens from now on."""
+        """Receive the entries behind a number, and the messages from now on."""
         await self.ask({"type": "follow", "since": since, "answers": may_answer})
 
     async def __aiter__(self) -> AsyncIterator[Message]:
-        """What is told, until the run is over or gone."""
+        """The messages, until the run is over or gone."""
         while (message := await self._told.get()) is not None:
             yield message
 
@@ -75,7 +75,7 @@ class LiveClient:
         self.ready = first
 
     async def receive(self) -> None:
-        """Take in what comes until the end."""
+        """Receive messages until the end."""
         try:
             while (message := await self._next()) is not None:
                 answer = self._asked.get(message.get("id", "")) if message["type"] == "response" else None
@@ -91,7 +91,7 @@ class LiveClient:
                     answer.set_exception(_gone())
 
     async def _next(self) -> Mapping[str, Any] | None:
-        """The next message; None at the end, and where what comes is none."""
+        """The next message; None at the end, and for an invalid one."""
         try:
             line = await self._reader.readline()
             message = json.loads(line) if line.endswith(b"\n") else None

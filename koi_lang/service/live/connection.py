@@ -19,7 +19,7 @@ MAX_COMMANDS = 64
 
 
 class LiveConnection:
-    """A client at a socket. One thread reads and writes it, others may add what it is told.
+    """A client at a socket. One thread reads and writes it, others may add messages.
 
     Args:
         wake: has the thread look at it.
@@ -60,7 +60,7 @@ class LiveConnection:
         self._wake()
 
     def hold(self) -> None:
-        """Keep what it is told until it gets a reply."""
+        """Hold messages back until it gets a reply."""
         with self._lock:
             self._held = []
 
@@ -85,7 +85,7 @@ class LiveConnection:
     # ------------------------------------------------------------ the thread of the socket
 
     def begin(self, line: bytes, since: int, earlier: Iterator[tuple[int, bytes]]) -> None:
-        """Tell it one thing, then of what was written to the journal what lies behind an entry, then what waits."""
+        """Send one line, then the journal entries behind a number, then the waiting messages."""
         self._fill()
         self._ready += line + b"\n"
         self._last, self._past = since, earlier
@@ -103,7 +103,7 @@ class LiveConnection:
         return bool(self._ready or self._waiting or self._past is not None)
 
     def read(self) -> bytes | None:
-        """What it has sent; nothing at the end, None where there is nothing yet."""
+        """The received bytes; empty at the end, None while there are none."""
         try:
             return self.socket.recv(READ_SIZE)
         except (BlockingIOError, InterruptedError):

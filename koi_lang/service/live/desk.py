@@ -1,4 +1,4 @@
-"""What the followers of a run are told, and what becomes of their commands."""
+"""The followers of a run: their messages and commands."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class LiveFeed(Feed):
             super().follow(entry)
 
     def tell(self, message: Message) -> None:
-        """Tell what no journal keeps."""
+        """Publish a transient message."""
         with self._lock:
             super().tell(message)
 
@@ -75,7 +75,7 @@ class LiveFeed(Feed):
             self.tell({"type": EVENT, "event": event.as_data("detailed")})
 
     def join(self, reader: Reader) -> None:
-        """Have somebody told what happens from now on."""
+        """Add a receiver of new messages."""
         with self._lock:
             self._readers.add(reader)
 
@@ -116,7 +116,7 @@ class LiveFeed(Feed):
 
 
 class LiveDesk:
-    """Serves whoever has connected; what concerns the run is done in its event loop.
+    """Serves connected clients; work on the run happens in its event loop.
 
     Attributes:
         feed: what they are told.
@@ -130,7 +130,7 @@ class LiveDesk:
         self._urgent: list[float] = []
 
     def begin(self) -> None:
-        """Follow what is told beside the journal."""
+        """Subscribe to transient messages."""
         self._live.feed, self._live.board.others = self.feed, self.feed.tell
         self._live.run.events.subscribe(self.feed.follow_transient, transient=True)
 
@@ -156,7 +156,7 @@ class LiveDesk:
     # ------------------------------------------------------------ the thread of the sockets
 
     def begin_to_follow(self, connection: LiveConnection, message: Mapping[str, Any]) -> None:
-        """Tell a client what lies behind an entry, and what happens from now on. Raises SessionError."""
+        """Send a client the entries behind a number, and new messages. Raises SessionError."""
         since, may_answer = message.get("since", 0), message.get("answers", True)
         if type(since) is not int or since < 0 or not isinstance(may_answer, bool) or connection.follows:
             help = "Send it once, with `since`, the number of an entry, and `answers`, true or false."
@@ -215,7 +215,7 @@ class LiveDesk:
         done()
 
     async def _data(self, message: Mapping[str, Any]) -> Any:
-        """What a command gives. Raises SessionError."""
+        """The result of a command. Raises SessionError."""
         session = self._session = self._live.session or self._session or RunSession(self._live)
         command = command_of(message)
         if command.name not in (COMMANDS if self._live.session is None else OF_SESSIONS):
@@ -236,7 +236,7 @@ class LiveDesk:
 
 
 def state_of(live: FollowedRun) -> str:
-    """What goes on in a run."""
+    """The state of a run."""
     if live.board.requests:
         return "waiting"
     if live.session is not None and live.session.current_call is None:
@@ -250,7 +250,7 @@ def encode(message: Mapping[str, Any]) -> bytes:
 
 
 def finish_now(work: Coroutine[Any, Any, T]) -> T:
-    """What comes of work that waits for nothing."""
+    """The result of work that never waits."""
     try:
         work.send(None)
     except StopIteration as ended:
@@ -285,12 +285,12 @@ class RunSession(Session):
 
     @property
     def current_call(self) -> HeldCall | None:
-        """What is under way."""
+        """The current call."""
         return self._call
 
 
 def _ignore(message: Any) -> None:
-    """Nobody has to be told: whoever follows the run is."""
+    """No-op: followers get the messages of the run."""
 
 
 async def _go_over(session: Any, history: Any) -> None:

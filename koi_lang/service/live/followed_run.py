@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class FollowedRun:
-    """A run, and what its followers need of it.
+    """A run with the state for its followers.
 
     Args:
         board: where its questions are found.
@@ -46,7 +46,7 @@ class FollowedRun:
         self.is_aborted = False
 
     def abort(self) -> bool:
-        """Have what is under way end, as soon as it waits; gives whether anything is."""
+        """End the current work as soon as it waits; returns whether there is any."""
         if self.session is not None:
             call = self.session.current_call
             if call is not None:

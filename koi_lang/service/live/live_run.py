@@ -76,7 +76,7 @@ class LiveRun(FollowedRun):
         self._thread = None
 
     def _wait(self, listening: socket.socket, stopped: int) -> None:
-        """Wait until somebody comes, and load only then what serves them."""
+        """Wait for the first client, and load the server only then."""
         with selectors.DefaultSelector() as selector:
             selector.register(listening, selectors.EVENT_READ)
             selector.register(stopped, selectors.EVENT_READ)
@@ -85,7 +85,7 @@ class LiveRun(FollowedRun):
             self.serve_followers(listening, stopped)
 
     def serve_followers(self, listening: socket.socket, stopped: int) -> None:
-        """Serve those who come, in a thread."""
+        """Serve clients in a thread."""
         error = error_of(lambda: server.LiveServer(self, listening, stopped).serve(until_nobody=self.is_hosted))
         if error is not None:  # a fault of ours is no reason for the run to end
             with suppress(RuntimeError):
@@ -117,7 +117,7 @@ class FollowerThread:
 
 
 def _listening(path: Path) -> socket.socket | None:
-    """A socket at a path; None where there can be none, which is nobody's loss but that of those who would connect."""
+    """A socket at a path; None where none can be made, so that nobody can follow."""
     if not has_sockets():
         return None
     try:
@@ -154,7 +154,7 @@ class HostedLiveRun(LiveRun):
         super().end(listening)
 
     def serve_followers(self, listening: socket.socket, stopped: int) -> None:
-        """Serve those who come until the last one has gone, in a thread."""
+        """Serve clients in a thread, until the last one has gone."""
         super().serve_followers(listening, stopped)
         with suppress(RuntimeError):  # the loop is closed
             self.loop.call_soon_threadsafe(self.loop.call_later, PAUSE_S, self._give_back, listening)

@@ -33,7 +33,7 @@ ENDED = "the run has ended"
 
 
 class LiveServer:
-    """Whoever follows a run.
+    """The clients that follow a run.
 
     Args:
         listening: takes no connection after the end.
@@ -53,7 +53,7 @@ class LiveServer:
         self._desk = LiveDesk(live)
 
     def wake(self) -> None:
-        """Have the thread look at what has changed; any thread may ask for it."""
+        """Have the thread look at changes; safe to call from any thread."""
         if not self._is_woken:
             self._is_woken = True
             with suppress(OSError):  # it is over, or will wake up anyway
@@ -84,7 +84,7 @@ class LiveServer:
             os.close(self._wakes)
 
     def _turn(self) -> bool:
-        """Do what can be done now; gives whether the run goes on."""
+        """Do the work that is possible now; returns whether the run goes on."""
         ready = self._selector.select(TICK_S if self._desk.is_urgent else None)
         known = {key.fileobj: mask for key, mask in ready}
         if self._stopped in known:
@@ -121,7 +121,7 @@ class LiveServer:
         connection.close()
 
     def _reason_to_refuse(self, taken: socket.socket) -> str | None:
-        """Why somebody may not follow the run: what its agents have started must not answer for the person."""
+        """The reason to refuse a client: processes of its agents must not answer for the person."""
         peer = peer_of(taken)
         if not is_own_peer(taken):
             return "the run is of another user"
@@ -137,7 +137,7 @@ class LiveServer:
         connection.close()
 
     def _look_at(self, connection: LiveConnection) -> None:
-        """Write what waits for a client, and have the selector tell what can be done next."""
+        """Write waiting data to a client, and register the next interest with the selector."""
         if connection.is_cut_off and not connection.is_over:
             self._desk.leave(connection)
             connection.end(encode({"type": "cut_off", "reason": UNREAD}))

@@ -1,4 +1,4 @@
-"""Messages of other agents to calls in a session, and what comes of them to tasks."""
+"""The server side of A2A: messages of other agents become calls in a session, and results become tasks."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class SessionExecutor(AgentExecutor):
             await updater.failed(_message_of(updater, f"{error.message}. {error.help or ''}".strip()))
 
     async def _follow(self, session: HostedSession, row: ThreadRow, updater: TaskUpdater) -> None:
-        """Tell what happens in the call of a task, behind the entry that was told last."""
+        """Publish the events of a task's call, behind the last published entry."""
         reader, number = session.feed.subscribe(row.told), row.told
         try:
             async for news in reader.listen(SILENCE_S):
@@ -104,7 +104,7 @@ class SessionExecutor(AgentExecutor):
         return session, row
 
     async def _begin(self, message: Message, session: HostedSession, task: str) -> None:
-        """Give a message to a session: as an answer to what it asks, or as a call by the id of its task.
+        """Pass a message to a session: as an answer to its question, or as a call with the id of its task.
 
         Raises KoiError.
         """
@@ -137,7 +137,7 @@ class SessionExecutor(AgentExecutor):
         return agent if wanted is None else f"{agent}.{wanted}"
 
     async def _pass_on(self, message: Mapping[str, Any], updater: TaskUpdater) -> bool:
-        """Tell what a message of the session means; whether the task rests or is over with it."""
+        """Publish the meaning of a session's message; returns whether the task is over or waits."""
         if message["type"] == "question":
             options = ", ".join(message.get("options") or [])
             await updater.requires_input(
@@ -181,7 +181,7 @@ def _message_of(updater: TaskUpdater, text: str) -> Message:
 
 
 def _parts_of(result: Any) -> list[Part]:
-    """What a handler gave, as parts of an artifact."""
+    """The result of a handler as parts of an artifact."""
     if result is None or result == "undefined":
         return []
     return [new_text_part(result)] if isinstance(result, str) else [new_data_part(result)]
@@ -284,7 +284,7 @@ class LastingTasks(DefaultRequestHandler):
     async def on_message_send(
         self, params: types.SendMessageRequest, context: ServerCallContext
     ) -> types.Message | types.Task:
-        """Carry out a message, and give what comes of it."""
+        """Handle a message, and return its result."""
         await self._follow_again(params.message.task_id, context)
         outcome: types.Message | types.Task = await super().on_message_send(params, context)
         return outcome
@@ -292,7 +292,7 @@ class LastingTasks(DefaultRequestHandler):
     async def on_message_send_stream(
         self, params: types.SendMessageRequest, context: ServerCallContext
     ) -> AsyncGenerator[Event, None]:
-        """Carry out a message, and tell what happens."""
+        """Handle a message, and stream its events."""
         await self._follow_again(params.message.task_id, context)
         async for event in super().on_message_send_stream(params, context):
             yield event
@@ -300,7 +300,7 @@ class LastingTasks(DefaultRequestHandler):
     async def on_subscribe_to_task(
         self, params: types.SubscribeToTaskRequest, context: ServerCallContext
     ) -> AsyncGenerator[Event, None]:
-        """Tell what happens in a task from now on."""
+        """Stream the events of a task from now on."""
         await self._follow_again(params.id, context)
         async for event in super().on_subscribe_to_task(params, context):
             yield event

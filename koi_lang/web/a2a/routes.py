@@ -33,7 +33,7 @@ class NamedUser(a2a_user.User):
 
     @property
     def is_authenticated(self) -> bool:
-        """Whether they have shown who they are: the gate before it lets in nobody else."""
+        """Whether they are signed in: the gate before it lets in nobody else."""
         return True
 
     @property
@@ -43,7 +43,7 @@ class NamedUser(a2a_user.User):
 
 
 class UserContext(DefaultServerCallContextBuilder):
-    """Requests to what executors know of them."""
+    """Builds the context of requests for executors."""
 
     def build(self, request: Request) -> ServerCallContext:
         """The context of a request, with its user."""

@@ -1,4 +1,4 @@
-"""`POST /agui`: a message of a person, or answers to what was open, to a stream of events of AG-UI."""
+"""`POST /agui`: a message of a person, or answers to open questions, with a stream of AG-UI events."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ async def answer(request: Request) -> Response:
 
 
 async def _input_of(request: Request) -> RunAgentInput:
-    """What was sent. Raises HttpError."""
+    """The body of the request. Raises HttpError."""
     body = await body_of(request)
     try:
         given = RunAgentInput.model_validate(body)
@@ -129,7 +129,7 @@ async def _session_of(
 
 
 async def _begin_call(given: RunAgentInput, session: HostedSession, offer: ClientOffer) -> HeldCall:
-    """Begin the call that the last message of the user is, with what the page offers. Raises KoiError."""
+    """Begin the call of the user's last message, with the offer of the page. Raises KoiError."""
     message = _last_message(given)
     props = given.forwarded_props if isinstance(given.forwarded_props, dict) else {}
     name = props.get("handler", "")
@@ -145,7 +145,7 @@ async def _begin_call(given: RunAgentInput, session: HostedSession, offer: Clien
 
 
 def _answers_in(given: RunAgentInput, session: HostedSession) -> Iterator[Mapping[str, Any]]:
-    """The commands that answer what is open in a session. Raises HttpError."""
+    """The commands that answer the open requests of a session. Raises HttpError."""
     if given.resume:
         open_ones = {request["id"]: request for request in session.feed.requests}
         yield from (_answer_to(entry, open_ones.get(entry.interrupt_id)) for entry in given.resume)
@@ -165,7 +165,7 @@ def _answers_in(given: RunAgentInput, session: HostedSession) -> Iterator[Mappin
 
 
 def _answer_to(entry: ResumeEntry, request: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    """The command that answers what was open; what is not known is refused by the session."""
+    """The command that answers an open request; the session refuses unknown ones."""
     payload, is_cancelled = entry.payload, entry.status == "cancelled"
     if request is not None and request["type"] == "approval_request":
         decision, reason = ("no", "") if is_cancelled else _decision_in(payload)
@@ -180,7 +180,7 @@ def _answer_to(entry: ResumeEntry, request: Mapping[str, Any] | None) -> Mapping
 
 
 def _decision_in(payload: Any) -> tuple[str, str]:
-    """What an approval says; anything that is not clearly a yes is a no."""
+    """The decision in an approval; any unclear answer is a no."""
     if payload is True or _field_value(payload, "approved") is True:
         return "yes", ""
     decision = payload if isinstance(payload, str) else _field_value(payload, "decision")
@@ -193,7 +193,7 @@ def _field_value(payload: Any, name: str) -> Any:
 
 
 def _last_message(given: RunAgentInput) -> UserMessage:
-    """What the person has said last. Raises HttpError."""
+    """The last message of the person. Raises HttpError."""
     found = next((message for message in reversed(given.messages) if message.role == "user"), None)
     if not isinstance(found, UserMessage):
         raise HttpError(400, "invalid_request", "there is no message of a user", help="Send one, or `resume`.")

@@ -167,7 +167,7 @@ class Projection:
         yield StepStartedEvent(step_name=self._steps[path])
 
     def _end_step(self, path: tuple[str, ...]) -> Iterator[BaseEvent]:
-        """A handler ends, with what was cancelled inside of it."""
+        """The end of a handler, with the cancelled steps inside."""
         for inside in [other for other in reversed(self._steps) if other[: len(path)] == path]:
             yield StepFinishedEvent(step_name=self._steps.pop(inside))
 
@@ -202,7 +202,7 @@ class Projection:
             self._thought = ""
 
     def _change_state(self, agent: str, updates: Mapping[str, Any]) -> BaseEvent:
-        """What an agent has changed of its state, as a JSON Patch."""
+        """The changed state of an agent, as a JSON Patch."""
         delta = []
         if agent not in self._state:
             self._state[agent] = {}
@@ -231,7 +231,7 @@ class Projection:
             yield from self.fail(str(event.get("error") or "the call has failed"))
 
     def _interrupt(self, requests: Iterable[Mapping[str, Any]]) -> Iterator[BaseEvent]:
-        """End with what is open: calls of tools of the page, which the page carries out, and all else as interrupts."""
+        """End with the open requests: tool calls of the page, and all others as interrupts."""
         calls = {"/".join(request["path"]): request[TOOL] for request in requests if TOOL in request}
         interrupts = [_interrupt_of(request) for request in requests if TOOL not in request]
         yield from map(_text_event, self._texts.end_all(will_come_again=True))
@@ -265,7 +265,7 @@ class Projection:
         self.is_over = True
 
     def _close(self) -> Iterator[BaseEvent]:
-        """End what is open: a stream may not end before it."""
+        """End the open steps: a stream may not end before them."""
         yield from self._end_thought()
         yield from map(_text_event, self._texts.end_all())
         for path in reversed(list(self._steps)):
@@ -292,7 +292,7 @@ def _is_result(event: Mapping[str, Any], path: tuple[str, ...]) -> bool:
 
 
 def _interrupt_of(request: Mapping[str, Any]) -> Interrupt:
-    """A question or an approval as what a run waits for."""
+    """A question or an approval as an interrupt."""
     expires = datetime.now(UTC) + timedelta(seconds=float(request.get("timeout_s") or 0))
     common = {"id": request["id"], "expires_at": expires.isoformat()}
     path = request.get("path") or []
