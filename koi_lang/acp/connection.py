@@ -97,7 +97,7 @@ class Connection:
             del self._open[id]
 
     def _settle(self, id: Any, message: JsonObject) -> None:
-        """Give a response to whoever waits for it; one that comes too late is dropped."""
+        """Deliver a response to its request; a late one is dropped."""
         waiting = self._open.get(id)
         if waiting is None or waiting.done():
             return

@@ -101,7 +101,7 @@ class AcpServer:
     # ------------------------------------------------------------ the connection
 
     async def initialize(self, params: JsonObject) -> JsonObject:
-        """Agree on what both sides can do."""
+        """Agree on the abilities of both sides."""
         match params.get("clientCapabilities"):
             case {"elicitation": {"form": dict()}}:
                 self._can_show_forms = True
@@ -174,7 +174,7 @@ class AcpServer:
         await self._session(params).cancel()
 
     async def close(self, params: JsonObject) -> None:
-        """End a conversation; what is recorded of it stays."""
+        """End a conversation; its record stays."""
         session = self._session(params)
         del self._sessions[session.id]
         await session.close()

@@ -1,4 +1,4 @@
-"""One conversation of a client: its prompts are messages to a handler, and what the run asks goes to the client."""
+"""One conversation of a client: its prompts are messages to a handler, and requests of the run go to the client."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ class AcpSession:
         return response.get("data")
 
     async def _carry_out(self, name: str, argument: str) -> None:
-        """Carry out a command that a message is, and say what has come of it. Raises RpcError."""
+        """Run the command in a message and report its result. Raises RpcError."""
         command = COMMANDS[name]
         if command.hint and command.is_needed and not argument:
             self._update(self._updates.say(f"`/{name} {command.hint}`: {command.description}"))
@@ -309,7 +309,7 @@ class AcpSession:
         self._asking[id].add_done_callback(lambda _: self._asking.pop(id, None))
 
     async def _ask(self, method: str, params: JsonObject) -> JsonObject:
-        """What the client answers; nothing where it cannot be asked."""
+        """The answer of the client; empty where it cannot be asked."""
         try:
             return await self._connection.request(method, {"sessionId": self.id, **params})
         except RpcError as error:
@@ -321,7 +321,7 @@ class AcpSession:
             self._dispatcher.session.client.settle(request["id"], request["type"], answer)
 
     async def _request_approval(self, request: Message) -> None:
-        """Have the person decide; whatever is no clear yes allows nothing."""
+        """Ask the person; any unclear answer permits nothing."""
         approval = approval_in(request)
         chain = f"asked for by {' → '.join(f'`{name}`' for name in approval.chain)}" if approval.chain else ""
         content = [*(text_content(text) for text in (approval.detail, chain) if text)]

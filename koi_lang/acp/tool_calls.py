@@ -1,4 +1,4 @@
-"""Actions as tool calls of ACP: what an editor shows of them, and of the changes that they make."""
+"""Actions as tool calls of ACP: titles, kinds and diffs for an editor."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NOTHING, MARKS = " /dev/null", (" ", "-", "+")
 
 
 def start_of(event: JsonObject, folder: Path) -> JsonObject:
-    """What an editor is shown of an action that begins."""
+    """The update for the start of an action."""
     fields = event.get("fields") or {}
     name = fields.get(NAMED_BY.get(event["intent"], "")) or event["intent"]
     arguments = fields["input"] if isinstance(fields.get("input"), dict) else fields
@@ -86,7 +86,7 @@ class FileDiffs:
         files[event["file"]] = (before, event["after"])
 
     def take(self, id: str) -> list[JsonObject]:
-        """The changes of a tool call as content, without those of what is no text."""
+        """The changes of a tool call as content, text files only."""
         content = []
         for file, (before, after) in self._changes.pop(id, {}).items():
             old, new = self._text(before), self._text(after)
@@ -106,7 +106,7 @@ class FileDiffs:
 
 
 def preview_content(preview: str, folder: Path) -> list[JsonObject]:
-    """A unified diff of one file as content: each hunk with the lines around its changes, and what else it says."""
+    """A unified diff of one file as content: each hunk with the lines around its changes, and its notes."""
     if not preview:
         return []
     old, new, *lines = preview.splitlines()

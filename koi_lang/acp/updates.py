@@ -1,4 +1,4 @@
-"""The events of a session as updates of ACP: what is said, thought, planned and done."""
+"""The events of a session as updates of ACP: texts, thoughts, plans and tool calls."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class Updates:
                 yield _chunk("agent_message_chunk", gap + text.delta, text.id)
 
     def _end_call(self, event: JsonObject) -> Iterator[JsonObject]:
-        """The result of a call, a text or, where nothing was said, a value; what it has left open has failed."""
+        """The result of a call, as a text or, without one, as a value; its open tool calls have failed."""
         result = event.get("result") if event["ok"] else None
         if isinstance(result, str) and result != "undefined":
             yield from self._say(self._texts.complete("return", self._handler, result))

@@ -1,1 +1,1 @@
-"""What Python programs do with Koi programs: open them, call their agents, follow what happens."""
+"""The Python interface of Koi programs: open them, call their agents, follow their events."""

@@ -11,7 +11,7 @@ from koi_lang.errors import KoiError
 
 @contextmanager
 def advising() -> Iterator[None]:
-    """A context whose errors show what to do about them, where nobody catches them."""
+    """A context whose uncaught errors show their advice."""
     try:
         yield
     except CompileError:  # its text has the help of each diagnostic

@@ -1,4 +1,4 @@
-"""The agents of an open program, and what happens in a call of one."""
+"""The agents of an open program, and the events of their calls."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class AgentCalls(Protocol):
     """The program that carries calls out."""
 
     def start(self, agent: type[Agent], event: str, payload: Any, consumer: Consumer | None = None) -> HeldCall:
-        """Begin a call; a consumer is told what happens in it. Raises KoiError when the program is not open."""
+        """Begin a call, with a consumer of its events. Raises KoiError when the program is not open."""
 
     async def result_of(self, call: HeldCall) -> Any:
-        """What comes of a call; being cancelled ends it. Raises KoiError."""
+        """The result of a call; cancelling this ends it. Raises KoiError."""
 
 
 class UnknownEventError(AgentError, AttributeError):
@@ -63,7 +63,7 @@ class ProgramAgent:
             raise UnknownEventError(f"`{name}` has no handler for `{event}`", help=help)
 
     async def call(self, event: str, payload: Any = None, **fields: Any) -> Any:
-        """What comes of an event, whatever its name is.
+        """The result of an event, under any name.
 
         Args:
             payload: JSON values; what its handler takes.
@@ -76,7 +76,7 @@ class ProgramAgent:
         return await self._calls.result_of(self._calls.start(self._declared, event, payload_of(payload, fields)))
 
     def stream(self, event: str, payload: Any = None, **fields: Any) -> EventStream:
-        """What happens while an event is carried out, for `async for`. Leaving the loop early ends the call.
+        """The events of a call, for `async for`. Leaving the loop early ends the call.
 
         What the call gives is `result` of the stream afterwards.
         """
@@ -88,7 +88,7 @@ class ProgramAgent:
 
 
 class EventStream:
-    """The events of a call, an async iterator. It raises what the call fails with, after its last event.
+    """The events of a call, an async iterator. Raises the call's error after its last event.
 
     The call begins when the first event is asked for, and ends with the loop: also one that is left early.
 

@@ -42,7 +42,7 @@ Place = str | os.PathLike[str]
 
 
 class OpenOptions(TypedDict, total=False):
-    """What may be said about a program that is opened.
+    """The options of an opened program.
 
     Attributes:
         model: `provider/model`, or an object that answers, such as `koi_lang.ScriptedModel([…])`. Without one
@@ -163,7 +163,7 @@ def _prepare_program(program: Place | ModuleType, options: OpenOptions, command:
 
 
 def _words(said: RunOptions) -> Iterator[str]:
-    """The words of a command line that say the same, for who goes on with the run."""
+    """The equivalent words of a command line, for resuming the run."""
     args = json.dumps(said.payload) if said.payload else None
     values = {"-m": said.model, "-e": said.effort, "--keys": said.keys, "--args": args}
     values |= {f"--max-{name}": str(most) for name, most in said.limits.items()}
@@ -249,7 +249,7 @@ class CallbackHost:
 
 
 async def _answer_of(callback: Callable[[], Any]) -> Any:
-    """What a callback gives, at once or later. Raises NobodyToAskError when it was cancelled, but not who asks."""
+    """The result of a callback, sync or async. Raises NobodyToAskError if it was cancelled, but the asker was not."""
     try:
         given = callback()
         return await given if isawaitable(given) else given
@@ -279,14 +279,14 @@ class Interrupt:
         self._scope.cancel()
 
     async def around(self, work: Coroutine[Any, Any, T]) -> tuple[T] | None:
-        """What some work gives; None when it was ended."""
+        """The result of some work; None when it was ended."""
         async with self._scope:
             return (await work,)
         return None
 
 
 def run_interruptible(work: Coroutine[Any, Any, T]) -> T:
-    """What some work gives in an event loop of its own, as of `asyncio.run`.
+    """The result of some work in its own event loop, like `asyncio.run`.
 
     Raises:
         KeyboardInterrupt: SIGINT has ended it.

@@ -1,4 +1,4 @@
-"""What the options of `koi_lang.open` and `koi_lang.run` may be."""
+"""The checks of the options of `koi_lang.open` and `koi_lang.run`."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ CHECKS: dict[str, tuple[bool, Callable[[Any], bool], str]] = {
 
 
 def check_options(program: Any, options: Mapping[str, Any]) -> None:
-    """Look at what a program is opened with. Raises UsageError for what it cannot be."""
+    """Check the options of a program. Raises UsageError for an invalid one."""
     if not _is_program(program):
         help = "Give the path of a `.koi` file, or its module."
         raise UsageError(f"{SHORT.repr(program)} is no program", help=help)

@@ -41,7 +41,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class ProgramUsage:
-    """What the models of a program have taken so far.
+    """The usage of a program's models so far.
 
     Attributes:
         requests: answers that were paid for.
@@ -142,7 +142,7 @@ class Program:
 
     @property
     def usage(self) -> ProgramUsage:
-        """What its models have taken so far."""
+        """The usage of its models so far."""
         known = self._statistics.usage
         tokens = known.by_kind
         return ProgramUsage(
@@ -178,7 +178,7 @@ class Program:
         return ProgramAgent(self, self._agents[name])
 
     async def run(self) -> None:
-        """Carry out the `run` statements of the program, and wait for the end of what they start. Raises KoiError."""
+        """Run the `run` statements of the program, and wait for all their work. Raises KoiError."""
         main = self._require_main()
 
         async def carry_out(run: Run) -> None:
@@ -211,15 +211,15 @@ class Program:
         return Budget(time_s=self._ready.options.call_time_s)
 
     async def call(self, agent: type[Agent], event: str, payload: Any) -> Any:
-        """What comes of an event of an agent. Raises KoiError."""
+        """The result of an event of an agent. Raises KoiError."""
         return await self.result_of(self.start(agent, event, payload))
 
     async def perform(self, work: Callable[[], Awaitable[T]]) -> T:
-        """What comes of some work in its run. Raises as the work does."""
+        """The result of some work in its run. Raises as the work does."""
         return await self._require_held().perform(lambda run: work())
 
     def start(self, agent: type[Agent], event: str, payload: Any, consumer: Consumer | None = None) -> HeldCall:
-        """Begin a call; a consumer is told what happens in it. Raises KoiError when the program is not open."""
+        """Begin a call, with a consumer of its events. Raises KoiError when the program is not open."""
         call = self._require_held().start_handler(agent, event, payload, self._budget)
         if consumer is not None:
             follow = partial(_tell_what_happens_in, call, consumer)
@@ -228,7 +228,7 @@ class Program:
         return call
 
     async def result_of(self, call: HeldCall) -> Any:
-        """What comes of a call; being cancelled ends it. Raises KoiError."""
+        """The result of a call; cancelling this ends it. Raises KoiError."""
         with advising(), raised_as(_as_koi_error):
             return await self._require_held().result_of(call)
 
@@ -242,7 +242,7 @@ def _tell_what_happens_in(call: HeldCall, consumer: Consumer, event: Event) -> N
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """What came of a run.
+    """The result of a run.
 
     Attributes:
         journal: where it was recorded; None where it was not.
@@ -260,7 +260,7 @@ def _as_koi_error(error: Exception) -> KoiError:
 
 
 def _origin_of(error: BaseException | None) -> BaseException | None:
-    """What a run has ended with when its context is left with an error; the end of the process is no failure."""
+    """The error of a run whose context is left with one; the end of the process is no failure."""
     if isinstance(error, SystemExit):
         return None
     return error.__cause__ or error if isinstance(error, ProgramError) else error

@@ -1,4 +1,4 @@
-"""A service of Koi from Python: begin runs, follow what happens in them, answer and approve, and take their results.
+"""A service of Koi from Python: begin runs, follow their events, answer and approve, and get results.
 
     from koi_lang.client import Client
 

@@ -149,7 +149,7 @@ class AsyncClient:
                 return
 
     async def status(self) -> dict[str, Any]:
-        """Who asks, and what the service does at the moment. Raises RemoteError."""
+        """The user, and the present state of the service. Raises RemoteError."""
         response: dict[str, Any] = fields_of(
             self._service, await self.request(requests.look_request("api/status")), "user"
         )
@@ -162,7 +162,7 @@ class AsyncClient:
         return programs
 
     async def costs(self, by: str = "day") -> dict[str, Any]:
-        """What models took, by `day`, `model`, `user` or `program`. Raises RemoteError."""
+        """The cost of models, by `day`, `model`, `user` or `program`. Raises RemoteError."""
         response: dict[str, Any] = await self.request(requests.look_request("api/cost", by=by))
         return response
 
@@ -173,7 +173,7 @@ class AsyncClient:
         return json_of(self._service, outgoing, await self._exchange(outgoing))
 
     async def command(self, outgoing: Outgoing) -> Any:
-        """Send a command of `koi rpc` and give what it gives. Raises RemoteError."""
+        """Send a command of `koi rpc` and return its data. Raises RemoteError."""
         return requests.data_of_command(self._service, outgoing, await self._exchange(outgoing))
 
     async def request_bytes(self, outgoing: Outgoing) -> bytes:
@@ -227,7 +227,7 @@ class AsyncClient:
 
     @property
     def service(self) -> Service:
-        """Where it is, and who asks."""
+        """The address of the service, and the user."""
         return self._service
 
 
@@ -260,12 +260,12 @@ class AsyncRemoteRun:
         return self.messages()
 
     def messages(self, since: int = 0) -> AsyncIterator[RunMessage]:
-        """What happens in it, from its beginning, or behind an entry of its journal. Raises RemoteError."""
+        """Its messages, from the beginning, or behind an entry of its journal. Raises RemoteError."""
         self._follower = RunFollower(self._client.service, self.id, since, self.call)
         return self._client.follow(self._follower)
 
     async def result(self, *, ask: Ask | None = None, approve: Approve | None = None) -> Any:
-        """Wait for the end of its call, and give what it gave. Raises RemoteCallError, and RemoteError.
+        """Wait for the end of its call, and return the result. Raises RemoteCallError, and RemoteError.
 
         Args:
             ask, approve: as of `AsyncClient.ask`.
@@ -299,7 +299,7 @@ class AsyncRemoteRun:
         self._settle(request)
 
     async def approve(self, request: str, decision: bool | str = "yes", reason: str = "") -> None:
-        """Allow what a message asks for, once or `always`, or deny it and say why. Raises RefusedError, UsageError."""
+        """Allow a request, once or `always`, or deny it with a reason. Raises RefusedError, UsageError."""
         await self._command(requests.approve_request(self.id, request, decision, reason))
         self._settle(request)
 
@@ -308,7 +308,7 @@ class AsyncRemoteRun:
         await self._command(requests.command_request(self.id, "steer", message=message))
 
     async def cancel(self) -> None:
-        """End what is under way; its call then fails as cancelled. Raises RemoteError."""
+        """End the current work; its call then fails as cancelled. Raises RemoteError."""
         await self._client.request(requests.cancel_request(self.id))
 
     async def pause(self) -> None:
@@ -320,7 +320,7 @@ class AsyncRemoteRun:
         await self._command(requests.command_request(self.id, "continue"))
 
     async def describe(self) -> dict[str, Any]:
-        """What the service says of it: `state`, `requests`, `tokens`, `usd` and more. Raises RemoteError."""
+        """The description of the run: `state`, `requests`, `tokens`, `usd` and more. Raises RemoteError."""
         response: dict[str, Any] = await self._client.request(requests.look_request(run_path(self.id)))
         return response
 
@@ -344,7 +344,7 @@ class AsyncRemoteRun:
         )
 
     async def read_file(self, name: str) -> bytes:
-        """What is in a file. Raises RemoteError."""
+        """The content of a file. Raises RemoteError."""
         return await self._client.request_bytes(requests.look_request(file_path(self.id, name)))
 
     async def write_file(self, name: str, content: bytes) -> None:
@@ -367,5 +367,5 @@ async def _read(response: httpx2.Response) -> ServiceAnswer:
 
 
 async def _await_if_needed(given: Any) -> Any:
-    """What a callback gives, which may be async."""
+    """The result of a callback, which may be async."""
     return await given if isawaitable(given) else given

@@ -1,4 +1,4 @@
-"""What goes wrong between a program and a service: each an error with a code for programs and a sentence for people."""
+"""Errors between a program and a service, each with a code for programs and a sentence for people."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests to a service and what its answers mean, without the sending; a flow of both is a generator."""
+"""Requests to a service and the meaning of its answers, without the sending; a flow of both is a generator."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class ServiceAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """What is to be waited before a request is sent again."""
+    """A pause before a request is sent again."""
 
     seconds: float
 
@@ -85,7 +85,7 @@ Flow: TypeAlias = Generator[Outgoing | Pause, ServiceAnswer | httpx2.HTTPError |
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """Where a service is, and who asks.
+    """The address of a service, and the user.
 
     Attributes:
         address: of the service, with a slash at its end.
@@ -106,7 +106,7 @@ class Service:
         return Service(service_address(url), token or None, **given)
 
     def client_options(self) -> dict[str, Any]:
-        """What a client of httpx is made with; redirects are not followed, since they would take the token along."""
+        """The options of an httpx client; redirects are not followed, since they would take the token along."""
         headers = {"Accept": "application/json"}
         if self.token is not None:
             headers["Authorization"] = f"Bearer {self.token}"

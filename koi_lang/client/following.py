@@ -66,7 +66,7 @@ class RunMessage:
 
     @property
     def number(self) -> int | None:
-        """That of the entry of the journal that it is; None for what no journal keeps, such as pieces of text."""
+        """The number of its journal entry; None for transient messages, such as pieces of text."""
         number = self.data.get("n")
         return number if isinstance(number, int) else None
 
@@ -109,7 +109,7 @@ class RunFollower:
     # ------------------------------------------------------------ the connection
 
     def request(self) -> dict[str, Any]:
-        """What the next connection is asked for, as arguments of `httpx2.Client.stream`."""
+        """The next request, as arguments of `httpx2.Client.stream`."""
         headers = {"Accept": "text/event-stream"}
         if self._last_id:
             headers["Last-Event-ID"] = self._last_id
@@ -142,7 +142,7 @@ class RunFollower:
     # ------------------------------------------------------------ messages
 
     def take(self, sent: httpx2.ServerSentEvent) -> Iterator[RunMessage]:
-        """What is new in something that was sent. Raises ForeignServerError."""
+        """The new messages in a server-sent event. Raises ForeignServerError."""
         self._contact, self.has_contact = monotonic(), True
         self._last_id = sent.id or self._last_id
         message = self._read(sent.data)
@@ -154,7 +154,7 @@ class RunFollower:
             yield news
 
     def _read(self, text: str) -> RunMessage | None:
-        """A message; None for what has no content."""
+        """A message; None for an empty one."""
         if not text:
             return None
         try:
@@ -166,7 +166,7 @@ class RunFollower:
         return RunMessage(str(type), data, event)
 
     def _news(self, message: RunMessage) -> RunMessage | None:
-        """What of a message was not told before; remembers that it was."""
+        """The new part of a message; remembered as seen."""
         if message.event is not None:
             return self._news_of_event(message, message.event)
         state, is_new = message.data.get("state"), message.type != CUT_OFF
@@ -198,7 +198,7 @@ class RunFollower:
         return message
 
     def _rest_of_text(self, message: RunMessage, event: Event, piece: OutputDelta) -> RunMessage | None:
-        """A piece of a text; of all of it so far, which follows a break, what is behind the pieces that were told."""
+        """The new part of a text: a piece, or the rest of the whole text that follows a break."""
         key = (event.agent, event.path, piece.field, piece.number)
         known, text = self._texts.get(key, ""), piece.text
         if not message.data["event"].get("so_far"):
@@ -231,7 +231,7 @@ class RunFollower:
             self.is_over = message.type == STATE or isinstance(data, RunEnded)
 
     def result(self) -> Any:
-        """What the call gave. Raises RemoteCallError where it failed, or the run has ended before it."""
+        """The result of the call. Raises RemoteCallError where it failed, or the run has ended before it."""
         ended = self.ended
         if ended is None:
             raise self._early_end()

@@ -1,4 +1,4 @@
-"""What a client can ask of a service, as requests."""
+"""The requests of a client to a service."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def approve_request(run: str, request: str, decision: bool | str, reason: str) -
 
 
 def cancel_request(run: str) -> Outgoing:
-    """End what is under way."""
+    """End the current work."""
     return Outgoing("POST", run_path(run, "cancel"), {}, is_repeatable=True)
 
 
@@ -80,7 +80,7 @@ def delete_request(path: str) -> Outgoing:
 
 
 def data_of_command(service: Service, outgoing: Outgoing, answer: ServiceAnswer) -> Any:
-    """What a command gave, by the response of `koi rpc`.
+    """The data of a command, from the response of `koi rpc`.
 
     Raises:
         RefusedError: it was not carried out, neither now nor when it was sent before.

@@ -147,7 +147,7 @@ class SyncClient:
                 return
 
     def status(self) -> dict[str, Any]:
-        """Who asks, and what the service does at the moment. Raises RemoteError."""
+        """The user, and the present state of the service. Raises RemoteError."""
         response: dict[str, Any] = fields_of(self._service, self.request(requests.look_request("api/status")), "user")
         return response
 
@@ -158,7 +158,7 @@ class SyncClient:
         return programs
 
     def costs(self, by: str = "day") -> dict[str, Any]:
-        """What models took, by `day`, `model`, `user` or `program`. Raises RemoteError."""
+        """The cost of models, by `day`, `model`, `user` or `program`. Raises RemoteError."""
         response: dict[str, Any] = self.request(requests.look_request("api/cost", by=by))
         return response
 
@@ -169,7 +169,7 @@ class SyncClient:
         return json_of(self._service, outgoing, self._exchange(outgoing))
 
     def command(self, outgoing: Outgoing) -> Any:
-        """Send a command of `koi rpc` and give what it gives. Raises RemoteError."""
+        """Send a command of `koi rpc` and return its data. Raises RemoteError."""
         return requests.data_of_command(self._service, outgoing, self._exchange(outgoing))
 
     def request_bytes(self, outgoing: Outgoing) -> bytes:
@@ -222,7 +222,7 @@ class SyncClient:
 
     @property
     def service(self) -> Service:
-        """Where it is, and who asks."""
+        """The address of the service, and the user."""
         return self._service
 
 
@@ -255,12 +255,12 @@ class RemoteRun:
         return self.messages()
 
     def messages(self, since: int = 0) -> Iterator[RunMessage]:
-        """What happens in it, from its beginning, or behind an entry of its journal. Raises RemoteError."""
+        """Its messages, from the beginning, or behind an entry of its journal. Raises RemoteError."""
         self._follower = RunFollower(self._client.service, self.id, since, self.call)
         return self._client.follow(self._follower)
 
     def result(self, *, ask: SyncAsk | None = None, approve: SyncApprove | None = None) -> Any:
-        """Wait for the end of its call, and give what it gave. Raises RemoteCallError, and RemoteError.
+        """Wait for the end of its call, and return the result. Raises RemoteCallError, and RemoteError.
 
         Args:
             ask, approve: as of `Client.ask`.
@@ -294,7 +294,7 @@ class RemoteRun:
         self._settle(request)
 
     def approve(self, request: str, decision: bool | str = "yes", reason: str = "") -> None:
-        """Allow what a message asks for, once or `always`, or deny it and say why. Raises RefusedError, UsageError."""
+        """Allow a request, once or `always`, or deny it with a reason. Raises RefusedError, UsageError."""
         self._command(requests.approve_request(self.id, request, decision, reason))
         self._settle(request)
 
@@ -303,7 +303,7 @@ class RemoteRun:
         self._command(requests.command_request(self.id, "steer", message=message))
 
     def cancel(self) -> None:
-        """End what is under way; its call then fails as cancelled. Raises RemoteError."""
+        """End the current work; its call then fails as cancelled. Raises RemoteError."""
         self._client.request(requests.cancel_request(self.id))
 
     def pause(self) -> None:
@@ -315,7 +315,7 @@ class RemoteRun:
         self._command(requests.command_request(self.id, "continue"))
 
     def describe(self) -> dict[str, Any]:
-        """What the service says of it: `state`, `requests`, `tokens`, `usd` and more. Raises RemoteError."""
+        """The description of the run: `state`, `requests`, `tokens`, `usd` and more. Raises RemoteError."""
         response: dict[str, Any] = self._client.request(requests.look_request(run_path(self.id)))
         return response
 
@@ -339,7 +339,7 @@ class RemoteRun:
         )
 
     def read_file(self, name: str) -> bytes:
-        """What is in a file. Raises RemoteError."""
+        """The content of a file. Raises RemoteError."""
         return self._client.request_bytes(requests.look_request(file_path(self.id, name)))
 
     def write_file(self, name: str, content: bytes) -> None:

@@ -1,4 +1,4 @@
-"""The adapter: requests of a DAP client to a debuggee, and what that tells to events."""
+"""The adapter: it sends requests of a DAP client to a debuggee, and makes events of its messages."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ class DapAdapter:
         return await known[command](given)
 
     async def _forward(self, command: str, given: Mapping[str, Any]) -> Any:
-        """What the debuggee answers; where a branch is to follow, that is begun."""
+        """The answer of the debuggee; a branch that follows from it is begun."""
         body = await self._debuggee.request(command, **given)
         branch = body.pop("branch", None) if isinstance(body, dict) else None
         if branch is not None:
@@ -258,7 +258,7 @@ class DapAdapter:
         )
 
     async def _leave(self) -> None:
-        """Have the process of the run end, whatever it does."""
+        """End the process of the run, in any state."""
         self._is_leaving = True
         try:
             await self._debuggee.request("leave")
@@ -315,7 +315,7 @@ class DebuggeeProcess:
 
     @staticmethod
     async def start() -> DebuggeeProcess:
-        """Start one; it imports what it needs while the client says what is to be debugged."""
+        """Start a debuggee; it imports its modules while the client configures it."""
         here, there = socket.socketpair()
         with there:
             process = await asyncio.create_subprocess_exec(
@@ -326,7 +326,7 @@ class DebuggeeProcess:
         return DebuggeeProcess(process, reader, writer)
 
     async def follow(self, on_event: OnEvent) -> None:
-        """Hand over what it tells and prints, until it is gone."""
+        """Pass on its messages and output, until it is gone."""
         assert self._process.stdout is not None
         assert self._process.stderr is not None
         async with asyncio.TaskGroup() as group:
@@ -365,7 +365,7 @@ class DebuggeeProcess:
             waiting.set_result(message["body"])
 
     async def request(self, command: str, **arguments: Any) -> Any:
-        """What it answers to a request. Raises DebuggeeError."""
+        """Its answer to a request. Raises DebuggeeError."""
         number = next(self._numbers)
         answer = self._waiting[number] = asyncio.get_running_loop().create_future()
         message = {"id": number, "command": command, "arguments": arguments}
@@ -390,6 +390,6 @@ class DebuggeeProcess:
 
 
 async def _follow_output(stream: asyncio.StreamReader, category: str, on_event: OnEvent) -> None:
-    """Hand over what is written past the channel, such as by Python."""
+    """Pass on output that bypasses the channel, such as Python's own."""
     while piece := await stream.read(1 << 16):
         on_event("output", {"output": piece.decode("utf-8", "replace"), "category": category})

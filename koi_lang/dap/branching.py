@@ -39,7 +39,7 @@ class BranchPlan:
         return {"at": self.at, "goal": self.goal.as_data(), "path": list(self.path), **given}
 
     def entries(self, recorded: Sequence[JournalEntry]) -> list[JournalEntry]:
-        """What counts for the branch of the entries of the run, with the other result."""
+        """The valid entries of the run for the branch, with the changed result."""
         if self.result is SAME:
             return until(recorded, self.at)
         chosen = next(entry for entry in recorded if entry.n == self.at)
@@ -58,7 +58,7 @@ def branch_plan(data: Mapping[str, Any]) -> BranchPlan:
 def plan_branch(
     recorded: Sequence[JournalEntry], met: Mapping[int, Mark], here: Mark, result: Any = SAME
 ) -> BranchPlan:
-    """The branch that begins at a place, with another result of the action there, or else of what was done last.
+    """The branch at a place, with another result of the action there, or else of the last one.
 
     Args:
         recorded: the entries of the run.

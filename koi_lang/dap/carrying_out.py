@@ -32,7 +32,7 @@ from koi_lang.testing.recorded import carry_out_again, run_again
 
 
 class DebugLoop(asyncio.SelectorEventLoop):
-    """An event loop whose clock stands while the program is stopped, so that no time limit ends what a person looks at.
+    """An event loop whose clock stops with the program, so that no time limit ends a paused run.
 
     Attributes:
         debugger: knows how long that was.
@@ -46,7 +46,7 @@ class DebugLoop(asyncio.SelectorEventLoop):
 
 
 def carry_out(program: DebuggedProgram, debugger: Debugger, host: ConsoleHost, branch: BranchPlan | None = None) -> int:
-    """Run or replay a program to its end and give its exit code; what goes wrong is told once.
+    """Run or replay a program to its end and return its exit code; its error is reported once.
 
     Args:
         branch: how a branch of the recorded run goes on; None for a run that begins, or a replay.
@@ -80,7 +80,7 @@ def _work(
 
 
 async def _replay(program: DebuggedProgram, journal: Journal, debugger: Debugger, host: ConsoleHost) -> None:
-    """Do what a recorded run has done, and nothing outside of the program."""
+    """Repeat a recorded run, without effects outside of the program."""
     module = program.ready.module
     history = History(until_interrupted(journal.entries), "replay", program.ready.redactor())
     run = run_again(module, journal, history, host=host, consumers=[debugger.follow], debugger=debugger)
@@ -155,7 +155,7 @@ class Tracer:
         self._wanted: dict[CodeType, bool] = {}
 
     def start(self) -> None:
-        """Follow what is called from now on."""
+        """Follow calls from now on."""
         sys.settrace(self._begin)
 
     def stop(self) -> None:

@@ -14,7 +14,7 @@ PIECE = 1 << 16
 
 
 class Channel:
-    """One end of the channel; whoever reads from it owns what has been read.
+    """One end of the channel; its reader owns the received data.
 
     Of forked processes one at a time reads. Many threads may send.
     """

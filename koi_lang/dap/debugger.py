@@ -145,7 +145,7 @@ class Debugger:
     def around_action(
         self, call: CallPort, intent: str, fields: Mapping[str, Any], known: Intervention | None
     ) -> Iterator[Intervention | None]:
-        """Stop before an action where there is reason to, and have what it does stand on the stack inside of it."""
+        """Stop before an action if a breakpoint or step says so, and keep it on the stack while it runs."""
         handler = call.agent.about.handlers[call.event].function.__code__
         playbook = self.breakpoints.lines.playbooks.get(handler)
         if playbook is None:  # of the standard library
@@ -224,7 +224,7 @@ def copy_of(value: Any) -> Any:
 
 
 def changed_fields(node: ActionNode, fields: Mapping[str, Any]) -> Intervention | None:
-    """What a person has made of the fields of an action; None where they have left them."""
+    """The changes of a person to the fields of an action; None for none."""
     return None if node.fields == fields else Intervention("fields", node.fields)
 
 

@@ -15,7 +15,7 @@ LENGTH = "content-length"
 
 
 class FramingError(KoiError):
-    """What a client sends is no message of the protocol."""
+    """A client sends data that is no message of the protocol."""
 
 
 def encode(message: dict[str, Any]) -> bytes:

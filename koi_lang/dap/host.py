@@ -49,7 +49,7 @@ class ConsoleHost:
         return ApprovalDecision("always" if word == "always" else "yes" if word in ("y", "yes") else "no")
 
     async def secret(self, name: str) -> str:
-        """Refuse: what is typed in a debug console is shown."""
+        """Refuse: input in a debug console is visible."""
         raise NobodyToAskError(f"`{name}` cannot be asked for in a debug console", help="Set it with `env`.")
 
     async def _wait(self, question: str) -> str:

@@ -1,4 +1,4 @@
-"""What a person looks at and computes while a program is stopped."""
+"""Inspection and evaluation while a program is stopped."""
 
 from __future__ import annotations
 

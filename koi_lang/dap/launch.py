@@ -1,4 +1,4 @@
-"""What a client asks to be debugged, to a loaded program."""
+"""The launch request of a client, resolved to a loaded program."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class DebuggedProgram:
 
 
 def load(given: Mapping[str, Any], options_of: OptionsOf) -> DebuggedProgram:
-    """Load what is to be debugged, in its folder and with its variables.
+    """Load the program to debug, in its folder and with its variables.
 
     Args:
         given: the fields of `launch`: `program` or `run`, and how it is run.

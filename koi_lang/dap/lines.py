@@ -118,7 +118,7 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 
 
 def _body_lines(code: CodeType) -> Iterator[int]:
-    """The lines of what a function does, behind its head."""
+    """The lines of a function's body."""
     head = 2 * code.co_code[::2].index(opmap["RESUME"])
     for start, _, line in code.co_lines():
         if start > head and line is not None:

@@ -42,7 +42,7 @@ class Node:
         return self.line if self.frame is None else self.frame.f_lineno
 
     def around(self) -> Iterator[Node]:
-        """Itself and what is around it, from the inside out."""
+        """Itself and the nodes around it, from the inside out."""
         node: Node | None = self
         while node is not None:
             yield node

@@ -34,7 +34,7 @@ async def serve_stdio(defaults: Mapping[str, Any]) -> None:
 
 
 async def _feed(stream: asyncio.StreamReader, descriptor: int) -> None:
-    """Hand on what comes in to its end; whatever standard input is, also a file or nothing."""
+    """Pass on standard input to its end, also from a file or from nothing."""
     while data := await read_when_ready(descriptor, READ_SIZE):
         stream.feed_data(data)
     stream.feed_eof()

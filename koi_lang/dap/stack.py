@@ -30,17 +30,17 @@ class Level:
 
     @property
     def name(self) -> str:
-        """What the stack calls it."""
+        """Its name on the stack."""
         return NAMES.get(self.node.name, self.node.name)
 
     def scopes(self) -> dict[str, Mapping[str, Any]]:
-        """What a person sees of it, by the names of groups."""
+        """Its visible values, by the names of groups."""
         if isinstance(self.node, ActionNode) and self.node.call is not None:
             return {"Action": _action(self.node, self.node.call), "Playbook": _playbook(self.node.call)}
         return {} if self.frame is None else {"Variables": variables_of(self.frame)}
 
     def names(self) -> dict[str, Any]:
-        """What expressions may name."""
+        """The names for expressions."""
         return {name: value for group in reversed(self.scopes().values()) for name, value in group.items()}
 
     def as_data(self, id: int) -> dict[str, Any]:
@@ -68,7 +68,7 @@ def _action(node: ActionNode, call: CallPort) -> dict[str, Any]:
 
 
 def budget_of(call: CallPort) -> dict[str, Any]:
-    """What a call of a playbook has spent, with what it delegates, and what it may spend."""
+    """The spending of a playbook's call with its delegations, and its budget."""
     spent = call.spending
     counts = {"turns": spent.turns, "requests": spent.requests, "tokens": spent.tokens, "usd": spent.usd}
     return {"spent": counts, "limits": spent.budget.limits()}

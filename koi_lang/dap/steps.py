@@ -1,4 +1,4 @@
-"""Steps: which place is the next one to stop at, told by the logical stack and not by who runs meanwhile."""
+"""Steps: the next place to stop at, by the logical stack, independent of parallel work."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _is_at_or_around(origin: Node, node: Node) -> bool:
 
 
 def _caller(origin: Node) -> Node | None:
-    """What the call, or the whole playbook of an action, was called by."""
+    """The caller of the call, or of the whole playbook of an action."""
     node: Node | None = origin
     while isinstance(node, ActionNode):
         node = node.parent

@@ -1,4 +1,4 @@
-"""The service of a stop: what a person looks at, changes and decides while a run is stopped, and how it goes on."""
+"""The service of a stop: inspection, changes and decisions while a run is stopped, and its continuation."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class StopService:
             postpone_limits(waited_s)
 
     def _serve(self, request: Request | None) -> bool:
-        """Do what the person asks for; whether the run goes on."""
+        """Serve a request of the person; returns whether the run goes on."""
         if request is None:
             raise KeyboardInterrupt
         try:
@@ -116,7 +116,7 @@ class StopService:
         return goes_on
 
     def _leave_stop(self) -> None:
-        """Take no more requests; what has come in is refused. Raises KeyboardInterrupt where the run is to end."""
+        """Take no more requests, and refuse the received ones. Raises KeyboardInterrupt where the run is to end."""
         with self._lock:
             self.is_stopped = False
         while not self.requests.empty():

@@ -74,7 +74,7 @@ class Trail:
         return list(self.nodes[-1].around())[-1] if self.nodes else None
 
     def before(self, node: Node) -> Mark:
-        """Where a step back from the last place leads: in the same call or playbook, or to what is around it."""
+        """The target of a step back: in the same call or playbook, or around it."""
         return self._last(lambda index: Step("over", node).ends_at(self.nodes[index]))
 
     def last_hit(self) -> Mark:

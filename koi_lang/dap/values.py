@@ -1,4 +1,4 @@
-"""Values of a program as a debugger shows them: in the forms of Koi, with what is inside of them by name."""
+"""Values of a program in a debugger: in the forms of Koi, with their children by name."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def kind_of(value: Any) -> str:
 
 
 def children_of(value: Any) -> list[tuple[str, Any]]:
-    """What is inside of a value, by name; nothing for what has no inside."""
+    """The children of a value, by name; none for a simple one."""
     inside = plain(value)
     if isinstance(inside, (str, int, float, type(None))):
         return []

@@ -1,1 +1,1 @@
-"""Evaluations: what a program does with many cases, measured, and held against an earlier time."""
+"""Evaluations: a program over many cases, measured, and compared with an earlier time."""

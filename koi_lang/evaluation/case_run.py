@@ -41,7 +41,7 @@ CaseEnd = Literal["over", "budget", "stuck", "refused"]
 
 @dataclass(frozen=True, slots=True)
 class EvalOutcome(CaseOutcome):
-    """What came of a case.
+    """The outcome of a case.
 
     Attributes:
         scores: by their names.
@@ -93,12 +93,12 @@ class CaseRun:
         return f"{self.case['eval']}: {self.case['id']}"
 
     def decide(self, doubt: Doubt) -> Decision:
-        """What becomes of an effect in doubt."""
+        """The decision about an effect in doubt."""
         decided = self.decisions.get(doubt.path) if doubt.why == "begun" else None
         return decided or self.usual_decision
 
     def run(self) -> EvalOutcome:
-        """Carry it out in a program that is loaded for it alone. What goes wrong becomes part of the outcome."""
+        """Run it in a program loaded for it alone. Errors become part of the outcome."""
         watch = Stopwatch.start()
         audience = Audience(Trial())
         usage = UsageTotals()
@@ -144,7 +144,7 @@ class ReopenedCase:
 
 
 def with_model(ready: Prepared, case: Mapping[str, Any], trial: Trial, answers: Answers | None) -> Prepared:
-    """A program for a case, with what stands in for its models, and no rehearsal."""
+    """A program for a case, with its stand-in models, and no rehearsal."""
     adapter: Adapter | None = None if answers is None else ScriptedModel(answers)
     if eval_named(ready.module, str(case.get("eval"))).gives_model:
         adapter = Script(trial)
@@ -212,7 +212,7 @@ def _add(usage: UsageTotals, other: UsageTotals) -> None:
 
 
 def _continuation(case: CaseRun, ready: Prepared, audience: Audience) -> Continuation:
-    """What the run goes on from: its own journal, where there is one. Raises JournalError."""
+    """The record that the run continues: its own journal, if there is one. Raises JournalError."""
     path = store.path_of(ready.folder, case.id)
     if not has_header(path):
         path.unlink(missing_ok=True)  # the process was killed before it had written anything
@@ -232,7 +232,7 @@ def has_header(path: Path) -> bool:
 
 
 class _CaseHost(Audience):
-    """Nobody is there; what is printed is taken from the events, since what was shown is not shown again."""
+    """A host without a person; printed lines come from the events, since repeated prints are not shown again."""
 
     def print(self, text: str) -> None:
         """Nothing: the journal has it."""

@@ -25,7 +25,7 @@ from koi_lang.testing.pool import results
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What an evaluation consists of.
+    """The plan of an evaluation.
 
     Attributes:
         blocks: the evals that were chosen.
@@ -77,7 +77,7 @@ class EvalBudget:
 
     @property
     def total(self) -> float:
-        """What was spent."""
+        """The spending so far."""
         return sum(self.spent.values())
 
     @property
@@ -86,7 +86,7 @@ class EvalBudget:
         return self.usd is not None and self.total >= self.usd
 
     def reserve(self, number: int, idle: int) -> float | None:
-        """What a case may spend: an equal share of what is left, for each of the processes that wait for a case."""
+        """The budget of a case: an equal share of the rest for each waiting process."""
         if self.usd is None:
             return None
         share = max(0.0, self.usd - self.total - sum(self.open.values())) / idle
@@ -94,7 +94,7 @@ class EvalBudget:
         return share
 
     def settle(self, number: int, usd: float) -> None:
-        """Count what a case has spent, all of its run together."""
+        """Count the spending of a case, over its whole run."""
         self.open.pop(number, None)
         self.spent[number] = usd
 
@@ -117,7 +117,7 @@ class Evaluation:
     refusal: str = ""
 
     def carry_out(self, *, jobs: int, timeout_s: float) -> Generator[CaseRecord]:
-        """Carry out what is left; gives what came of each case when it has come to its end.
+        """Run the remaining cases; yields each record at its end.
 
         A case that its share of the budget has stopped goes on alone, with all that is left of it.
         """
@@ -152,7 +152,7 @@ class Evaluation:
 
 
 def spent_before(cases: Iterable[CaseRun], folder: Path) -> dict[int, float]:
-    """What cases have spent whose runs were interrupted, by their numbers."""
+    """The spending of cases with interrupted runs, by their numbers."""
     paths = ((case.number, store.path_of(folder, case.id)) for case in cases)
     return {number: summarise(path).totals.usd for number, path in paths if has_header(path)}
 

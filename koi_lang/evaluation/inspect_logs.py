@@ -146,7 +146,7 @@ def _choice(text: str) -> Mapping[str, Any]:
 
 
 def _heard(folder: Path, record: CaseRecord) -> tuple[list[str], list[str]]:
-    """What the run of a case has printed, and what models have answered; nothing where its journal is gone."""
+    """The printed lines and the answers of models of a case; empty where its journal is gone."""
     path = store.path_of(folder, record.run)
     entries = read(path).entries if path.exists() else ()
     texts: Iterator[tuple[str, str]] = (

@@ -38,7 +38,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class PairedDifference:
-    """What changed for the same cases.
+    """The paired difference of the same cases.
 
     Attributes:
         p: how likely a difference as large as this is by chance alone.
@@ -56,7 +56,7 @@ class PairedDifference:
 
 
 def pass_rate(shares: Sequence[float]) -> Interval:
-    """The share of what passed, with the score interval of Wilson.
+    """The share of passed cases, with the score interval of Wilson.
 
     Counts cases: each of the n cases adds the share of its repeats that passed, and the interval is that of n
     observations (E. B. Wilson, "Probable inference, the law of succession, and statistical inference", 1927).

@@ -1,4 +1,4 @@
-"""What came of the cases of an evaluation, in a journal of its own from which it goes on."""
+"""The records of an evaluation's cases, in a journal of its own for resuming."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CASE_ENDED = "case_ended"
 
 @dataclass(frozen=True, slots=True)
 class CaseRecord:
-    """What came of a case, the n-th time that it was carried out.
+    """The record of a case in its n-th run.
 
     Attributes:
         number: of its run, from 1 on.
@@ -64,20 +64,20 @@ class CaseRecord:
 
 
 def record_of(case: CaseRun, outcome: EvalOutcome) -> CaseRecord:
-    """What came of a case that was carried out to its end."""
+    """The record of a completed case."""
     about = case.case
     own = (case.number, about["eval"], about["id"], about["key"], about["repeat"], case.id)
     return CaseRecord(*own, outcome.ok, outcome.seconds, outcome.message, outcome.scores, outcome.usage)
 
 
 def records_in(entries: Iterable[JournalEntry]) -> list[CaseRecord]:
-    """What the journal of an evaluation tells of its cases, by their numbers."""
+    """The records in the journal of an evaluation, by their numbers."""
     found = {entry.data["number"]: CaseRecord.of(entry.data) for entry in entries if entry.kind == CASE_ENDED}
     return [found[number] for number in sorted(found)]
 
 
 def total_usage(records: Iterable[CaseRecord]) -> UsageTotals:
-    """What the models of some cases took."""
+    """The usage of some cases."""
     total = UsageTotals()
     for record in records:
         total.requests += record.usage.requests
@@ -99,7 +99,7 @@ class EvaluationJournal:
         self._writer, self._totals = writer, total_usage(known)
 
     def note_case(self, record: CaseRecord) -> None:
-        """Write down what came of a case. Raises JournalError."""
+        """Write the record of a case. Raises JournalError."""
         self._totals = replace(self._totals, by_kind={})
         usage = record.usage
         self._totals.requests += usage.requests

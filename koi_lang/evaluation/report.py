@@ -1,4 +1,4 @@
-"""What came of cases and of evals, as lines for people."""
+"""The report of cases and evals, as lines for people."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def case_line(record: CaseRecord, times: int, *, colour: bool) -> str:
 
 
 def failure_lines(record: CaseRecord, reasons: dict[str, str]) -> Iterator[str]:
-    """Why a case has failed, and how to look at its run; what was told before is not told at length again.
+    """The reasons of a failed case, and the command to inspect its run; repeated reasons are shortened.
 
     Args:
         reasons: the runs that reasons were told of, by these; the one of this case is added.
@@ -39,7 +39,7 @@ def failure_lines(record: CaseRecord, reasons: dict[str, str]) -> Iterator[str]:
 
 
 def summary_lines(summary: EvalSummary, comparison: EvalComparison | None, *, colour: bool) -> Iterator[str]:
-    """What came of an eval, and what is different from an earlier time."""
+    """The summary of an eval, and its difference from an earlier time."""
     yield ""
     runs = f" ({summary.passed:,} of {summary.runs:,} runs passed)" if summary.runs > summary.rate.cases else ""
     yield f"{clean(' '.join(summary.name.split()))}: {_cases(summary.rate.cases)}{runs}"
@@ -71,7 +71,7 @@ def _decimal(mean: Interval) -> str:
 
 
 def _difference(name: str, differences: Mapping[str, PairedDifference]) -> str:
-    """What changed, and whether it may be chance; empty where nothing is compared."""
+    """The difference, and whether it may be chance; empty without a comparison."""
     found = differences.get(name)
     if found is None:
         return ""

@@ -15,7 +15,7 @@ PASSED = "passed"
 
 @dataclass(frozen=True, slots=True)
 class EvalSummary:
-    """What came of an eval.
+    """The summary of an eval.
 
     Attributes:
         accept: the share of its cases that has to pass; None where none has to.
@@ -38,7 +38,7 @@ class EvalSummary:
 
 @dataclass(frozen=True, slots=True)
 class EvalComparison:
-    """What is different from an earlier time.
+    """The difference from an earlier time.
 
     Attributes:
         differences: of what is in both, by `passed` and the names of scores.
@@ -50,7 +50,7 @@ class EvalComparison:
 
 
 def summarise_eval(name: str, accept: float | None, records: Sequence[CaseRecord]) -> EvalSummary:
-    """What the records of an eval come to; there is at least one."""
+    """The summary of the records of an eval; there is at least one."""
     values = _values_by_case(records)
     rate = pass_rate(list(values[PASSED].values()))
     scores = {score: mean_score(list(known.values())) for score, known in values.items() if score != PASSED}
@@ -58,7 +58,7 @@ def summarise_eval(name: str, accept: float | None, records: Sequence[CaseRecord
 
 
 def compare(before: Sequence[CaseRecord], after: Sequence[CaseRecord]) -> EvalComparison:
-    """What is different between two times that an eval was carried out, case by case."""
+    """The difference of two evaluations, case by case."""
     old, new = _values_by_case(before), _values_by_case(after)
     differences: dict[str, PairedDifference] = {}
     for score in [score for score in new if score in old]:

@@ -51,7 +51,7 @@ else:
 
 
 def additions(extensions: Sequence[Extension]) -> Additions:
-    """What a new run has from extensions.
+    """The additions of extensions to a new run.
 
     Raises:
         ExtensionError: one cannot be loaded. It may have been there to deny something, so the run must not start.

@@ -1,4 +1,4 @@
-"""Extensions to what they add to one run, together; names that two of them use are refused."""
+"""Extensions and their joint additions to one run; duplicate names are refused."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TABLES = {"actions": "action", "providers": "provider", "commands": "command", "
 
 @dataclass(frozen=True, slots=True)
 class LoadedExtensions:
-    """What extensions add, before there is a run.
+    """The additions of extensions, before there is a run.
 
     Attributes:
         each: every extension with what it adds alone.
@@ -41,7 +41,7 @@ def commands(reserved: Collection[str]) -> Mapping[str, click.Command]:
 
 
 def collect_extensions(extensions: Iterable[Extension], reserved: Collection[str] = ()) -> LoadedExtensions:
-    """What extensions add, as for a run of its own.
+    """The additions of extensions, as for a run of its own.
 
     Args:
         reserved: names of commands that they may not use.
@@ -67,7 +67,7 @@ def collect_extensions(extensions: Iterable[Extension], reserved: Collection[str
 
 
 def run_extension(extension: Extension) -> Koi:
-    """What one extension adds. Raises ExtensionError when it cannot be loaded, or raises."""
+    """The additions of one extension. Raises ExtensionError when it cannot be loaded, or raises."""
     koi = Koi(extension.name)
     function = extension.load()
     try:

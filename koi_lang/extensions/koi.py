@@ -1,4 +1,4 @@
-"""What an extension is given, and what it has added when it returns."""
+"""The interface of an extension, and its additions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ HELP = "Choose another name."
 
 
 class Koi:
-    """What one extension adds to one run.
+    """The additions of one extension to one run.
 
     Attributes:
         name: of the extension.
@@ -91,7 +91,7 @@ class Koi:
         return self._hook("before_action", function, timeout_s)
 
     def after_action(self, function: Function, *, timeout_s: float = TIMEOUT_S) -> Function:
-        """Show a function what came of every action: it gets an `ActionCall` and the result, and may `Replace` it."""
+        """Show a function the result of every action: it gets an `ActionCall` and the result, and may `Replace` it."""
         return self._hook("after_action", function, timeout_s)
 
     def before_model(self, function: Function, *, timeout_s: float = TIMEOUT_S) -> Function:
@@ -126,7 +126,7 @@ class Koi:
         self._enter(self.providers, name, how, "provider")
 
     def command(self, command: click.Command, name: str = "") -> click.Command:
-        """Add `koi NAME`; built-in commands stay what they are."""
+        """Add `koi NAME`; built-in commands cannot be replaced."""
         known = name or command.name or ""
         self._require(NAME, known, "command")
         self._enter(self.commands, known, command, "command")

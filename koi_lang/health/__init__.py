@@ -1,1 +1,1 @@
-"""What keeps programs from running on this machine, found before somebody runs one."""
+"""Checks of this machine for problems with running programs."""

@@ -1,4 +1,4 @@
-"""What koi itself has written: whether it can be read, and by whom."""
+"""Koi's own files: whether they can be read, and by which users."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _outputs(folder: Path, journal: Path) -> tuple[Path, ...]:
 
 
 def _about(path: Path) -> os.stat_result | None:
-    """What the system knows of a file; None where it is gone by now."""
+    """The status of a file; None where it is gone by now."""
     try:
         return path.stat()
     except OSError:
@@ -102,7 +102,7 @@ def signing() -> Iterator[Finding]:
 
 
 def permissions(folder: Path) -> Iterator[Finding]:
-    """Whether nobody else can read what koi keeps here, or change what is run from the cache."""
+    """Whether only this user can read Koi's files, and change the compiled programs in the cache."""
     found = [*_private(settings.config_folder()), *_unchangeable(settings.cache_folder()), *_of_project(folder)]
     yield from found
     if not found:
@@ -122,7 +122,7 @@ def _private(folder: Path) -> Iterator[Finding]:
 
 
 def _unchangeable(folder: Path) -> Iterator[Finding]:
-    """A compiled program is code: who can change it can run what they like."""
+    """A compiled program is code: a user who can change it can run any code."""
     for path in (folder, *folder.glob("*.koic"), *folder.glob("*.lark"), *folder.glob("models/*")):
         yield from _open_to(path, OTHERS_WRITE, "error", f"others can change {path}", f"chmod go-w {path}")
 

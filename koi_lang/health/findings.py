@@ -1,4 +1,4 @@
-"""What a look at the machine found, each with the command that mends it."""
+"""The findings of a check, each with a command that mends it."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ READERS: tuple[tuple[str, Callable[[ProjectSettings], Any]], ...] = (
 
 
 def settings_files(settings: ProjectSettings) -> Iterator[Finding]:
-    """Whether the settings files of a project can be read; what is wrong is told once, whoever reads the file."""
+    """Whether the settings files of a project can be read; each fault is reported once."""
     if settings.files and not settings.is_trusted:
         yield Finding("project", "warning", trust_in_folder(settings).note, "koi trust")
     reported: set[str] = set()
@@ -83,7 +83,7 @@ def _check_server(name: str, options: Mapping[str, Any], *, offline: bool) -> It
 
 
 def started_servers(settings: ProjectSettings) -> Iterator[Finding]:
-    """What the MCP servers that the programs of a project declare offer; no Python of programs is executed."""
+    """The tools of MCP servers that the programs of a project declare; no Python of programs is executed."""
     for path in _programs(settings.folder):
         try:
             with loader.inspecting():

@@ -1,4 +1,4 @@
-"""The service that `[serve]` of a project describes: what it is to serve, who may reach it, and whom it tells."""
+"""The service in `[serve]` of a project: its programs, its access, and its webhooks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ EDIT = "edit koi.toml: "
 
 
 def check_service(settings: ProjectSettings, *, offline: bool) -> Iterator[Finding]:
-    """What keeps the service of a project from being reached, or lets too many reach it; nothing without `[serve]`.
+    """The reasons why the service of a project is unreachable, or too open; none without `[serve]`.
 
     Args:
         offline: whether no name of a host is looked up.

@@ -1,1 +1,1 @@
-"""Colours for programs: the words of the language by what they do, and what reads them."""
+"""Colours for programs: the words of the language by purpose, and the lexers for them."""

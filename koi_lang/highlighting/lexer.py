@@ -62,7 +62,7 @@ class KoiLexer(RegexLexer):
 
 @cache
 def word_groups() -> dict[str, list[str]]:
-    """The words of the language by what they do, as `words.json` has them."""
+    """The words of the language by purpose, as in `words.json`."""
     return cast("dict[str, list[str]]", json.loads((PACKAGE / "highlighting" / "words.json").read_text("utf-8")))
 
 
@@ -152,7 +152,7 @@ def _inside(lexer: type[KoiLexer]) -> list[Rule]:
 
 
 def _prose(lexer: type[KoiLexer]) -> list[Rule]:
-    """What stands out in a text for a model: holes, plans, and names of actions."""
+    """The highlights in a text for a model: holes, plans, and names of actions."""
     actions = words([word for word in word_groups()["actions"] if "_" in word], prefix=r"\b", suffix=r"\b")
     return [
         *_placeholders(lexer),

@@ -1,1 +1,1 @@
-"""What all servers over HTTP share: where they listen, who may reach them, and until when they run."""
+"""Servers over HTTP: listening, access, and shutdown."""

@@ -1,4 +1,4 @@
-"""Where a server over HTTP listens, and who can reach it there."""
+"""The address of a server over HTTP, and its reachability."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Address:
 
     @property
     def advice(self) -> str:
-        """What whoever starts the server is told; a token that was given is known to them, and is not shown."""
+        """The advice for the operator; a token that they gave is not shown."""
         if self.token is None:
             return ""
         which = f"this token: {self.token}" if self.is_new else "the token that was given"

@@ -1,4 +1,4 @@
-"""Who may reach a server: requests that call it by its name, come from no foreign page, and show a token."""
+"""Access to a server: requests by its own name, from no foreign page, with a token."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ class PatientProtocol(H11Protocol):
         return self.cycle is None or self.cycle.response_complete or self.cycle.more_body
 
     def data_received(self, data: bytes) -> None:
-        """Take what has come; a whole head begins a request, of which a body may follow."""
+        """Process received data; a whole head begins a request, of which a body may follow."""
         before = self.cycle
         self._received += len(data)
         super().data_received(data)
@@ -133,7 +133,7 @@ async def serve_app(app: ASGIApp, address: Address, ready: Callable[[str], None]
 
 
 class _Server(uvicorn.Server):
-    """A server that leaves signals to whoever runs it."""
+    """A server that leaves signals to its caller."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

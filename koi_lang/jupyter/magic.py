@@ -38,7 +38,7 @@ from koi_lang.system.text_width import clean
 @click.option("--rehearse", is_flag=True, help="Follow playbooks without a model.")
 @add_options(allow_option, *limiting_options("the whole run", "until the last playbook ends"))
 def line_options(**given: Any) -> dict[str, Any]:
-    """What stands behind `%%koi`."""
+    """The command line of `%%koi`."""
     return given
 
 
@@ -125,7 +125,7 @@ class CellRun:
     _value: Any = None
 
     def run(self, file: str, options: entry.OpenOptions) -> CellResult:
-        """Run a program to its end. Raises KoiError, and KeyboardInterrupt once what was under way has ended."""
+        """Run a program to its end. Raises KoiError, and KeyboardInterrupt once the current work has ended."""
         options |= {"ask": self._ask, "approve": self._approve, "output": self._print}
         program = entry.open(file, **options)
         program.subscribe(self._follow)
@@ -157,7 +157,7 @@ class CellRun:
         return None
 
     def _do_errands(self) -> None:
-        """Do what the run asks of the notebook, until it has ended."""
+        """Serve requests of the run to the notebook, until it has ended."""
         while (errand := self._errands.get()) is not None:
             errand()
 
@@ -189,7 +189,7 @@ class CellRun:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class CellResult:
-    """What came of a program in a cell.
+    """The result of a program in a cell.
 
     Attributes:
         value: the result of its last `run` statement; None where it has none.
@@ -207,7 +207,7 @@ class CellResult:
         return f"{self._text}\n{self._about}" if self._text else self._about
 
     def _repr_html_(self) -> str:
-        """The same for a notebook; whatever a model wrote stands there as text."""
+        """The result for a notebook; texts of models are escaped."""
         shown = f"<pre>{escape(self._text)}</pre>" if self._text else ""
         return f"<div>{shown}<small>{escape(self._about)}</small></div>"
 

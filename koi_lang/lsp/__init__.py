@@ -1,1 +1,1 @@
-"""The language server: what editors ask about Koi programs, answered from the compiler alone."""
+"""The language server: answers to editors about Koi programs, from the compiler alone."""

@@ -21,7 +21,7 @@ MAX_SIBLINGS = 200
 
 
 def quick_fixes(snapshot: Snapshot, range: types.Range, programs: Workspace) -> list[types.CodeAction]:
-    """What can be done about the problems in a range of a document, the likeliest first."""
+    """The fixes for problems in a range of a document, the likeliest first."""
     wanted = snapshot.document.map.span(range)
     found: list[types.CodeAction] = []
     for problem in snapshot.checked.diagnostics:

@@ -1,4 +1,4 @@
-"""What is known where something is typed."""
+"""The context of a completion."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class CompletionCandidate:
 
 @dataclass(frozen=True)
 class Completer:
-    """What is known where something is typed.
+    """The context of a completion.
 
     Attributes:
         snapshot: the program, perhaps as it was before the last change.
@@ -72,7 +72,7 @@ Rule = Callable[[re.Match[str], Completer], Iterable[CompletionCandidate]]
 
 
 def names_in_code(completer: Completer) -> Iterator[CompletionCandidate]:
-    """What code may mention: variables of the declaration, declarations, and what every program has."""
+    """The names for code: variables of the declaration, declarations, and globals."""
     for groups in LOCALS.findall(completer.cursor.before):
         yield from (
             CompletionCandidate(name, "variable") for group in groups for name in re.findall(r"[A-Za-z_]\w*", group)

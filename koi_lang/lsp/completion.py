@@ -1,4 +1,4 @@
-"""What may stand where something is typed: names of the program, of the language, and of actions."""
+"""Completion: names of the program, words of the language, and actions at the cursor."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ KINDS: dict[str, types.CompletionItemKind] = {
 
 
 def complete(completer: Completer) -> list[types.CompletionItem]:
-    """What may stand at the cursor, each once, what is likeliest first."""
+    """The completions at the cursor, each once, the likeliest first."""
     found: dict[str, types.CompletionItem] = {}
     for candidate in _candidates(completer):
         if candidate.name not in found:

@@ -1,4 +1,4 @@
-"""What may stand behind each kind of beginning of a line, from the most special one to the least."""
+"""The completions behind each kind of a line's beginning, from the most special one to the least."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ RULES: list[tuple[re.Pattern[str], tuple[str, ...], Rule]] = []
 
 
 def rule(pattern: str, *regions: str) -> Callable[[Rule], Rule]:
-    """Enter what may stand behind a line that ends so, in certain regions; in all where none is named."""
+    """Register the completions behind a pattern, in certain regions, or in all."""
 
     def enter(find: Rule) -> Rule:
         RULES.append((re.compile(rf"(?:{pattern})(?P<typed>[\w$]*)$"), regions, find))
@@ -197,7 +197,7 @@ def _types(match: re.Match[str], completer: Completer) -> Iterable[CompletionCan
 
 
 def _result_fields(variable: str, completer: Completer) -> Iterator[CompletionCandidate]:
-    """The fields of what a handler gives, where a variable was set to it and the type is declared."""
+    """The fields of a handler's result, where a variable was set to it and the type is declared."""
     given = rf"\b{re.escape(variable)}\s*=\s*await\s+(?:(\w+)\.(\w+)\(|send\b[^\n]*?\.event\(\s*[\"'](\w+))"
     found = re.search(given, completer.cursor.before)
     file = completer.snapshot.file

@@ -1,4 +1,4 @@
-"""What stands before the cursor in a text that is being typed: the declaration around it, and in what it is."""
+"""The context of the cursor in a text that is being typed: the declaration around it, and the region."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Cursor:
 
 
 def cursor_at(text: str, offset: int) -> Cursor:
-    """The cursor at an offset of a text, whatever stands in it."""
+    """The cursor at an offset of any text."""
     least = max(0, offset - MAX_CHARS_READ)
     starts = [match.start() for match in DECLARATION.finditer(text, least, offset)]
     before = text[starts[-1] if starts else least : offset]
@@ -55,7 +55,7 @@ def cursor_at(text: str, offset: int) -> Cursor:
 
 
 def _region(before: str) -> Region:
-    """In what the end of a declaration's beginning is."""
+    """The region at the end of a declaration's beginning."""
     found = scan(before, Span(0, len(before)))
     opened = [found.pieces[index].text for index in found.unclosed]
     unclosed = next((piece for piece in found.pieces if piece.kind == "unclosed"), None)

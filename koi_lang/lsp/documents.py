@@ -44,7 +44,7 @@ class OpenDocuments:
         return iter([*self._open.values()])
 
     def open(self, uri: str, text: str, version: int) -> OpenDocument:
-        """Take what an editor has opened; a document that was open is replaced."""
+        """Add an opened document; an open one of that name is replaced."""
         document = OpenDocument(uri, path_of(uri), LONE_SURROGATES.sub("\ufffd", text), version, self.encoding)
         self._open[document.path] = document
         return document
@@ -67,7 +67,7 @@ class OpenDocuments:
         return document
 
     def close(self, uri: str) -> None:
-        """Forget a document; it is what stands on disk again."""
+        """Forget a document; its content on disk is valid again."""
         self._open.pop(path_of(uri), None)
 
     def of(self, uri: str) -> OpenDocument | None:

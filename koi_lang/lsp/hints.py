@@ -1,4 +1,4 @@
-"""What a call expects: types beside events, and the parameters of what is being called."""
+"""Types beside events, and the parameters of the current call."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CALL = re.compile(
 
 
 def inlay_hints(snapshot: Snapshot, range: types.Range) -> list[types.InlayHint]:
-    """What the handlers of events expect, behind the event; nothing where they differ or declare nothing."""
+    """The types of handlers behind their events; none where they differ or declare nothing."""
     if snapshot.file is None:
         return []
     wanted, found = snapshot.document.map.span(range), []
@@ -40,7 +40,7 @@ def inlay_hints(snapshot: Snapshot, range: types.Range) -> list[types.InlayHint]
 
 
 def _payload(agent: n.Agent, event: str) -> str:
-    """The type of what an event expects, in one line; empty where it takes anything."""
+    """The payload type of an event, in one line; empty for any."""
     handler = next((each for each in handlers(agent) if each.name.name == event), None)
     type = handler.parameters[0].type if handler is not None and handler.parameters else None
     return "" if type is None or type.name.lower() in ("json", "any") else type.one_line
@@ -58,7 +58,7 @@ def signature_help(completer: Completer) -> types.SignatureHelp | None:
 
 
 def _is_closed(written: str) -> bool:
-    """Whether the call has ended in what was written behind its parenthesis."""
+    """Whether the call has ended in the text behind its parenthesis."""
     depth = 0
     for character in written:
         depth += character in "([{"

@@ -1,4 +1,4 @@
-"""What stands under the cursor: its declaration, and what there is to know of it."""
+"""Hover: the declaration under the cursor, and its description."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MAX_SHOWN = 400
 
 
 def hover(snapshot: Snapshot, offset: int) -> types.Hover | None:
-    """What to show at an offset of a document: the name there, and the problem; None where there is nothing to say."""
+    """The hover at an offset of a document: the name there, and the problem; None for nothing."""
     found = [each for each in (_name_at(snapshot, offset), _problem_at(snapshot, offset)) if each is not None]
     if not found:
         return None
@@ -47,7 +47,7 @@ def _name_at(snapshot: Snapshot, offset: int) -> DescribedPlace | None:
 
 
 def _problem_at(snapshot: Snapshot, offset: int) -> DescribedPlace | None:
-    """The long form of what is wrong at an offset, up to its examples."""
+    """The long form of the problem at an offset, up to its examples."""
     for problem in snapshot.checked.diagnostics:
         span = problem.place.span
         if problem.place.source.path == snapshot.document.path and span.start <= offset <= span.end:
@@ -62,7 +62,7 @@ def _describe_permission(name: str) -> str:
 
 
 def _describe(definition: Definition, program: AnalysedProgram) -> str:
-    """A definition: its head, the comment above it, and what models are told of it."""
+    """A definition: its head, the comment above it, and its description for models."""
     if definition.source is None:
         return f"`{definition.name}`"
     node, text = definition.node, definition.source.text
@@ -74,7 +74,7 @@ def _describe(definition: Definition, program: AnalysedProgram) -> str:
 
 
 def _head(text: str, span: Span) -> str:
-    """A declaration without what stands in its outermost braces, unless it is short."""
+    """A declaration without the content of its outermost braces, unless it is short."""
     whole = text[span.start : span.end]
     if whole.count("\n") <= 2 and len(whole) <= MAX_SHOWN:
         return whole
@@ -88,7 +88,7 @@ def _line(definition: Definition) -> str:
 
 
 def _facts(node: n.Node | None, definition: Definition, program: AnalysedProgram) -> Iterator[str]:
-    """What the parts of a declaration say: affordances, permissions, members."""
+    """The parts of a declaration: affordances, permissions, members."""
     if isinstance(node, n.Agent):
         yield from (item.text.value.strip() for item in node.items if isinstance(item, n.Affordance))
         home = next((file for file in program.files if file.unit.path == definition.path), None)

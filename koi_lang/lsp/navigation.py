@@ -40,7 +40,7 @@ def occurrence_at(snapshot: Snapshot, offset: int) -> Occurrence | None:
 
 
 def find_references(definitions: Iterable[Definition], programs: Workspace) -> list[NamePlace]:
-    """Everything that stands for one of some definitions, or for what else a place of it stands for.
+    """All places of some definitions, and of those that share a place with them.
 
     An event that two agents handle is one name: who renames it in one of them renames it in both.
     """

@@ -1,4 +1,4 @@
-"""Where the names of a program stand, and what each of them stands for."""
+"""The places of names in a program, and their definitions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from koi_lang.source import Source, Span
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """What a name stands for; the same thing is equal wherever it was met.
+    """The definition of a name; equal for the same thing at every place.
 
     Attributes:
         kind: of declarations that of their symbol; else `handler`, `field`, `variable`, `parameter` or `payload`.
@@ -236,7 +236,7 @@ class _Collector:
 
 
 def _kind_of(uses: n.Uses) -> Kind | None:
-    """What `uses` names: skills, teams or servers."""
+    """The kind of `uses`: skills, teams or servers."""
     kinds: dict[str, Kind] = {"skill": "skill", "team": "team", "mcp": "mcp"}
     return kinds.get(uses.kind)
 

@@ -7,7 +7,7 @@ from koi_lang.lsp.documents import OpenDocuments
 
 
 class FileOverlay:
-    """The files of another file system; what is read may be something else."""
+    """The files of another file system, some with other content."""
 
     def __init__(self, disk: Files) -> None:
         self.disk = disk

@@ -1,4 +1,4 @@
-"""The parts of a document: its declarations as a tree, and what can be folded."""
+"""The outline of a document: its declarations as a tree, and its folding ranges."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ KINDS: dict[type[n.Node], types.SymbolKind] = {
 
 
 def document_symbols(file: Analysis, positions: PositionMap) -> list[types.DocumentSymbol]:
-    """The declarations of a file with what stands in them, in order."""
+    """The declarations of a file with their members, in order."""
     return list(_symbols(file.unit.program.declarations, file.unit.source, positions))
 
 
@@ -64,7 +64,7 @@ def _name_of(node: n.Node, source: Source) -> tuple[str, Span] | None:
 
 
 def folding_ranges(file: Analysis, positions: PositionMap) -> list[types.FoldingRange]:
-    """What takes several lines: declarations, blocks, texts, and imports in a row."""
+    """The ranges of several lines: declarations, blocks, texts, and imports in a row."""
     of, text = file.index.of, file.unit.source.text
     spans = [node.span for kind in KINDS if kind is not n.Field for node, _ in of(kind)]
     spans += [node.span for node, _ in of(n.Block)] + [node.span for node, _ in of(n.Text)]

@@ -1,4 +1,4 @@
-"""What the places for values in texts of playbooks and prompts stand for."""
+"""The values behind placeholders in playbooks and prompts."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from koi_lang.source import Span
 
 @dataclass(frozen=True, slots=True)
 class DescribedPlace:
-    """A piece of a text with what there is to say about it, in Markdown."""
+    """A piece of a text with its description, in Markdown."""
 
     span: Span
     text: str
 
 
 def describe_placeholder(file: Analysis, program: AnalysedProgram, offset: int) -> DescribedPlace | None:
-    """What is filled in where an offset is in a placeholder; None elsewhere."""
+    """The description of the placeholder at an offset; None elsewhere."""
     for prose in program.for_file(prose_of, file):
         for hole in prose.holes() if prose.span.start <= offset <= prose.span.end else ():
             if hole.start <= offset <= hole.end:
@@ -49,7 +49,7 @@ def _describe(root: str, field: str | None, prose: Prose) -> str:
 
 
 def _of_payload(root: str, field: str | None, handler: n.Handler) -> str:
-    """A field of what the handler is called with."""
+    """A field of the handler's payload."""
     parameter = handler.parameters[0] if handler.parameters else None
     type = parameter.type if parameter is not None else None
     fields = {each.name: each for each in type.fields} if type is not None else {}

@@ -1,4 +1,4 @@
-"""Renaming: what stands for the same gets another name, unless the program would mean something else."""
+"""Renaming: all places of a definition get another name, unless the meaning of the program would change."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class Placed(OfDocument, Protocol):
 
 
 def register_navigation(server: LanguageServer, programs: Workspace) -> None:  # noqa: C901 -- a function a request
-    """Have a server answer what names stand for; documents that are not open have no answers."""
+    """Register the requests about definitions; documents that are not open have no answers."""
 
     def name_at(params: Placed) -> tuple[Snapshot, Occurrence] | None:
         document = programs.documents.of(params.text_document.uri)
@@ -120,7 +120,7 @@ def register_navigation(server: LanguageServer, programs: Workspace) -> None:  #
 
 
 def register_typing(server: LanguageServer, programs: Workspace) -> None:
-    """Have a server offer what may be typed, and changes."""
+    """Register completion, signatures and edits."""
     triggers = types.CompletionOptions(trigger_characters=list(".:\"'@{(/ "))
 
     @server.feature(types.TEXT_DOCUMENT_SIGNATURE_HELP, types.SignatureHelpOptions(["(", ","]))
@@ -153,7 +153,7 @@ def register_typing(server: LanguageServer, programs: Workspace) -> None:
 
 
 def register_views(server: LanguageServer, programs: Workspace, count_actions: CountActions) -> None:
-    """Have a server tell what a document looks like as a whole; of one that cannot be read at all nothing."""
+    """Register the views of whole documents; unreadable ones have none."""
 
     def read(params: OfDocument) -> tuple[Snapshot, Analysis] | None:
         document = programs.documents.of(params.text_document.uri)

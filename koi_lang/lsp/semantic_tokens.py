@@ -1,4 +1,4 @@
-"""Colours that only the meaning gives: names by what they stand for, and prose, placeholders and actions apart."""
+"""Semantic colours: names by their definitions; prose, placeholders and actions apart."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The server: one editor, its documents, and when what is wrong with them is told."""
+"""The server: one editor, its documents, and the publication of their problems."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MIN_IDLE_S, MAX_IDLE_S = 0.04, 1.0
 
 
 class KoiProtocol(LanguageServerProtocol):
-    """Hands what an editor opens, edits and closes to the workspace of the server.
+    """Passes opened, edited and closed documents to the workspace of the server.
 
     The documents of the library count lines by other rules, and fail on columns and documents that do not exist.
     """
@@ -76,7 +76,7 @@ class KoiServer(LanguageServer):
         requests.register_views(self, self.programs, count_actions)
 
     def _register(self) -> None:
-        """What editors tell, and are told, without having asked."""
+        """Register notifications in both directions."""
 
         @self.feature(types.INITIALIZED)
         def agree(_: types.InitializedParams) -> None:
@@ -106,7 +106,7 @@ class KoiServer(LanguageServer):
             self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(params.text_document.uri, []))
 
     def _publish_all(self, uri: str) -> None:
-        """Tell what is wrong with a document, and with open ones that import it."""
+        """Publish the problems of a document, and of open ones that import it."""
         document = self.programs.documents.of(uri)
         if document is not None:
             self._publish(document)

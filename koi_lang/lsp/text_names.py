@@ -48,7 +48,7 @@ class Prose:
             yield Span(self.span.start + match.start(group), self.span.start + match.end(group))
 
     def directives(self) -> tuple[Directive, ...]:
-        """What the template of a `compose` prompt consists of; nothing for other texts, and where it cannot be read."""
+        """The directives in the template of a `compose` prompt; none for other texts, and unreadable ones."""
         if self.prompt is None or not isinstance(self.prompt.value, n.Compose):
             return ()
         try:
@@ -112,7 +112,7 @@ def _in_directives(prose: Prose, file: Analysis) -> Iterator[Occurrence]:
 
 
 def _roots(prose: Prose, file: Analysis) -> Mapping[str, Definition]:
-    """What the names that placeholders begin with stand for: names of the payload, parameters of a prompt."""
+    """The definitions of the first names in placeholders: fields of the payload, parameters of a prompt."""
     if prose.prompt is not None:
         parameters = {each.name.name: parameter_definition(each, file) for each in prose.prompt.parameters or ()}
         # What `@let` declares anew is another value from there on.
@@ -147,7 +147,7 @@ def _in_sentences(prose: Prose, file: Analysis, program: AnalysedProgram) -> Ite
 def _resolve_dotted(
     match: re.Match[str], agent: n.Agent, file: Analysis, program: AnalysedProgram
 ) -> tuple[Definition | None, Definition | None]:
-    """What both sides of a dotted name stand for."""
+    """The definitions of both sides of a dotted name."""
     owner, name = match["owner"], match["name"]
     if match["mark"] == "::":
         symbol = file.table.find("agent", owner)

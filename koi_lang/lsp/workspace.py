@@ -1,4 +1,4 @@
-"""The programs of a workspace as an editor sees them, checked again when what they were read from has changed."""
+"""The programs of a workspace as an editor sees them, checked again when their files have changed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from koi_lang.source import Source, decode
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A document with what is known of its program.
+    """A document with the state of its program.
 
     Attributes:
         document: the text as the editor has it now.
@@ -71,7 +71,7 @@ class Workspace:
         return self.documents.change(uri, version, changes) is not None
 
     def close(self, uri: str) -> None:
-        """A document was closed; what is known of its program is dropped."""
+        """Close a document; the state of its program is dropped."""
         self.documents.close(uri)
         self._snapshots.pop(path_of(uri), None)
         self._checkers.pop(path_of(uri), None)
@@ -82,7 +82,7 @@ class Workspace:
         self._changes += 1
 
     def snapshot(self, document: OpenDocument) -> Snapshot:
-        """What is known of a document now. Raises OSError when it cannot be read."""
+        """The present state of a document. Raises OSError when it cannot be read."""
         known = self._snapshots.get(document.path)
         if known is not None and known[0] == self._changes:
             return known[1]
@@ -94,7 +94,7 @@ class Workspace:
         return snapshot
 
     def latest(self, document: OpenDocument) -> Snapshot:
-        """What was known of a document last, perhaps before its last change: for answers that must not wait."""
+        """The last state of a document, perhaps before its last change: for answers that must not wait."""
         known = self._snapshots.get(document.path)
         return self.snapshot(document) if known is None else replace(known[1], document=document)
 
@@ -138,7 +138,7 @@ MAX_FILES, MAX_DEPTH = 2000, 8
 
 
 class ImportGraph:
-    """The imports between the files of some folders; what has not changed is not read again."""
+    """The imports between the files of some folders; unchanged files are not read again."""
 
     def __init__(self, files: Files) -> None:
         self._files = files
@@ -159,7 +159,7 @@ class ImportGraph:
         return list(found)
 
     def files_in(self, roots: Sequence[str]) -> list[str]:
-        """The programs in some folders, at most 2,000; folders of tools and what cannot be read are passed over."""
+        """The programs in some folders, at most 2,000; folders of tools and unreadable ones are skipped."""
         found: dict[str, None] = {}
         for root in roots:
             for file in self._walk(root, MAX_DEPTH):
@@ -206,7 +206,7 @@ class IncrementalChecker:
         self._now: dict[str, _File] = {}
 
     def check(self, path: str, files: Files, *, strict: bool = False) -> Checked:
-        """Read what has changed since the last check, and report all problems. Raises OSError for the entry."""
+        """Read the files changed since the last check, and report all problems. Raises OSError for the entry."""
         self._before, self._now = self._now, {}
         return check_program(path, files, strict=strict, read=self._read)
 

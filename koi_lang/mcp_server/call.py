@@ -136,7 +136,7 @@ class ExposedCall:
             self.take(self.news.get_nowait())
 
     def take(self, news: News) -> None:
-        """Keep what one piece of news says."""
+        """Update the state by one piece of news."""
         match news:
             case StepBegun(text):
                 self.steps, self.step = self.steps + 1, text
@@ -151,7 +151,7 @@ class ExposedCall:
             self.questions.pop(key).settle(answers.pop(key))
 
     async def carry_out(self, work: Callable[[], Awaitable[Any]]) -> None:
-        """Do the work; whatever comes of it is news."""
+        """Do the work; its result is news."""
         try:
             self.tell(CallSucceeded(await work()))
         except asyncio.CancelledError:
@@ -196,7 +196,7 @@ def answer_form(options: Sequence[str]) -> Fields:
 
 
 class ClientHost:
-    """The client as the host of a run: output is logged, questions go to whoever made the call they belong to."""
+    """The client as the host of a run: output is logged, questions go to the caller they belong to."""
 
     def __init__(self, log: Callable[[str], None]) -> None:
         self._log = log
@@ -266,7 +266,7 @@ def step_of(event: Event) -> str | None:
 
 
 def approval_form(request: ApprovalRequest) -> Fields:
-    """What can be answered, as a JSON Schema."""
+    """The form of an approval, as a JSON Schema."""
     choices = [YES, ALWAYS, NO] if request.always else [YES, NO]
     decision = {"type": "string", "title": "Allow?", "enum": choices}
     reason = {"type": "string", "title": "Why not?", "description": "The model is told it."}
@@ -274,7 +274,7 @@ def approval_form(request: ApprovalRequest) -> Fields:
 
 
 def approval_text(request: ApprovalRequest) -> str:
-    """Who wants to do what on whose behalf, and what would change; no line of that looks like one of ours."""
+    """The request for an approval: the user, the agent, the action and its changes, with no line that imitates ours."""
     detail = f": {visible(request.detail)}" if request.detail else ""
     lines = [f"{visible(wish(request.what, request.agent))}{detail}"]
     if request.chain:
@@ -286,7 +286,7 @@ def approval_text(request: ApprovalRequest) -> str:
 
 
 def decision_of(answers: Mapping[str, Any] | None) -> ApprovalDecision:
-    """What the answers to the form mean; whatever is no clear yes allows nothing."""
+    """The decision in the answers to the form; any unclear answer permits nothing."""
     given = answers or {}
     reason = given.get(REASON)
     answer = MEANINGS.get(str(given.get(DECISION)), "no")

@@ -1,4 +1,4 @@
-"""News of a call to what its client is told, until there is a result or the client has to answer a question."""
+"""The stream of a call's news to its client, until there is a result or an open question."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Unfinished:
 async def stream_to_client(
     request: Request, call: ExposedCall, answers: Answers, task_after_s: float | None = None
 ) -> CallSucceeded | CallFailed | Unfinished:
-    """Tell the client of a request what happens in a call.
+    """Send the news of a call to the client of a request.
 
     Clients of newer protocols are not asked directly: the call is unfinished, and they come back with answers.
 
@@ -81,7 +81,7 @@ def can_ask(request: Request) -> bool:
 
 
 def answers_of(responses: Mapping[str, Any] | None) -> Answers:
-    """The answers in what a client has come back with; what is no answer to a form is none."""
+    """The answers of a returning client, without invalid ones."""
     found: Answers = {}
     for key, response in (responses or {}).items():
         with suppress(ValidationError):

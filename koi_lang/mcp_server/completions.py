@@ -15,7 +15,7 @@ MAX_KEPT = 1000
 
 
 class GivenArguments:
-    """What a client has given as arguments in its session, the newest last."""
+    """The arguments of a client in its session, the newest last."""
 
     def __init__(self) -> None:
         self._values: dict[tuple[str, str], dict[str, None]] = {}
@@ -37,7 +37,7 @@ class GivenArguments:
 def completion(
     made: ExposedDocument | None, of: str, argument: types.CompletionArgument, given: GivenArguments
 ) -> types.CompleteResult:
-    """The values that begin as what was typed: those that its type allows, else those that were given before.
+    """The values with a typed beginning: those of the type, else earlier ones.
 
     Args:
         of: the name of the prompt or the address.

@@ -22,7 +22,7 @@ ROLES = ("user", "assistant")
 
 @dataclass(frozen=True, slots=True)
 class ExposedDocument:
-    """What a handler of an exposed agent makes.
+    """A document that a handler of an exposed agent makes.
 
     Attributes:
         name: the address of a document, which may have holes, or the name of a prompt.
@@ -34,18 +34,18 @@ class ExposedDocument:
 
     @property
     def about(self) -> str:
-        """What it is, in the words of the handler."""
+        """Its description, by the handler."""
         return self.handler.affordance or f"`{self.handler.event}` of `{self.agent.about.name}`"
 
     @property
     def fields(self) -> Mapping[str, Any]:
-        """The schemas of what the handler takes, by name."""
+        """The schemas of the handler's payload, by name."""
         found = self.handler.schema.get("properties", {})
         return found if isinstance(found, dict) else {}
 
     @property
     def parameters(self) -> list[str]:
-        """The names of what has to be given."""
+        """The names of the required parameters."""
         required = self.handler.schema.get("required", [])
         return list(required) if isinstance(required, list) else []
 
@@ -73,11 +73,11 @@ class Documents:
         ]
 
     def find_declared(self, address: str) -> ExposedDocument | None:
-        """What makes the documents of an address as it is declared, holes included."""
+        """The maker of the documents at an address as it is declared, holes included."""
         return next((made for _, made in self.made if made.name == address), None)
 
     def find(self, uri: str) -> tuple[ExposedDocument, Payload] | None:
-        """What makes the document of an address, and what its handler is given; None where nothing does."""
+        """The maker of the document at an address, with the handler's payload; None for none."""
         for template, made in self.made:
             values = template.match(uri)
             if values is not None:
@@ -96,7 +96,7 @@ def documents(agents: Sequence[type[Agent]]) -> Documents:
 
 
 def contents_of(uri: str, value: Any) -> types.ReadResourceResult:
-    """What a handler gave as the content of a document: a text, media as bytes, everything else as JSON."""
+    """The result of a handler as the content of a document: a text, media as bytes, everything else as JSON."""
     if isinstance(value, str):
         content: Any = types.TextResourceContents(uri=uri, mime_type="text/plain", text=value)
         return types.ReadResourceResult(contents=[content])
@@ -136,7 +136,7 @@ def made_prompt(made: ExposedDocument) -> types.Prompt:
 
 
 def messages_of(value: Any) -> types.GetPromptResult:
-    """What a handler gave as messages: texts and media of a person, or `{ role, content }`; the rest as JSON."""
+    """The result of a handler as messages: texts and media of a person, or `{ role, content }`; the rest as JSON."""
     plain = value if isinstance(value, str) else plain_of(value)
     items = plain if isinstance(plain, list) else [plain]
     messages = [message for item in items for message in _messages(item)]

@@ -1,4 +1,4 @@
-"""What a program offers beside its agents: its prompts, and the sources it was made from."""
+"""Prompts of a program, and its sources as resources."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def by_name(prompts: Sequence[Prompt]) -> dict[str, Prompt]:
 
 
 def prompt_of(prompt: Prompt) -> types.Prompt:
-    """A prompt as the protocol describes it; its first words say what it is, every parameter has to be given."""
+    """A prompt in the protocol, described by its first words; every parameter is required."""
     arguments = [types.PromptArgument(name=name, required=True) for name in prompt.parameters]
     written = prompt.name if prompt.waits else prompt.text
     return types.Prompt(name=prompt.name, description=one_line(written) or prompt.name, arguments=arguments)
 
 
 def message_of(text: str) -> types.GetPromptResult:
-    """A rendered prompt as what a person says."""
+    """A rendered prompt as a message of the person."""
     content = types.TextContent(type="text", text=text)
     return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=content)])
 

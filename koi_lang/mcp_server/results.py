@@ -1,4 +1,4 @@
-"""What a handler gave, or what went wrong, to the result of a tool."""
+"""The result of a tool, from the result or the error of a handler."""
 
 from __future__ import annotations
 
@@ -66,13 +66,13 @@ def failure_of(message: str) -> types.CallToolResult:
 
 
 def plain_of(value: Any) -> Any:
-    """A value as JSON has it; null for what JSON has not. Raises TypeErrorValue."""
+    """A value as JSON; null for values beyond JSON. Raises TypeErrorValue."""
     written = stringify_exactly(value)
     return json.loads(written) if isinstance(written, str) else None
 
 
 def blocks_of(plain: Any) -> list[types.ContentBlock] | None:
-    """JSON that says of itself what kind of content it is, as such; None for everything else."""
+    """JSON with the kind of its content, as content blocks; None for other JSON."""
     if isinstance(plain, dict) and isinstance(plain.get("content"), list) and plain.keys() <= RESULT:
         items = plain["content"]
         return _all(items) if items and all(isinstance(item, dict) for item in items) else None
@@ -89,7 +89,7 @@ def _all(items: list[Any]) -> list[types.ContentBlock] | None:
 
 
 def _block(item: Any) -> types.ContentBlock | None:
-    """A piece of content; None for what only looks like one, or has data that nobody could read."""
+    """A content block; None for an imitation, or for unreadable data."""
     if _kind(item) not in BLOCKS:
         return None
     try:

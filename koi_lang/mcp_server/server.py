@@ -1,4 +1,4 @@
-"""A loaded program to a server: what it answers to each request of the protocol."""
+"""The MCP server of a loaded program: its answer to each request of the protocol."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ Named = TypeVar("Named")
 
 @dataclass(frozen=True, slots=True)
 class McpService:
-    """What is served.
+    """The served program.
 
     Attributes:
         name: of the server.
@@ -80,7 +80,7 @@ class McpService:
 def server_of(
     service: McpService, latest: Callable[[], McpService] | None = None, sealing: RequestStateSecurity | None = None
 ) -> Server[Sessions]:
-    """The server; how it is reached is decided by whoever runs it.
+    """The server; its caller decides on the transport.
 
     Args:
         latest: what is served by now, where that may change.
@@ -131,11 +131,11 @@ class _Answers:
         return types.ListToolsResult(tools=[offer.as_tool() for offer in self._service.tools.values()])
 
     def schema_of(self, name: str) -> Mapping[str, Any] | None:
-        """What a tool takes; None when there is no such tool."""
+        """The arguments of a tool as a schema; None when there is no such tool."""
         return self._service.tools[name].schema if name in self._service.tools else None
 
     async def call_tool(self, request: Request, asked: types.CallToolRequestParams) -> HandlerResult:
-        """What the handler gives, or its error as a result: the model at the other end may want to try again.
+        """The result of the handler, or its error as a result: the model at the other end may try again.
 
         What takes long becomes a task where the client knows tasks.
         """
@@ -177,7 +177,7 @@ class _Answers:
         return fields
 
     async def update_task(self, request: Request, asked: tasks.TaskParams) -> types.EmptyResult:
-        """Take answers to what a task asks."""
+        """Deliver answers to the questions of a task."""
         _, call = await _find_task(request, asked)
         call.take_news()
         call.answer(answers_of(asked.input_responses))
@@ -220,7 +220,7 @@ class _Answers:
     async def _make(
         self, request: Request, work: Work, asked: types.InputResponseRequestParams, given: Mapping[str, Any]
     ) -> Any:
-        """The result of some work, or what the client is asked; what it was given completes others. Raises MCPError."""
+        """The result of some work, or a question to the client; its arguments complete others. Raises MCPError."""
         if asked.request_state is None:
             _session(request).given.keep(work.name, given)
         end = await _carried_out(request, work, asked)
@@ -294,7 +294,7 @@ class _Answers:
 async def _carried_out(
     request: Request, work: Work, asked: types.InputResponseRequestParams, task_after_s: float | None = None
 ) -> CallSucceeded | CallFailed | types.InputRequiredResult | str:
-    """Carry work out in the session of a request, or go on with what the client comes back to.
+    """Run work in the session of a request, or continue the call that the client comes back to.
 
     When the request is cancelled, so is the work that it has begun.
 

@@ -1,4 +1,4 @@
-"""A loaded program and the options of a command line to what is served, and serving it."""
+"""A loaded program with the options of a command line as an MCP service, and its serving."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def service_of(
     consumers: Sequence[Consumer] = (),
     open_session: OpenSession | None = None,
 ) -> McpService:
-    """What is served of a program.
+    """The service of a program.
 
     Args:
         log: takes lines about the service.
@@ -89,7 +89,7 @@ def service_of(
 
 
 def _opener(ready: Prepared, consumers: Sequence[Consumer]) -> Callable[[Host, Consumer], Run]:
-    """What makes the run of a session, with the same models, permissions and limits as `koi run`."""
+    """A function that makes the run of a session, with the models, permissions and limits of `koi run`."""
 
     def open_run(host: Host, consumer: Consumer) -> Run:
         reported: set[str] = set()

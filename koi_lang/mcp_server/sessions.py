@@ -1,4 +1,4 @@
-"""Sessions of clients, and what is carried out in them: each has a run of its own, in which its calls take place."""
+"""Sessions of clients: each has a run of its own, in which its calls take place."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ Work = HandlerCall | PromptCall
 
 
 class McpSession(Protocol):
-    """What lasts as long as a client stays: the state and the memory of agents, and the servers they use.
+    """The session of a client: the state and the memory of agents, and the servers they use.
 
     Attributes:
         is_kept: whether it goes on when the request that began it is over, since the client has asked for that.
@@ -115,7 +115,7 @@ OpenSession = Callable[[asyncio.TaskGroup, str], McpSession]
 
 
 class UnknownCallError(KoiError):
-    """A client comes back to what is not there: its session has ended, or is somebody else's."""
+    """A client comes back to a call that is gone: its session has ended, or belongs to another user."""
 
     def __init__(self) -> None:
         super().__init__("there is no such session or call; its time may be over")

@@ -36,7 +36,7 @@ async def serve_stdio(server: Server[Sessions]) -> None:
 
 @contextmanager
 def _own_stdin() -> Iterator[int]:
-    """A descriptor for what clients send; standard input is empty for everybody else, also for child processes."""
+    """A descriptor for the messages of clients; standard input is empty for all other code and child processes."""
     own, nothing = os.dup(0), os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.close(nothing)

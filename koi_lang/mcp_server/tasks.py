@@ -39,7 +39,7 @@ def has_tasks(request: Request) -> bool:
 
 
 def require_capability(request: Request, needed: types.ClientCapabilities, cause: Exception | None = None) -> NoReturn:
-    """Raise MCPError: the client lacks what its request needs."""
+    """Raise MCPError: the client lacks a required ability."""
     data = {"requiredCapabilities": needed.model_dump(mode="json", by_alias=True, exclude_none=True)}
     message = str(cause or f"`{request.method}` is for clients that know tasks")
     raise MCPError(types.MISSING_REQUIRED_CLIENT_CAPABILITY, message, data) from cause
@@ -73,7 +73,7 @@ def task_fields(id: str, call: ExposedCall) -> Fields:
 
 
 def _status(call: ExposedCall) -> str:
-    """An error of the handler is a result, as without tasks; only what ends the call otherwise is a failure."""
+    """An error of the handler is a result, as without tasks; only another end of the call is a failure."""
     if call.is_cancelled:
         return "cancelled"
     if call.outcome is None:

@@ -1,4 +1,4 @@
-"""Exposed agents to the tools that clients see, and the arguments of a call to what a handler is given."""
+"""Exposed agents as tools for clients, and the arguments of a call as the payload of a handler."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class ExposedTool:
 
     @property
     def target(self) -> str:
-        """What is called, as journals name it."""
+        """The called handler, as journals name it."""
         return f"{self.agent.about.name}.{self.handler.event}"
 
     @property
@@ -59,7 +59,7 @@ class ExposedTool:
 
     @property
     def description(self) -> str:
-        """What the handler says about itself, else what its agent says."""
+        """The description of the handler, else of its agent."""
         about = self.agent.about
         playbook = about.playbooks.get(self.handler.event, "") if self.has_playbook else ""
         return (
@@ -90,7 +90,7 @@ class ExposedTool:
         return {"type": "object", **with_definitions_at_root(fields)}
 
     def result(self, value: Any) -> types.CallToolResult:
-        """What the handler gave, as a client gets it. Raises TypeErrorValue where the value contains itself."""
+        """The result of the handler for a client. Raises TypeErrorValue where the value contains itself."""
         declared = self.handler.result
         if declared is None:
             return result_of(value)
@@ -114,7 +114,7 @@ class ExposedTool:
         return self.handler.playbook and allowed <= without
 
     def payload(self, arguments: Mapping[str, Any]) -> Any:
-        """What the handler is given. An untyped one may also get all of it as one argument `args`."""
+        """The payload of the handler. An untyped one may also be given as one argument `args`."""
         given = parse_exactly(json.dumps(dict(arguments)))
         if self._parameter is not None:
             return given.get(self._parameter, undefined)

@@ -1,4 +1,4 @@
-"""Names of the GenAI semantic conventions, and what events hold by these names.
+"""Names of the GenAI semantic conventions, and the values of events for them.
 
 The names stand here because the conventions are in development: the package that lists them deprecates its own.
 """
@@ -56,7 +56,7 @@ def model_attributes(model: str) -> Attributes:
 
 
 def usage_attributes(tokens: Mapping[str, int], usd: float | None, estimated: Any) -> Attributes:
-    """What an answer took."""
+    """The usage of an answer."""
     found: Attributes = {TOKENS[kind]: number for kind, number in tokens.items() if kind in TOKENS}
     if usd is not None:
         found[COST] = float(usd)

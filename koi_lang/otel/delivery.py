@@ -41,12 +41,12 @@ class CountingExporter:
         self._inner.shutdown()
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
-        """Have the other one send what it holds."""
+        """Have the other exporter send its spans."""
         return self._inner.force_flush(timeout_millis)
 
 
 class SpanDelivery:
-    """What sends spans of this process, and what becomes of them at its end.
+    """The delivery of this process's spans, and its end.
 
     Args:
         flush: sends all spans that have ended.
@@ -61,14 +61,14 @@ class SpanDelivery:
         self._thread: threading.Thread | None = None
 
     def begin_flush(self) -> None:
-        """Begin to send what there is, beside everything else; one that is under way takes it along."""
+        """Begin sending in the background; a running flush takes new spans along."""
         if self._thread is None or not self._thread.is_alive():
             # A thread that was begun now may be waited for at the end of the process, when none can be begun any more.
             self._thread = threading.Thread(target=self._flush, name="koi-otel-flush", daemon=True)
             self._thread.start()
 
     def finish(self) -> None:
-        """Wait for what is under way, and tell what could not be delivered."""
+        """Wait for the current flush, and report undelivered spans."""
         if self._thread is not None:
             self._thread.join(MAX_WAIT_S)
         if self._exporter.lost:

@@ -1,4 +1,4 @@
-"""The standard variables of OpenTelemetry to what makes spans and sends them; all runs of the process share it."""
+"""The tracer provider by the standard variables of OpenTelemetry, shared by all runs of the process."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ DEFAULT_PROTOCOL = "http/protobuf"
 
 
 def is_installed() -> bool:
-    """Whether there is what makes spans and sends them."""
+    """Whether the SDK of OpenTelemetry is installed."""
     return find_spec("opentelemetry") is not None and find_spec("opentelemetry.sdk") is not None
 
 
 @cache
 def delivery() -> SpanDelivery | None:
-    """What sends the spans of this process; None where the program around Koi has set up its own.
+    """The delivery of this process's spans; None where the program around Koi has set up its own.
 
     Raises:
         SettingsError: a variable names an exporter that is not there.
@@ -60,7 +60,7 @@ def delivery() -> SpanDelivery | None:
 
 
 def tracer() -> trace.Tracer:
-    """What makes spans: with the provider of the program around Koi, else with that of the variables."""
+    """The tracer: of the provider of the program around Koi, else of that of the variables."""
     made = delivery()
     return trace.get_tracer("koi_lang", __version__, None if made is None else made.provider)
 
@@ -98,7 +98,7 @@ def _exporter() -> exporting.SpanExporter:
 
 
 def _resource() -> resources.Resource:
-    """What the spans are of: `koi`, unless OTEL_SERVICE_NAME or OTEL_RESOURCE_ATTRIBUTES name it."""
+    """The resource of the spans: `koi`, unless OTEL_SERVICE_NAME or OTEL_RESOURCE_ATTRIBUTES name it."""
     named = resources.Resource.create()
     if str(named.attributes.get(resources.SERVICE_NAME, "")).startswith("unknown_service"):
         named = named.merge(resources.Resource({resources.SERVICE_NAME: "koi"}))

@@ -63,7 +63,7 @@ MOMENTS: Mapping[type[EventData], tuple[str, ...]] = {
 
 @dataclass(slots=True)
 class ToldMessages:
-    """What a model was told last in a call, or by an agent."""
+    """The last messages to a model in a call, or by an agent."""
 
     system: str = ""
     messages: Sequence[Sequence[str]] = ()
@@ -134,7 +134,7 @@ class RunSpans:
             self._note_handler_of_call(event.path)
 
     def _describe(self, event: Event) -> tuple[str, str, Attributes]:
-        """The name of a span, its kind, and what it tells from its beginning on."""
+        """The name of a span, its kind, and its first attributes."""
         match event.data:
             case HandlerStarted(event=handler, args=args):
                 given = {names.INPUT: names.message_text("user", names.json_text(args))} if self._has_content else {}
@@ -159,7 +159,7 @@ class RunSpans:
         return f"{names.EXECUTE_TOOL} {intent}", "INTERNAL", about
 
     def _messages(self, event: Event, asked: ModelAsked) -> Attributes:
-        """All that a model is told, of which an event tells what is new since the last request."""
+        """All messages to a model, rebuilt from the new ones in the event."""
         if not self._has_content:
             return {}
         place = event.path[:-1]
@@ -205,7 +205,7 @@ class RunSpans:
         self._tree.leave(path, at_ns)
 
     def _answer(self, answered: ModelAnswered) -> Attributes:
-        """What an answer took, why it ended, and its text where that is wanted."""
+        """The usage of an answer, its stop reason, and its text where that is wanted."""
         _, _, model = answered.model.rpartition("/")
         about: Attributes = {names.RESPONSE_MODEL: model}
         about |= names.usage_attributes(answered.tokens, answered.usd, answered.estimated)

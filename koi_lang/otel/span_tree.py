@@ -104,7 +104,7 @@ class SpanTree:
         return {**shown, names.PATH: self.redact("/".join(path))} if path else shown
 
     def _start(self, node: SpanNode) -> trace.Span:
-        """Begin the span of a place, and of what is around it."""
+        """Begin the span of a place, and of the places around it."""
         if node.span is None:
             context = node.context
             if node.parent is not None:
@@ -131,7 +131,7 @@ class SpanTree:
     def leave(
         self, path: Path, at_ns: int, *, error: tuple[str, str] | None = None, is_cancelled: bool = False
     ) -> None:
-        """Close a place, and what is still open inside of it, which was cancelled then.
+        """Close a place, and open ones inside, which were cancelled then.
 
         Args:
             error: its class and its message.
@@ -158,6 +158,6 @@ class SpanTree:
             node.span.set_status(trace.Status(trace.StatusCode.ERROR, self.redact(message)))
 
     def leave_all(self, at_ns: int) -> None:
-        """Close what is still open."""
+        """Close all open spans."""
         for path in tuple(self._roots):
             self.leave(path, at_ns, is_cancelled=True)

@@ -17,5 +17,5 @@ def is_wanted() -> bool:
 
 
 def is_content_wanted() -> bool:
-    """Whether spans are to carry what models, tools and agents are given and give."""
+    """Whether spans are to carry inputs and outputs of models, tools and agents."""
     return (settings.variable(CONTENT) or "").lower() in ("true", "span_only", "span_and_event")

@@ -1,1 +1,1 @@
-"""Redaction of secrets in what is shown and written."""
+"""Redaction of secrets in shown and written texts."""

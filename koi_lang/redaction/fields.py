@@ -80,7 +80,7 @@ _COLON = re.compile(r"\s*:")
 
 
 def without_secret(name: str, value: Any) -> Any:
-    """A value of an object as it may be shown, by the name it has there; what is no secret is returned as it is."""
+    """A redacted value of an object, by its name there; one without a secret is returned unchanged."""
     secrecy = secrecy_of(name)
     if not secrecy:
         return value
@@ -104,7 +104,7 @@ def without_named_values(fields: Mapping[Any, Any]) -> dict[Any, Any]:
 
 
 def without_option_values(items: Sequence[Any]) -> list[Any]:
-    """The items of a list as they may be shown: what follows an option such as `--password` is its value."""
+    """The redacted items of a list: the item behind an option such as `--password` is its value."""
     shown = list(items)
     for n, item in enumerate(items[:-1]):
         value = items[n + 1]
@@ -120,13 +120,13 @@ def _without_secret_text(name: str, value: Any, secrecy: Secrecy) -> Any:
 
 
 def changes_in(text: str) -> Iterator[Change]:
-    """What is to be replaced in a text because of the names before it."""
+    """The replacements in a text because of the names before its values."""
     for start, end, name, secrecy in _telling_names(text):
         yield from _Named(text, start, end, name, secrecy).changes()
 
 
 def has_telling_name(text: str) -> bool:
-    """Whether a text has a name of a secret in it, whatever follows."""
+    """Whether a text contains the name of a secret."""
     return _has_stem(text) and any(True for _ in _telling_names(text))
 
 
@@ -212,7 +212,7 @@ def _is_of_option(value: str) -> bool:
 
 
 def _inside(found: re.Match[str]) -> tuple[str, int]:
-    """What stands in quotes, and where it begins."""
+    """The quoted content, and its start."""
     name = found.lastgroup or ""
     return found[name], found.start(name)
 
@@ -230,7 +230,7 @@ def _flat_texts(text: str, at: int) -> tuple[list[re.Match[str]], int]:
 
 
 class _Named:
-    """A telling name in a text, and what follows it."""
+    """A telling name in a text, and the text behind it."""
 
     def __init__(self, text: str, start: int, end: int, name: str, secrecy: Secrecy) -> None:
         self.text = text
@@ -245,7 +245,7 @@ class _Named:
         self.is_option = text.startswith("--", start)
 
     def changes(self) -> Iterator[Change]:
-        """What is to be replaced."""
+        """The replacements."""
         if self.quote and (key := _OF_KEY.match(self.text, self.end)) and key["quote"] == self.quote:
             yield from self._of_key(key.end())
         elif self.quote and (value := _OF_NAMED.match(self.text, self.end)) and value["quote"] == self.quote:
@@ -263,7 +263,7 @@ class _Named:
             yield from self._behind_blank()
 
     def _behind_blank(self) -> Iterator[Change]:
-        """The value of an option, what a statement of SQL or a sentence says, or the value of a variable."""
+        """The value of an option, of an SQL statement or sentence, or of a variable."""
         at = self.end + 1
         if self.is_option:
             yield from self._check_bare(at, _is_of_option)
@@ -312,7 +312,7 @@ class _Named:
             yield start, start + len(inside), HIDDEN
 
     def _find_assigned(self, sign: re.Match[str]) -> Iterator[Change]:
-        """What stands behind `=` or `:` without quotes around the name."""
+        """The value behind `=` or `:`, without quotes around the name."""
         at = sign.end()
         if self.text[at : at + 1] in ("'", '"', "\\"):
             yield from self._in_line(at)
@@ -326,7 +326,7 @@ class _Named:
             yield from self._check_bare(at, is_credential if is_sure else is_random)
 
     def _in_header(self, at: int) -> Iterator[Change]:
-        """What a header carries behind the name of a scheme, or the cookies in it."""
+        """The credentials behind the name of a scheme in a header, or its cookies."""
         found = _HEADER.match(self.text, at)
         name = "" if found is None else next(name for name, value in found.groupdict().items() if value is not None)
         if found is not None and (name != "token" or is_token(found[name]) or self._is_last(found)):

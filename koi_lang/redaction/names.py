@@ -1,4 +1,4 @@
-"""Names of variables and fields, and whether what they name is a secret; whole words count, however they are joined."""
+"""Names of variables and fields that hold secrets; whole words are compared, joined in any way."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def words_of(name: str) -> tuple[str, ...]:
 
 @lru_cache(4096)
 def secrecy_of(name: str) -> Secrecy:
-    """How much of what a field of this name holds is secret."""
+    """The secrecy of a field by its name."""
     words = list(words_of(name))
     while len(words) > 1 and (words[-1] in AFTER or words[-1].isdigit()):
         words.pop()

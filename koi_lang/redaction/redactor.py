@@ -1,4 +1,4 @@
-"""Keeping secrets out of what is shown or written: values with telling names, and what looks like a token."""
+"""Redaction of secrets from shown and written texts: values with telling names, and texts like tokens."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Secrets:
 
 
 class Redactor:
-    """Replaces secrets in texts and values. What it finds by a name is looked for from then on, without its name, too.
+    """Replaces secrets in texts and values. A value found by its name is replaced without it from then on, too.
 
     Args:
         known: secrets wherever they stand.
@@ -86,7 +86,7 @@ class Redactor:
 
     @property
     def count(self) -> int:
-        """How many secrets have been found by now; what was hidden before may hold more of them."""
+        """The number of known secrets; a text redacted before may contain later ones."""
         return self._found.count
 
     def __call__(self, text: str) -> str:
@@ -114,7 +114,7 @@ class Redactor:
         return shown
 
     def items(self, items: Sequence[Any]) -> list[Any]:
-        """The items of a list as they may be shown: what follows an option is its value."""
+        """The redacted items of a list: the item behind an option is its value."""
         shown = without_option_values(items)
         self._learn(item for item, seen in zip(items, shown, strict=True) if seen is not item)
         return shown
@@ -147,7 +147,7 @@ def redactor(
     known: Sequence[Secrets] = (),
     found: Secrets | None = None,
 ) -> Redactor:
-    """What replaces secrets in a text.
+    """The redactor of secrets.
 
     Args:
         environments: variables; the values of those with telling names are secrets wherever they stand, if they are at
@@ -190,7 +190,7 @@ def _passwords_in(value: str) -> tuple[str, ...]:
 
 
 def _still_json(text: str, shown: str, redact: Redactor) -> str:
-    """What is shown of a text; where the text is JSON, its values decide what is hidden, and it stays JSON."""
+    """A redacted text; JSON is redacted by its values, and stays JSON."""
     if not text.lstrip().startswith(("{", "[", '"')):
         return shown
     try:
@@ -226,7 +226,7 @@ def _forms(value: str) -> Iterator[str]:
 
 
 def _whole_word(form: str) -> re.Pattern[str] | None:
-    """What finds a value that is a common word, which counts as a whole word only; None for others."""
+    """A pattern for a value that is a common word, and only matches as a whole word; None for others."""
     return re.compile(rf"\b{form}\b") if form.isalpha() and form.islower() else None
 
 

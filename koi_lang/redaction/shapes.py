@@ -1,4 +1,4 @@
-"""What secrets look like wherever they stand: tokens with known beginnings, JSON web tokens, private keys, addresses.
+"""Shapes of secrets in any place: tokens with known beginnings, JSON web tokens, private keys, addresses.
 
 A shape is found by a text that each of its kind contains, which is much faster than to look for the shape itself.
 """
@@ -98,7 +98,7 @@ def _entropy(text: str) -> float:
 
 
 def is_credential(text: str) -> bool:
-    """Whether a value with a telling name may be a credential: letters with digits or signs, or what is random."""
+    """Whether a value with a telling name may be a credential: letters with digits or signs, or random text."""
     if len(text) < MIN_CREDENTIAL:
         return False
     return (_LETTER.search(text) is not None and _DIGIT_OR_SIGN.search(text) is not None) or is_random(text)
@@ -154,7 +154,7 @@ def _rows() -> Iterator[Shape]:
 
 
 def _behind() -> Iterator[Shape]:
-    """Secrets that are known by what stands before them, which stays."""
+    """Secrets recognized by the text before them, which stays."""
     for mark in ("earer ", "EARER "):
         yield Shape(mark, _secret(r"[A-Za-z0-9._~+/\-]{8,}=*"), is_token, has_mark=False)
     yield Shape("asic ", _secret("[A-Za-z0-9+/]{8,}={0,2}"), _is_basic, has_mark=False)
@@ -190,7 +190,7 @@ _ANYTHING = re.compile("")
 
 
 def _gate(shape: Shape) -> re.Pattern[str]:
-    """What is looked for first."""
+    """The first, cheap pattern."""
     if shape.mark in COMMANDS:
         return _IN_COMMANDS
     return _IN_TOKENS.get(shape.mark[-1], _ANYTHING) if shape.has_mark else _ANYTHING

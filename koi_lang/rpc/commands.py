@@ -1,4 +1,4 @@
-"""What a command is, the table of all of them, and what a message asks of one."""
+"""Commands: their definition, their table, and their parsing from messages."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def command_of(message: Mapping[str, Any]) -> RpcCommand:
 
 
 async def carry_out(command: RpcCommand, session: Session, message: Mapping[str, Any]) -> Any:
-    """Do what a message asks for; gives the data of its response. Raises SessionError before anything is done."""
+    """Run the command of a message and return its data. Raises SessionError before any effect."""
     fields = {name: value for name, value in message.items() if name not in ENVELOPE}
     parameters = {_field(name): name for name in list(inspect.signature(command.function).parameters)[1:]}
     _check(command, fields)

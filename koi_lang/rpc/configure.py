@@ -50,7 +50,7 @@ async def set_plan_mode(session: Session, on: bool) -> Any:
 
 @command(idle=True, aside=True)
 async def compact(session: Session, instructions: str = "", agent: str = "") -> Any:
-    """Shorten what an agent remembers, by default the one that was called last; `instructions` say what to keep."""
+    """Shorten the memory of an agent, by default of the last called one; `instructions` say what to keep."""
     named = agent_named(session, agent) if agent else session.last[0] if session.last else None
     if named is None:
         raise SessionError("compaction_failed", "nothing was said yet, so there is nothing to shorten")

@@ -1,4 +1,4 @@
-"""Commands that reach a call while it is under way: talk to it, hold it, end it, answer what it asks."""
+"""Commands during a call: steer it, pause it, end it, answer its requests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from koi_lang.sessions.session import GRACE_S, Session
 async def steer(
     session: Session, message: str, agent: str = "", from_: str = PERSON, images: list[Any] | None = None
 ) -> Any:
-    """Say something that is heard before the model is asked next; to an agent, or to whoever was not delegated work."""
+    """Queue a message before the model's next request; for an agent, or for one without delegated work."""
     return say(session, message_with_images(message, images), "steer", agent, from_)
 
 
@@ -83,7 +83,7 @@ async def new_session(session: Session) -> Any:
 
 @command(holds=False)
 async def quit(session: Session) -> Any:
-    """End the session: what is under way has five seconds, then it is cancelled."""
+    """End the session: its work has five seconds, then it is cancelled."""
     return {"cancelled": not await session.finish(GRACE_S)}
 
 
@@ -92,7 +92,7 @@ async def quit(session: Session) -> Any:
 
 @command()
 async def approve(session: Session, request: str, decision: Literal["yes", "always", "no"], reason: str = "") -> None:
-    """Allow what an `approval_request` asks for, once or always, or deny it; models are told the `reason` why not."""
+    """Allow an `approval_request`, once or always, or deny it; models get the `reason` of a denial."""
     session.client.settle(request, APPROVAL, decision, reason)
 
 

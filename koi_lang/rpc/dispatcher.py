@@ -1,4 +1,4 @@
-"""Messages of a client to responses; what a command causes is told behind its response."""
+"""Messages of a client and their responses; events that a command causes follow its response."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Dispatcher:
             return begin(self.session)
 
     def takes_time(self, message: Mapping[str, Any]) -> bool:
-        """Whether what comes behind a message should be read before it has been carried out."""
+        """Whether the message behind this one should be read before it has been carried out."""
         return is_aside(message) or (self._waiting > 0 and waits(message))
 
     async def _in_turn(self, message: Mapping[str, Any], reply: Callable[[Message], None]) -> Message:
@@ -75,7 +75,7 @@ class Dispatcher:
         return response
 
     async def _aside(self, message: Mapping[str, Any], reply: Callable[[Message], None]) -> Message:
-        """Carry out a command that may ask the client, which therefore hears at once of what it causes."""
+        """Run a command that may ask the client, and therefore report its events at once."""
         response = await self._response(message)
         reply(response)
         return response

@@ -39,7 +39,7 @@ class LineSplitter:
         yield from self._add(rest)
 
     def end(self) -> Iterator[bytes | None]:
-        """What stands behind the last line feed, if anything."""
+        """The text behind the last line feed, if any."""
         if not self._skips:
             yield from self._whole()
         self._begun.clear()

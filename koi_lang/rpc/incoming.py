@@ -1,4 +1,4 @@
-"""What a client sends, read by a thread: it is heard, too, while a program computes and the event loop stands still."""
+"""Input of a client, read by a thread: it is received even while a program blocks the event loop."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class Incoming:
                     self._deliver([*(lines.feed(piece) if piece else lines.end())], is_end=not piece)
 
     def _piece(self) -> bytes:
-        """What there is to read; nothing at the end."""
+        """The available input; empty at the end."""
         with suppress(OSError):  # a terminal or socket that is gone
             return os.read(self._descriptor, READ_SIZE)
         return b""

@@ -1,4 +1,4 @@
-"""Commands that change nothing: what there is, what goes on, what was said, what was recorded."""
+"""Read-only commands: agents, state, conversations, records."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ async def list_agents(session: Session) -> Any:
 
 @command()
 async def get_commands(session: Session) -> Any:
-    """What can be asked for: handlers for `run_playbook`, and the commands of this protocol."""
+    """The available commands: handlers for `run_playbook`, and the commands of this protocol."""
     handlers = [
         {
             "name": f"{agent.about.name}.{handler.event}",
@@ -59,7 +59,7 @@ def _agent(session: Session, agent: Any) -> dict[str, Any]:
 
 
 def agent_fields(agent: Any) -> dict[str, Any]:
-    """What a client is told of an agent."""
+    """The description of an agent for a client."""
     about = agent.about
     teams = [team.name for team in about.teams()]
     fields = {"name": about.name, "affordance": about.affordance, "role": about.role().name, "teams": teams}
@@ -85,7 +85,7 @@ def _handler_fields(handler: Any) -> dict[str, Any]:
 
 @command()
 async def get_state(session: Session) -> Any:
-    """What goes on: the call that is under way, who is at work, what is queued, which requests are open."""
+    """The state: the current call, working agents, queues, open requests."""
     run, call = session.run, session.current_call
     steering = run.steering
     works = [{"agent": work.agent, "event": work.event, "delegated": work.delegated} for work in steering.at_work]
@@ -108,13 +108,13 @@ async def get_state(session: Session) -> Any:
 
 @command()
 async def get_session_stats(session: Session) -> Any:
-    """What the session has done, and what its models took."""
+    """The activity of the session, and its usage."""
     return session.statistics.as_data()
 
 
 @command()
 async def session_info(session: Session) -> Any:
-    """What the session is: its id and name, its program, its model, its journal."""
+    """The session: its id and name, its program, its model, its journal."""
     journal = session.journal
     count = 0 if journal is None else sum(line.entry is not None for line in lines(journal))
     return {
@@ -141,7 +141,7 @@ async def get_messages(session: Session, agent: str = "") -> Any:
 
 @command()
 async def get_last_assistant_text(session: Session, agent: str = "") -> Any:
-    """What the model of an agent answered last; null if it has not yet."""
+    """The last answer of an agent's model; null before the first."""
     name, messages = _conversation(session, agent)
     answers = (message.text for message in reversed(messages) if message.role == "assistant")
     return {"agent": name, "text": next(answers, None)}
@@ -153,7 +153,7 @@ def _message(message: Message) -> dict[str, Any]:
 
 
 def _conversation(session: Session, agent: str) -> tuple[str, Sequence[Any]]:
-    """An agent and its conversation: of the call that is under way, else what it remembers. Raises SessionError."""
+    """An agent and its conversation: of the current call, else its memory. Raises SessionError."""
     works = [work for work in session.run.steering.at_work if work.agent == agent or not agent]
     if works:
         return works[0].agent, works[0].messages

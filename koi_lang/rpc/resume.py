@@ -1,4 +1,4 @@
-"""Commands that go on with what was recorded."""
+"""Commands that resume recorded runs."""
 
 from __future__ import annotations
 

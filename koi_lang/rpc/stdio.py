@@ -28,7 +28,7 @@ PAUSE_S = 0.25
 
 
 class ClientGoneError(Exception):
-    """Nobody reads what is written any more."""
+    """The client has closed its end."""
 
 
 class UnreadOutputError(KoiError):
@@ -119,7 +119,7 @@ class Outbox:
         self._news.set()
 
     async def write(self) -> None:
-        """Write what is added until the end. Raises ClientGoneError, or UnreadOutputError when too much is waiting."""
+        """Write added messages until the end. Raises ClientGoneError, or UnreadOutputError when too much is waiting."""
         while not self._ended or self._waiting:
             if len(self._waiting) > self._most:
                 message = f"the client has left {len(self._waiting) >> 20} MB unread, so the session was ended"
@@ -139,7 +139,7 @@ class Outbox:
         del self._waiting[:written]
 
     async def _wait_for_change(self) -> None:
-        """Wait until there is more to write, or room for what waits: in a pipe, socket or terminal that is full."""
+        """Wait until there is more to write, or room in a full pipe, socket or terminal."""
         loop = asyncio.get_running_loop()
         if self._waiting:
             loop.add_writer(self._descriptor, self._news.set)
@@ -175,7 +175,7 @@ def _is_gone(descriptor: int) -> bool:
 
 @contextmanager
 def _own_streams() -> Iterator[tuple[int, int]]:
-    """Descriptors for what the client sends and reads.
+    """Descriptors of the client's streams.
 
     For everybody else, also for child processes, standard input is empty and standard output goes where errors go.
     """
@@ -204,7 +204,7 @@ async def lines_from(descriptor: int) -> AsyncIterator[bytes | None]:
 
 
 async def _read(descriptor: int) -> bytes:
-    """What there is to read, once there is something; nothing at the end."""
+    """The next available input; empty at the end."""
     try:
         return await read_when_ready(descriptor, READ_SIZE)
     except ConnectionResetError:

@@ -18,14 +18,14 @@ MAX_SHIFT_H = 25
 
 
 class Clocks:
-    """Instants, aware and in UTC, and what the clocks of a zone show at them, naive."""
+    """Instants, aware and in UTC, and the naive clock times of a zone."""
 
     def __init__(self, zone: str) -> None:
         """Raises ZoneInfoNotFoundError or ValueError when there is no such zone."""
         self._zone = zoneinfo.ZoneInfo(zone)
 
     def shown_at(self, instant: datetime.datetime) -> datetime.datetime:
-        """What the clocks show at an instant."""
+        """The clock time at an instant."""
         return instant.astimezone(self._zone).replace(tzinfo=None, fold=0)
 
     def instants_of(self, time: datetime.datetime) -> list[datetime.datetime]:
@@ -40,7 +40,7 @@ class Clocks:
         return instants[0] if instants else self._change_between(self._instant(time, 1), self._instant(time, 0))
 
     def set_back_after(self, instant: datetime.datetime) -> datetime.datetime | None:
-        """When clocks are set back that still show at an instant what they will show again; None where they are not."""
+        """The time when clocks are next set back over an instant's clock time; None where they are not."""
         later = instant + datetime.timedelta(hours=MAX_SHIFT_H)
         if self._ahead(later) >= self._ahead(instant):
             return None

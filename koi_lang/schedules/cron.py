@@ -1,4 +1,4 @@
-"""Lines of cron: what they look like, and what is wrong with them."""
+"""Lines of cron: their fields, and their faults."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def is_cron(tokens: Sequence[str]) -> bool:
 
 
 def check_line(tokens: Sequence[str]) -> str:
-    """A valid line of cron of its fields. Raises ScheduleError for what is none."""
+    """A valid line of cron from its fields. Raises ScheduleError for an invalid one."""
     if len(tokens) != len(FIELDS):
         help = "write minute, hour, day of the month, month and day of the week, as `0 9 * * 1-5`."
         raise ScheduleError(f"a line of cron has five fields, and this one has {len(tokens)}", help)

@@ -1,4 +1,4 @@
-"""Jobs: what a program wants started by a service, when, and how often at a time."""
+"""Jobs: runs that a service starts, their time or event, and their overlap."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Job:
 
     @property
     def when_busy(self) -> Overlap:
-        """What happens to a start while the one before still works; events wait unless it is said, times do not."""
+        """The policy for a start during the last run; by default events wait, and times do not."""
         return self.overlap or ("skip" if self.trigger == "every" else "wait")
 
 

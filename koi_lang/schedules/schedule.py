@@ -47,7 +47,7 @@ class IntervalSchedule:
 
 @dataclass(frozen=True)
 class CronSchedule:
-    """What lines of cron say, read by the clocks of a time zone.
+    """A schedule of lines of cron, in the time of a zone.
 
     A time of day that the clocks jump over is due at the first instant behind the gap, once even where several such
     times were. One that they show twice is due the first time only. Lines whose minute or hour begins with `*`

@@ -59,7 +59,7 @@ class ProjectSettings:
         return "koi.toml" in self.files
 
     def parse(self, name: str, parse: Callable[[str], Any], help: str) -> Any:
-        """What a parser makes of the text of a file, as far as it counts; an empty object without the file.
+        """The parsed content of a settings file, as far as it is trusted; an empty object without the file.
 
         Raises:
             SettingsError: the file cannot be read.
@@ -79,7 +79,7 @@ class ProjectSettings:
 
 
 def read_settings(folder: Path | None = None) -> ProjectSettings:
-    """Read the settings files of a folder, by default the current one; whoever prepares runs does it, once.
+    """Read the settings files of a folder, by default the current one, once for each prepared run.
 
     What is wrong with a file is reported where something of it is needed.
     """
@@ -101,7 +101,7 @@ def read_settings(folder: Path | None = None) -> ProjectSettings:
 
 
 def trust_in_folder(settings: ProjectSettings) -> FolderTrust:
-    """What the settings files of a folder would widen, and what the person has said about it. Raises SettingsError."""
+    """The widenings in the settings files of a folder, and the person's decision about them. Raises SettingsError."""
     whole = replace(settings, is_trusted=True)
     parsers: Mapping[str, Callable[[str], Any]]
     parsers = {"koi.toml": tomllib.loads, ".mcp.json": json.loads, ".koi-config.json": json.loads, ".env": _variables}
@@ -145,7 +145,7 @@ def variable(name: str) -> str | None:
 
 
 def set_variables(variables: Mapping[str, str]) -> None:
-    """Give this process, and those that it starts, further variables, as whoever starts it might have done."""
+    """Set environment variables for this process and its children."""
     os.environ.update(variables)
 
 
@@ -155,7 +155,7 @@ def cache_folder() -> Path:
 
 
 def config_folder() -> Path:
-    """Where koi keeps what belongs to the person, such as keys: KOI_CONFIG_DIR, else the user's configuration."""
+    """The folder for personal files, such as keys: KOI_CONFIG_DIR, else the user's configuration."""
     return _folder_of_person("CONFIG")
 
 

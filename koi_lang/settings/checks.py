@@ -1,4 +1,4 @@
-"""What the keys of `koi.toml` may hold, and tables of TOML as the records that they are meant to be."""
+"""Checks of `koi.toml`, and tables of TOML as records."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SectionT = TypeVar("SectionT")
 
 
 def check_texts(example: str) -> Mapping[str, Any]:
-    """What a list of texts has to be."""
+    """The check of a list of texts."""
 
     def check(value: Any, name: str) -> Problem:
         is_list = isinstance(value, list) and all(isinstance(text, str) for text in value)
@@ -26,7 +26,7 @@ def check_texts(example: str) -> Mapping[str, Any]:
 
 
 def check_above_zero(kind: str, *types: type) -> Mapping[str, Any]:
-    """What a number above 0 has to be."""
+    """The check of a number above 0."""
 
     def check(value: Any, name: str) -> Problem:
         return None if type(value) in types and value > 0 else (f"must be a {kind} above 0, not {value!r}", None)
@@ -35,7 +35,7 @@ def check_above_zero(kind: str, *types: type) -> Mapping[str, Any]:
 
 
 def check_one_of(*words: str) -> Mapping[str, Any]:
-    """What one of some words has to be."""
+    """The check of one of some words."""
     listed = ", ".join(f'`"{word}"`' for word in words)
 
     def check(value: Any, name: str) -> Problem:
@@ -48,7 +48,7 @@ def check_one_of(*words: str) -> Mapping[str, Any]:
 
 
 def check_some_of(*words: str) -> Mapping[str, Any]:
-    """What a list of some words has to be."""
+    """The check of a list of some words."""
     listed = ", ".join(f'`"{word}"`' for word in words)
 
     def check(value: Any, name: str) -> Problem:
@@ -59,7 +59,7 @@ def check_some_of(*words: str) -> Mapping[str, Any]:
 
 
 def check_switch(value: Any, name: str) -> Problem:
-    """What is no switch."""
+    """The fault of a value that is no switch."""
     return None if isinstance(value, bool) else (f"must be true or false, not {value!r}", f"Write `{name} = false`.")
 
 

@@ -12,7 +12,7 @@ AUTO = "auto"
 
 
 def effort_help(given: Any) -> str:
-    """What to write in the place of something that is none of them."""
+    """The advice for an unknown effort."""
     near = nearest(given, EFFORTS) if isinstance(given, str) else None
     listed = ", ".join(f"`{each}`" for each in EFFORTS[:-1])
     return f"{f'Did you mean `{near}`? ' if near else ''}There are {listed} and `{EFFORTS[-1]}`."

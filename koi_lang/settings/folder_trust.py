@@ -1,4 +1,4 @@
-"""Trust in a folder: what its settings files would widen, and what the person has said about that.
+"""Trust in a folder: the widenings in its settings files, and the person's decision about them.
 
 A clone of a stranger brings `koi.toml` and other files. What narrows a run, such as `deny` and `[limits]`, always
 counts; what widens it, such as `allow` and a `base_url`, counts once the person has agreed. They agree to a digest of
@@ -59,7 +59,7 @@ TEXTS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Widening:
-    """One setting that widens what a run may do.
+    """One setting that widens the permissions of a run.
 
     Attributes:
         keys: the name of the file, and the keys that lead to the setting in it.
@@ -74,7 +74,7 @@ class Widening:
 
 @dataclass(frozen=True, slots=True)
 class FolderTrust:
-    """What the settings files of a folder would widen, and what the person has said about it."""
+    """The widenings in the settings files of a folder, and the person's decision about them."""
 
     record: ProjectRecord
     widenings: Sequence[Widening]
@@ -83,19 +83,19 @@ class FolderTrust:
 
     @property
     def texts(self) -> list[str]:
-        """What would be widened, a clause each."""
+        """The widenings, a clause each."""
         lifted = [f"{_quote(rule)} is not in `{'.'.join(keys)}` any more" for *keys, rule in self.lifted_rules]
         return [*lifted, *(each.text for each in self.widenings if each.text)]
 
     @property
     def lifted_rules(self) -> list[Sequence[str]]:
-        """Rules that narrowed when the person agreed, and are gone: their keys and what they said."""
+        """Restrictions from the time of the decision that are gone: their keys and values."""
         content = self.record.read()
         return [rule for rule in content.get(RULES, ()) if rule not in self.rules] if content.get(IS_TRUSTED) else []
 
     @property
     def digest(self) -> str:
-        """What the person agrees to; it changes with what widens."""
+        """The digest of the widenings that the person agrees to."""
         return self.settings_digest + "".join(map(str, self.lifted_rules))
 
     @property
@@ -113,13 +113,13 @@ class FolderTrust:
 
     @property
     def answer(self) -> bool | None:
-        """What the person has said about exactly this; None before they were asked."""
+        """The person's decision about exactly these widenings; None before they were asked."""
         content = self.record.read()
         is_same = content.get(DIGEST) == self.settings_digest and not self.lifted_rules
         return content.get(IS_TRUSTED) is True if is_same else None
 
     def save(self, *, is_trusted: bool) -> str:
-        """Keep what the person says about this; gives why that cannot be, so that they are asked again."""
+        """Store the person's decision; returns the reason of a failure, so that they are asked again."""
         try:
             self.record.write({DIGEST: self.settings_digest, IS_TRUSTED: is_trusted, RULES: self.rules})
         except OSError as error:
@@ -151,7 +151,7 @@ def trusted_folders(config: Path) -> list[Path]:
 
 
 def forget_trust(folder: Path, config: Path) -> bool:
-    """Forget what the person has said about a folder; gives whether they had said anything."""
+    """Forget the decision about a folder; returns whether there was one."""
     record = ProjectRecord.of(folder, config / FOLDER)
     if record.file is None or not record.file.is_file():
         return False
@@ -160,7 +160,7 @@ def forget_trust(folder: Path, config: Path) -> bool:
 
 
 def narrow(name: str, document: Any) -> Any:
-    """What a settings file holds, without all that widens."""
+    """The content of a settings file without its widenings."""
     for each in _widenings({name: document}):
         document = _without(document, each.keys[1:])
     return document
@@ -197,7 +197,7 @@ def _widenings(files: ParsedFiles) -> Iterator[Widening]:
 
 
 def _rules(files: ParsedFiles) -> Iterator[list[str]]:
-    """The rules that narrow: the keys that lead to each, and what it says."""
+    """The restrictions: the keys that lead to each, and its value."""
     koi, servers = _table(files.get("koi.toml")), _table(_table(files.get(".mcp.json")).get("mcpServers"))
     tables: dict[KeyPath, Any] = {("permissions",): koi.get("permissions")}
     tables |= {("mcp", name): about for name, about in _table(koi.get("mcp")).items()}
@@ -209,7 +209,7 @@ def _rules(files: ParsedFiles) -> Iterator[list[str]]:
 
 
 def _of_section(section: str, settings: Mapping[str, Any]) -> FoundSettings:
-    """What widens in a section of `koi.toml`."""
+    """The widenings in a section of `koi.toml`."""
     for name, value in settings.items():
         text = TEXTS.get(f"{section}.{name}", "")
         match section, name:
@@ -249,7 +249,7 @@ def _addresses(options: Any) -> Iterator[str]:
 
 
 def _of_servers(servers: Mapping[str, Any]) -> FoundSettings:
-    """What widens in the descriptions of MCP servers: all that does not narrow what is done with them."""
+    """The widenings in the descriptions of MCP servers: all fields that do not restrict their use."""
     for name, about in servers.items():
         server = f"the MCP server {_quote(name)}"
         for option, value in _table(about).items():

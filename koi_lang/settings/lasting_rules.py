@@ -42,7 +42,7 @@ class LastingRules:
         return self.record.user
 
     def rules(self) -> Sequence[str]:
-        """What is allowed in every run."""
+        """The lasting permissions for every run."""
         return self._read().get(KEPT, [])
 
     def note_given(self, rule: str) -> bool:

@@ -37,7 +37,7 @@ else:
 
 
 def _check_home(value: Any, name: str) -> tuple[str, str | None] | None:
-    """What a list of parts of the home folder has to be; the whole of it is none."""
+    """The check of a list of parts of the home folder; the whole of it is none."""
     if problem := check_texts("~/.cargo")["check"](value, name):
         return cast("tuple[str, str | None]", problem)
     for each in value:
@@ -64,7 +64,7 @@ def _check_model(value: Any, name: str) -> tuple[str, str | None] | None:
 
 
 def _check_address(value: Any, name: str) -> tuple[str, str | None] | None:
-    """What an address of the web has to be."""
+    """The check of an address of the web."""
     try:
         parts = urlsplit(value if isinstance(value, str) else "")
         is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
@@ -79,7 +79,7 @@ MODEL: Mapping[str, Any] = {"check": _check_model}
 
 
 def _check_tokens(value: Any, name: str) -> tuple[str, str] | None:
-    """What is no table of texts."""
+    """The check of a table of texts."""
     is_table = isinstance(value, dict) and all(isinstance(text, str) for text in value.values())
     return (
         None if is_table else ("is no table of texts", 'Write `[a2a.tokens]` and `"localhost:8080" = "${DESK_TOKEN}"`.')
@@ -88,7 +88,7 @@ def _check_tokens(value: Any, name: str) -> tuple[str, str] | None:
 
 @dataclass(frozen=True, slots=True)
 class ShellSettings:
-    """`[shell]`: commands that need no question, and what commands see of the machine.
+    """`[shell]`: commands that need no question, and the visible parts of the machine.
 
     Attributes:
         sandbox: whether they are confined by bubblewrap: where that works, always, or never.
@@ -132,7 +132,7 @@ class McpSettings:
 
 @dataclass(frozen=True, slots=True)
 class LimitSettings:
-    """`[limits]`: what a run may spend (`time` in seconds), and how patient it is."""
+    """`[limits]`: the budget of a run (`time` in seconds), and its timeouts."""
 
     turns: int | None = field(default=None, metadata=COUNT)
     tokens: int | None = field(default=None, metadata=COUNT)
@@ -148,7 +148,7 @@ class LimitSettings:
 
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
-    """`[models]`: who answers for agents that do not say it, by role."""
+    """`[models]`: the models of agents without one of their own, by role."""
 
     default: str | dict[str, Any] | None = field(default=None, metadata=MODEL)
     small: str | dict[str, Any] | None = field(default=None, metadata=MODEL)
@@ -264,7 +264,7 @@ def shell_settings(settings: ProjectSettings) -> ShellSettings:
 
 
 def allowed_hosts(settings: ProjectSettings) -> list[str]:
-    """What `[http] allow = ["127.0.0.1:8080", "10.1.0.0/16"]` in `koi.toml` allows. Raises SettingsError."""
+    """The hosts of `[http] allow = ["127.0.0.1:8080", "10.1.0.0/16"]` in `koi.toml`. Raises SettingsError."""
     return list(_read_section(settings, HttpSettings).allow)
 
 
@@ -299,7 +299,7 @@ def most_of_snapshots(settings: ProjectSettings) -> int:
 
 
 def allowed_tools(settings: ProjectSettings) -> list[str]:
-    """What `allow = ["write_*", "model"]` in `[mcp.NAME]` of `koi.toml` allows, as rules `mcp:NAME:write_*`.
+    """The rules of `allow = ["write_*", "model"]` in `[mcp.NAME]` of `koi.toml`, as `mcp:NAME:write_*`.
 
     Raises:
         SettingsError: one is no list of texts, or a file is broken.
@@ -315,7 +315,7 @@ def allowed_tools(settings: ProjectSettings) -> list[str]:
 
 
 def limits(settings: ProjectSettings) -> Mapping[str, Any]:
-    """The table `[limits]` of `koi.toml`: what runs may spend, and how patient they are.
+    """The table `[limits]` of `koi.toml`: budgets and timeouts of runs.
 
     Raises:
         SettingsError: a limit is not known, or no number above 0.
@@ -339,7 +339,7 @@ def _read_section(settings: ProjectSettings, kind: type[SectionT]) -> SectionT:
 
 
 def _written_fields(section: Any) -> dict[str, Any]:
-    """What a file says of a section, in the order of the schema."""
+    """The fields of a section in a file, in the order of the schema."""
     found = {each.name: getattr(section, each.name) for each in fields(section)}
     return {name: value for name, value in found.items() if value is not None}
 

@@ -1,4 +1,4 @@
-"""What the person has said about one project: a JSON file in their configuration, where no agent can write."""
+"""The person's decisions about one project: a JSON file in their configuration, where no agent can write."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class ProjectRecord:
         return sorted(records, key=lambda record: (record.project, record.user))
 
     def read(self) -> Mapping[str, Any]:
-        """What is kept; nothing where the file is broken, so that the person is asked again."""
+        """The stored decisions; empty where the file is broken, so that the person is asked again."""
         if self.file is None:
             return {}
         try:
@@ -63,7 +63,7 @@ class ProjectRecord:
         return content if is_own else {}
 
     def write(self, content: Mapping[str, Any]) -> None:
-        """Replace what is kept. Raises OSError."""
+        """Replace the stored decisions. Raises OSError."""
         if self.file is None:
             return
         owner = {"project": str(self.project), **({"user": self.user} if self.user else {})}

@@ -1,4 +1,4 @@
-"""`[serve]` of `koi.toml`: what a service offers, who may use it and how much, and who is told what happens."""
+"""`[serve]` of `koi.toml`: the programs of a service, its users with their limits, and its webhooks."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def _check_origins(value: Any, name: str) -> Problem:
 
 
 def check_public_url(value: Any, name: str) -> Problem:
-    """What is wrong with the address of a proxy."""
+    """The fault of a proxy's address."""
     origin = _origin_of(value) if isinstance(value, str) else None
     path = urlsplit(value).path.rstrip("/") if origin is not None else ""
     if origin is None or not PUBLIC_PATH.fullmatch(path):
@@ -142,7 +142,7 @@ class UserSettings:
 
 @dataclass(frozen=True, slots=True)
 class ServiceLimits:
-    """`[serve.limits]`: what each session, each user a day, and all of them a day may take.
+    """`[serve.limits]`: the limits of each session, each user a day, and all of them a day.
 
     Attributes:
         sessions: of everybody that are awake at a time.
@@ -167,7 +167,7 @@ class ServiceLimits:
 
 @dataclass(frozen=True, slots=True)
 class ServiceSettings:
-    """`[serve]`: programs that are served, where, to whom, and who is told what happens.
+    """`[serve]`: the served programs, the address, the users, and the webhooks.
 
     Attributes:
         http: where to listen, `HOST:PORT`.

@@ -1,1 +1,1 @@
-"""What a person has configured: keys, preferences, and which models answer."""
+"""The person's configuration: keys, preferences, and models."""

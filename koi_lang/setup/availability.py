@@ -43,7 +43,7 @@ NO_ROLES: Roles = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class ProviderStatus:
-    """What came of asking a provider.
+    """The status of a provider.
 
     Attributes:
         known: None where it has no list of models.
@@ -57,7 +57,7 @@ class ProviderStatus:
 
     @property
     def title(self) -> str:
-        """What a person calls it."""
+        """Its name for people."""
         return f"{self.provider} at {self.address}" if self.address else self.provider
 
 
@@ -99,7 +99,7 @@ async def embedding_reached(options: Options, keys: KeyLookup) -> ProviderConnec
 
 
 def surroundings(**own: Any) -> ModelEnvironment:
-    """What surrounds models on this machine, with further fields, or others than here."""
+    """The environment of models on this machine, with further or replaced fields."""
     usual = {"cache_folder": settings.cache_folder() / "answers", "lists": lists(), "ollama": ollama_address()}
     usual |= {"nearby": lambda: [address for address, _ in nearby_servers()]}
     return ModelEnvironment(**{**usual, **own})
@@ -176,7 +176,7 @@ async def require_model(options: Options, keys: KeyLookup, **own: Any) -> None:
 
 
 def connection_of(name: str, keys: KeyLookup) -> ProviderConnection:
-    """How a provider, or the server at an address, is reached with what is set up.
+    """The configured connection to a provider, or to the server at an address.
 
     Raises:
         MissingKeyError: the provider has no key.
@@ -191,7 +191,7 @@ def connection_of(name: str, keys: KeyLookup) -> ProviderConnection:
 
 
 def list_connections(keys: KeyLookup, usual: Roles = NO_ROLES, *, looks: bool = True) -> list[ProviderConnection]:
-    """How everything is reached that requests may go to: what is connected, for every command that asks.
+    """All configured connections, for every command that uses them.
 
     These are the providers that have a key, or an address that the person has set, an Ollama that runs, and the
     addresses in `koi.toml`. Those get no key, as they may have come with the project.
@@ -247,14 +247,14 @@ def _no_key(name: str) -> None:
 
 
 async def all_reached(connections: Sequence[ProviderConnection], **how: bool) -> list[ProviderStatus]:
-    """What comes of asking several providers at once, in their order."""
+    """The statuses of several providers, asked at once, in their order."""
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(check_connection(each, **how)) for each in connections]
     return [task.result() for task in tasks]
 
 
 async def check_connection(connection: ProviderConnection, *, refresh: bool = False) -> ProviderStatus:
-    """What comes of asking a provider for its models; failures are part of the answer.
+    """The status of a provider by its list of models; failures are part of it.
 
     Args:
         refresh: whether a kept list is not enough.
@@ -269,7 +269,7 @@ async def check_connection(connection: ProviderConnection, *, refresh: bool = Fa
 
 
 async def check_provider(name: str, keys: KeyLookup, *, refresh: bool = False, try_out: bool = False) -> ProviderStatus:
-    """What comes of asking a provider for its models; failures are part of the answer.
+    """The status of a provider by its list of models; failures are part of it.
 
     Args:
         refresh: whether a kept list is not enough.

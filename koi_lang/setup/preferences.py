@@ -1,4 +1,4 @@
-"""What `-m`, `koi.toml` and an `llm` block say about a model, turned into the options of the one to be used."""
+"""The model options that result from `-m`, `koi.toml` and an `llm` block."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Preferences:
-    """What the person wants beside what the program says.
+    """The preferences of the person over the program.
 
     Attributes:
         keys: where models find their keys.
@@ -80,7 +80,7 @@ def name_of(options: Mapping[str, Any]) -> str:
 
 
 def preferences(model: str | None, keys: Keys, effort: str = "") -> Preferences:
-    """What the person wants in a project. Raises KoiError when a provider in it does not exist, or not for its role."""
+    """The preferences of the person in a project. Raises KoiError for an unknown provider, or one without the role."""
     usual = project.models(keys.settings) if keys.settings.has_project_file else {}
     if not usual and not model:
         return Preferences(keys, effort=effort)

@@ -47,7 +47,7 @@ def moment(milliseconds: float, name: str) -> str:
 
 
 def day(text: Any) -> date:
-    """A day in the form `2025-03-01`; what follows it, such as the time, is left out. Raises AgentError."""
+    """A day in the form `2025-03-01`; following text, such as the time, is ignored. Raises AgentError."""
     found = ISO.fullmatch(text) if isinstance(text, str) else None
     if found is None:
         raise AgentError(f"{text!r} is no day", help="Write one such as `2025-03-01`; `parseDate` reads other forms.")
@@ -161,7 +161,7 @@ def about(text: str) -> dict[str, Any]:
 
 
 def format_day(text: str, pattern: str) -> str:
-    """A day in a pattern of YYYY YY MMMM MMM MM M DD D dddd ddd W; what stands in brackets is kept."""
+    """A day in a pattern of YYYY YY MMMM MMM MM M DD D dddd ddd W; text in brackets stays."""
     given = day(text)
     month, weekday = MONTHS[given.month - 1], DAYS[given.weekday()]
     values = {

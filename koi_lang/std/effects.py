@@ -1,4 +1,4 @@
-"""What a standard skill does outside of its program, by way of the run that asks for it."""
+"""Effects of standard skills, by way of the calling run."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def agent() -> AgentPort | None:
 
 
 async def perform_effect(effect: Effect, work: Callable[[], Awaitable[Any]]) -> Any:
-    """Do something once: a run that goes on gets what came of it, as it was. Raises as the work does."""
+    """Perform an effect once: a resumed run gets its recorded result. Raises as the work does."""
     run = current.get()
     if run is not None:
         return await run.recorder.perform_as_step(effect, work)

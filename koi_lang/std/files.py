@@ -76,7 +76,7 @@ async def remove(path: str) -> bool:
 
 
 async def move(path: str, target: str) -> None:
-    """Give a file another path; what has that path already is not replaced. Raises KoiError."""
+    """Move a file; an existing target is not replaced. Raises KoiError."""
     await _change_file("files.move", {"path": path, "to": target}, lambda: _move(path, target))
 
 
@@ -118,7 +118,7 @@ async def _recording(given: Mapping[str, Any]) -> AsyncIterator[None]:
 
 
 def _run_guarded(path: str, work: Callable[[], Any]) -> Any:
-    """What some work on a file gives; what the system says against it becomes a KoiError."""
+    """The result of work on a file; an error of the system becomes a KoiError."""
     try:
         return work()
     except FileNotFoundError as error:

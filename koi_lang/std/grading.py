@@ -1,4 +1,4 @@
-"""What `std/judge` asks of the runtime: how much the model of a judge reads, and why it gave no grades."""
+"""The runtime of `std/judge`: the token limit of a judge's model, and the reasons for missing grades."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def has_broken_off(error: Any) -> bool:
 
 
 def problem_of(error: Any) -> str:
-    """What was wrong with the answer of a model that gave no result. Raises any other error again."""
+    """The fault of an answer without a result. Raises any other error again."""
     limit = _limit_of(error)
     if limit is None:
         raise thrown(error)
@@ -59,5 +59,5 @@ def weight(text: str) -> float:
 
 
 def describe_medium(item: Any) -> str | None:
-    """What stands for an image or another file that cannot be judged; None for everything else."""
+    """The description of an image or another file that cannot be judged; None for other values."""
     return medium(item)

@@ -27,7 +27,7 @@ ENDS = {name: re.compile(f"</{name}", re.IGNORECASE) for name in RAW}
 
 
 class HtmlToken(NamedTuple):
-    """A text, or a tag with what stands in it; `tag` is empty for texts and begins with `/` for ends."""
+    """A text, or a tag with its content; `tag` is empty for texts and begins with `/` for ends."""
 
     tag: str
     text: str
@@ -47,7 +47,7 @@ def readable(page: str, address: str) -> dict[str, Any]:
 
 
 def pieces(page: str) -> Iterator[HtmlToken]:
-    """The texts and tags of a page; what is left open at its end is left out, as browsers do."""
+    """The texts and tags of a page; an open tag at its end is left out, as in browsers."""
     at = 0
     while at < len(page):
         start = page.find("<", at)
@@ -79,7 +79,7 @@ def _behind(found: int, mark: str, page: str) -> int:
 
 
 def _plain(text: str) -> str:
-    """A text with `&amp;` and the like as what they stand for."""
+    """A text with `&amp;` and the like decoded."""
     try:
         return html.unescape(text)
     except ValueError:  # a number of thousands of digits
@@ -87,7 +87,7 @@ def _plain(text: str) -> str:
 
 
 class _HtmlReader:
-    """What has been read so far; inside of a silent element nothing is."""
+    """The state of reading; silent inside of some elements."""
 
     def __init__(self, address: str) -> None:
         self.address, self.title = address, ""

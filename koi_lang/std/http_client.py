@@ -1,4 +1,4 @@
-"""A request to what its server answers, no further than it may be large and in no more time than it may take."""
+"""A request to a server, bounded in size and time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAX_REDIRECTS = 5
 
 
 async def send_request(asked: CheckedRequest, *, follows: bool = True, allowed: Sequence[str] = ()) -> dict[str, Any]:
-    """What a server answers, as a value.
+    """The response of a server as a value.
 
     Args:
         follows: whether an answer that leads elsewhere is followed there.

@@ -1,4 +1,4 @@
-"""What a program asks of a server to a request that has been checked."""
+"""A request of a program, checked."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class CheckedRequest:
 
     @property
     def effect(self) -> Effect:
-        """What is told of it."""
+        """Its form for the journal."""
         shown: dict[str, Any] = {"method": self.method, "url": self.address, "headers": sorted(self.headers)}
         shown |= {"body": self.body, HEADER_VALUES: shown_headers(self.headers)}
         return Effect("http.request", shown, safe=self.method in SAFE, goes_out=True)

@@ -1,4 +1,4 @@
-"""Ripgrep as a helper that tells which files hold one of some words; what they hold of a pattern is looked at here."""
+"""Ripgrep as a filter of files that contain one of some words; the pattern itself is matched here."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Ripgrep:
     def files_with(
         self, words: Sequence[str], files: Sequence[str], *, ignore_case: bool, stop: Callable[[], None]
     ) -> set[str] | None:
-        """Those of some files that hold one of some words; None where it cannot tell, for whatever reason.
+        """The files that contain one of some words; None where it fails for any reason.
 
         Args:
             words: of ASCII. With `ignore_case` files may be among them that hold none.
@@ -78,7 +78,7 @@ class Ripgrep:
 
 
 def _wait(process: subprocess.Popen[bytes], end_s: float, stop: Callable[[], None]) -> int | None:
-    """What a process ends with; None where it takes too long."""
+    """The exit code of a process; None where it takes too long."""
     while time.monotonic() < end_s:
         stop()
         try:

@@ -1,4 +1,4 @@
-"""What `std/improve` asks of the runtime: that its rounds are told as events, and why work failed."""
+"""The runtime of `std/improve`: its rounds as events, and the reasons of failures."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def begin_round(number: int, rounds: int) -> None:
 
 
 def end_round(number: int, rounds: int, decision: str, score: float | None, gates: Mapping[str, bool]) -> None:
-    """Tell how a round ended: with what score, which gates, and what was decided."""
+    """Report the end of a round: its score, its gates, and the decision."""
     _emit(RoundEnded(number, rounds, decision, score, dict(gates)), "round_end")
 
 
 def is_limit(error: Any) -> bool:
-    """Whether what was caught is a limit that ended some work, rather than a failure of it."""
+    """Whether a caught error is a limit that ended the work, rather than a failure of it."""
     return isinstance(error, ErrorValue) and isinstance(error.exception, LimitReachedError)
 
 
@@ -36,7 +36,7 @@ def _emit(data: RoundStarted | RoundEnded, name: str) -> None:
 
 
 def end(decision: str, checks: str) -> NoReturn:
-    """End the run with what came of rounds of work that was not accepted.
+    """End the run with the result of rounds that were not accepted.
 
     Args:
         decision: as `improve` gives it.

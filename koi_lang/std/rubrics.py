@@ -34,7 +34,7 @@ ORIGINS = ("project", "person", "bundled")
 
 @dataclass(frozen=True, slots=True)
 class Dimension:
-    """What a result is judged for; the weights of a rubric add up to 1."""
+    """A dimension of judging; the weights of a rubric add up to 1."""
 
     name: str
     weight: float
@@ -43,7 +43,7 @@ class Dimension:
 
 @dataclass(frozen=True, slots=True)
 class Rubric:
-    """What a judge goes by.
+    """The criteria of a judge.
 
     Attributes:
         text: what the file says behind its front matter.
@@ -76,7 +76,7 @@ class RubricFile:
         return os.path.lexists(self.file)
 
     def read(self, name: str) -> Rubric:
-        """The rubric. Raises AgentError for what is none."""
+        """The rubric. Raises AgentError for an invalid one."""
         try:
             return parse_rubric(_read_text(self), name)
         except KoiError as error:
@@ -96,7 +96,7 @@ async def find_rubric(name: Any) -> dict[str, Any]:
 
 
 def choose_file(name: Any, project: Path) -> RubricFile:
-    """The file of a rubric that counts. Raises AgentError for what is no name, and where there is none."""
+    """The first file of a rubric. Raises AgentError for an invalid name, and where there is none."""
     found = next((file for file in rubric_files(name, project) if file.is_there), None)
     if found is None:
         raise AgentError(f"there is no rubric `{name}`", help=suggestion(name, rubric_names(project), "rubric"))
@@ -104,7 +104,7 @@ def choose_file(name: Any, project: Path) -> RubricFile:
 
 
 def rubric_files(name: Any, project: Path) -> list[RubricFile]:
-    """Where a rubric may stand, in the order in which they count. Raises AgentError for what is no name."""
+    """The possible files of a rubric, in their order. Raises AgentError for an invalid name."""
     if not isinstance(name, str) or len(name) > MAX_NAME_CHARS or not NAME.fullmatch(name):
         help = "A name has small letters, digits and hyphens, such as `code-review`."
         raise AgentError(f"{str(name)[:MAX_NAME_CHARS]!r} is no name of a rubric", help=help)

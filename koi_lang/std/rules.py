@@ -1,4 +1,4 @@
-"""Rules of the person for what programs do by the standard library: what is denied is denied to their authors, too.
+"""The person's rules for the standard library in programs: denials hold for their authors, too.
 
 What no rule names is for the author to decide here; tools of models are asked about instead.
 """
@@ -24,7 +24,7 @@ def may_read(path: str) -> bool:
 
 
 async def require_file(kind: Literal["read", "write"], file: Path) -> None:
-    """Raise PermissionDeniedError where a rule denies a file, or has the person asked, who says no."""
+    """Raise PermissionDeniedError where a rule denies a file, or the person does when asked."""
     name = file.relative_to(folder().resolve()).as_posix()
     await _require(FilePermission(kind, name), f"{DOES[kind]} `{name}`")
 

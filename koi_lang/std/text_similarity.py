@@ -1,4 +1,4 @@
-"""Texts to how alike they are, and to what is different between them."""
+"""The similarity of texts, and their differences."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def closest(text: str, choices: Sequence[Any], least: float) -> str | None:
 
 
 def difference(before: str, after: str) -> list[str]:
-    """What has changed line by line: `-` for what is gone, `+` for what is new, with two lines around it."""
+    """The changed lines: `-` for removed, `+` for added ones, with two lines around them."""
     _require_short(before, after, most=MAX_CHARS)
     found = list(unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=2))
     return found[2:]

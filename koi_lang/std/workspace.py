@@ -1,4 +1,4 @@
-"""Snapshots of the project for `std/workspace`: taking them, what has changed since, and putting a tree back."""
+"""Snapshots of the project for `std/workspace`: taking, comparing, and restoring them."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ async def snapshot() -> dict[str, Any]:
 
 
 async def changes(since: Any) -> dict[str, Any]:
-    """What is different since a snapshot: `added`, `changed`, `removed` and what is `left`. Raises KoiError."""
+    """The differences since a snapshot: `added`, `changed`, `removed` and `left` paths. Raises KoiError."""
     return dict(await _with_snapshot("workspace.changes", since, lambda tree, id: tree.changes(id)))
 
 
 async def restore(since: Any) -> dict[str, Any]:
-    """Put back the tree of a snapshot; gives what was `written`, `removed` and `left` alone.
+    """Restore the tree of a snapshot; returns the `written`, `removed` and `left` paths.
 
     Doing it again does no harm, so that a run that was ended in the middle of it does it again.
 
@@ -88,7 +88,7 @@ def _here(stop: Stop) -> ProjectTree:
 
 
 async def _in_thread(work: Callable[[Stop], T]) -> T:
-    """What some work on the project gives; what the system says against it becomes an AgentError."""
+    """The result of work on the project; an error of the system becomes an AgentError."""
     try:
         return await run_in_thread(work)
     except OSError as error:

@@ -1,1 +1,1 @@
-"""What systems do differently: locks of files, groups of processes, waiting for input."""
+"""Differences of systems: file locks, process groups, waiting for input."""

@@ -34,7 +34,7 @@ MAX_FAULT_CHARS = 200
 
 @dataclass(frozen=True, slots=True)
 class CommandBounds:
-    """What a command may take of the machine, beside others that work on it for other people.
+    """The limits of a command's resources, for others who use the machine.
 
     Attributes:
         memory_bytes: of each process.
@@ -56,7 +56,7 @@ class CommandBounds:
 
 @dataclass(frozen=True, slots=True)
 class Confinement:
-    """What a command sees of the machine. All paths are absolute, are there, and have their links resolved.
+    """The visible part of the machine for a command. All paths are absolute, exist, and have their links resolved.
 
     Attributes:
         project: may be changed.
@@ -124,7 +124,7 @@ def find_bubblewrap(folders: Sequence[str], project: Path) -> str | None:
 
 
 async def find_fault(program: str, confinement: Confinement) -> str | None:
-    """What keeps bubblewrap from confining a command here, as a clause; None where it works."""
+    """The reason why bubblewrap cannot confine a command here, as a clause; None where it works."""
     words = confined_words(program, replace(confinement, network=False), ("true",))
     try:
         process = await asyncio.create_subprocess_exec(*words, stdin=DEVNULL, stdout=DEVNULL, stderr=PIPE)

@@ -1,4 +1,4 @@
-"""What a process may still take of its system: open files and memory."""
+"""The remaining capacity of a process: open files and memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What day it is, and where, as models are told it."""
+"""The date and the place, for models."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def local_zone(zone: str | None = None) -> str:
 
 
 def _zone(zone: str | None, then: time.struct_time) -> str:
-    """The name of the zone where the system knows it, which tells the place; else what it is short for."""
+    """The name of the zone where the system knows it, which gives the place; else its abbreviation."""
     try:
         _, _, linked = str(LINKED.resolve()).rpartition(ZONES)
     except OSError:

@@ -70,7 +70,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def _locking() -> Callable[[int, bool, bool], None]:
-    """What locks an open file: it is told whether others may lock it, too, and whether to wait. Raises KoiError."""
+    """A function that locks an open file, shared or not, with or without waiting. Raises KoiError."""
     for name, lock in (("fcntl", _lock_posix), ("msvcrt", _lock_windows)):
         try:
             module = import_module(name)

@@ -54,7 +54,7 @@ def has_wildcards(pattern: str) -> bool:
 
 
 def require_pattern(pattern: object) -> str:
-    """A pattern without `./` before it. Raises AgentError for what is none, or is about files outside."""
+    """A pattern without `./` before it. Raises AgentError for an invalid one, or one outside of the project."""
     if not isinstance(pattern, str) or not pattern.strip():
         raise AgentError(f"{pattern!r} is no pattern of paths", help=EXAMPLE)
     if len(pattern) > MAX_PATTERN_CHARS:

@@ -1,4 +1,4 @@
-"""Texts with values in them: what their author wrote and what came in from outside stay apart."""
+"""Texts with values in them; the author's parts and outside parts stay apart."""
 
 from __future__ import annotations
 

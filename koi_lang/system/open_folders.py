@@ -20,7 +20,7 @@ REPLACED = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EISDIR, er
 
 
 def resolve_links(path: Path) -> Path:
-    """A path without links; what is not there need not be. Raises RuntimeError where links go round in a circle."""
+    """A path without links; missing parts are allowed. Raises RuntimeError for circular links."""
     found = path.resolve()
     # From 3.13 on Python leaves such links as they are.
     if any(map(os.path.islink, (found, *found.parents))):
@@ -95,7 +95,7 @@ def open_inside(root: Path, file: Path, flags: int = os.O_RDONLY, mode: int = 0o
 
 
 def open_folder(root: Path, folder: Path, *, make: bool = False) -> int:
-    """The descriptor of a folder below another one, in the same way; what is missing on the way can be made.
+    """The descriptor of a folder below another one; missing folders can be made.
 
     Raises:
         OSError: as before.

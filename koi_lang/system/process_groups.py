@@ -9,7 +9,7 @@ from contextlib import suppress
 
 
 def end_group(leader: int) -> None:
-    """End a process and its group at once; what has ended already is passed over.
+    """End a process and its group at once; an ended one is ignored.
 
     Windows knows the processes that a process has started for as long as it lives, and no group after that.
     """

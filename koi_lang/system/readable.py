@@ -8,7 +8,7 @@ import stat
 
 
 async def read_when_ready(descriptor: int, most_bytes: int) -> bytes:
-    """What there is to read, once there is something; nothing at the end. Raises OSError as `os.read` does."""
+    """The next available input; empty at the end. Raises OSError as `os.read` does."""
     if not _must_wait(descriptor):
         return os.read(descriptor, most_bytes)
     loop, ready = asyncio.get_running_loop(), asyncio.Event()

@@ -24,7 +24,7 @@ def standard_skills() -> Path:
 
 
 def project_templates() -> Path:
-    """The folder with what new projects begin with."""
+    """The folder of templates for new projects."""
     return PACKAGE / "project_templates"
 
 

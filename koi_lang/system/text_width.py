@@ -23,7 +23,7 @@ def width(text: str) -> int:
 
 
 def clean(text: str) -> str:
-    """A text without what would move the cursor, colour the terminal, or turn the direction of writing."""
+    """A text without sequences that move the cursor, colour the terminal, or turn the direction of writing."""
     return CONTROL.sub(" ", SEQUENCE.sub("", text.replace("\r\n", "\n")))
 
 

@@ -41,7 +41,7 @@ def as_bytes_text(text: str) -> str:
 
 
 def regex_of(pattern: str, *, is_path: bool) -> str:
-    """An expression for whole texts that match a pattern; it takes no more than a square of time whatever they are.
+    """An expression for whole texts that match a pattern; at most quadratic time for any text.
 
     Args:
         is_path: whether the pattern is about paths, so that `**/` stands for folders.
@@ -79,7 +79,7 @@ def _pieces(pattern: str, is_path: bool) -> list[str]:
 
 
 def _stars(pattern: str, start: int, is_path: bool) -> tuple[str, int]:
-    """What stars stand for, and where they end; two between slashes reach through folders."""
+    """The meaning of stars, and their end; two between slashes reach through folders."""
     end = start
     while pattern[end : end + 1] == "*":
         end += 1
@@ -92,7 +92,7 @@ def _stars(pattern: str, start: int, is_path: bool) -> tuple[str, int]:
 
 
 def _join_pieces(pieces: list[str]) -> str:
-    """An expression. What follows wildcards is looked for once from the left, which finds it wherever it is."""
+    """An expression. Text behind wildcards is searched once from the left, which finds it at any place."""
     parts: list[list[str]] = [[]]
     for piece in pieces:
         if piece in (DEEP, FOLDERS):
@@ -142,7 +142,7 @@ def _set(pattern: str, start: int) -> tuple[str, int]:
 
 
 def _member(pattern: str, at: int, before: str, chosen: set[str]) -> tuple[str, int]:
-    """Read one member of a set; gives what a range may begin with behind it, and where it ends."""
+    """Read one member of a set; returns the possible begin of a range behind it, and its end."""
     mark = pattern[at : at + 1]
     if mark == "-" and before and pattern[at + 1 : at + 2] not in ("", "]"):
         last, at = _character(pattern, at + 1)

@@ -70,7 +70,7 @@ class TestBlock:
 
 
 async def _play(block: TestBlock, audience: Audience) -> None:
-    """Run a test to its end, all it has started included. Raises what it fails with."""
+    """Run a test to its end, with all work that it starts. Raises its error."""
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     assert isinstance(loop, JumpingLoop)
     assert task is not None
@@ -113,7 +113,7 @@ async def _run(block: TestBlock, audience: Audience, loop: JumpingLoop) -> None:
 
 
 class _Printed(TextIOBase):
-    """What Python code prints, as output of the program: a line when it is complete."""
+    """Output of Python code, as output of the program: a line when it is complete."""
 
     def __init__(self, audience: Audience) -> None:
         self._audience, self._line = audience, ""

@@ -1,4 +1,4 @@
-"""What is tested, as one thing with a name, and what came of it."""
+"""Test cases, each with a name, and their outcomes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class FailurePlace:
 
 @dataclass(frozen=True, slots=True)
 class CaseOutcome:
-    """What came of a case.
+    """The outcome of a case.
 
     Attributes:
         message: what a person is told of a failure; empty when the case passed.
@@ -67,12 +67,12 @@ class Case(Protocol):
         """The line where the case begins, counted from 1."""
 
     def run(self) -> CaseOutcome:
-        """Find out whether it passes. What goes wrong becomes part of the outcome."""
+        """Run it. Errors become part of the outcome."""
 
 
 @dataclass(frozen=True, slots=True)
 class CaseResult:
-    """A case with what came of it."""
+    """A case with its outcome."""
 
     case: Case
     outcome: CaseOutcome

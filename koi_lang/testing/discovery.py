@@ -37,7 +37,7 @@ def collect(path: Path, update: bool) -> Sequence[Case]:
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """A recorded run; with `update` what the program does now is recorded instead."""
+    """A recorded run; with `update` it is recorded again."""
 
     path: Path
     update: bool = False

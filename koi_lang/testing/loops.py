@@ -41,7 +41,7 @@ class _Sleeping(DefaultSelector):
         self.stalled: Callable[[], object] | None = None
 
     def select(self, timeout: float | None = None) -> Ready:
-        """What is ready; without anything, time has passed."""
+        """The ready events; without any, time has passed."""
         ready = super().select(0)
         if ready or (timeout is not None and timeout <= 0):
             return ready

@@ -26,7 +26,7 @@ GRACE_S = 2.0
 
 
 def results(cases: Iterable[Case], *, jobs: int, timeout_s: float, is_hermetic: bool = True) -> Generator[CaseResult]:
-    """The outcomes of cases as they come in. Closing the iterator ends what is still running.
+    """The outcomes of cases as they come in. Closing the iterator ends the running ones.
 
     Args:
         cases: are begun in this order, each taken when there is a process for it.
@@ -73,7 +73,7 @@ class _Worker:
         self.connection.send(case)
 
     def outcome(self) -> CaseOutcome | None:
-        """What came of the case; None when the process did not live to tell."""
+        """The outcome of the case; None when the process died."""
         try:
             received: CaseOutcome = self.connection.recv()
         except (EOFError, ConnectionResetError):
@@ -151,7 +151,7 @@ class _Pool:
         self._workers.append(_Worker(self._workers, self._timeout_s, is_hermetic=self._is_hermetic))
 
     def close(self) -> None:
-        """End all processes: idle ones in peace, so that what measures coverage can write down what it knows."""
+        """End all processes: idle ones regularly, so that coverage can write its data."""
         for worker in self._workers:
             worker.dismiss()
         for worker in self._workers:
@@ -237,7 +237,7 @@ def run_limited(case: Case, timeout_s: float) -> CaseOutcome:
 
 
 def _end_soon(signal_number: int, frame: Any) -> None:
-    """End a case between two steps: an exception would be lost in a destructor, or break what is half done."""
+    """End a case between two steps: an exception would be lost in a destructor, or break half-done work."""
     signal.signal(signal.SIGALRM, _raise_overtime)
     with suppress(RuntimeError):  # no loop is running
         loop = asyncio.get_running_loop()

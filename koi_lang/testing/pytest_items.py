@@ -47,7 +47,7 @@ class KoiItem(pytest.Item):
             raise KoiTestError(outcome.message)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        """What Koi says of a failure, with the lines of the program; of anything else what pytest says."""
+        """Koi's report of a failure, with the lines of the program; pytest's for other errors."""
         if isinstance(excinfo.value, KoiTestError):
             return str(excinfo.value)
         return super().repr_failure(excinfo, style)

@@ -11,7 +11,7 @@ import pytest
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add what `pytest.ini` may say of tests in Koi."""
+    """Add the options of `pytest.ini` for tests in Koi."""
     parser.addini("koi_timeout", "Most seconds of a test in Koi.", default="60")
 
 

@@ -1,4 +1,4 @@
-"""A recorded run to what is different when its program runs again against the recorded answers."""
+"""Differences of a recorded run when its program runs again with the recorded answers."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def _side(mark: str, data: Mapping[str, Any] | None) -> list[str]:
 
 @dataclass(slots=True)
 class Replayed:
-    """What came of a replay.
+    """The result of a replay.
 
     Attributes:
         actions: how many actions were compared.
@@ -121,17 +121,17 @@ class Replayed:
 
     @property
     def is_same(self) -> bool:
-        """Whether the program does what it did."""
+        """Whether the program does the same."""
         return not self.differences
 
     def as_data(self) -> dict[str, Any]:
-        """The JSON form: what is different with its place, and `same`: whether nothing is."""
+        """The JSON form: differences with their places, and `same`: whether there is none."""
         counts = {"same": self.is_same, "actions": self.actions, "answers": self.answers}
         fields = {"requests": self.requests, "faults": list(self.faults), "error": self.error}
         return {**counts, "differences": [each.as_data() for each in self.differences], **fields}
 
     def text(self) -> str:
-        """What a person is told."""
+        """The report for a person."""
         lines = [line for difference in self.differences for line in difference.lines()]
         lines += [f"note: {fault}" for fault in self.faults]
         lines += [f"note: a model is told something else than before, in {where}" for where in self.requests]
@@ -217,7 +217,7 @@ def run_again(module: ModuleType, journal: Journal, history: History, **own: Any
 
 
 async def carry_out_again(run: Run, module: ModuleType, journal: Journal) -> None:
-    """Do what the recorded run did, in a run that has begun; raises what it is ended by."""
+    """Repeat the recorded run in a run that has begun; raises its end."""
     if is_session(journal.header):
         await repeat_session(run, module, Budget())
     elif is_of_python(journal.header.words):
@@ -250,11 +250,11 @@ class _Shown(SilentHost):
         self._show(text)
 
     def log(self, text: str) -> None:
-        """What is no output is not shown again."""
+        """No-op: only output is shown again."""
 
 
 class Comparison:
-    """A consumer of events that holds each against what was recorded."""
+    """A consumer of events that compares each with the record."""
 
     def __init__(
         self, history: History, redact: Callable[[str], str], module: ModuleType, *, is_session: bool = False
@@ -315,7 +315,7 @@ class Comparison:
 
 
 def _differs_in_form(then: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
-    """Whether two sides are the same but for how an older version wrote what JSON does not know."""
+    """Whether two sides differ only in an older form of values beyond JSON."""
     left_out = {"fields", "result", "opaque"} if then.get("opaque") is True else {"fields"}
     rest = [{name: side[name] for name in side if name not in left_out} for side in (then, now)]
     return rest[0] == rest[1] and is_same_input(then.get("fields"), now.get("fields"))

@@ -50,7 +50,7 @@ def line(result: CaseResult, *, colour: bool) -> str:
 
 
 def details(result: CaseResult) -> Iterator[str]:
-    """What there is to know about a failure."""
+    """The details of a failure."""
     outcome = result.outcome
     yield from clean(outcome.message).split("\n")
     for name, lines in (("printed", outcome.printed), ("logged", outcome.logged)):

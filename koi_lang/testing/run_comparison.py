@@ -1,4 +1,4 @@
-"""Two recorded runs to what they did differently, causes before what came of them."""
+"""Differences of two recorded runs, causes before consequences."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class RunDifference:
 
 
 def compare_runs(before: Journal, after: Journal, most: int = MAX_CHARS) -> list[RunDifference]:
-    """What two runs did differently, at most so many; things are the same that happened at the same place of a run."""
+    """The differences of two runs, at most so many; steps are paired by their place in the run."""
     first, second = _by_place(before), _by_place(after)
     return list(islice(_differences(first, second), most))
 
@@ -51,7 +51,7 @@ def _by_place(journal: Journal) -> dict[Key, JournalEntry]:
 
 
 def _differences(first: Mapping[Key, JournalEntry], second: Mapping[Key, JournalEntry]) -> Iterator[RunDifference]:
-    """In the order of the first run; what only the second one did stands behind what happened before it there."""
+    """In the order of the first run; steps of only the second one stand behind their predecessor there."""
     new = _new_behind(second, first)
     yield from new.get(None, ())
     for key, entry in first.items():
@@ -64,7 +64,7 @@ def _differences(first: Mapping[Key, JournalEntry], second: Mapping[Key, Journal
 def _new_behind(
     second: Mapping[Key, JournalEntry], first: Mapping[Key, JournalEntry]
 ) -> Mapping[Key | None, Sequence[RunDifference]]:
-    """What only the second run did, by what both did before it."""
+    """The steps of only the second run, by the last common step before them."""
     found: dict[Key | None, list[RunDifference]] = {}
     last: Key | None = None
     for key, entry in second.items():

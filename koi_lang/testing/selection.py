@@ -1,4 +1,4 @@
-"""What `-k` says to a test of names: pieces of text joined with `and`, `or`, `not` and parentheses."""
+"""The expression of `-k` as a test of names: pieces of text with `and`, `or`, `not` and parentheses."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class _SelectionReader:
         return self._words[0] if self._words else ""
 
     def problem(self) -> UsageError:
-        """What is wrong with the text."""
+        """The fault of the text."""
         where = f"`{self.word}` cannot stand where it does" if self.word else "something is missing at its end"
         return UsageError(f"`-k {self._text}` cannot be read: {where}", help="write -k 'greets and not (slow or old)'.")
 

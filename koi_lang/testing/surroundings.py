@@ -1,4 +1,4 @@
-"""What a test has around its program instead of a person, models and servers."""
+"""The surroundings of a test's program: stand-ins for a person, models and servers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MAX_PLAYBOOK_CHARS = 60
 
 @dataclass(slots=True)
 class Audience:
-    """A host that keeps what is printed and answers questions as the test gives it; it allows nothing."""
+    """A host that keeps printed lines and answers questions as the test says; it allows nothing."""
 
     trial: Trial
     logged: list[str] = field(default_factory=list)

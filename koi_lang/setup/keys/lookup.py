@@ -45,7 +45,7 @@ class StoredKey:
 
     @property
     def masked_key(self) -> str:
-        """What may be shown of the key: its end, if it is long."""
+        """The visible part of the key: its end, if it is long."""
         return f"…{self.value[-4:]}" if len(self.value) >= LONG else "…"
 
 
@@ -117,7 +117,7 @@ class Keys:
                 yield StoredKey(each, places[each], value)
 
     def redactor(self, fields: Mapping[str, Any] | None = None) -> Redactor:
-        """What takes secrets out of a text, also those of keys that the keyring gives out later.
+        """The redactor of all keys, also of those that the keyring returns later.
 
         Args:
             fields: further values by name; those with names such as `password` are secrets.

@@ -1,4 +1,4 @@
-"""The keys with which a machine and the services on it sign what they have written, such as journals.
+"""The signing keys of a machine and of its services, for files such as journals.
 
 That of the machine is a file beside the keys of providers and never in the keyring, which may be locked or missing, or
 ask the person: every run needs it. That of a service lies in its folder, and goes where the folder goes.
@@ -51,7 +51,7 @@ def service_key(folder: Path) -> bytes:
 
 
 def _text(path: Path) -> str:
-    """What is in the file, which is no longer than a key; empty where there is none. Raises OSError."""
+    """The content of the file, no longer than a key; empty where there is none. Raises OSError."""
     try:
         descriptor = os.open(path, os.O_RDONLY)
     except FileNotFoundError:

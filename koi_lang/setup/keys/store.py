@@ -41,7 +41,7 @@ class KeyStore:
         return {name: KEYRING if entry is None else IN_FILE for name, entry in self._entries().items()}
 
     def in_file(self) -> dict[str, str]:
-        """The keys that stand in the file, for those who hide them; none where it cannot be read."""
+        """The keys in the file, for redaction; none where it cannot be read."""
         with suppress(KoiError):
             return {name: key for name, key in self._entries().items() if key}
         return {}
@@ -54,7 +54,7 @@ class KeyStore:
         return entries[name] or system.read(name)
 
     def keep(self, name: str, value: str, *, is_secret: bool = True) -> str:
-        """Keep a key instead of any earlier one; says where. What is no secret stands in the file. Raises KoiError."""
+        """Store a key in place of any earlier one; returns the place. Public values go to the file. Raises KoiError."""
         with self._alone():
             entries = self._entries()
             entry: str | None = value
@@ -105,7 +105,7 @@ class KeyStore:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """Hold the folder, so that two commands do not undo each other; what a killed one began is removed."""
+        """Lock the folder against other commands; remains of a killed one are removed."""
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             with locked_folder(self.folder):

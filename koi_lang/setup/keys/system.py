@@ -30,7 +30,7 @@ class KeyringError(KoiError):
 
 
 def backend(limit_s: float = LIMIT_S) -> str | None:
-    """What kind of keyring there is, such as `SecretService Keyring`; None where there is none."""
+    """The kind of the keyring, such as `SecretService Keyring`; None where there is none."""
     found = _ask_keyring(lambda: keyring.get_keyring(), limit_s)
     return None if type(found).__module__ in UNUSABLE else str(found.name)
 
@@ -60,7 +60,7 @@ def delete(name: str) -> bool:
 
 
 def _ask_keyring(ask: Callable[[], T], limit_s: float) -> T:
-    """What the keyring answers. Raises KeyringError when it fails, or says nothing within the limit."""
+    """The answer of the keyring. Raises KeyringError when it fails, or is silent within the limit."""
     answers, failures = list[T](), list[Exception]()
 
     def look() -> None:

@@ -15,7 +15,7 @@ from koi_lang.std.checks.tools import CheckTool, find_program
 
 
 def find_go_tests(folder: Path) -> CheckTool | None:
-    """What runs the tests of all packages of a module."""
+    """The tool for the tests of all packages of a module."""
     if not (folder / "go.mod").is_file():
         return None
     return CheckTool(
@@ -34,7 +34,7 @@ def find_go_tests(folder: Path) -> CheckTool | None:
 
 
 def find_cargo_tests(folder: Path) -> CheckTool | None:
-    """What runs the tests of a package, all of them, whatever fails first."""
+    """The tool for all tests of a package, continued after a failure."""
     if not (folder / "Cargo.toml").is_file():
         return None
     return CheckTool(
@@ -61,7 +61,7 @@ PANIC = re.compile(r".*panicked at (.+):(\d{1,9}):\d{1,9}:")
 
 @dataclass(slots=True)
 class RustFailure:
-    """A test that failed, with what it says of that."""
+    """A failed test, with its message."""
 
     name: str
     file: str = ""
@@ -71,7 +71,7 @@ class RustFailure:
 
 @dataclass(slots=True)
 class RustBinary:
-    """What one binary with tests printed.
+    """The output of one test binary.
 
     Attributes:
         tests: how many it was about to run.
@@ -122,7 +122,7 @@ def _place(spans: Any, folder: Path) -> str:
 
 
 def _binaries(lines: list[str]) -> Iterator[RustBinary]:
-    """What each binary printed; what a test prints that looks like the end of one counts until the end comes."""
+    """The output of each binary; an imitated end line in a test is ignored until the real one."""
     binary: RustBinary | None = None
     failure: RustFailure | None = None
     for line in lines:
@@ -143,7 +143,7 @@ def _binaries(lines: list[str]) -> Iterator[RustBinary]:
 
 
 def _take_line(failure: RustFailure, line: str) -> None:
-    """What a failed test says: the place at which it panicked, and why on the line behind that."""
+    """The message of a failed test: its panic location, and the reason on the next line."""
     panic = PANIC.fullmatch(line)
     if panic is not None and not failure.file:
         failure.file, failure.line = panic[1], panic[2]

@@ -1,4 +1,4 @@
-"""What a check comes to: its findings, bounded in number and length, and how many tests passed and failed."""
+"""The report of a check: findings, bounded in number and length, and counts of tests."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class CheckFinding:
     fix: str = ""
 
     def as_data(self) -> dict[str, Any]:
-        """As code and models get it: without what is not known."""
+        """The form for code and models, without unknown fields."""
         known = {"severity": self.severity, "title": one_line(self.title, MAX_TEXT_CHARS)}
         where = {"where": clip_text(visible(self.where), MAX_TEXT_CHARS)} if self.where else {}
         return known | where | ({"fix": one_line(self.fix, MAX_TEXT_CHARS)} if self.fix else {})
@@ -46,7 +46,7 @@ class CheckFinding:
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """What a tool reports.
+    """The report of a tool.
 
     Attributes:
         passed: how many tests did; of other tools, whether the one did.

@@ -1,4 +1,4 @@
-"""What `go test -json` prints to findings: an event a line, of tests, packages and builds."""
+"""Findings from `go test -json`: an event a line, of tests, packages and builds."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class GoTest:
 
 @dataclass(slots=True)
 class GoEvents:
-    """What the events of a run come to.
+    """The results of a run's events.
 
     Attributes:
         tests: those with a name, and packages, by both names.

@@ -21,7 +21,7 @@ Problem = dict[str, Any]
 
 
 def read_ruff(data: bytes, folder: Path) -> CheckReport:
-    """What `--output-format=json` of ruff writes. Raises UnreadableReportError."""
+    """The report of ruff's `--output-format=json`. Raises UnreadableReportError."""
 
     def finding(problem: Problem) -> CheckFinding:
         code, fix = problem.get("code"), problem.get("fix")
@@ -34,7 +34,7 @@ def read_ruff(data: bytes, folder: Path) -> CheckReport:
 
 
 def read_eslint(data: bytes, folder: Path) -> CheckReport:
-    """What `--format=json` of eslint writes. Raises UnreadableReportError."""
+    """The report of eslint's `--format=json`. Raises UnreadableReportError."""
     problems: list[Problem] = []
     files = list(_objects(parse_json(data)))
     for file in files:
@@ -50,7 +50,7 @@ def read_eslint(data: bytes, folder: Path) -> CheckReport:
 
 
 def read_mypy(data: bytes, folder: Path) -> CheckReport:
-    """What `--output=json` of mypy prints, an object a line; notes belong to what stands before them.
+    """The report of mypy's `--output=json`, an object a line; notes belong to the finding before them.
 
     Raises:
         UnreadableReportError: a line is no object.

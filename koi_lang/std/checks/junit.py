@@ -102,7 +102,7 @@ def read_cases(data: bytes) -> list[JunitCase]:
 
 
 def _as_xml(data: bytes) -> bytes:
-    """What a tool has written, as XML: texts of tests hold what must not stand in that, and tools pass it on."""
+    """The output of a tool as valid XML: texts of tests contain forbidden characters, and tools pass them on."""
     text = NO_XML.sub("\ufffd", data.decode("utf-8", "replace"))
     return (text if "<![CDATA[" in text else text.replace("]]>", "]]&gt;")).encode()
 
@@ -117,7 +117,7 @@ def read_junit(data: bytes, folder: Path, name_failure: NamePlace) -> CheckRepor
 
 
 def report_cases(cases: Sequence[JunitCase], folder: Path, name_failure: NamePlace) -> CheckReport:
-    """What some tests come to."""
+    """The report of some test cases."""
     failed = [case for case in cases if case.result in FAILURES]
 
     def finding(case: JunitCase) -> CheckFinding:

@@ -36,7 +36,7 @@ QUIET = {"npm_config_update_notifier": "false"}
 
 
 def find_node_tests(folder: Path) -> CheckTool | None:
-    """What runs tests: the script `test` of `package.json`, else `node --test` where there are files for it."""
+    """The test tool: the script `test` of `package.json`, else `node --test` where there are files for it."""
     script = _scripts(folder).get("test")
     if isinstance(script, str) and script.strip() and NO_SCRIPT not in script:
         return _npm_test(folder, script.strip())
@@ -56,7 +56,7 @@ def find_node_tests(folder: Path) -> CheckTool | None:
 
 
 def _npm_test(folder: Path, script: str) -> CheckTool:
-    """The script of a project; only that of Node's own runner reports what its tests did."""
+    """The script of a project; only that of Node's own runner reports on single tests."""
     npm = find_program(folder, "npm")
     tool = CheckTool(
         "npm test", ("npm", "test"), npm, NODE_ADVICE, None, variables=QUIET, suffixes=SUFFIXES, takes_files=False
@@ -109,7 +109,7 @@ def _scripts(folder: Path) -> dict[str, Any]:
 
 
 def _package(folder: Path) -> dict[str, Any]:
-    """What `package.json` holds; nothing where it is none, which npm tells when it is asked."""
+    """The content of `package.json`; empty for an invalid one, which npm reports itself."""
     try:
         package = json.loads(read_setting(folder / "package.json"))
     except (ValueError, RecursionError):
@@ -122,7 +122,7 @@ PROBLEM = re.compile(r"(?:(.+)\((\d{1,9}),\d{1,9}\): )?error (TS\d{1,9}: .*)")
 
 
 def read_tsc(data: bytes, folder: Path) -> CheckReport:
-    """What `--pretty false` of tsc prints; nothing where all is well."""
+    """The report of tsc's `--pretty false`; empty without errors."""
     lines = data.decode("utf-8", "replace").split("\n")
     problems = [match for line in lines if (match := PROBLEM.fullmatch(line.rstrip("\r"))) is not None]
 

@@ -18,7 +18,7 @@ FOREIGN = frozenset(("node_modules", "venv", "env", "site-packages", "__pycache_
 
 
 def read_regular_file(path: str | Path, most_bytes: int, *, follows: bool = True) -> bytes:
-    """The beginning of a file: one byte more than asked for says that it goes on. Raises OSError for what is none.
+    """The beginning of a file: one byte more than requested shows that it goes on. Raises OSError for other entries.
 
     Args:
         follows: whether it may be a link.
@@ -49,7 +49,7 @@ def has_setting(folder: Path, is_meant: Callable[[str], bool]) -> bool:
 
 
 def _names(folder: Path) -> Iterator[str]:
-    """The names of files in a project, a bounded number of them; what is hidden or foreign is left out."""
+    """The names of files in a project, a bounded number; hidden and foreign ones are left out."""
     left = MAX_ENTRIES
     for _, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in FOREIGN)

@@ -27,7 +27,7 @@ EXECUTE = "execute"
 
 @dataclass(frozen=True, slots=True)
 class CheckKind:
-    """What a project is checked for.
+    """A kind of check.
 
     Attributes:
         name: of the effect.
@@ -140,7 +140,7 @@ async def _perform(
     *,
     safe: bool = False,
 ) -> dict[str, Any]:
-    """Do what a check is for, once in a run that is resumed."""
+    """Run a check, once in a resumed run."""
     name, here = _require_execute(), folder()
 
     async def check() -> dict[str, Any]:
@@ -163,7 +163,7 @@ def _require_execute() -> str:
 
 
 async def _run_tools(kind: CheckKind, request: ToolRequest) -> list[ToolRun]:
-    """What the tools of a project come to, one after the other; at least one run, which may be that of nobody."""
+    """The runs of a project's tools, one after the other; at least one, which may be without a tool."""
     tools = await asyncio.to_thread(lambda: [tool for find in kind.finders if (tool := find(request.folder))])
     if not tools:
         return [ToolRun("", CheckReport(findings=[request.finding(kind.nothing, kind.advice)]))]
@@ -199,7 +199,7 @@ MAX_FILES = 500
 
 @dataclass(frozen=True, slots=True)
 class CheckOptions:
-    """What a check was asked for.
+    """The options of a check.
 
     Attributes:
         timeout_s: for each tool.

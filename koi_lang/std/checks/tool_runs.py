@@ -31,7 +31,7 @@ NOT_STARTED = {127: "there is no such program", 126: "it cannot be started"}
 
 @dataclass(frozen=True, slots=True)
 class ToolRequest:
-    """What a tool is started for.
+    """The request to a tool.
 
     Attributes:
         folder: of the project.
@@ -50,13 +50,13 @@ class ToolRequest:
     files: Sequence[str] = ()
 
     def finding(self, title: str, fix: str) -> CheckFinding:
-        """What keeps the tool from checking."""
+        """The reason why the tool cannot check."""
         return CheckFinding(self.severity, title, fix=fix)
 
 
 @dataclass(frozen=True, slots=True)
 class ToolRun:
-    """What came of one tool.
+    """The result of one tool.
 
     Attributes:
         command: as the person was asked for it; empty where there was none.
@@ -119,7 +119,7 @@ class _Ended:
 
     @property
     def text(self) -> str:
-        """What it printed."""
+        """Its output."""
         return "".join(output.text() for output in self.outputs)
 
 
@@ -146,7 +146,7 @@ async def _carry_out(command: Command, timeout_s: float, *, is_merged: bool = Tr
 
 
 def _judge(tool: CheckTool, request: ToolRequest, ended: _Ended, file: str) -> CheckReport:
-    """What a tool reports, held against its exit code."""
+    """The report of a tool, compared with its exit code."""
     if ended.code is None or tool.read is None:
         return _report_exit(tool.name, request, ended)
     if ended.code != 0 and tool.missing and tool.missing in ended.text:
@@ -162,7 +162,7 @@ def _judge(tool: CheckTool, request: ToolRequest, ended: _Ended, file: str) -> C
 
 
 def _report_exit(name: str, request: ToolRequest, ended: _Ended) -> CheckReport:
-    """What a command comes to of which only the exit code is known."""
+    """The report of a command with only an exit code."""
     if ended.code is None:
         fix = "Find what does not end, or give it more time with `timeout`, in seconds."
         return CheckReport(findings=[request.finding(ended.why, fix)])
@@ -174,7 +174,7 @@ def _report_exit(name: str, request: ToolRequest, ended: _Ended) -> CheckReport:
 
 
 def _hold_against(tool: CheckTool, request: ToolRequest, code: int, report: CheckReport) -> CheckReport:
-    """A report with what the exit code says against it."""
+    """A report with a finding where the exit code contradicts it."""
     if report.failed > 0:
         return report
     passed = report.passed
@@ -196,7 +196,7 @@ def _not_installed(tool: CheckTool, request: ToolRequest) -> CheckFinding:
 
 
 def _read_report(tool: CheckTool, ended: _Ended, file: str) -> bytes:
-    """What a tool has written, or what it checks in its place. Raises UnreadableReportError."""
+    """The output of a tool, or of its replacement. Raises UnreadableReportError."""
     try:
         if tool.is_report_printed:
             data = ended.outputs[0].beginning_bytes()

@@ -1,4 +1,4 @@
-"""A tool of a project: what is started, and how its report is read."""
+"""A tool of a project: its command, and the parser of its report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who works on a project, and the leave that they need: rules of the person first, then the person."""
+"""The agent that works on a project, and its permissions: rules of the person first, then the person."""
 
 from __future__ import annotations
 

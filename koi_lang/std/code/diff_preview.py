@@ -13,7 +13,7 @@ MAX_LINE_CHARS = 100_000
 
 
 def unified_diff(before: str, after: str, path: str, *, most_lines: int = MAX_LINES) -> str:
-    """What a change of a file comes to; empty where nothing changes. Lines beyond the bound are counted, not shown."""
+    """The unified diff of a change; empty for none. Lines beyond the bound are counted, not shown."""
     if before == after:
         return ""
     (old, is_ended), (new, is_ended_now) = split_lines(before), split_lines(after)

@@ -1,4 +1,4 @@
-r"""Changes of a text that a model describes: a piece and what replaces it, or a unified diff.
+r"""Edits of a text by a model: a piece with its replacement, or a unified diff.
 
 Texts have lines that end with `\n`. Nothing is changed where it is not certain which place is meant.
 """
@@ -183,7 +183,7 @@ def _replace_lines(text: str, before: str, after: str) -> EditedText:
 
 
 def _not_there(text: str, after: str, error: AgentError) -> AgentError:
-    """That a piece is nowhere, and that what it is to become is there where that says something."""
+    """The error that a piece is missing, with a note if its replacement is there already."""
     places = _places_of(text, after) if len(after.strip()) > 3 else []
     if not places:
         return AgentError(error.message.replace("fits nowhere", "stands nowhere in the file"), help=error.help)

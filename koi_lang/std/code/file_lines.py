@@ -29,7 +29,7 @@ class FileLines:
         return _join(line.strip(BLANK) for line in (*self.lines, ""))
 
     def places(self, wanted: Sequence[str]) -> list[int]:
-        """Where lines stand, whatever blanks are behind them; at most MAX_PLACES + 1, from 0."""
+        """The positions of some lines, ignoring final blanks; at most MAX_PLACES + 1, from 0."""
         return _find_all(self._trimmed_text, _join(line.rstrip(BLANK) for line in wanted))
 
     def bare_places(self, wanted: Sequence[str]) -> list[int]:
@@ -58,7 +58,7 @@ class FileLines:
         return wanted
 
     def nearest(self, wanted: Sequence[str]) -> str:
-        """Where most of some lines stand and what is different there, for a message; empty where none of them does."""
+        """The position of most of some lines and the difference there, for a message; empty for none."""
         votes = self._votes(wanted)
         start = min(votes, key=lambda place: (-votes[place], place), default=None)
         if start is None:

@@ -1,4 +1,4 @@
-"""The tools of `std/code` as code calls them: each is done once, whatever becomes of the run."""
+"""The tools of `std/code` as functions for code: each effect takes place once."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ async def grep(pattern: str, path: str = ".", options: Mapping[str, Any] | None 
 
 
 async def outline(path: str) -> Any:
-    """What a file declares. Raises KoiError."""
+    """The outline of a file. Raises KoiError."""
 
     async def work(place: Workplace) -> Any:
         may_read = await place.require_reading(path)

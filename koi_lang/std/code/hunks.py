@@ -23,7 +23,7 @@ MOVES = ("rename from ", "*** Move to: ", "*** Delete File: ", "GIT binary patch
 
 @dataclass(frozen=True, slots=True)
 class Hunk:
-    r"""Lines that stand together, and what becomes of them.
+    r"""A hunk: neighbouring lines, and their replacement.
 
     Attributes:
         name: what messages call it.
@@ -43,12 +43,12 @@ class Hunk:
 
     @property
     def before(self) -> list[str]:
-        """What should stand in the file."""
+        """The expected lines in the file."""
         return [text for mark, text in self.lines if mark != "+"]
 
     @property
     def after(self) -> list[str]:
-        """What is to stand there."""
+        """The new lines."""
         return [text for mark, text in self.lines if mark != "-"]
 
     @property

@@ -73,7 +73,7 @@ def _blanks(width: int) -> Conversion:
 
 
 def _shift(shown: str, stands: str) -> Shift:
-    """What leads from one indentation to another: more before it, or less."""
+    """The shift from one indentation to another: more before it, or less."""
 
     def convert(blanks: str) -> str | None:
         if stands.endswith(shown):

@@ -61,7 +61,7 @@ def join_lines(lines: Sequence[str], is_ended: bool) -> str:
 
 
 def apply_changes(lines: Sequence[str], changes: Iterable[LineChange]) -> list[str]:
-    """Lines with what stands in their place; changes are in order and do not overlap."""
+    """Lines with their replacements; changes are in order and do not overlap."""
     out: list[str] = []
     at = 0
     for change in changes:
@@ -72,7 +72,7 @@ def apply_changes(lines: Sequence[str], changes: Iterable[LineChange]) -> list[s
 
 
 def changes_between(before: Sequence[str], after: Sequence[str]) -> tuple[LineChange, ...]:
-    """What is different; one change for all of it where there is too much to compare."""
+    """The changes between two texts; a single one where there is too much to compare."""
     start, most = 0, min(len(before), len(after))
     while start < most and before[start] == after[start]:
         start += 1

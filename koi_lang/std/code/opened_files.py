@@ -1,4 +1,4 @@
-"""A path to the file or folder that it names, opened; what stands in the way is one error with advice."""
+"""A file or folder of the project, opened by its path; failures are one error with advice."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WHICH_THERE_ARE = "`list_files` tells which files there are."
 
 
 class UnreadableFileError(AgentError):
-    """A path is a good one, and what it leads to cannot be read."""
+    """A valid path leads to an unreadable entry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class OpenedFile:
         return stat.S_ISDIR(os.fstat(self.held).st_mode)
 
     def content(self) -> bytes:
-        """The bytes of a file. Raises UnreadableFileError for what is none, or too large, and OSError."""
+        """The bytes of a file. Raises UnreadableFileError for another entry, or a large one, and OSError."""
         about = os.fstat(self.held)
         if stat.S_ISDIR(about.st_mode):
             raise UnreadableFileError(f"`{self.path}` is a folder", help="Name a file in it.")
@@ -60,7 +60,7 @@ class OpenedFile:
 
 @contextmanager
 def open_named(view: View, path: str) -> Iterator[OpenedFile]:
-    """A context in which what a path names is open.
+    """A context with the entry of a path open.
 
     Raises:
         UnreadableFileError: it is not there, or the system does not let it be read.
@@ -83,7 +83,7 @@ def open_named(view: View, path: str) -> Iterator[OpenedFile]:
 
 
 def _suggestion(view: View, file: Path, name: str) -> str:
-    """What to do about a file that is missing: the one whose name is most like its own, if there is one."""
+    """The advice for a missing file: the most similar name, if there is one."""
     try:
         held = open_folder(view.root, file.parent)
     except OSError:

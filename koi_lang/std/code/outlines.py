@@ -36,7 +36,7 @@ KNOWN = "Python, Koi, JavaScript, TypeScript, Go, Rust, Java, Kotlin, C#, C, C++
 
 
 async def outline(root: Path, path: str, *, may_read: MayRead = read_all) -> dict[str, Any]:
-    """What a file declares: classes, functions, methods, headings and the like, with their lines.
+    """The outline of a file: classes, functions, methods, headings and the like, with their lines.
 
     Args:
         root: the folder of the project.
@@ -74,7 +74,7 @@ async def outline(root: Path, path: str, *, may_read: MayRead = read_all) -> dic
 
 
 def ending_of(name: str) -> str:
-    """What stands after the last dot of a name, in small letters."""
+    """The ending of a name behind its last dot, in lower case."""
     return name[name.rfind(".") + 1 :].lower() if "." in name else ""
 
 
@@ -125,7 +125,7 @@ BRANCHES = (ast.If, ast.Try, ast.TryStar, ast.With, ast.For, ast.While)
 
 
 def python_symbols(text: str) -> list[OutlineSymbol] | None:
-    """Classes, functions, methods, and variables of modules and classes; None for what is no code."""
+    """Classes, functions, methods, and variables of modules and classes; None for a text that is no code."""
     if sys.getrecursionlimit() > MAX_FRAMES or "\r" in text:  # which ends lines for Python, and for nobody else
         return None
     warnings.filterwarnings("ignore", module=READ_CODE)
@@ -166,7 +166,7 @@ class _Declarations:
         return OutlineSymbol(node.name, kind, node.lineno, text, node.end_lineno or 0, inside)
 
     def _signature(self, node: Definition) -> str:
-        """What stands before the body, as it is written."""
+        """The source before the body."""
         last = max(node.lineno, node.body[0].lineno - 1)
         while last > node.lineno and self.lines[last - 1].lstrip().startswith(("#", "@")):
             last -= 1
@@ -184,7 +184,7 @@ class _Declarations:
 
 
 def _blocks(node: ast.stmt) -> list[ast.stmt]:
-    """What stands in the blocks of a statement, handlers of errors included."""
+    """The statements in the blocks of a statement, error handlers included."""
     found: list[ast.stmt] = []
     for name in ("body", "handlers", "orelse", "finalbody"):
         for each in getattr(node, name, ()):
@@ -344,7 +344,7 @@ def _declarations(language: Language, lines: list[str], tick: Callable[[], None]
 
 
 def _match(language: Language, line: str) -> tuple[re.Match[str] | None, str]:
-    """The first pattern that fits a line, and what it declares."""
+    """The first pattern that fits a line, and the kind of its declaration."""
     for pattern, kind in language.patterns:
         found = pattern.match(line)
         if found and found["name"] not in NO_NAMES:

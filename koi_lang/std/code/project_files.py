@@ -35,7 +35,7 @@ def require_reading(may_read: MayRead, name: str, path: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What may be seen of a project.
+    """The visible part of a project.
 
     Attributes:
         root: its folder, with all links resolved.
@@ -90,7 +90,7 @@ class _FileWalk(FolderWalk):
         """Folders are not listed."""
 
     def leave_out(self, path: str, why: str) -> None:
-        """Nor what cannot be looked into."""
+        """Leave out a path, with its content."""
 
     def require_few(self) -> None:
         if len(self._found) > MAX_FILES:

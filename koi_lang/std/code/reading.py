@@ -28,7 +28,7 @@ WIDTH = 5
 async def read_file(
     root: Path, path: str, offset: Any = 1, limit: Any = MAX_LINES, *, may_read: MayRead = read_all
 ) -> dict[str, Any]:
-    """Some lines of a file, with their numbers; a PNG, JPEG, GIF or WebP as an image; a folder as what is in it.
+    """Some lines of a file, with their numbers; a PNG, JPEG, GIF or WebP as an image; a folder as its entries.
 
     Args:
         root: the folder of the project.
@@ -101,7 +101,7 @@ class _FileReader:
         return result
 
     def _entries(self) -> Iterator[str]:
-        """What is in a folder; the names of folders end with `/`."""
+        """The entries of a folder; the names of folders end with `/`."""
         before = "" if self._file.name == "." else f"{self._file.name}/"
         with os.scandir(self._file.held) as entries:
             for entry in entries:
@@ -115,7 +115,7 @@ class _FileReader:
                     yield entry.name + "/" * is_folder
 
     def _follow(self, path: str) -> Path | None:
-        """What a link leads to, if that is in the project and open."""
+        """The target of a link, if that is in the project and open."""
         try:
             return working_path(self._view.root, path)
         except KoiError:
@@ -123,7 +123,7 @@ class _FileReader:
 
 
 def text_of(data: bytes, path: str) -> str:
-    """The text of a file, whose lines end with a newline. Raises UnreadableFileError for what is none in UTF-8."""
+    """The text of a file, whose lines end with a newline. Raises UnreadableFileError for invalid UTF-8."""
     try:
         return decode_file(data, path).text
     except AgentError as error:

@@ -35,7 +35,7 @@ MAX_S = 20.0
 
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
-    """What is searched for, and where.
+    """A search: its pattern, and its files.
 
     Attributes:
         pattern: in the syntax of JavaScript; it is looked for in each line by itself.
@@ -126,7 +126,7 @@ class _Search:
         return result | ({"hint": hint} if hint else {})
 
     def _narrow(self, files: Sequence[str]) -> Sequence[str]:
-        """Those of the files that may hold what fits; all of them where nobody can tell faster than a search."""
+        """The files that may match; all of them where no faster filter is available."""
         words = [longest for longest, *_ in self._pattern.words]
         helper = Ripgrep.find(self._view.root) if words and len(files) >= WORTH_A_HELPER else None
         if helper is None:
@@ -137,7 +137,7 @@ class _Search:
         return files if held is None else [path for path in files if path in held or path in large]
 
     def _search(self, files: Sequence[str]) -> bool:
-        """Note what fits; says whether there is more of it."""
+        """Note the matches; returns whether there are more."""
         with OpenFolders(self._view.root) as folders:
             texts = TreeTexts(folders, self._skipped)
             for path in files:
@@ -180,7 +180,7 @@ def _lines_after(text: str, end: int, count: int) -> Iterator[str]:
 
 
 def _window(line: str, at: int) -> str:
-    """A line, or of a long one what stands around a place."""
+    """A line, or the part of a long one around a place."""
     if len(line) <= MAX_LINE_CHARS:
         return line
     start = max(0, min(at - MAX_LINE_CHARS // 4, len(line) - MAX_LINE_CHARS))
@@ -236,7 +236,7 @@ class LinePattern:
         self._looks_around = LOOKAROUND.search(pattern) is not None
 
     def may_be_in(self, data: bytes) -> bool:
-        """Whether the bytes of a text may hold what fits, without a search; mostly they do not."""
+        """Whether the bytes of a text may match, without a search; mostly they do not."""
         if not self._wanted:
             return True
         searched = data.lower() if self.ignores_case else data
@@ -317,7 +317,7 @@ MIN_CHARS = 2
 
 
 def required_words(pattern: str) -> tuple[tuple[str, ...], ...]:
-    """Words of ASCII for each alternative of a pattern, the longest first, all of which what it fits has.
+    """Required ASCII words of each alternative of a pattern, the longest first.
 
     Nothing is given where an alternative has none, or is not understood here.
     """

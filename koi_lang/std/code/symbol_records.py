@@ -1,4 +1,4 @@
-"""What an outline consists of: names that a file declares, where, and how they were found."""
+"""The symbols of an outline: declared names, their places, and the parser."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class OutlineSymbol:
     inside: str = ""
 
     def as_data(self) -> dict[str, Any]:
-        """The same for models; what is not known is left out."""
+        """The form for models, without unknown fields."""
         text = " ".join(self.text[: 2 * MAX_TEXT_CHARS].split())
         text = text if len(text) <= MAX_TEXT_CHARS else f"{text[:MAX_TEXT_CHARS]}…"
         data: dict[str, Any] = {"name": self.name, "kind": self.kind, "line": self.line}

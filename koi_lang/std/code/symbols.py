@@ -65,7 +65,7 @@ class _WantedName:
     inside: str
 
     def looked_for(self, ending: str) -> re.Pattern[str]:
-        """What a file has where the name is declared."""
+        """A pattern for files that declare the name."""
         name = re.escape(self.name)
         if ending in ("py", "pyi"):
             word = rf"(?<![\w.]){name}\b"
@@ -86,7 +86,7 @@ def _parse_name(name: str) -> _WantedName:
 
 @dataclass(slots=True)
 class _FoundPlaces:
-    """What a search has found.
+    """The results of a search.
 
     Attributes:
         unparsed: files of Koi that hold the name, with their texts.
@@ -97,7 +97,7 @@ class _FoundPlaces:
     is_cut: bool = False
 
     def add(self, path: str, found: FoundSymbols, wanted: _WantedName) -> None:
-        """Note what a file declares by the name."""
+        """Note the declarations of the name in a file."""
         for symbol in found.symbols:
             if symbol.is_called(wanted.name, wanted.inside):
                 self.results.append({"file": path, "method": found.method, **symbol.as_data()})
@@ -110,7 +110,7 @@ class _SymbolSearch:
         self._found = _FoundPlaces()
 
     def run(self) -> _FoundPlaces:
-        """What is found while there is time."""
+        """The results within the time limit."""
         try:
             for path, text in self._texts():
                 ending = ending_of(path)

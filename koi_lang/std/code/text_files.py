@@ -42,7 +42,7 @@ def require_size(size: int, name: str) -> None:
 
 
 def decode_file(data: bytes, name: str) -> TextFile:
-    """The text of a file in UTF-8. Raises AgentError for another encoding, which is named, and for what is no text."""
+    """The text of a file in UTF-8. Raises AgentError for another encoding, which is named, and for binary data."""
     require_size(len(data), name)
     try:
         text = data.removeprefix(MARK).decode("utf-8")
@@ -60,7 +60,7 @@ def decode_file(data: bytes, name: str) -> TextFile:
 
 
 def encode_file(file: TextFile, edit: EditedText, name: str) -> bytes:
-    """The bytes of a file after an edit of its text. Raises AgentError for what could not be read again."""
+    """The bytes of a file after an edit of its text. Raises AgentError for an unencodable one."""
     if file.own_ends:
         lines, is_ended = split_lines(edit.text)
         ends = _ends_after(file, edit.changes)
@@ -72,12 +72,12 @@ def encode_file(file: TextFile, edit: EditedText, name: str) -> bytes:
 
 
 def encode_new(text: str, name: str) -> bytes:
-    """The bytes of a new file. Raises AgentError for what could not be read again."""
+    """The bytes of a new file. Raises AgentError for an unencodable text."""
     return _encode(text, name, has_mark=False)
 
 
 def plain_ends(text: str) -> str:
-    """What a model gives as a text: ends of lines as one character, no byte order mark."""
+    """A text of a model with plain line ends and no byte order mark."""
     return text.removeprefix("\ufeff").replace("\r\n", "\n")
 
 
@@ -116,7 +116,7 @@ def _no_text(data: bytes, name: str, line: int) -> AgentError:
 
 
 def _guess_encoding(data: bytes) -> str | None:
-    """What an encoding is called, most likely; None for what is no text."""
+    """The most likely encoding; None for binary data."""
     for mark, encoding in WIDE_MARKS.items():
         if data.startswith(mark):
             return encoding

@@ -1,4 +1,4 @@
-"""The texts of many files of a tree, one after the other; what is no text is skipped, and counted."""
+"""The texts of many files of a tree, one after the other; other files are skipped, and counted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Words to what services that search the web find for them."""
+"""Web search by the services for it."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def find_engine(settings: ProjectSettings) -> SearchEngine | None:
 
 
 async def search_with(engine: SearchEngine, query: str, count: int) -> dict[str, Any]:
-    """What a service finds. Raises PermissionDeniedError."""
+    """The results of a service. Raises PermissionDeniedError."""
     await Workplace.current().require_page(urlsplit(engine.address).hostname or "", engine.address)
     effect = Effect("web.search", {"source": engine.name, "query": query, "count": count}, safe=True, goes_out=True)
 
