@@ -1414,7 +1414,7 @@ export interface SetPlanModeCommand {
   on: boolean;
 }
 
-/** Shorten what an agent remembers, by default the one that was called last; `instructions` say what to keep. */
+/** Shorten the memory of an agent, by default of the last called one; `instructions` say what to keep. */
 export interface CompactCommand {
   type: "compact";
   /** comes back in the response */
@@ -1440,7 +1440,7 @@ export interface SetSessionNameCommand {
   name: string;
 }
 
-/** Say something that is heard before the model is asked next; to an agent, or to whoever was not delegated work. */
+/** Queue a message before the model's next request; for an agent, or for one without delegated work. */
 export interface SteerCommand {
   type: "steer";
   /** comes back in the response */
@@ -1510,7 +1510,7 @@ export interface AbortCommand {
   id?: string | number;
 }
 
-/** Allow what an `approval_request` asks for, once or always, or deny it; models are told the `reason` why not. */
+/** Allow an `approval_request`, once or always, or deny it; models get the `reason` of a denial. */
 export interface ApproveCommand {
   type: "approve";
   /** comes back in the response */
@@ -1537,7 +1537,7 @@ export interface ListAgentsCommand {
   id?: string | number;
 }
 
-/** What can be asked for: handlers for `run_playbook`, and the commands of this protocol. */
+/** The available commands: handlers for `run_playbook`, and the commands of this protocol. */
 export interface GetCommandsCommand {
   type: "get_commands";
   /** comes back in the response */
@@ -1552,21 +1552,21 @@ export interface GetAvailableModelsCommand {
   refresh?: boolean;
 }
 
-/** What goes on: the call that is under way, who is at work, what is queued, which requests are open. */
+/** The state: the current call, working agents, queues, open requests. */
 export interface GetStateCommand {
   type: "get_state";
   /** comes back in the response */
   id?: string | number;
 }
 
-/** What the session has done, and what its models took. */
+/** The activity of the session, and its usage. */
 export interface GetSessionStatsCommand {
   type: "get_session_stats";
   /** comes back in the response */
   id?: string | number;
 }
 
-/** What the session is: its id and name, its program, its model, its journal. */
+/** The session: its id and name, its program, its model, its journal. */
 export interface SessionInfoCommand {
   type: "session_info";
   /** comes back in the response */
@@ -1581,7 +1581,7 @@ export interface GetMessagesCommand {
   agent?: string;
 }
 
-/** What the model of an agent answered last; null if it has not yet. */
+/** The last answer of an agent's model; null before the first. */
 export interface GetLastAssistantTextCommand {
   type: "get_last_assistant_text";
   /** comes back in the response */
