@@ -20,6 +20,7 @@ from koi_lang.client.errors import (
     UnreachableError,
 )
 from koi_lang.errors import UsageError, root_reason
+from koi_lang.system.certificates import certificates
 
 if TYPE_CHECKING:
     import ssl
@@ -117,7 +118,7 @@ class Service:
             "headers": headers,
             "timeout": timeout,
             "limits": limits,
-            "verify": self.verify,
+            "verify": certificates() if self.verify is True else self.verify,
             "follow_redirects": False,
         }
 

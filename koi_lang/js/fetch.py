@@ -18,6 +18,7 @@ from koi_lang.js.own_properties import is_record, own_entries
 from koi_lang.js.undefined import Value, nullish, undefined
 from koi_lang.lazy import lazy_module
 from koi_lang.redaction.names import HEADER_VALUES, shown_headers
+from koi_lang.system.certificates import certificates
 
 if TYPE_CHECKING:
     import httpx2
@@ -177,7 +178,8 @@ async def _send_unless(signal: AbortSignalValue | None, request: Mapping[str, An
 async def _send_request(request: Mapping[str, Any], mode: str) -> dict[str, Any]:
     """What a server answers, as data. Raises TypeErrorValue."""
     try:
-        async with httpx2.AsyncClient(follow_redirects=mode == "follow", timeout=TIMEOUT_S) as client:
+        follows = mode == "follow"
+        async with httpx2.AsyncClient(follow_redirects=follows, timeout=TIMEOUT_S, verify=certificates()) as client:
             answer = await client.request(**request)
     # A header that is no ASCII is a ValueError; what the address makes of sockets comes in a group.
     except (httpx2.HTTPError, httpx2.InvalidURL, ValueError, ExceptionGroup) as error:

@@ -18,6 +18,7 @@ from koi_lang.llm.connection import ProviderConnection
 from koi_lang.llm.local_servers import origin
 from koi_lang.llm.models import card_of
 from koi_lang.llm.provider_errors import explain
+from koi_lang.system.certificates import certificates
 
 if TYPE_CHECKING:
     import httpx2
@@ -132,7 +133,8 @@ async def _get(connection: ProviderConnection, address: str, limit_s: float) -> 
         return None
     try:
         # Redirects are not followed: they could take the key somewhere else.
-        async with httpx2.AsyncClient(timeout=httpx2.Timeout(limit_s, connect=min(limit_s, 5.0))) as client:
+        timeout = httpx2.Timeout(limit_s, connect=min(limit_s, 5.0))
+        async with httpx2.AsyncClient(timeout=timeout, verify=certificates()) as client:
             response = await client.get(address, headers=_headers(connection))
         if response.status_code in (NOT_FOUND, NO_SUCH_METHOD):
             return None

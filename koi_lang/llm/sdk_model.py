@@ -34,6 +34,7 @@ from koi_lang.llm.stream_state import ENDLESS, TOOLS_LEFT_OUT, RunawayWatch, Str
 from koi_lang.llm.tools import ToolOffer
 from koi_lang.llm.usage import Candidate, has_images, usage_of
 from koi_lang.llm.whole_answers import is_error, read_document
+from koi_lang.system.certificates import certificates
 
 if TYPE_CHECKING:
     from koi_lang.llm.corpus.recording import StreamStore
@@ -265,9 +266,9 @@ class SdkModel(ABC):
             await shared.leave()
 
     def _http_client(self, make: Callable[..., Any]) -> Any:
-        """The HTTP client of the SDK, with what the connection adds, and what keeps streams; None for the usual one."""
+        """The HTTP client of the SDK, with what the connection adds, and what keeps streams."""
         kept = self.streams.hooks(self.connection, self.wire) if self.streams is not None else {}
-        return make(**self.connection.http, **kept) if self.connection.http or kept else None
+        return make(**{"verify": certificates()} | dict(self.connection.http), **kept)
 
     @abstractmethod
     def _open(self) -> Any:

@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import hmac
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -14,10 +14,9 @@ from koi_lang.errors import KoiError, PermissionDeniedError
 from koi_lang.lazy import lazy_module
 from koi_lang.runtime.guards.hosts import Allowed
 from koi_lang.service.deliveries import Delivery
+from koi_lang.system.certificates import certificates
 
 if TYPE_CHECKING:
-    from ssl import SSLContext
-
     import httpx2
 
     from koi_lang.runtime.guards import transport
@@ -43,12 +42,10 @@ class HookSender:
     allowed: Allowed
     is_refused: Callable[[str], bool] = lambda host: False
     try_s: float = TRY_S
-    _certificates: SSLContext | None = field(default=None, repr=False)
 
     async def send(self, delivery: Delivery, now: float) -> str:
         """Send a message; gives why it has not arrived, which is empty where it has."""
-        if self._certificates is None:
-            self._certificates = await asyncio.to_thread(httpx2.create_ssl_context)
+        await asyncio.to_thread(certificates)  # reading them would hold up the loop
         try:
             async with asyncio.timeout(self.try_s):
                 status = await self._status(delivery, int(now))
@@ -75,7 +72,7 @@ class HookSender:
             "koi-delivery": delivery.id,
             "koi-signature": f"t={now},v1={signature(self.secret, now, body)}",
         }
-        guarded = transport.Guarded(self.allowed, self._certificates)
+        guarded = transport.Guarded(self.allowed, certificates())
         client = httpx2.AsyncClient(transport=guarded, trust_env=False, follow_redirects=False, timeout=None)
         # What comes back is not read, however much it is: the connection ends with the block.
         async with client, client.stream("POST", delivery.address, headers=headers, content=body) as answer:

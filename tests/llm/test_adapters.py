@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -19,6 +20,7 @@ from koi_lang.llm.messages import Adapter, Delta, Message, Request, StreamEnd, T
 from koi_lang.llm.openai import OpenAI
 from koi_lang.llm.openai_responses import OpenAIResponses
 from koi_lang.llm.sdk_model import _pools
+from koi_lang.system.certificates import certificates
 from tests.limits import LIMIT_S
 from tests.llm.server import Answer, Asked, ModelServer
 
@@ -192,6 +194,17 @@ def test_the_wait_a_provider_asks_for_is_kept(kind: str) -> None:
     failure = failure_of(kind, Answer(status=429, headers={"retry-after": "2.5"}))
 
     assert failure.retry_after_s == 2.5
+
+
+@ALL
+def test_certificates_are_read_once(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each further server is checked with those that have been read: to read them again would hold a loop up."""
+    shared, reads = certificates(), list[Any]()
+    monkeypatch.setattr(ssl.SSLContext, "load_verify_locations", lambda *places: reads.append(places))
+
+    answer_to(kind, "ok")
+
+    assert ([], True) == (reads, certificates() is shared)
 
 
 @ALL

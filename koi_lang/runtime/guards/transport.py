@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import httpx2
 
 from koi_lang.runtime.guards.hosts import Allowed, reachable
+from koi_lang.system.certificates import certificates
 
 if TYPE_CHECKING:
     from ssl import SSLContext
@@ -18,12 +19,12 @@ class Guarded(httpx2.AsyncBaseTransport):
     """A transport that every request goes through, redirected ones included; proxies are not used.
 
     Args:
-        certificates: what those of servers are checked with; to read them takes a while, so that many may share them.
+        verify: what certificates are checked with, in place of those that this machine trusts.
     """
 
-    def __init__(self, allowed: Allowed, certificates: SSLContext | None = None) -> None:
+    def __init__(self, allowed: Allowed, verify: SSLContext | None = None) -> None:
         self._allowed = allowed
-        self._inner = httpx2.AsyncHTTPTransport(trust_env=False, verify=certificates or True)
+        self._inner = httpx2.AsyncHTTPTransport(trust_env=False, verify=verify or certificates(trust_env=False))
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Ask the host at a number that was found to be public or allowed. Raises KoiError."""

@@ -29,6 +29,7 @@ from koi_lang.runtime.mcp.stderr_tail import StderrTail
 from koi_lang.runtime.mcp.tools import mend_tool
 from koi_lang.runtime.schema import problems
 from koi_lang.settings import environment
+from koi_lang.system.certificates import certificates
 
 TEXT = {"type": "string"}
 PROCESS = {
@@ -211,7 +212,8 @@ async def _address(
         # Requests have a limit of their own, and a stream of events may be silent for hours.
         timeout = httpx2.Timeout(limits.start_s, read=None)
         headers = _texts(options.get("headers", {}))
-        return httpx2.AsyncClient(auth=auth, headers=headers, timeout=timeout, event_hooks={"response": [look]})
+        hooks = {"response": [look]}
+        return httpx2.AsyncClient(auth=auth, headers=headers, timeout=timeout, event_hooks=hooks, verify=certificates())
 
     if options.get("type") == "sse":
         async with sse_client(options["url"], httpx_client_factory=client) as streams:
