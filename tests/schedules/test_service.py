@@ -19,6 +19,7 @@ from koi_lang.errors import JournalError
 from koi_lang.events import LinePrinted
 from koi_lang.runtime.journal.reader import lines
 from koi_lang.runtime.journal.store import path_of
+from koi_lang.system.certificates import certificates
 from koi_lang.web.api_schemas import SCHEMAS
 from tests.service.serving_process import LIMIT_S, ServiceProcess
 
@@ -134,7 +135,9 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceProcess]:
 def send(service: ServiceProcess, path: str, body: bytes, **headers: str) -> httpx2.Response:
     """Send a message, as another program does: without the token of the service."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return httpx2.post(f"{service.url}/hooks/{path}", content=body, headers=named, timeout=LIMIT_S)
+    return httpx2.post(
+        f"{service.url}/hooks/{path}", content=body, headers=named, timeout=LIMIT_S, verify=certificates()
+    )
 
 
 def test_a_time_starts_runs(desk: ServiceProcess) -> None:

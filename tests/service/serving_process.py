@@ -17,6 +17,7 @@ from typing import Any
 
 import httpx2
 
+from koi_lang.system.certificates import certificates
 from tests import forks
 from tests.limits import LIMIT_S
 
@@ -90,7 +91,9 @@ class ServiceProcess:
         shown = {"Authorization": f"Bearer {self.token}"} if self.token else {}
         sent = {**shown, **{name.replace("_", "-"): value for name, value in headers.items()}}
         given = {} if body is None else {"json": body}
-        return httpx2.request(method, f"{self.url}/{path}", headers=sent, timeout=LIMIT_S, **given)
+        return httpx2.request(
+            method, f"{self.url}/{path}", headers=sent, timeout=LIMIT_S, verify=certificates(), **given
+        )
 
     def get(self, path: str) -> Any:
         """The content of an answer."""

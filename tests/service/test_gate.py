@@ -22,6 +22,7 @@ from koi_lang.service import users as user_sessions
 from koi_lang.service.store import Database
 from koi_lang.service.users import BROWSER_S, MAX_BROWSERS, BrowserSessions, Users, hash_of
 from koi_lang.settings.service import UserSettings
+from koi_lang.system.certificates import certificates
 from tests.limits import LIMIT_S
 from tests.service.conftest import desk_in
 from tests.service.serving_here import served_here
@@ -362,7 +363,9 @@ def test_a_form_of_another_page_does_nothing(service: ServiceProcess, path: str)
     for headers in ({"Origin": "http://evil.example"}, {}):
         for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"):
             sent = {"Cookie": cookie, "Content-Type": kind, **headers}
-            answer = httpx2.post(f"{service.url}/{path}", content=b'{"handler": "Editor.start"}', headers=sent)
+            answer = httpx2.post(
+                f"{service.url}/{path}", content=b'{"handler": "Editor.start"}', headers=sent, verify=certificates()
+            )
             assert answer.status_code in (403, 415), (sent, answer.text)
 
     assert known == len(service.get("api/runs")["runs"])

@@ -20,6 +20,7 @@ from koi_lang.mcp_server import http as mcp_http
 from koi_lang.runtime.mcp.transport import SESSION_HANDLE
 from koi_lang.service import host as hosts
 from koi_lang.service.watchdog import Watchdog
+from koi_lang.system.certificates import certificates
 from tests.limits import LIMIT_S
 from tests.playbook.playing import done
 from tests.service.serving_here import served_here
@@ -63,7 +64,9 @@ async def connected(url: str, user: str, **about: Any) -> AsyncIterator[Client]:
     """A client of a user, of the protocols with sessions unless `mode` says otherwise."""
     about = {"mode": "legacy", **about}
     async with (
-        httpx2.AsyncClient(headers={"Authorization": f"Bearer {TOKENS[user]}"}, timeout=LIMIT_S) as http,
+        httpx2.AsyncClient(
+            headers={"Authorization": f"Bearer {TOKENS[user]}"}, timeout=LIMIT_S, verify=certificates()
+        ) as http,
         Client(streamable_http_client(f"{url}/mcp", http_client=http), **about) as client,
     ):
         yield client
@@ -147,7 +150,9 @@ def test_a_session_is_that_of_its_user(desk: ServiceProcess) -> None:
 
     def post(user: str, body: Any, **headers: str) -> httpx2.Response:
         shown = {**AUTHORIZED, "Authorization": f"Bearer {TOKENS[user]}"}
-        return httpx2.post(f"{desk.url}/mcp", json=body, headers={**shown, **headers}, timeout=LIMIT_S)
+        return httpx2.post(
+            f"{desk.url}/mcp", json=body, headers={**shown, **headers}, timeout=LIMIT_S, verify=certificates()
+        )
 
     opened = post("ada", {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": INITIALIZE})
     own = {"Mcp-Session-Id": opened.headers["mcp-session-id"]}

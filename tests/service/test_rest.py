@@ -12,6 +12,7 @@ import httpx2
 import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
+from koi_lang.system.certificates import certificates
 from tests.limits import LIMIT_S
 from tests.service.serving_process import TOKEN, ServiceProcess
 
@@ -102,7 +103,9 @@ def test_what_does_not_fit_is_refused(service: ServiceProcess, waiting: str, wha
 def send(service: ServiceProcess, method: str, path: str, content: Any = b"", **headers: str) -> httpx2.Response:
     """The answer to a request with a body of bytes."""
     shown = {"Authorization": f"Bearer {TOKEN}", **headers}
-    return httpx2.request(method, f"{service.url}/{path}", content=content, headers=shown, timeout=LIMIT_S)
+    return httpx2.request(
+        method, f"{service.url}/{path}", content=content, headers=shown, timeout=LIMIT_S, verify=certificates()
+    )
 
 
 def test_files_are_sent_and_taken_back(service: ServiceProcess, waiting: str) -> None:

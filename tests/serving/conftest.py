@@ -21,6 +21,7 @@ from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
+from koi_lang.system.certificates import certificates
 from tests import forks
 from tests.limits import LIMIT_S
 
@@ -78,7 +79,7 @@ class Place:
         headers = {"Authorization": f"Bearer {token}"}
         about = {"mode": "legacy", **about}
         async with (
-            httpx2.AsyncClient(headers=headers, timeout=LIMIT_S) as connection,
+            httpx2.AsyncClient(headers=headers, timeout=LIMIT_S, verify=certificates()) as connection,
             Client(streamable_http_client(url, http_client=connection), **about) as client,
         ):
             yield client
@@ -134,7 +135,7 @@ def server(place: Place) -> Iterator[Listening]:
 async def posted(server: Listening, method: str, params: Any, **headers: str) -> httpx2.Response:
     """The response to one request, sent without a client library."""
     body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-    async with httpx2.AsyncClient(timeout=LIMIT_S) as client:
+    async with httpx2.AsyncClient(timeout=LIMIT_S, verify=certificates()) as client:
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
         return await client.post(server.url, json=body, headers={**AUTHORIZED, **sent})
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import httpx2
 
+from koi_lang.system.certificates import certificates
 from tests.limits import LIMIT_S
 
 VERSION = "2026-07-28"
@@ -22,7 +23,9 @@ def post(url: str, headers: Mapping[str, str], method: str, able: Mapping[str, A
     about = {f"{FIELD}{name}": value for name, value in client.items()} | params.pop("meta", {})
     message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": about}}
     routed = {"MCP-Protocol-Version": VERSION, "Mcp-Method": method, "Mcp-Name": params.get("name") or params["taskId"]}
-    response = httpx2.post(url, json=message, headers={"Accept": ACCEPT, **headers, **routed}, timeout=LIMIT_S)
+    response = httpx2.post(
+        url, json=message, headers={"Accept": ACCEPT, **headers, **routed}, timeout=LIMIT_S, verify=certificates()
+    )
     streamed = re.findall(r"^data: (.*)$", response.text, re.MULTILINE)
     answer = json.loads(streamed[-1] if streamed else response.text)
     return response.status_code, answer.get("result") or answer["error"]
