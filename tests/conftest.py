@@ -16,6 +16,7 @@ import pytest
 from koi_lang.compiler.lalr import parse_tokens
 from koi_lang.program import loader
 from koi_lang.sessions.prepared import FOLDER
+from tests import forks
 from tests.needs import mark_counterparts
 from tests.projects import Project
 from tests.search_path import hide_bubblewrap
@@ -50,6 +51,8 @@ def pytest_configure(config: pytest.Config) -> None:
         config.add_cleanup(links.cleanup)
     if hasattr(config, "workerinput") or not config.getoption("numprocesses", None):  # workers load plugins themselves
         os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    else:
+        forks.share()
 
 
 @pytest.hookimpl(optionalhook=True)

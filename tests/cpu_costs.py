@@ -136,7 +136,7 @@ class CpuCosts:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Show what the folders have cost, the dearest first."""
         of_tests_s = sum(self.by_folder.values())
-        own_s = sum(os.times()[:2])
+        own_s = sum(os.times()[:2]) + sum(forked_s()[:2])
         all_s = own_s + (self.of_workers_s or of_tests_s)
         if self.by_folder:
             folders = ", ".join(f"{name} {cost:.0f}" for name, cost in self.by_folder.most_common() if cost >= 0.5)

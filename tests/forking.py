@@ -1,7 +1,8 @@
 """A process that has imported `koi`, and forks one from itself for each command it is asked for.
 
-Run as `python -P tests/forking.py PATH`; it listens at that socket until its standard input ends. Nothing is run in
-this process itself, so that each command begins as one that was started alone.
+Run as `python -P tests/forking.py PATH`; it listens at that socket until its standard input ends, and imports with the
+first request. Nothing is run in this process itself, so that each command begins as one that was started alone. The
+command may be another such process, which has imported everything then.
 """
 
 from __future__ import annotations
@@ -24,29 +25,31 @@ from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from typing import Any, NamedTuple
 
-import koi_lang
-from koi_lang.compiler.parser import parse
-from koi_lang.source import Source
-
 # Used by commands, but imported only when they need it.
 LAZY = (
     *("asyncio", "concurrent.futures.thread", "coverage.cmdline", "email.utils", "encodings.idna", "http.client"),
     *("mcp.server.mcpserver", "openai", "pdb", "pytest", "sqlite3"),
 )
+HERE = os.path.dirname(os.path.abspath(__file__))
 # Before these comes the folder of the package.
-PATH = sys.path[1:]
+PATH = [path for path in sys.path if path not in (HERE, os.path.dirname(HERE))]
 
 
 class Running(NamedTuple):
-    """A command that runs, and the connection to who asked for it."""
+    """A command that runs, and the connection to who asked for it.
+
+    Attributes:
+        outlives: it ends on its own, and is not killed when who asked has gone.
+    """
 
     process: BaseProcess
     asker: socket.socket
+    outlives: bool
 
 
 def import_all() -> None:
     """Import what commands import, and read a program with all that there is in the language."""
-    for module in pkgutil.walk_packages(koi_lang.__path__, "koi_lang."):
+    for module in pkgutil.walk_packages(importlib.import_module("koi_lang").__path__, "koi_lang."):
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
     for name in LAZY:
@@ -54,7 +57,9 @@ def import_all() -> None:
     # The lexer compiles its patterns, 30 ms of them for any program, when it first comes to where they count.
     path = os.path.join(os.path.dirname(__file__), "data", "everything.koi")
     with open(path, encoding="utf-8") as file:
-        parse(Source(path, file.read()))
+        source = importlib.import_module("koi_lang.source").Source(path, file.read())
+    importlib.import_module("koi_lang.compiler.parser").parse(source)
+    importlib.import_module("koi_lang.system.certificates").certificates()
     gc.freeze()
 
 
@@ -62,7 +67,8 @@ def serve(requests: socket.socket) -> None:
     """Fork for each request until standard input ends, and with it all that still runs."""
     running: list[Running] = []
     while True:
-        ready = wait([0, requests, *(one.process.sentinel for one in running), *(one.asker for one in running)])
+        askers = (one.asker for one in running if not one.outlives)
+        ready = wait([0, requests, *(one.process.sentinel for one in running), *askers])
         if 0 in ready:
             for one in running:
                 one.process.kill()
@@ -103,21 +109,21 @@ def forked(requests: socket.socket, running: list[Running]) -> Running:
     asker, _ = requests.accept()
     _, streams, _, _ = socket.recv_fds(asker, 1, 3)
     with asker.makefile() as lines:
-        wanted = lines.readline()
+        wanted = json.loads(lines.readline())
     others = (requests, asker, *(one.asker for one in running))
     process = multiprocessing.get_context("fork").Process(target=carry_out, args=(wanted, streams, others))
     process.start()
     for stream in streams:
         os.close(stream)
     tell(asker, process.pid)
-    return Running(process, asker)
+    return Running(process, asker, wanted["outlives"])
 
 
-def carry_out(wanted: str, streams: list[int], others: tuple[socket.socket, ...]) -> None:
-    """Do what is wanted, told as JSON, in a process of its own."""
+def carry_out(wanted: dict[str, Any], streams: list[int], others: tuple[socket.socket, ...]) -> None:
+    """Do what is wanted in a process of its own."""
     for other in others:
         other.close()
-    become(**json.loads(wanted), streams=streams)
+    become(wanted["words"], wanted["folder"], wanted["environment"], wanted["terminal"], streams)
     if sys.argv[0] == "-m":
         runpy.run_module(sys.argv.pop(1), run_name="__main__", alter_sys=True)
     elif sys.argv[0] == "-c":
@@ -160,8 +166,9 @@ def stream_of(descriptor: int) -> Any:
 if __name__ == "__main__":
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(sys.argv[1])
-        import_all()
         listening.listen(16)
         sys.stdout.write("ready\n")
         sys.stdout.close()
+        if 0 not in wait([0, listening]) and "koi_lang" not in sys.modules:
+            import_all()
         serve(listening)

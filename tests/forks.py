@@ -13,17 +13,28 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 from tests import launch
 from tests.limits import LIMIT_S
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 KOI = ("-m", "koi_lang")
+FORKING = str(CHECKOUT / "tests" / "forking.py")
+# Names the socket of the process that the workers of a suite share: each has its own one forked from it.
+SHARED = "KOI_TESTS_FORKING"
+
+
+class ForkServer(NamedTuple):
+    """A process that forks commands, and what ends it."""
+
+    pid: int
+    end: Callable[[], object]
 
 
 def koi(*words: str) -> list[str]:
@@ -69,6 +80,11 @@ def run_python(
     return subprocess.CompletedProcess(words, int(code), out.result(), err.result())
 
 
+def _read_line(descriptor: int) -> str:
+    with open(descriptor, encoding="utf-8") as stream:
+        return stream.readline()
+
+
 def _read(descriptor: int) -> str:
     with open(descriptor, encoding="utf-8") as stream:
         return stream.read()
@@ -84,8 +100,13 @@ def forking_process() -> int | None:
     return _started[0].pid if _started else None
 
 
+def share() -> None:
+    """Start the process that the workers to come share. It imports nothing before the first of them needs it."""
+    os.environ[SHARED] = _listening()
+
+
 # The process that forks, from the first command on.
-_started: list[subprocess.Popen[bytes]] = []
+_started: list[ForkServer] = []
 
 
 @cache
@@ -94,20 +115,43 @@ def _listening() -> str:
     folder, owner = tempfile.mkdtemp(prefix="koi-tests-"), os.getpid()
     path = os.path.join(folder, "forking")
     environment = {**os.environ, "PYTHONPATH": str(CHECKOUT), "PYTHONUTF8": "1"}
-    process = subprocess.Popen(
-        [sys.executable, "-P", str(CHECKOUT / "tests" / "forking.py"), path],
-        cwd=CHECKOUT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-    )  # fmt: skip
-    _started.append(process)
-    assert process.stdin is not None
-    assert process.stdout is not None
-    with process.stdout as told:
-        assert told.readline() == b"ready\n"
+    shared = environment.pop(SHARED, "")
+    server = _forked_server(shared, path, environment) if shared else _new_server(path, environment)
+    _started.append(server)
 
     def end() -> None:
         if os.getpid() == owner:  # what was forked from this process ends before it
-            process.communicate()
+            server.end()
             shutil.rmtree(folder, ignore_errors=True)
 
     atexit.register(end)
     return path
+
+
+def _new_server(path: str, environment: Mapping[str, str]) -> ForkServer:
+    """A process of its own, which imports what it needs with the first command."""
+    words = [sys.executable, "-P", FORKING, path]
+    process = subprocess.Popen(words, cwd=CHECKOUT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    with process.stdout as lines:
+        assert lines.readline() == b"ready\n"
+    return ForkServer(process.pid, process.communicate)
+
+
+def _forked_server(shared: str, path: str, environment: Mapping[str, str]) -> ForkServer:
+    """A process that is forked from the shared one, with all that it has imported; it ends with its standard input."""
+    (stdin_r, stdin_w), (stdout_r, stdout_w) = os.pipe(), os.pipe()
+    about = {"folder": str(CHECKOUT), "environment": dict(environment), "terminal": False, "outlives": True}
+    told = launch.launched(shared, [FORKING, path], (stdin_r, stdout_w, 2), **about)
+    os.close(stdin_r)
+    os.close(stdout_w)
+    assert _read_line(stdout_r) == "ready\n"
+    lines = told.makefile()
+    pid = int(lines.readline())
+
+    def end() -> None:
+        os.close(stdin_w)
+        with told, lines:
+            lines.readline()
+
+    return ForkServer(pid, end)

@@ -16,7 +16,7 @@ def launched(path: str, words: list[str], streams: tuple[int, ...] = (0, 1, 2), 
     asker = socket.socket(socket.AF_UNIX)
     asker.connect(path)
     socket.send_fds(asker, [b"+"], streams)
-    asker.sendall(json.dumps({"words": words, **wanted}).encode() + b"\n")
+    asker.sendall(json.dumps({"words": words, "outlives": False, **wanted}).encode() + b"\n")
     return asker
 
 
