@@ -18,8 +18,8 @@ import click
 
 from benchmarks.security.results import dojo_table, read_dojo_results, read_results, table
 from docs.client_modules import client_modules
-from koi_lang.cli import koi, std
-from koi_lang.cli.command_table import COMMANDS
+from koi_lang.cli import koi
+from koi_lang.cli.list import std
 from koi_lang.compiler.rules import explanations
 from koi_lang.runtime.actions.lookup import all_actions
 from koi_lang.runtime.guards.policy import describe_sources
@@ -90,30 +90,34 @@ def actions_page() -> str:
             if (kind.needs or "") == need
         ]
         sections.append("\n\n".join([f"## Needs `{need}`" if need else "## Needs nothing", *rows]))
-    about = (
-        "What a playbook can have done. `koi actions FILE` also lists those that a program and its extensions bring."
-    )
+    about = "The actions of playbooks. `koi list actions FILE` also lists those that a program and its extensions add."
     return _page("Actions", about, sections)
 
 
 def messages_page() -> str:
     """Every code of a message with its explanation."""
     sections = [f"## {code}\n\n{text.strip()}" for code, text in sorted(explanations().items())]
-    return _page("Messages", "Every code that a message may have; `koi explain CODE` shows the same.", sections)
+    return _page("Messages", "Every code that a message may have; `koi check --explain CODE` shows the same.", sections)
 
 
 def commands_page() -> str:
     """The help of every command and of those below it."""
     context = click.Context(koi, info_name="koi", terminal_width=COLUMNS, max_content_width=COLUMNS)
     sections = []
-    for name in sorted(COMMANDS):
-        command = koi.get_command(context, name)
-        assert command is not None, name
-        below = command.commands if isinstance(command, click.Group) else {}
-        for words, each in {name: command, **{f"{name} {one}": found for one, found in below.items()}}.items():
-            own = click.Context(each, info_name=words, parent=context, terminal_width=COLUMNS)
-            sections.append(f"## koi {words}\n\n```text\n{each.get_help(own)}\n```")
+    for words, command in sorted(_commands(koi, context)):
+        own = click.Context(command, info_name=words, parent=context, terminal_width=COLUMNS)
+        sections.append(f"## koi {words}\n\n```text\n{command.get_help(own)}\n```")
     return _page("Commands, option by option", "The help of each command, as `koi COMMAND --help` prints it.", sections)
+
+
+def _commands(group: click.Group, context: click.Context, before: str = "") -> Iterator[tuple[str, click.Command]]:
+    """The commands of a group and those within them, by their words."""
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None, name
+        yield f"{before}{name}", command
+        if isinstance(command, click.Group):
+            yield from _commands(command, context, f"{before}{name} ")
 
 
 def library_page() -> str:
@@ -128,7 +132,7 @@ def library_page() -> str:
             ]
             lines += [head, "\n".join(["| function or event | what | needs |", "|---|---|---|", *rows])]
         sections.append("\n\n".join(lines))
-    about = 'Every skill and team that `import "std/…"` brings; `koi std NAME` shows the page of one part.'
+    about = 'Every skill and team that `import "std/…"` brings; `koi list std NAME` shows the page of one part.'
     return _page("The standard library, function by function", about, sections)
 
 

@@ -61,7 +61,7 @@ class Diagnostic:
     """One problem of a program.
 
     Attributes:
-        code: stable name, `E` and four digits (`koi explain` knows it); W for what is never an error.
+        code: stable name, `E` and four digits (`koi check --explain` knows it); W for what is never an error.
         message: what is wrong, lower case, names in backticks, no full stop.
         place: where; `others` are further places that explain it.
         help: one thing to do, a whole sentence.

@@ -1,4 +1,4 @@
-"""What `koi explain` tells about syntax errors is true: wrong examples have the error, right ones have none."""
+"""What `koi check --explain` tells about syntax errors is true: wrong examples have the error, right ones have none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The checks of a program: what `koi explain` says of them is true, and what golden files do not show."""
+"""The checks of a program: what `koi check --explain` says of them is true, and what golden files do not show."""
 
 from __future__ import annotations
 

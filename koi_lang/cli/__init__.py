@@ -9,10 +9,18 @@ import sys
 from typing import TYPE_CHECKING, NoReturn
 
 import click
-from click.shell_completion import CompletionItem
 
 from koi_lang import settings
-from koi_lang.cli.command_table import COMMANDS, FOR_TOOLS, FOREIGN_WORDS, SECTIONS, SHOWS_ALL
+from koi_lang.cli.command_table import (
+    COMMANDS,
+    FOR_TOOLS,
+    FOREIGN_WORDS,
+    FORMER_COMMANDS,
+    FORMER_OPTIONS,
+    SECTIONS,
+    SHOWS_ALL,
+    CommandModules,
+)
 from koi_lang.cli.completing import COMPLETE_VARIABLE
 from koi_lang.cli.ui.colours import Colours, colour_option
 from koi_lang.errors import EXIT_FAILED, EXIT_INTERRUPTED, exit_code
@@ -32,19 +40,12 @@ else:
 NAME_COLUMNS = 11
 
 
-class Commands(click.Group):
-    """A group that imports `koi_lang.cli.<command>` when it is asked for."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names of all commands."""
-        return list(COMMANDS)
+class Commands(CommandModules):
+    """The built-in commands, and those of extensions."""
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of a name: a built-in one, else one that an extension adds. Raises ExtensionError."""
-        if cmd_name not in COMMANDS:
-            return collecting.commands(COMMANDS).get(cmd_name)
-        command: click.Command = importlib.import_module(f"koi_lang.cli.{cmd_name.replace('-', '_')}").command
-        return command
+        return super().get_command(ctx, cmd_name) or collecting.commands(COMMANDS).get(cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The commands, a section for each purpose; those for tools only in `koi help all`."""
@@ -56,15 +57,11 @@ class Commands(click.Group):
         if not shows_all:
             formatter.write("\n`koi help all` lists every command, also those for editors and other tools.\n")
 
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """The commands that begin with a text, or the options of `koi`; no command is imported for that."""
-        found = [CompletionItem(name, help=about) for name, about in COMMANDS.items() if name.startswith(incomplete)]
-        return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
-
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that the words name; an unknown one gets a suggestion."""
+        """The command that the words name; a former name is replaced, an unknown one gets a suggestion."""
+        args = _with_current_names(args)
         if not args or args[0] in COMMANDS or args[0].startswith("-"):
             return super().resolve_command(ctx, args)
         if args[0].endswith(".koi") or os.path.isfile(args[0]):
@@ -75,12 +72,37 @@ class Commands(click.Group):
         return args[0], added, args[1:]
 
 
+def _with_current_names(words: list[str]) -> list[str]:
+    """The words with present names of a command and its options in the place of former ones, which are reported."""
+    former = next((name for name in (tuple(words[:2]), tuple(words[:1])) if name in FORMER_COMMANDS), ())
+    if former:
+        words = [*FORMER_COMMANDS[former], *words[len(former) :]]
+        _report_former_name(f"koi {' '.join(former)}", f"koi {' '.join(FORMER_COMMANDS[former])}")
+    options = FORMER_OPTIONS.get(tuple(words[:1])) or FORMER_OPTIONS.get(tuple(words[:2]), {})
+    for number, word in enumerate(words):
+        option, sign, value = word.partition("=")
+        if option in options:
+            words[number] = options[option] + sign + value
+            _report_former_name(option, options[option])
+    return words
+
+
+def _report_former_name(former: str, current: str) -> None:
+    click.echo(f"`{former}` is now `{current}`; the old name goes with the next release", err=True)
+
+
 def _refuse(ctx: click.Context, word: str, meant: str | None) -> NoReturn:
     hint = f" Did you mean `koi {meant}`?" if meant else ""
     ctx.fail(f"there is no command `{word}`.{hint}")
 
 
-@click.group(cls=Commands, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=Commands,
+    find=lambda name: importlib.import_module(f"koi_lang.cli.{name}"),
+    table=COMMANDS,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.version_option(__version__, "-v", "--version", prog_name="koi", message="%(prog)s %(version)s")
 @colour_option
 @click.pass_context

@@ -1,6 +1,12 @@
-"""The built-in commands by what they are for, and the words of other tools that lead to them."""
+"""The built-in commands by what they are for, their former names, and the words of other tools for them."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
 
 # Set in the context of a help that lists every command.
 SHOWS_ALL = "koi_lang.shows_all"
@@ -16,8 +22,9 @@ SECTIONS = {
         "models": "List the models of the connected providers.",
     },
     "Write": {
-        "check": "Report the problems of programs without running them.",
+        "check": "Report problems; explain messages and playbooks.",
         "fmt": "Format programs.",
+        "list": "List actions, the standard library, skills and extensions.",
     },
     "Look before you pay": {
         "prompt": "Print the request that a model would get, and send nothing.",
@@ -32,7 +39,7 @@ SECTIONS = {
         "debug": "Debug a program, or step through a recorded run.",
     },
     "Afterwards": {
-        "runs": "List, show, follow, export or delete recorded runs.",
+        "runs": "List, show, follow, export or delete recorded runs, or their costs.",
         "resume": "Continue an interrupted run, or go back to an entry.",
         "undo": "Restore the files that a run has changed.",
         "replay": "Run a program against a recording and compare.",
@@ -45,19 +52,13 @@ SECTIONS = {
     "Serve": {
         "serve": "Serve programs to browsers and other programs.",
         "ask": "Call a handler of a service.",
+        "service": "Manage a service: tokens, jobs, webhooks, reload.",
     },
     FOR_TOOLS: {
         "lsp": "Serve an editor: problems while typing, completion, definitions.",
         "acp": "Serve an agent to editors that speak the Agent Client Protocol.",
         "rpc": "Let another program run and steer a program.",
         "compile": "Write the Python module of a program.",
-        "actions": "List the actions a playbook can use.",
-        "std": "List the standard library, or show the page of one part.",
-        "skills": "List the skills in files that agents are offered, and why others are not.",
-        "extensions": "List the installed extensions and what each adds.",
-        "explain": "Explain the code of a message, such as E0203.",
-        "explain-playbook": "Show what is understood of a playbook, sentence by sentence.",
-        "export": "Write the recorded runs, or their costs, as JSON or CSV.",
         "trust": "Show what the settings of this folder permit, and trust them.",
         "permissions": "Show or revoke the rules for later runs of this project.",
         "disconnect": "Remove the key of a provider.",
@@ -70,6 +71,27 @@ SECTIONS = {
     },
 }
 COMMANDS = {name: about for section in SECTIONS.values() for name, about in section.items()}
+
+# What commands were called before. The names go on working for one release, with a line on stderr.
+FORMER_COMMANDS: Mapping[Sequence[str], Sequence[str]] = {
+    ("actions",): ("list", "actions"),
+    ("std",): ("list", "std"),
+    ("skills",): ("list", "skills"),
+    ("extensions",): ("list", "extensions"),
+    ("explain",): ("check", "--explain"),
+    ("explain-playbook",): ("check", "--playbook"),
+    ("export",): ("runs", "export"),
+    ("serve", "token"): ("service", "token"),
+    ("serve", "jobs"): ("service", "jobs"),
+    ("serve", "hooks"): ("service", "hooks"),
+    ("serve", "reload"): ("service", "reload"),
+}
+
+# What options of a command were called before, which go on working as long.
+FORMER_OPTIONS: Mapping[Sequence[str], Mapping[str, str]] = {
+    ("runs", "costs"): {"--since": "--from"},
+    ("runs", "export"): {"--since": "--from"},
+}
 
 # What other tools call a thing, and the words for it here.
 FOREIGN_WORDS = {
@@ -103,3 +125,34 @@ FOREIGN_WORDS = {
     "visualize": "graph",
     "web": "serve http",
 }
+
+
+class CommandModules(click.Group):
+    """A group whose commands are modules, each imported when it is called.
+
+    Args:
+        find: imports the module of a command.
+        table: the names of the commands with what the help says of each.
+    """
+
+    def __init__(self, *args: Any, find: Callable[[str], Any], table: Mapping[str, str], **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self.find, self.table = find, table
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names of all commands."""
+        return list(self.table)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of a name; None if there is none."""
+        return self.find(cmd_name).command if cmd_name in self.table else None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list of commands in the help."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(self.table.items()))
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """The commands that begin with a text, or the options of the group; no command is imported for that."""
+        names = [CompletionItem(name, help=about) for name, about in self.table.items() if name.startswith(incomplete)]
+        return [*names, *click.Command.shell_complete(self, ctx, incomplete)]

@@ -4,25 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from koi_lang.cli import models
 from koi_lang.cli.options import Count, options_from, plan_option, running_options
 from koi_lang.cli.running import run_program
 from koi_lang.cli.ui.interrupts import leave
 from koi_lang.errors import EXIT_LIMIT, UsageError, exit_code
-from koi_lang.lazy import lazy_module
 from koi_lang.program import loader
+from koi_lang.runtime.budget.limits import LimitReachedError
 from koi_lang.sessions.options import COMMAND_HELP, RunOptions
 from koi_lang.system import resources
-
-if TYPE_CHECKING:
-    from koi_lang.cli import models
-    from koi_lang.runtime.budget import limits
-else:
-    models = lazy_module("koi_lang.cli.models")
-    limits = lazy_module("koi_lang.runtime.budget.limits")
 
 
 @click.command()
@@ -66,4 +60,4 @@ def options_in(words: Sequence[str]) -> RunOptions:
 
 def code_of(error: Exception) -> int:
     """The exit code that an error means, a limit as one of its own."""
-    return EXIT_LIMIT if isinstance(error, limits.LimitReachedError) else exit_code(error)
+    return EXIT_LIMIT if isinstance(error, LimitReachedError) else exit_code(error)

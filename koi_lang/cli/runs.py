@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import secrets
 import shutil
 import time
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -17,39 +16,24 @@ from koi_lang.cli.attaching.attach import attach, is_attachable
 from koi_lang.cli.completing.values import complete_run
 from koi_lang.cli.options import age_s
 from koi_lang.cli.tables.costs import costs
+from koi_lang.cli.tables.export import export, view, warn_of_journal
 from koi_lang.cli.ui import journal_tree
-from koi_lang.cli.ui.interrupts import serve_until_ended
-from koi_lang.cli.ui.output import writing
 from koi_lang.cli.ui.text import cost_text, count_text
 from koi_lang.errors import JournalError, UsageError
 from koi_lang.events import RunEnded
-from koi_lang.http_server.address import Address
-from koi_lang.lazy import lazy_module
 from koi_lang.runtime.journal import store
 from koi_lang.runtime.journal.entries import Header, JournalEntry, entry_in
-from koi_lang.runtime.journal.reader import Journal
 from koi_lang.runtime.journal.reader import read as read_journal
 from koi_lang.runtime.journal.summary import UNFINISHED, RunSummary, summarise
 from koi_lang.runtime.journal.totals import LAST_CALL, TOTALS
 from koi_lang.runtime.model_calls.images import replace_images
 from koi_lang.runtime.snapshots.store import sweep_snapshots
-from koi_lang.settings import read_settings
-from koi_lang.setup.keys.lookup import Keys
 from koi_lang.system.text_width import clean
-
-if TYPE_CHECKING:
-    from koi_lang.sessions import browser
-    from koi_lang.web import page_file, view_server
-else:
-    browser = lazy_module("koi_lang.sessions.browser")
-    page_file = lazy_module("koi_lang.web.page_file")
-    view_server = lazy_module("koi_lang.web.view_server")
 
 COLUMNS = ("id", "started", "program", "state", "time", "requests", "tokens", "cost")
 NARROWEST = 60
 PAUSE_S = 0.1
 MOST_NAMED = 20
-LOOPBACK = "127.0.0.1"
 
 
 @click.group(invoke_without_command=True)
@@ -65,6 +49,8 @@ def command(ctx: click.Context) -> None:
 
 command.add_command(attach)
 command.add_command(costs)
+command.add_command(export)
+command.add_command(view)
 
 
 @command.command("list")
@@ -137,7 +123,7 @@ def show(run: str, full: bool) -> None:
     click.echo()
     for entry in journal.entries:
         _say(_line(entry, journal.header, full))
-    _warn(path, journal)
+    warn_of_journal(path, journal)
 
 
 def _facts(path: Path, summary: RunSummary) -> Mapping[str, str]:
@@ -153,14 +139,6 @@ def _facts(path: Path, summary: RunSummary) -> Mapping[str, str]:
         "state": f"{summary.state} after {_duration(summary.seconds)}",
         "models": f"{count_text(totals.requests, 'request')}, {totals.tokens:,} tokens, {cost_text(totals)}",
     }
-
-
-def _warn(path: Path, journal: Journal) -> None:
-    """What a journal holds that is no entry, and what it lacks."""
-    for fault in journal.faults:
-        click.echo(f"warning: {fault}", err=True)
-    if journal.torn and not store.is_running(path):
-        click.echo(f"warning: the last line is torn; `koi runs repair {path.stem}` cuts it off", err=True)
 
 
 @command.command()
@@ -207,64 +185,6 @@ def _growing(path: Path) -> Iterator[bytes]:
             if is_running:
                 # Python has no way to be told that a file has grown.
                 time.sleep(PAUSE_S)
-
-
-@command.command()
-@click.argument("run", metavar="ID", shell_complete=complete_run)
-@click.option("--html", is_flag=True, help="Write a page that shows the run, as one file that needs nothing else.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="A file that does not exist yet.")
-def export(run: str, html: bool, output: Path | None) -> None:
-    """Copy the readable lines of a journal to a file.
-
-    The program is then named as seen from there. With `--html` write a page instead, `ID.html` where no other file is
-    named.
-    """
-    path = store.find(Path.cwd(), run)
-    if output is None and not html:
-        raise UsageError("`koi runs export` needs a file to write", help=f"Name it: `-o tests/{path.stem}.jsonl`.")
-    output = output or Path(f"{path.stem}.html")
-    if output.exists():
-        raise UsageError(f"`{output}` exists", help="Choose another name, or remove the file first.")
-    if html:
-        _export_page(path, output)
-    else:
-        with writing(output):
-            left_out = store.export_recording(path, output)
-        if left_out:
-            click.echo(f"warning: {count_text(left_out, 'line')} left out", err=True)
-
-
-def _export_page(path: Path, output: Path) -> None:
-    """Write the page of a run; what is left out of it is told as for the journal."""
-    text = page_file.run_page(path, Keys(read_settings()).redactor())
-    with writing(output):
-        output.parent.mkdir(parents=True, exist_ok=True)
-        with output.open("x", encoding="utf-8") as file:
-            file.write(text)
-    click.echo(f"wrote {output}")
-    _warn(path, read_journal(path))
-
-
-@command.command()
-@click.argument("run", metavar="[ID]", required=False, shell_complete=complete_run)
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Where to listen; by default any that is free.")
-@click.option("--no-open", is_flag=True, help="Say the address, and open no browser.")
-def view(run: str | None, port: int, no_open: bool) -> None:
-    """Show recorded runs in a browser, without a service: one run, or the list of all.
-
-    Only this machine can reach it; it ends with Ctrl-C.
-    """
-    path = f"/run/{store.find(Path.cwd(), run).stem}&" if run else ""
-    token = secrets.token_urlsafe(32)
-
-    def tell(url: str) -> None:
-        page = f"{url}/dev#{path}token={token}"
-        click.echo(page)
-        if not no_open:
-            browser.open_page(page)
-
-    address = Address(LOOPBACK, port, token)
-    serve_until_ended(view_server.serve_view(Path.cwd(), address, tell), lambda text: click.echo(text, err=True))
 
 
 @command.command()
@@ -331,7 +251,7 @@ def repair(run: str) -> None:
         click.echo("the other lines stand in the order in which they were written")
     elif not cut:
         click.echo("every line is sound")
-    _warn(path, read_journal(path))
+    warn_of_journal(path, read_journal(path))
 
 
 # ---------------------------------------------------------------- texts

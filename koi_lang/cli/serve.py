@@ -6,7 +6,7 @@ import re
 import secrets
 import sys
 from collections.abc import Sequence
-from contextlib import closing, redirect_stdout
+from contextlib import redirect_stdout
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,6 @@ import click
 from koi_lang import settings
 from koi_lang.cli.completing.values import complete_program
 from koi_lang.cli.options import options_from, running_options, settings_here
-from koi_lang.cli.tables.jobs import jobs
 from koi_lang.cli.ui.interrupts import serve_until_ended
 from koi_lang.cli.ui.messages import exit_code_of, show_warnings
 from koi_lang.cli.ui.reporters import as_lines
@@ -30,34 +29,21 @@ from koi_lang.sessions.prepared import prepare_program
 from koi_lang.system.loopback import is_loopback
 
 if TYPE_CHECKING:
-    import httpx2
-
     from koi_lang.mcp_server import service as mcp_service
-    from koi_lang.service import deliveries as service_deliveries
-    from koi_lang.service import store as service_store
-    from koi_lang.service import users as service_users
-    from koi_lang.service import webhooks
     from koi_lang.settings import project
     from koi_lang.settings import service as service_settings
     from koi_lang.settings.service import ServiceSettings
     from koi_lang.web import server as web_service
 else:
-    httpx2 = lazy_module("httpx2")
     mcp_service = lazy_module("koi_lang.mcp_server.service")
     project = lazy_module("koi_lang.settings.project")
     service_settings = lazy_module("koi_lang.settings.service")
-    webhooks = lazy_module("koi_lang.service.webhooks")
-    service_deliveries = lazy_module("koi_lang.service.deliveries")
-    service_store = lazy_module("koi_lang.service.store")
-    service_users = lazy_module("koi_lang.service.users")
     web_service = lazy_module("koi_lang.web.server")
 
 ADDRESS = "127.0.0.1:8420"
 PAGES_ADDRESS = "127.0.0.1:8421"
 TOKEN = "KOI_SERVE_TOKEN"
-RELOAD_S = 120.0
 CODER = "std/coder"
-BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 WHERE = re.compile(r"(?:(?P<host>[^\s:/\[\]]+)|\[(?P<six>[0-9a-fA-F:.]+)\])?:(?P<port>\d{1,5})")
 
 
@@ -74,9 +60,6 @@ class _Protocols(click.Group):
 @click.group(cls=_Protocols)
 def command() -> None:
     """Serve the exposed agents of a program to other programs."""
-
-
-command.add_command(jobs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +121,7 @@ def http(files: Sequence[str], strict: bool, no_cache: bool, **given: Any) -> No
     """
     public_url, record_dir = given.pop("public_url"), given.pop("record_dir")
     options = replace(options_from(given), record=True, missing_model_help="" if given["rehearse"] else SERVICE_HELP)
-    about = _settings(options.settings)
+    about = served_settings(options.settings)
     whole = replace(options.settings, is_trusted=True)
     if not (files or about.programs) and whole.has_project_file and project.service_settings(whole).programs:
         help = "Name the files to serve, or have `koi trust` show what else does not count."
@@ -158,7 +141,7 @@ def http(files: Sequence[str], strict: bool, no_cache: bool, **given: Any) -> No
     sys.exit(_serve_pages(files or about.programs or (CODER,), options, address, about))
 
 
-def _settings(project_settings: settings.ProjectSettings) -> ServiceSettings:
+def served_settings(project_settings: settings.ProjectSettings) -> ServiceSettings:
     """`[serve]` of the folder in which the service is started. Raises SettingsError."""
     if not project_settings.has_project_file:
         return service_settings.ServiceSettings()
@@ -167,64 +150,6 @@ def _settings(project_settings: settings.ProjectSettings) -> ServiceSettings:
         name: settings.fill_variables(value, project_settings) for name, value in about.hook_secrets.items()
     }
     return replace(about, hook_secrets=secrets_by_name)
-
-
-@command.command("hooks")
-@click.option("--record-dir", type=click.Path(path_type=Path), help="The folder of journals; by default this one.")
-@click.option("--all", "everything", is_flag=True, help="List what has arrived, too.")
-@click.option("--secret", is_flag=True, help="Show the secret that signs messages.")
-def hooks(record_dir: Path | None, everything: bool, secret: bool) -> None:
-    """List what `[serve.hooks]` were to be told, and have not been, or not yet."""
-    about = _settings(settings_here())
-    folder = Path(record_dir or about.record_dir or ".").resolve()
-    with closing(service_store.Database.connect(folder)) as database:
-        if secret:
-            click.echo(about.hook_secrets.get(service_settings.OUTGOING) or webhooks.kept_secret(database))
-            return
-        found = service_deliveries.DeliveryTable(database).all(undelivered=not everything)
-    for each in found:
-        about_try = f"{each.tries} of {service_deliveries.TRIES} tries"
-        told = "  ".join((each.state, each.event, each.run or "-", about_try, each.problem))
-        click.echo(f"{each.id}  {told}".rstrip())
-    if not found:
-        click.echo("nothing is waiting, and nothing was given up", err=True)
-
-
-@command.command("token")
-@click.argument("name")
-@click.option("--admin", is_flag=True, help="Have the user see and steer the runs of everybody.")
-def token(name: str, admin: bool) -> None:
-    """Make a token for the user NAME of a service, and show it once; `koi.toml` keeps its hash alone."""
-    service_settings.require_user_name(name)
-    made = service_users.new_token()
-    key = name if BARE_KEY.fullmatch(name) else f'"{name}"'
-    value = f'"{service_users.hash_of(made)}"'
-    click.echo(f"# the token of `{name}`, which is shown this once:\n# {made}\n\n[serve.users]")
-    click.echo(f"{key} = {{ token = {value}, admin = true }}" if admin else f"{key} = {value}")
-    if name in _settings(settings.read_settings()).users:
-        click.echo(f"`{name}` has a token in koi.toml; with this line in its place that one counts no more", err=True)
-
-
-@command.command("reload")
-@click.argument("url", default=f"http://{PAGES_ADDRESS}")
-def reload_service(url: str) -> None:
-    """Have the service at URL serve its programs as their files are now; sessions stay with what they were begun with.
-
-    The token is taken from KOI_SERVE_TOKEN.
-    """
-    headers = {"Authorization": f"Bearer {token}"} if (token := settings.variable(TOKEN)) else {}
-    try:
-        answer = httpx2.post(f"{url.rstrip('/')}/api/reload", headers=headers, timeout=RELOAD_S)
-        told = answer.json()
-    except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
-        raise UsageError(
-            f"there is no service at `{url}`", help="Name the address that it told at its start."
-        ) from error
-    if answer.status_code != 200:
-        raise UsageError(str(told.get("message", "the service refuses it")), help=told.get("help"))
-    for each in told["programs"]:
-        click.echo(f"{each['name']}: {each['error'] or ('loaded anew' if each['changed'] else 'as it was')}")
-    sys.exit(int(any(each["error"] for each in told["programs"])))
 
 
 def _serve_pages(files: Sequence[str], options: RunOptions, address: Address, about: ServiceSettings) -> int:

@@ -63,7 +63,7 @@ def _reach(about: ServiceSettings) -> Iterator[Finding]:
     if found is not None and not is_loopback(found["host"] or found["six"] or ""):
         if not about.users:
             text = f"`{about.http}` is reached from other machines, and everybody there is the admin"
-            yield Finding(ABOUT, "warning", text, "koi serve token NAME")
+            yield Finding(ABOUT, "warning", text, "koi service token NAME")
         if not about.names and not about.public_url:
             text = f"`{about.http}` answers to no name but its number"
             yield Finding(ABOUT, "warning", text, f'{EDIT}`names = ["koi.example.org"]` in `[serve]`')
@@ -110,7 +110,7 @@ def _hooks(about: ServiceSettings, allowed: Allowed, *, offline: bool) -> Iterat
                     ABOUT, "warning", f"a hook is told over `http`, which everybody on the way to `{host}` reads"
                 )
     if about.hooks and OUTGOING not in about.hook_secrets:
-        text = "hooks are signed with a secret of this folder; `koi serve hooks --secret` shows it"
+        text = "hooks are signed with a secret of this folder; `koi service hooks --secret` shows it"
         yield Finding(ABOUT, "ok", text)
 
 

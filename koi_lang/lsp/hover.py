@@ -52,7 +52,9 @@ def _problem_at(snapshot: Snapshot, offset: int) -> DescribedPlace | None:
         span = problem.place.span
         if problem.place.source.path == snapshot.document.path and span.start <= offset <= span.end:
             said = (explanation(problem.code) or problem.message).partition("\nWrong:")[0].strip()
-            return DescribedPlace(span, f"**{problem.code}** {said}\n\n`koi explain {problem.code}` shows examples.")
+            return DescribedPlace(
+                span, f"**{problem.code}** {said}\n\n`koi check --explain {problem.code}` shows examples."
+            )
     return None
 
 

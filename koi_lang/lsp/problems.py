@@ -30,7 +30,7 @@ def to_protocol(diagnostic: Diagnostic, map_of: MapOf) -> types.Diagnostic:
         source="koi",
         tags=[types.DiagnosticTag.Unnecessary] if diagnostic.code in UNUSED else None,
         related_information=related or None,
-        data={"explain": f"koi explain {diagnostic.code}"},
+        data={"explain": f"koi check --explain {diagnostic.code}"},
     )
 
 

@@ -53,7 +53,10 @@ def _check_hash(value: Any, name: str) -> Problem:
     if isinstance(value, str) and TOKEN_HASH.fullmatch(value):
         return None
     # Not with its value, which may be a token.
-    return "must be the hash of a token, `sha256:` and 64 digits", "`koi serve token NAME` makes a token with its hash."
+    return (
+        "must be the hash of a token, `sha256:` and 64 digits",
+        "`koi service token NAME` makes a token with its hash.",
+    )
 
 
 def _check_zone(value: Any, name: str) -> Problem:
@@ -225,11 +228,11 @@ def _read_users(given: Mapping[str, Any]) -> dict[str, UserSettings]:
         require_user_name(name)
         user = read_table(UserSettings, {"token": about} if isinstance(about, str) else about, f"serve.users.{name}")
         if user.token is None:
-            help = f"`koi serve token {name}` makes one."
+            help = f"`koi service token {name}` makes one."
             raise SettingsError(f"`{name}` in `[serve.users]` of `koi.toml` has no hash of a token", help=help)
         if user.token in names:
             message = f"`{names[user.token]}` and `{name}` in `[serve.users]` of `koi.toml` have the same token"
-            raise SettingsError(message, help=f"`koi serve token {name}` makes another one.")
+            raise SettingsError(message, help=f"`koi service token {name}` makes another one.")
         users[name], names[user.token] = user, name
     return users
 

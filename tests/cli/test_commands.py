@@ -161,10 +161,10 @@ def test_check_reports_every_problem(project: Project) -> None:
 
 
 def test_explain_has_an_example_for_every_code(project: Project) -> None:
-    """`koi explain CODE` is long and shows code; an unknown one is wrong usage."""
-    known = project.koi("explain").stdout.split()
+    """`koi check --explain CODE` is long and shows code; an unknown one is wrong usage."""
+    known = project.koi("check", "--explain").stdout.split()
 
-    done, unknown = project.koi("explain", "e0201"), project.koi("explain", "E9999")
+    done, unknown = project.koi("check", "--explain", "e0201"), project.koi("check", "--explain", "E9999")
 
     assert "E0201" in known
     assert "Wrong:" in done.stdout
@@ -217,8 +217,8 @@ def test_audit_lists_what_a_model_may_do(project: Project) -> None:
 
 
 def test_actions_have_schemas(project: Project) -> None:
-    """`koi actions --json` gives every action with its permission and parameters."""
-    listed = {each["name"]: each for each in json.loads(project.koi("actions", "--json").stdout)}
+    """`koi list actions --json` gives every action with its permission and parameters."""
+    listed = {each["name"]: each for each in json.loads(project.koi("list", "actions", "--json").stdout)}
 
     assert listed["update_state"]["needs"] == "execute"
     assert listed["update_state"]["parameters"]["required"] == ["updates"]

@@ -1,4 +1,4 @@
-"""`koi explain-playbook`: what is understood of each sentence, and what is said where there is nothing to explain."""
+"""`koi check --playbook`: what is understood of each sentence, and what is said where there is nothing to explain."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def shop(project: Project) -> Project:
 
 def explain(project: Project, *words: str) -> list[dict[str, Any]]:
     """What the command prints as JSON."""
-    found: list[dict[str, Any]] = json.loads(project.koi("explain-playbook", *words, "--json").stdout)
+    found: list[dict[str, Any]] = json.loads(project.koi("check", "--playbook", *words, "--json").stdout)
     return found
 
 
@@ -95,7 +95,7 @@ def test_names_and_permissions_are_told(shop: Project) -> None:
 )
 def test_what_is_no_playbook_is_told(shop: Project, name: str, help: str) -> None:
     """Code and unknown handlers have nothing to explain; known playbooks are named."""
-    outcome = shop.koi("explain-playbook", "shop.koi", name)
+    outcome = shop.koi("check", "--playbook", "shop.koi", name)
 
     assert (outcome.returncode, outcome.stdout) == (2, "")
     assert f"there is no playbook `{name}`" in outcome.stderr

@@ -6,9 +6,10 @@ import re
 
 import click
 import pytest
+from click.testing import CliRunner
 
 from koi_lang.cli import koi
-from koi_lang.cli.command_table import COMMANDS, FOR_TOOLS, FOREIGN_WORDS, SECTIONS
+from koi_lang.cli.command_table import COMMANDS, FOR_TOOLS, FOREIGN_WORDS, FORMER_COMMANDS, FORMER_OPTIONS, SECTIONS
 from tests.projects import Project
 
 
@@ -18,8 +19,8 @@ def test_each_command_has_a_help(name: str) -> None:
     context = click.Context(koi, info_name="koi")
     command = koi.get_command(context, name)
     assert command is not None
-    below = command.commands if isinstance(command, click.Group) else {}
-    for words, each in {(name,): command, **{(name, one): found for one, found in below.items()}}.items():
+    below = command.list_commands(context) if isinstance(command, click.Group) else ()
+    for words, each in {(name,): command, **{(name, one): command.get_command(context, one) for one in below}}.items():
         told = each.get_help(click.Context(each, info_name=" ".join(words), parent=context))
 
         assert told.startswith(f"Usage: koi {' '.join(words)} ")
@@ -55,3 +56,37 @@ def test_words_of_other_tools_lead_to_commands(word: str, ours: str) -> None:
 
     assert word not in COMMANDS
     assert [] == below or (isinstance(command, click.Group) and below[0] in command.list_commands(click.Context(koi)))
+
+
+@pytest.mark.parametrize(("former", "current"), FORMER_COMMANDS.items())
+def test_former_names_go_on_working(former: tuple[str, ...], current: tuple[str, ...]) -> None:
+    """A former name does what the present one does, and says on stderr what that is."""
+    runner = CliRunner()
+    old, new = (runner.invoke(koi, [*words, "--help"], prog_name="koi") for words in (former, current))
+    notice = f"`koi {' '.join(former)}` is now `koi {' '.join(current)}`; the old name goes with the next release\n"
+
+    assert (0, new.stdout, notice) == (old.exit_code, old.stdout, old.stderr)
+
+
+def test_former_options_go_on_working() -> None:
+    """A former option does what the present one does, with its value behind it or in the same word."""
+    runner = CliRunner()
+    for words in (["--since", "7"], ["--since=7"]):
+        done = runner.invoke(koi, ["runs", "costs", *words], prog_name="koi")
+
+        assert "`--from 7` has no unit" in str(done.exception)
+        assert "`--since` is now `--from`; the old name goes with the next release\n" == done.stderr
+
+
+def test_former_options_are_none_of_their_command() -> None:
+    """A former option of a command is no present one, and what it became is one."""
+    for words, options in FORMER_OPTIONS.items():
+        command: click.Command | None = koi
+        for word in words:
+            assert isinstance(command, click.Group)
+            command = command.get_command(click.Context(koi), word)
+        assert command is not None
+        known = {name for each in command.params for name in each.opts}
+
+        assert not known & options.keys()
+        assert known >= {*options.values()}

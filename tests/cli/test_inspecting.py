@@ -77,7 +77,7 @@ COMMANDS = (
     *("prompt main.koi -m openai/gpt-5.4-mini --no-extensions", "prompt main.koi --intent write"),
     *("actions main.koi", "actions --json --no-extensions main.koi"),
     *("extensions main.koi", "extensions --json main.koi"),
-    *("serve jobs main.koi", "serve jobs --dry-run 1h --json main.koi", "doctor --offline"),
+    *("service jobs main.koi", "service jobs --dry-run 1h --json main.koi", "doctor --offline"),
 )
 
 
@@ -118,7 +118,7 @@ def test_a_server_that_is_asked_for_is_all_that_is_started(hostile: Project) -> 
 
 def test_the_code_is_run_where_it_is_asked_for(hostile: Project) -> None:
     """`--run-code` loads a program as a run does."""
-    done = hostile.koi("extensions", "--run-code", "main.koi")
+    done = hostile.koi("list", "extensions", "--run-code", "main.koi")
 
     assert {"mark-import", "mark-decorator", "mark-extension"} <= set(marks(hostile))
     assert (0, True) == (done.returncode, done.stdout.startswith("tool  (tool.py)")), done.stderr
@@ -209,7 +209,7 @@ def test_a_skill_in_python_is_audited_as_it_is(project: Project) -> None:
     project.write("pack/inner.py", "")
     source = PROGRAM.replace("tool.NAME", "tool.LIMIT").replace("[tool.f, tool.Kind]", "tool.f")
     project.write("main.koi", source.replace('import side from "python:neighbour"', 'import side from "python:json"'))
-    ways = (("audit",), ("audit", "--json"), ("audit", "--cost"), ("actions", "--json"), ("serve", "jobs"))
+    ways = (("audit",), ("audit", "--json"), ("audit", "--cost"), ("list", "actions", "--json"), ("service", "jobs"))
     shown = [project.koi(*words, "main.koi") for words in ways]
     run = [project.koi(*words, "--run-code", "main.koi") for words in ways]
 

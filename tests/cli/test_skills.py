@@ -1,4 +1,4 @@
-"""`koi skills`, and what `koi audit` says of agents that use texts of a project."""
+"""`koi list skills`, and what `koi audit` says of agents that use texts of a project."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def here(project: Path) -> Project:
 
 def test_skills_are_listed(here: Project) -> None:
     """Those that are offered, and why others are not; nothing in a name moves the cursor."""
-    done = here.koi("skills")
+    done = here.koi("list", "skills")
 
     assert 0 == done.returncode, done.stderr
     assert "review  (.koi/skills/review)\n  Reviews code\n" in done.stdout
@@ -37,7 +37,7 @@ def test_skills_are_listed(here: Project) -> None:
 
 def test_why_one_counts_is_told(here: Project) -> None:
     """The winner with its notes, and of each other one why it lost."""
-    done = here.koi("skills", "--why", "review")
+    done = here.koi("list", "skills", "--why", "review")
     lines = done.stdout.splitlines()
 
     assert (0, "review: Reviews code") == (done.returncode, lines[0])
@@ -51,7 +51,7 @@ def test_why_one_counts_is_told(here: Project) -> None:
 def test_a_skill_that_cannot_be_used_is_no_success(here: Project) -> None:
     """Exit code 1 with the reason; for a name that there is not, 2 with the one that was meant."""
     put(here.folder / ".agents/skills", "---\nname: x: y\n---\n", "broken")
-    broken, unknown = here.koi("skills", "--why", "broken"), here.koi("skills", "--why", "revew")
+    broken, unknown = here.koi("list", "skills", "--why", "broken"), here.koi("list", "skills", "--why", "revew")
 
     assert 1 == broken.returncode
     assert "`.agents/skills/broken/SKILL.md` has front matter whose line 2 has a second `:`" in broken.stdout
@@ -60,7 +60,7 @@ def test_a_skill_that_cannot_be_used_is_no_success(here: Project) -> None:
 
 def test_skills_are_data(here: Project) -> None:
     """One list, for other programs."""
-    found = json.loads(here.koi("skills", "--why", "review", "--json").stdout)
+    found = json.loads(here.koi("list", "skills", "--why", "review", "--json").stdout)
 
     assert [("project", False), ("project", True), ("person", False)] == [(s["origin"], s["counts"]) for s in found]
     assert {"name", "origin", "path", "description", "problem", "notes", "counts"} == set(found[0])

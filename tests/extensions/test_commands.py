@@ -70,7 +70,7 @@ def test_a_run_uses_what_is_installed(guarded: Site) -> None:
 
 def test_extensions_are_listed(guarded: Site) -> None:
     """With their package and what each adds."""
-    assert guarded.koi("extensions").stdout == (
+    assert guarded.koi("list", "extensions").stdout == (
         "guard  (door-guard 2.1)\n"
         "  actions    knock\n"
         "  hooks      before_action guard.gate\n"
@@ -78,25 +78,30 @@ def test_extensions_are_listed(guarded: Site) -> None:
         "  commands   hello\n"
         "  rpc        door\n"
     )
-    assert [each["package"] for each in json.loads(guarded.koi("extensions", "--json").stdout)] == ["door-guard"]
+    assert [each["package"] for each in json.loads(guarded.koi("list", "extensions", "--json").stdout)] == [
+        "door-guard"
+    ]
 
 
 def test_extensions_of_a_program_are_listed(project: Project) -> None:
     """Named as their files, with what they add only where the code of the program may be run."""
     project.write("own.py", "def extend_koi(koi):\n    koi.before_model(lambda call: None)\n")
     project.write("main.koi", 'import "./own.py"\n')
-    inspected, called = project.koi("extensions", "main.koi"), project.koi("extensions", "--run-code", "main.koi")
+    inspected, called = (
+        project.koi("list", "extensions", "main.koi"),
+        project.koi("list", "extensions", "--run-code", "main.koi"),
+    )
 
     assert called.stdout == "own  (own.py)\n  hooks      before_model own.<lambda>\n"
-    assert inspected.stdout == "no extensions are installed\n" == project.koi("extensions").stdout
+    assert inspected.stdout == "no extensions are installed\n" == project.koi("list", "extensions").stdout
     assert inspected.stderr == (
         "`extend_koi` of `own.py` is not called, so what it adds is not shown; add `--run-code` to call it\n"
     )
 
 
 def test_actions_and_audits_show_what_is_added(guarded: Site) -> None:
-    """`koi actions` says whose an action is, `koi audit` which agents may use it."""
-    actions = guarded.koi("actions").stdout
+    """`koi list actions` says whose an action is, `koi audit` which agents may use it."""
+    actions = guarded.koi("list", "actions").stdout
     audit = json.loads(guarded.koi("audit", "--json", "main.koi").stdout)
     without = json.loads(guarded.koi("audit", "--json", "--no-extensions", "main.koi").stdout)
 
@@ -139,7 +144,7 @@ def test_a_broken_extension_is_listed(site: Site) -> None:
     """Beside those that work, with what is wrong; the exit code says so, too."""
     site.install("a-gate", "import no_such_module")
     site.install("b-fine", "def extend_koi(koi): pass")
-    listed = site.koi("extensions")
+    listed = site.koi("list", "extensions")
 
     assert (listed.returncode, listed.stderr) == (1, "")
     assert "error      the extension `a-gate` of a-gate cannot be loaded: ModuleNotFoundError" in listed.stdout

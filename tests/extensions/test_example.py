@@ -38,8 +38,8 @@ def example(project: Project, packages: Path) -> Site:
 
 
 def test_the_example_is_listed(example: Site) -> None:
-    """`koi extensions` shows what the package adds."""
-    assert example.koi("extensions").stdout == (
+    """`koi list extensions` shows what the package adds."""
+    assert example.koi("list", "extensions").stdout == (
         "koi-guard  (koi-guard 1.0)\n"
         "  actions    listed_commands\n"
         "  hooks      before_action koi-guard.only_listed\n"

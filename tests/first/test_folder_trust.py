@@ -97,7 +97,7 @@ COMMANDS: Sequence[tuple[tuple[str, ...], str]] = (
     (("eval", "touching.koi"), ""),
     (("test", "."), ""),
     (("serve", "http", "greeter.koi", "--http", "nowhere"), ""),
-    (("serve", "jobs"), ""),
+    (("service", "jobs"), ""),
     (("audit", "touching.koi"), ""),
     (("prompt", "greeter.koi", "Greeter.hello"), ""),
 )

@@ -14,13 +14,13 @@ BROKEN = """
     """
 
 
-@pytest.mark.parametrize("name", ["actions", "audit", "extensions"])
+@pytest.mark.parametrize("name", ["list actions", "audit", "list extensions"])
 def test_a_python_module_that_fails(project: Project, name: str) -> None:
     """A command that runs code of a program tells what its Python modules raise, and where they are imported."""
     project.write("broken.py", "1 / 0")
     project.write("main.koi", BROKEN)
 
-    done = project.koi(name, "--run-code", "main.koi")
+    done = project.koi(*name.split(), "--run-code", "main.koi")
 
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith("error: ZeroDivisionError: division by zero [E0500]\n --> main.koi:1:1\n")

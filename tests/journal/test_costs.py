@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from koi_lang.cli.tables.csv_text import csv_of
+from koi_lang.cli.tables.export import csv_of
 from koi_lang.events import Event, ModelAnswered
 from koi_lang.runtime.journal.cost_tables import GROUPINGS, CostTable, tabulate_costs
 from koi_lang.runtime.journal.run_costs import RunCosts, open_costs, read_costs
@@ -180,11 +180,15 @@ def test_costs_at_a_terminal(runs: Path, koi: Commands) -> None:
     ("words", "code", "message"),
     [
         (("runs", "costs"), 0, "no model was asked in this folder\n"),
-        (("runs", "costs", "--since", "7d"), 0, "no model was asked in that time\n"),
-        (("runs", "costs", "--since", "7"), 2, "error: `--since 7` has no unit\n  = help: Write `--since 7d` for"),
-        (("runs", "costs", "--since", "soon"), 2, "error: `--since soon` is no time\n"),
-        (("export", "runs", "-o", "known"), 2, "error: `known` exists\n"),
-        (("export", "runs", "-o", "no/where"), 2, "error: `no/where` cannot be written: no such file or directory\n"),
+        (("runs", "costs", "--from", "7d"), 0, "no model was asked in that time\n"),
+        (("runs", "costs", "--from", "7"), 2, "error: `--from 7` has no unit\n  = help: Write `--from 7d` for"),
+        (("runs", "costs", "--from", "soon"), 2, "error: `--from soon` is no time\n"),
+        (("runs", "export", "runs", "-o", "known"), 2, "error: `known` exists\n"),
+        (
+            ("runs", "export", "runs", "-o", "no/where"),
+            2,
+            "error: `no/where` cannot be written: no such file or directory\n",
+        ),
     ],
 )
 def test_words_that_are_not_understood(koi: Commands, words: tuple[str, ...], code: int, message: str) -> None:
@@ -200,8 +204,8 @@ def test_exported_tables(runs: Path, koi: Commands) -> None:
     """Both formats hold the same records, one for each run, or for each day, run, agent and model."""
     runs.joinpath(".koi").rename(koi.folder / ".koi")
     for what, count in (("runs", 2), ("costs", 4)):
-        records = json.loads(koi("export", what).out)
-        koi("export", what, "--format", "csv", "-o", f"{what}.csv")
+        records = json.loads(koi("runs", "export", what).out)
+        koi("runs", "export", what, "--format", "csv", "-o", f"{what}.csv")
         text = (koi.folder / f"{what}.csv").read_bytes().decode()
         rows = list(csv.DictReader(io.StringIO(text, newline="")))
 

@@ -25,7 +25,7 @@ def test_problems_are_published_with_their_codes(editor: Editor) -> None:
     assert types.Range(types.Position(7, 12), types.Position(7, 16)) == problem.range
     assert "E0207" == problem.code
     assert "`Greeter` has no handler `helo`\nhelp: did you mean `hello`?" == problem.message
-    assert {"explain": "koi explain E0207"} == problem.data
+    assert {"explain": "koi check --explain E0207"} == problem.data
 
 
 def test_problems_follow_what_is_typed(editor: Editor) -> None:
@@ -58,4 +58,4 @@ def test_hover_explains_a_problem(editor: Editor) -> None:
     found = editor.run(editor.client.text_document_hover_async(place))
 
     assert "**E0207** `run`, code or a test calls a handler" in found.contents.value
-    assert "`koi explain E0207`" in found.contents.value
+    assert "`koi check --explain E0207`" in found.contents.value

@@ -1,11 +1,11 @@
-"""`koi serve jobs`: what would be started, and when."""
+"""`koi service jobs`: what would be started, and when."""
 
 from __future__ import annotations
 
 import json
 from datetime import UTC, datetime, timedelta
 
-from koi_lang.cli.tables.jobs import job_lines, time_text
+from koi_lang.cli.service import job_lines, time_text
 from koi_lang.schedules.job import Job
 from koi_lang.service.served_jobs import due_starts, serve_jobs
 from tests.projects import Project
@@ -50,14 +50,14 @@ def test_jobs_of_programs_are_listed(project: Project) -> None:
     project.write("desk.koi", PROGRAM)
     project.write("plain.koi", PROGRAM.rpartition("run")[0])
 
-    table, plain = project.koi("serve", "jobs", "desk.koi"), project.koi("serve", "jobs", "plain.koi")
-    data = json.loads(project.koi("serve", "jobs", "desk.koi", "--json").stdout)["jobs"][0]
-    dry = json.loads(project.koi("serve", "jobs", "desk.koi", "--dry-run", "3d", "--json").stdout)["starts"]
+    table, plain = project.koi("service", "jobs", "desk.koi"), project.koi("service", "jobs", "plain.koi")
+    data = json.loads(project.koi("service", "jobs", "desk.koi", "--json").stdout)["jobs"][0]
+    dry = json.loads(project.koi("service", "jobs", "desk.koi", "--dry-run", "3d", "--json").stdout)["starts"]
 
     assert "desk/Reporter.daily  every daily 09:00" in table.stdout
-    assert "no program is named" in project.koi("serve", "jobs").stderr
+    assert "no program is named" in project.koi("service", "jobs").stderr
     project.write("koi.toml", '[serve]\nprograms = ["desk.koi"]\n')
-    assert table.stdout == project.koi("serve", "jobs").stdout
+    assert table.stdout == project.koi("service", "jobs").stdout
     assert ("", "there are no jobs\n") == (plain.stdout, plain.stderr)
     assert ("Reporter.daily", {"top": 3}, 30.0, "skip") == (
         data["handler"], data["payload"], data["jitter"], data["overlap"],
@@ -70,7 +70,7 @@ def test_a_program_with_errors_has_no_jobs(project: Project) -> None:
     """They are told as `koi check` tells them."""
     project.write("desk.koi", PROGRAM.replace("daily 09:00", "31 February 09:00"))
 
-    refused = project.koi("serve", "jobs", "desk.koi")
+    refused = project.koi("service", "jobs", "desk.koi")
 
     assert 65 == refused.returncode
     assert "`31 February 09:00` never comes [E0461]" in refused.stderr

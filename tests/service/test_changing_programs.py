@@ -23,8 +23,8 @@ BROKEN = "agent Main : Nobody { on add() { } }"
 
 
 def reload(service: ServiceProcess) -> subprocess.CompletedProcess[str]:
-    """What `koi serve reload` does."""
-    words = forks.koi("serve", "reload", service.url)
+    """What `koi service reload` does."""
+    words = forks.koi("service", "reload", service.url)
     variables = {
         "PYTHONPATH": str(ROOT),
         "KOI_SERVE_TOKEN": TOKEN,

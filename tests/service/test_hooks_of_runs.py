@@ -114,7 +114,7 @@ def test_a_kill_loses_no_message(
     wait_for(receiver, "run.ended", path="hang")
     service.end(signal.SIGKILL)
     before, receiver.is_well = [got.id for got in receiver.received], True
-    waiting = Project(tmp_path).koi("serve", "hooks").stdout
+    waiting = Project(tmp_path).koi("service", "hooks").stdout
     service.start()
     while any(each["state"] != "delivered" for each in service.get("api/deliveries")["deliveries"]):
         time.sleep(0.02)

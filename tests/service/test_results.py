@@ -213,7 +213,7 @@ def states_of(service: ServiceProcess, run: str) -> set[str]:
 
 def recorded_states(folder: Path, run: str) -> set[str]:
     """The same by the commands for recorded runs."""
-    commands = (("runs", "list", "--json"), ("export", "runs"))
+    commands = (("runs", "list", "--json"), ("runs", "export", "runs"))
     lists = [json.loads(forks.run(words, folder, dict(os.environ)).stdout) for words in commands]
     return {each["state"] for runs in lists for each in runs if each["run"] == run}
 

@@ -39,7 +39,7 @@ def test_tokens_are_known_by_their_hashes() -> None:
 
 def test_a_token_is_made_and_shown_once(project: Project) -> None:
     """What the command prints is TOML that lets the user in, and only as a comment the token itself."""
-    told = project.koi("serve", "token", "mail@example.org", "--admin").stdout
+    told = project.koi("service", "token", "mail@example.org", "--admin").stdout
     (token,) = re.findall(r"^# (koi_\S+)$", told, re.MULTILINE)
     users = Users(None, read_service(tomllib.loads(told)["serve"]).users)
 

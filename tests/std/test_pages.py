@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from koi_lang.cli.std import files, part
+from koi_lang.cli.list.std import files, part
 from koi_lang.compiler.imports import Unit
 from koi_lang.compiler.symbols import own_symbols
 from koi_lang.program import build
@@ -45,7 +45,7 @@ def test_a_part_is_clean(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_everything_says_what_it_is_for(name: str) -> None:
-    """Parts, skills, functions and events have a description of their own, which prompts and `koi std` show."""
+    """Parts, skills, functions and events have a description of their own, which prompts and `koi list std` show."""
     described = part(resources.standard_skills() / f"{name}.koi")
     entries = [(group.about, entry.about) for group in described.groups for entry in group.entries]
 
@@ -76,8 +76,8 @@ def koi(*words: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_command_lists_and_shows() -> None:
-    """`koi std` lists each part with its functions, `koi std NAME` prints its page, and a mistyped name is told."""
-    listed, page, missing = koi("std"), koi("std", "std/csv"), koi("std", "cvs")
+    """`koi list std` lists each part with its functions, and prints the page of one; a mistyped name is reported."""
+    listed, page, missing = koi("list", "std"), koi("list", "std", "std/csv"), koi("list", "std", "cvs")
 
     assert [line.partition(" ")[0] for line in listed.stdout.splitlines() if line.startswith("std/")] == [
         f"std/{name}" for name in NAMES
@@ -90,7 +90,10 @@ def test_the_command_lists_and_shows() -> None:
 
 def test_the_list_as_json() -> None:
     """`--json` gives data: parts, their skills and teams, and the entries of each."""
-    listed, one = json.loads(koi("std", "--json").stdout), json.loads(koi("std", "debate", "--json").stdout)
+    listed, one = (
+        json.loads(koi("list", "std", "--json").stdout),
+        json.loads(koi("list", "std", "debate", "--json").stdout),
+    )
 
     assert [each["name"] for each in listed] == NAMES
     assert one["groups"][0]["kind"] == "team"

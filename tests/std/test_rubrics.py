@@ -226,13 +226,13 @@ def test_a_folder_that_leads_out_is_refused(places: dict[str, Path], tmp_path: P
 
 
 def test_the_command_says_why(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`koi std judge --why` tells which file counts, and instead of which others."""
+    """`koi list std judge --why` tells which file counts, and instead of which others."""
     monkeypatch.setenv("KOI_CONFIG_DIR", str(project.folder / "mine"))
     mine = TASTE.replace("taste", "general")
     write(project.folder / "mine" / "evaluators", mine, "general")
     write(project.folder / ".agents" / "evaluators", mine, "general")
-    told = project.koi("std", "judge", "--why", "general").stdout.splitlines()
-    data = json.loads(project.koi("std", "judge", "--why", "general", "--json").stdout)
+    told = project.koi("list", "std", "judge", "--why", "general").stdout.splitlines()
+    data = json.loads(project.koi("list", "std", "judge", "--why", "general", "--json").stdout)
 
     assert told[:4] == [
         "general: Judges soup.",
@@ -259,10 +259,10 @@ def test_the_page_shows_a_rubric_that_can_be_used(project: Project) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("std", "judge", "--why", "generel"), "did you mean `general`?"),
-        (("std", "judge", "--why", "../x"), "is no name of a rubric"),
-        (("std", "csv", "--why", "general"), "`--why` is about rubrics"),
-        (("std", "--why", "general"), "`--why` is about rubrics"),
+        (("list", "std", "judge", "--why", "generel"), "did you mean `general`?"),
+        (("list", "std", "judge", "--why", "../x"), "is no name of a rubric"),
+        (("list", "std", "csv", "--why", "general"), "`--why` is about rubrics"),
+        (("list", "std", "--why", "general"), "`--why` is about rubrics"),
     ],
 )
 def test_the_command_tells_what_is_wrong(words: tuple[str, ...], told: str, project: Project) -> None:

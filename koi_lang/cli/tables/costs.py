@@ -22,19 +22,21 @@ WITHOUT_USERS = tuple(by for by in GROUPINGS if by != "user")
 COLUMNS = ("runs", "requests", "tokens", "cost")
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-since_option = click.option("--since", metavar="TIME", help="Only what was paid within a time, such as 7d or 12h.")
+from_option = click.option(
+    "--from", "since", metavar="TIME", help="Only what was paid within a time, such as 7d or 12h."
+)
 
 
 @click.command()
 @click.option("--by", type=click.Choice(WITHOUT_USERS), default="day", show_default=True, help="What to tell apart.")
-@since_option
+@from_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def costs(by: By, since: str | None, as_json: bool) -> None:
     """Tell what models took in the runs of this folder, by day, model, program or agent.
 
     What a branch has taken over counts once, for the run that paid it.
     """
-    second = since_second(since)
+    second = second_before("--from", since)
     table = tabulate_costs(costs_here(second), by, since=second)
     if as_json:
         click.echo(json.dumps(table.as_data(), indent=2))
@@ -47,9 +49,9 @@ def costs(by: By, since: str | None, as_json: bool) -> None:
     warn_of_unpriced(table.unpriced)
 
 
-def since_second(since: str | None) -> float | None:
+def second_before(option: str, age: str | None) -> float | None:
     """The second, since the epoch, that an option names by how long ago it is. Raises UsageError."""
-    return None if since is None else time.time() - age_s("--since", since)
+    return None if age is None else time.time() - age_s(option, age)
 
 
 def costs_here(since: float | None) -> list[RunCosts]:

@@ -67,7 +67,7 @@ RULES: dict[str, Rule] = {}
 
 
 def rule(code: str, severity: Severity) -> Callable[[Find], Find]:
-    """Enter a function into the table; its docstring is what `koi explain` shows."""
+    """Enter a function into the table; its docstring is what `koi check --explain` shows."""
 
     def enter(find: Find) -> Find:
         if code in RULES:

@@ -1,4 +1,4 @@
-"""`koi std`."""
+"""`koi list std`."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def command(name: str | None, as_json: bool, rubric: str | None) -> None:
     """List the parts of the standard library with their functions and teams, or show the page of NAME."""
     if rubric is not None:
         if name is None or name.removeprefix("std/") != "judge":
-            raise UsageError("`--why` is about rubrics", help="Write `koi std judge --why RUBRIC`.")
+            raise UsageError("`--why` is about rubrics", help="Write `koi list std judge --why RUBRIC`.")
         _explain_rubric(rubric, as_json)
         return
     if name is not None:

@@ -1,4 +1,4 @@
-"""`koi skills`."""
+"""`koi list skills`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`koi extensions`."""
+"""`koi list extensions`."""
 
 from __future__ import annotations
 

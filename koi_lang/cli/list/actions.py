@@ -1,4 +1,4 @@
-"""`koi actions`."""
+"""`koi list actions`."""
 
 from __future__ import annotations
 
