@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from koi_lang.cli.completing.values import complete_file
-from koi_lang.cli.options import fields_of
+from koi_lang.cli.options import argument_options, payload_of, plain_option, quiet_option, verbose_option
 from koi_lang.cli.remote.tokens import token_for, warning_of
-from koi_lang.cli.ui.colours import colour_option
 from koi_lang.cli.ui.interrupts import leave
 from koi_lang.cli.ui.messages import exit_code_of
 from koi_lang.errors import UsageError
@@ -33,21 +33,27 @@ FILE = click.Path(path_type=Path)
 @click.argument("url")
 @click.argument("handler", metavar="[AGENT.HANDLER]", required=False)
 @click.argument("payload", metavar="[JSON]", required=False)
-@click.option("--arg", "pairs", multiple=True, metavar="NAME=VALUE", help="Set a field of the payload.")
+@argument_options("the payload")
 @click.option("--program", metavar="NAME", help="The program, where the service has several.")
 @click.option("--run", "id", metavar="ID", help="Go on watching a run that was left, and give its result.")
-@click.option("--token-file", type=FILE, shell_complete=complete_file, help="A file with the token.")
+@click.option(
+    "--token-file",
+    metavar="FILE",
+    type=FILE,
+    shell_complete=complete_file,
+    help="A file with the token for the service.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Write only the result to stdout, as JSON on one line.")
-@click.option("--plain", is_flag=True, help="Show progress as finished lines only; KOI_PLAIN=1 does, too.")
-@click.option("--verbose", is_flag=True, help="Show every event on stderr.")
-@click.option("--quiet", is_flag=True, help="Say nothing on stderr but errors and questions.")
-@colour_option
+@plain_option
+@verbose_option
+@quiet_option
 @click.option("--debug", is_flag=True, help="Show Python tracebacks.")
 def command(
     url: str,
     handler: str | None,
     payload: str | None,
     pairs: tuple[str, ...],
+    document: str | None,
     program: str | None,
     id: str | None,
     token_file: Path | None,
@@ -66,7 +72,7 @@ def command(
 
     def work() -> None:
         token = token_for(token_file)
-        given = _fields_of_start(handler, payload, pairs, id) | {"program": program}
+        given = _fields_of_start(handler, payload, payload_of(pairs, document), id) | {"program": program}
         warning = warning_of(url, token)
         if warning is not None:
             click.echo(clean(f"warning: {warning}"), err=True)
@@ -88,25 +94,25 @@ async def _call(
 
 
 def _fields_of_start(
-    handler: str | None, payload: str | None, pairs: tuple[str, ...], id: str | None
+    handler: str | None, payload: str | None, fields: Mapping[str, object], id: str | None
 ) -> dict[str, Any]:
     """What a run is begun with; empty where one is gone on with. Raises UsageError."""
     if (handler is None) == (id is None):
         told = "there is nothing to ask for" if id is None else "both a handler and a run are given"
         raise UsageError(told, help="Write `koi ask URL Agent.handler`, or `koi ask URL --run ID`.")
-    return {} if handler is None else {"handler": handler, "payload": _payload(payload, pairs)}
+    return {} if handler is None else {"handler": handler, "payload": _payload(payload, fields)}
 
 
-def _payload(text: str | None, pairs: tuple[str, ...]) -> Any:
-    """What the handler is given. Raises UsageError."""
+def _payload(text: str | None, fields: Mapping[str, object]) -> Any:
+    """The JSON of the command line, with fields of `--arg` and `--args`. Raises UsageError."""
     if text is None:
-        return fields_of(pairs)
+        return fields
     try:
         given = json.loads(text)
     except (ValueError, RecursionError):
         raise UsageError("the payload is no JSON", help="""Write it as in '{"name": "Ada"}'.""") from None
-    if not pairs:
+    if not fields:
         return given
     if not isinstance(given, dict):
         raise UsageError("`--arg` sets fields, and the payload has none", help="Write a JSON object.")
-    return {**given, **fields_of(pairs)}
+    return {**given, **fields}

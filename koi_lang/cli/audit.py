@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from koi_lang.cli.completing.values import complete_program
-from koi_lang.cli.options import allow_option, allow_rules, inspecting_command, settings_here
+from koi_lang.cli.options import allow_option, allow_rules, inspecting_command, no_extensions_option, settings_here
 from koi_lang.cli.ui.cost_text import show_costs
 from koi_lang.cli.ui.text import period_text
 from koi_lang.errors import UsageError
@@ -31,9 +31,9 @@ COUNTS = ("turns", "requests", "tokens")
 @click.argument("file", shell_complete=complete_program)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON list.")
 @click.option("--cost", is_flag=True, help="Show what a call of each handler can cost at most.")
-@click.option("-m", "--model", metavar="NAME", help="With `--cost`: use `provider/model`, whatever the program says.")
+@click.option("-m", "--model", metavar="MODEL", help="With `--cost`: use `provider/model`, whatever the program says.")
 @allow_option
-@click.option("--no-extensions", is_flag=True, help="Leave installed extensions out.")
+@no_extensions_option
 @inspecting_command
 def command(file: str, as_json: bool, cost: bool, model: str | None, allow: Sequence[str], no_extensions: bool) -> None:
     """Show what a model may do on behalf of each agent of FILE, if it is run in this folder.

@@ -14,7 +14,6 @@ import click
 from click.shell_completion import CompletionItem
 
 from koi_lang.cli.completing.values import complete_code, complete_handler, complete_program
-from koi_lang.cli.ui.colours import colour_option
 from koi_lang.cli.ui.messages import show_diagnostics
 from koi_lang.cli.ui.text import count_text
 from koi_lang.compiler.rules import explanations
@@ -57,7 +56,6 @@ def _complete(context: click.Context, parameter: click.Parameter, word: str) -> 
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON list: of problems, or of sentences.")
 @click.option("--explain", "is_explained", is_flag=True, help="Explain a CODE, such as E0203; without one, list all.")
 @click.option("--playbook", "is_playbook", is_flag=True, help="Show what is understood of a playbook of FILE.")
-@colour_option
 def command(files: Sequence[str], strict: bool, as_json: bool, is_explained: bool, is_playbook: bool) -> None:
     """Report the problems of each FILE and of all it imports; of a folder those of every `*.koi` in it.
 

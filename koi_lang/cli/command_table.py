@@ -8,6 +8,8 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
+from koi_lang.cli.ui.colours import with_colour_option
+
 # Set in the context of a help that lists every command.
 SHOWS_ALL = "koi_lang.shows_all"
 # The section that `koi help all` adds.
@@ -89,6 +91,10 @@ FORMER_COMMANDS: Mapping[Sequence[str], Sequence[str]] = {
 
 # What options of a command were called before, which go on working as long.
 FORMER_OPTIONS: Mapping[Sequence[str], Mapping[str, str]] = {
+    ("eval",): {"--budget-usd": "--max-usd", "--timeout": "--max-time"},
+    ("resume",): {"--budget-usd": "--max-usd"},
+    ("test",): {"--timeout": "--max-time"},
+    ("service", "jobs"): {"--dry-run": "--within"},
     ("runs", "costs"): {"--since": "--from"},
     ("runs", "export"): {"--since": "--from"},
 }
@@ -145,7 +151,7 @@ class CommandModules(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of a name; None if there is none."""
-        return self.find(cmd_name).command if cmd_name in self.table else None
+        return with_colour_option(self.find(cmd_name).command) if cmd_name in self.table else None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The list of commands in the help."""

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import click
 
 from koi_lang.cli.completing.values import complete_program
-from koi_lang.cli.ui.colours import colour_option
 from koi_lang.cli.ui.output import writing
 from koi_lang.compiler.printer.module_text import write_module, written_statements
 from koi_lang.lazy import lazy_module
@@ -25,10 +24,13 @@ else:
 @click.command()
 @click.argument("file", shell_complete=complete_program)
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), help="Write here; - is standard output, as without it."
+    "-o",
+    "--output",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Write here; - is standard output, as without it.",
 )
 @click.option("--strict", is_flag=True, help="Treat warnings as errors.")
-@colour_option
 def command(file: str, output: Path | None, strict: bool) -> None:
     """Write the Python module of FILE, to be read."""
     with build.collection_paused():

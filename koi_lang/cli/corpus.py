@@ -26,7 +26,15 @@ def command() -> None:
 
 @command.command()
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...", shell_complete=complete_run)
-@click.option("-o", "--output", "folder", type=click.Path(path_type=Path), default=FOLDER, help="Instead of `corpus`.")
+@click.option(
+    "-o",
+    "--output",
+    "folder",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    default=FOLDER,
+    help="Instead of `corpus`.",
+)
 def add(runs: tuple[str, ...], folder: Path) -> None:
     """Add the streams of recorded runs, which were kept with KOI_KEEP_STREAMS=1, to the folder `corpus`.
 

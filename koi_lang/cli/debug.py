@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from koi_lang.cli.completing.values import complete_file, complete_program_or_run
-from koi_lang.cli.options import fields_of
+from koi_lang.cli.completing.values import complete_program_or_run
+from koi_lang.cli.options import answers_option, argument_options, payload_of
 from koi_lang.cli.run import options_of
 from koi_lang.errors import UsageError
 from koi_lang.lazy import lazy_module
@@ -26,9 +26,9 @@ else:
 @click.command()
 @click.argument("target", metavar="[FILE|RUN]", required=False, shell_complete=complete_program_or_run)
 @click.option("--listen", metavar="HOST:PORT", help="Wait for an editor at a port of this machine, instead of stdio.")
-@click.option("--arg", "pairs", multiple=True, metavar="NAME=VALUE", help="Set a field of what `run` passes on.")
-@click.option("-m", "--model", help="The model of all agents.")
-@click.option("--answers", metavar="FILE", shell_complete=complete_file, help="Take the answers of models from a file.")
+@argument_options("what `run` passes on")
+@click.option("-m", "--model", metavar="MODEL", help="Use this model, `provider/model`.")
+@answers_option
 @click.option("--stop-on-entry", is_flag=True, help="Stop at the first line.")
 @click.option("--debuggee", hidden=True, metavar="DESCRIPTOR,ADAPTER")
 def command(target: str | None, listen: str | None, debuggee: str | None, **given: Any) -> None:
@@ -37,12 +37,11 @@ def command(target: str | None, listen: str | None, debuggee: str | None, **give
         descriptor, _, adapter = debuggee.partition(",")
         process.serve(int(descriptor), int(adapter), options_of)
         return
-    pairs = given["pairs"]
     named = {} if target is None else {"program" if target.endswith(SUFFIX) else "run": target}
     options = {"model": given["model"], "answers": given["answers"], "stopOnEntry": given["stop_on_entry"] or None}
     defaults = {name: value for name, value in {**named, **options}.items() if value}
-    if pairs:
-        defaults["args"] = fields_of(pairs)
+    if payload := payload_of(given["pairs"], given["document"]):
+        defaults["args"] = payload
     if listen is not None:
         asyncio.run(server.serve_tcp(listen, defaults, lambda text: click.echo(f"listening at {text}", err=True)))
     elif sys.stdin.isatty():

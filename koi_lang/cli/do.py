@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from koi_lang.cli import models
-from koi_lang.cli.options import Count, options_from, plan_option, running_options
+from koi_lang.cli.options import Count, options_from, plain_option, plan_option, running_options, verbose_option
 from koi_lang.cli.running import run_program
 from koi_lang.cli.ui.interrupts import leave
 from koi_lang.errors import EXIT_LIMIT, UsageError, exit_code
@@ -25,8 +25,8 @@ from koi_lang.system import resources
 @running_options("the whole run", "until the work ends")
 @click.option("--record/--no-record", default=None, help="Write a journal of the run, which is the default.")
 @plan_option
-@click.option("--plain", is_flag=True, help="Show progress as finished lines only; KOI_PLAIN=1 does, too.")
-@click.option("--verbose", is_flag=True, help="Show every event on stderr.")
+@plain_option
+@verbose_option
 @click.option("--json", "as_json", is_flag=True, help="Write every event to stdout as one JSON object a line.")
 def command(**given: Any) -> None:
     """Have an agent carry out TASK in the project of this folder, until its tests pass.

@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import click
 
-from koi_lang.cli.ui.colours import colour_option
 from koi_lang.cli.ui.markdown import render_markdown
 from koi_lang.cli.ui.text import has_colours, look_of, size_of
 from koi_lang.diagnostics import nearest
@@ -47,7 +46,6 @@ class PageSection(NamedTuple):
 @click.command()
 @click.argument("topic", required=False)
 @click.option("--search", "query", metavar="WORDS", help="List the pages and sections with these words, best first.")
-@colour_option
 def command(topic: str | None, query: str | None) -> None:
     """Show the page TOPIC of the manual; without one, list all pages. `std/NAME` is a part of the standard library.
 

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import click
 
-from koi_lang.cli.ui.colours import colour_option
 from koi_lang.cli.ui.text import GREEN, RED, YELLOW, Theme, count_text, look_of
 from koi_lang.errors import EXIT_FAILED, EXIT_OK, KoiError
 from koi_lang.health import files, machine, project, providers, service
@@ -26,7 +25,6 @@ MARKS = {"ok": ("ok     ", GREEN), "warning": ("warning", YELLOW), "error": ("er
 @click.option("--offline", is_flag=True, help="Ask nobody over the network.")
 @click.option("--start-servers", is_flag=True, help="Start the MCP servers of the programs here, and list their tools.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON list of findings.")
-@colour_option
 def command(offline: bool, start_servers: bool, as_json: bool) -> None:
     """Look for what keeps programs from running, and say what mends it. Ends with 1 when something is broken."""
     findings, look = [], look_of(sys.stdout)

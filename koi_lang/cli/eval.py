@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
-from koi_lang.cli.completing.values import complete_file, complete_program, complete_run
+from koi_lang.cli.completing.values import complete_program, complete_run
 from koi_lang.cli.evaluating import EvalOptions, Going, chosen_evals, evaluate, prepare_evals
 from koi_lang.cli.options import (
     Amount,
     Count,
     add_options,
     allow_option,
+    answers_option,
+    keys_option,
     limiting_options,
+    no_extensions_option,
     options_from,
+    seconds,
     trust_folder_option,
 )
 from koi_lang.cli.ui.colours import colour_option
@@ -33,7 +37,7 @@ from koi_lang.sessions.prepared import Prepared
 EVALS = ".eval.koi"
 EXIT_NOTHING = 5
 MODEL = "-m"
-TIMEOUT_S = 600.0
+DEFAULT_TIMEOUT_S = 600.0
 
 
 class NothingToEvaluateError(UsageError):
@@ -45,32 +49,20 @@ class NothingToEvaluateError(UsageError):
 @click.command()
 @click.argument("paths", nargs=-1, metavar="[PATH]...", shell_complete=complete_program)
 @click.option("-k", "text", metavar="TEXT", help="Only evals whose file or name has TEXT: `greets and not slow`.")
-@click.option("-n", "--cases", "most", type=Count(), metavar="CASES", help="Only the first cases of each eval.")
-@click.option("-j", "--jobs", type=click.IntRange(1), help="How many processes work at a time; default: all cores.")
-@click.option("--budget-usd", type=Amount(), metavar="USD", help="Stop before more than this is spent.")
+@click.option("-n", "--cases", "most", type=Count(), metavar="N", help="Only the first cases of each eval.")
+@click.option("-j", "--jobs", type=Count(), metavar="N", help="How many processes work at a time; default: all cores.")
 @click.option(
-    "--since", metavar="ID", shell_complete=complete_run, help="Compare with an earlier evaluation, case by case."
+    "--since", metavar="RUN", shell_complete=complete_run, help="Compare with an earlier evaluation, case by case."
 )
 @click.option("--inspect", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
               help="Write logs for `inspect view` into a folder.")  # fmt: skip
-@click.option("--timeout", "timeout_s", type=click.FloatRange(0, min_open=True), default=TIMEOUT_S, metavar="SECONDS",
-              help="Most time of a case; default: 600.")  # fmt: skip
-@click.option(
-    "--answers",
-    metavar="FILE",
-    shell_complete=complete_file,
-    help="Take the model's answers from a file, anew for each case.",
-)
-@click.option(
-    "--keys",
-    metavar="FILE",
-    shell_complete=complete_file,
-    help="Take keys from lines NAME=VALUE of a file, before all else.",
-)
+@answers_option
+@keys_option
 @allow_option
 @trust_folder_option
-@add_options(*limiting_options("each case", "of each case"))
-@click.option("--no-extensions", is_flag=True, help="Leave installed extensions out.")
+@add_options(*limiting_options("each case", "of each case, 10m by default", money="all cases together"))
+@click.option("--max-usd-per-case", type=Amount(), help="Most money of each case.")
+@no_extensions_option
 @colour_option
 def command(paths: tuple[str, ...], **given: Any) -> None:
     """Carry out the evals in files and folders, and measure what comes of them; without PATH, in the current folder.
@@ -78,7 +70,7 @@ def command(paths: tuple[str, ...], **given: Any) -> None:
     In folders these are the files *.eval.koi. Each case is a recorded run. Exit codes: 0 as many passed as had to,
     1 too few did, or not all cases were carried out, 2 wrong usage, 5 there was nothing to run, 130 interrupted.
     """
-    options, how = options_from({**given, "record": True, "quiet": True}), eval_options(given)
+    options, how = parsed_options(given)
     programs = [
         ready for file in _files(paths or (".",)) if chosen_evals(ready := prepare_evals(file, options), how.text)
     ]
@@ -89,16 +81,20 @@ def command(paths: tuple[str, ...], **given: Any) -> None:
     sys.exit(_evaluate_all(programs, how))
 
 
-def eval_options(given: dict[str, Any]) -> EvalOptions:
-    """What parsed options say about an evaluation."""
-    known = {name: value for name, value in given.items() if name in EvalOptions.__dataclass_fields__}
-    return EvalOptions(**{**known, "jobs": given["jobs"] or os.cpu_count() or 1})
+def parsed_options(given: Mapping[str, Any]) -> tuple[RunOptions, EvalOptions]:
+    """The options of each case, and those of the evaluation. Raises UsageError."""
+    own = {name: value for name, value in given.items() if name in EvalOptions.__dataclass_fields__}
+    most_time = given["max_time"]
+    own["timeout_s"] = DEFAULT_TIMEOUT_S if most_time is None else seconds("--max-time", most_time)
+    own["jobs"], own["budget_usd"] = given["jobs"] or os.cpu_count() or 1, given["max_usd"]
+    # The process of a case ends with its time, and the money of all cases bounds what is begun.
+    of_case = {**given, "max_usd": given["max_usd_per_case"], "max_time": None, "record": True, "quiet": True}
+    return options_from(of_case), EvalOptions(**own)
 
 
 def options_of(words: Sequence[str]) -> tuple[RunOptions, EvalOptions]:
     """The options in the words of a command line that began with `eval`."""
-    given = command.make_context("eval", list(words[1:])).params
-    return options_from({**given, "record": True, "quiet": True}), eval_options(given)
+    return parsed_options(command.make_context("eval", list(words[1:])).params)
 
 
 def resume_evaluation(

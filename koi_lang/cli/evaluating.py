@@ -269,6 +269,6 @@ def _tell_what_is_left(progress: EvalProgress) -> None:
     if evaluation.is_out_of_money:
         budget = evaluation.budget
         told = f"${budget.total:.4f} of ${budget.usd:g} are spent, and {done}"
-        click.echo(f"{told}; `koi resume {id} --budget-usd USD` goes on with more", err=True)
+        click.echo(f"{told}; `koi resume {id} --max-usd USD` goes on with more", err=True)
         return
     click.echo(f"{'interrupted: ' if progress.is_interrupted else ''}{done}; `koi resume {id}` goes on", err=True)

@@ -10,7 +10,6 @@ from difflib import unified_diff
 import click
 
 from koi_lang.cli.completing.values import complete_program
-from koi_lang.cli.ui.colours import colour_option
 from koi_lang.cli.ui.messages import show_error
 from koi_lang.cli.ui.text import count_text
 from koi_lang.errors import EXIT_FAILED, EXIT_OK, EXIT_SOURCE, KoiError, UsageError, exit_code
@@ -28,7 +27,6 @@ STDIN = "<stdin>"
 )
 @click.option("--diff", is_flag=True, help="Change nothing; show what would be changed.")
 @click.option("--stdin", is_flag=True, help="Format standard input, and write it to standard output.")
-@colour_option
 def command(paths: Sequence[str], check: bool, diff: bool, stdin: bool) -> None:
     """Lay out each file PATH, and of a folder every `*.koi` in it, in the one layout of Koi."""
     if stdin == bool(paths):

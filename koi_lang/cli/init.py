@@ -8,7 +8,6 @@ from shlex import quote
 
 import click
 
-from koi_lang.cli.ui.colours import colour_option
 from koi_lang.errors import UsageError, reason
 from koi_lang.settings import read_settings, trust_in_folder
 from koi_lang.system.resources import project_templates
@@ -38,7 +37,6 @@ NEXT = {
 @click.option(
     "--template", type=click.Choice(list(TEMPLATES)), default="chat", help="What to begin with; chat if none."
 )
-@colour_option
 def command(name: str | None, template: str) -> None:
     """Begin a project: in a new folder NAME, or in the current one. Nothing that exists is overwritten.
 

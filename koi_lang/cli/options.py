@@ -50,6 +50,21 @@ trust_folder_option = click.option(
     help="Have all settings of this folder count from now on.",
 )
 plan_option = click.option("--plan", is_flag=True, help="Change nothing before you have accepted a plan.")
+plain_option = click.option(
+    "--plain", is_flag=True, help="Show finished lines only, and move nothing; KOI_PLAIN=1 does, too."
+)
+quiet_option = click.option("--quiet", is_flag=True, help="Say nothing on stderr but errors.")
+verbose_option = click.option("-v", "--verbose", is_flag=True, help="Show every event on stderr.")
+answers_option = click.option(
+    "--answers", metavar="FILE", shell_complete=complete_file, help="Take the model's answers from a file."
+)
+keys_option = click.option(
+    "--keys",
+    metavar="FILE",
+    shell_complete=complete_file,
+    help="Take keys from lines NAME=VALUE of a file, before all else.",
+)
+no_extensions_option = click.option("--no-extensions", is_flag=True, help="Leave installed extensions out.")
 
 
 def inspecting_command(command: Command) -> Command:
@@ -105,33 +120,27 @@ def running_options(whole: str, one: str) -> Callable[[Command], Command]:
         click.option("--strict", is_flag=True, help="Treat warnings as errors."),
         model,
         effort,
-        click.option(
-            "--keys",
-            metavar="FILE",
-            shell_complete=complete_file,
-            help="Take keys from lines NAME=VALUE of a file, before all else.",
-        ),
-        click.option(
-            "--answers", metavar="FILE", shell_complete=complete_file, help="Take the model's answers from a file."
-        ),
+        keys_option,
+        answers_option,
         click.option("--rehearse", is_flag=True, help="Follow playbooks without a model."),
         allow_option,
         trust_folder_option,
         *limits,
-        click.option("--no-extensions", is_flag=True, help="Leave installed extensions out."),
+        no_extensions_option,
         click.option("--no-cache", is_flag=True, help="Compile anew."),
-        click.option("--quiet", is_flag=True, help="Say nothing on stderr but errors."),
+        quiet_option,
         colour_option,
         click.option("--debug", is_flag=True, help="Show Python tracebacks, and all that models are told."),
     )
 
 
-def limiting_options(whole: str, one: str) -> tuple[Callable[[Command], Command], ...]:
+def limiting_options(whole: str, one: str, *, money: str = "") -> tuple[Callable[[Command], Command], ...]:
     """The options that say which model is used, and what it may take; also those of a run that goes on.
 
     Args:
         whole: what tokens and money are limited of, such as `the whole run`.
         one: what the time is limited of.
+        money: what money is limited of, where that is not `whole`.
     """
     return (
         click.option("-m", "--model", metavar="MODEL", help="Use this model, `provider/model`; `?` lets you choose."),
@@ -139,7 +148,7 @@ def limiting_options(whole: str, one: str) -> tuple[Callable[[Command], Command]
         click.option("--max-turns", type=Count(), help="Most answers of the model in a playbook."),
         click.option("--max-requests", type=Count(), help=f"Most requests to models of {whole}."),
         click.option("--max-tokens", type=Count(), help=f"Most tokens of {whole}."),
-        click.option("--max-usd", type=Amount(), help=f"Most money of {whole}."),
+        click.option("--max-usd", type=Amount(), help=f"Most money of {money or whole}."),
         click.option("--max-time", metavar="TIME", help=f"Most time {one}, such as 30s, 10m or 1h."),
         click.option("--max-concurrency", type=Count(), help="Most requests to models at once, 32 by default."),
     )
@@ -148,8 +157,20 @@ def limiting_options(whole: str, one: str) -> tuple[Callable[[Command], Command]
 def limiting_words(given: Mapping[str, Any]) -> tuple[str, ...]:
     """The words of a command line that say what these options say."""
     names = {"model": "-m", "effort": "-e", **{f"max_{name}": f"--max-{name}" for name in LIMITS}}
-    values = {option: given[name] for name, option in names.items() if given.get(name) is not None}
-    return tuple(word for option, value in values.items() for word in (option, str(value)))
+    values = [(option, str(given[name])) for name, option in names.items() if given.get(name) is not None]
+    return tuple(word for pair in (*values, *(("--allow", rule) for rule in given.get("allow", ()))) for word in pair)
+
+
+def argument_options(of: str) -> Callable[[Command], Command]:
+    """The options `--arg` and `--args` of a command that starts a handler.
+
+    Args:
+        of: what has the fields, such as `the payload`.
+    """
+    return add_options(
+        click.option("--arg", "pairs", multiple=True, metavar="NAME=VALUE", help=f"Set a field of {of}."),
+        click.option("--args", "document", metavar="JSON", help=f"Set fields of {of} by one JSON object."),
+    )
 
 
 def add_options(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
@@ -180,7 +201,7 @@ def options_from(given: Mapping[str, Any]) -> RunOptions:
         most["time"] = seconds("--max-time", most["time"])
     if given.get("model") is not None and not given["model"].strip():
         raise UsageError("`-m` names no model", help="Write `-m provider/model`, or `-m ?` to choose one.")
-    payload = _payload(given.get("pairs", ()), given.get("document"))
+    payload = payload_of(given.get("pairs", ()), given.get("document"))
     is_seen = any(each is not None and each.isatty() for each in (sys.stdin, sys.stdout, sys.stderr))
     said = {
         "allow": allow_rules(given["allow"]),
@@ -191,8 +212,8 @@ def options_from(given: Mapping[str, Any]) -> RunOptions:
     return RunOptions(**{**plain, "payload": payload, "limits": most, **said})
 
 
-def _payload(pairs: Sequence[str], document: str | None) -> dict[str, Any]:
-    """Fields from `--args` and `--arg`."""
+def payload_of(pairs: Sequence[str], document: str | None) -> dict[str, Any]:
+    """The fields of `--args` and `--arg`. Raises UsageError."""
     loaded = {} if document is None else _json(document, None)
     if not isinstance(loaded, dict):
         raise UsageError("`--args` takes one JSON object", help="""write --args '{"name": "Ada"}'.""")

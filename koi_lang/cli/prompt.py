@@ -9,8 +9,15 @@ from typing import Any
 
 import click
 
-from koi_lang.cli.completing.values import complete_file, complete_handler, complete_program
-from koi_lang.cli.options import fields_of, inspecting_command, settings_here
+from koi_lang.cli.completing.values import complete_handler, complete_program
+from koi_lang.cli.options import (
+    argument_options,
+    fields_of,
+    inspecting_command,
+    keys_option,
+    no_extensions_option,
+    settings_here,
+)
 from koi_lang.errors import UsageError
 from koi_lang.js.undefined import undefined
 from koi_lang.program import loader
@@ -34,20 +41,14 @@ TRANSPORTS = {"tools": "its actions as tools", "schema": "its actions by a schem
 @click.command()
 @click.argument("file", shell_complete=complete_program)
 @click.argument("handler", required=False, metavar="[AGENT.HANDLER]", shell_complete=complete_handler)
-@click.option("--arg", "pairs", multiple=True, metavar="NAME=VALUE", help="Set a field of what the handler is given.")
-@click.option("--args", "document", metavar="JSON", help="What the handler is given.")
-@click.option("-m", "--model", metavar="NAME", help="Show what this model would be sent, as `provider/model`.")
+@argument_options("the payload")
+@click.option("-m", "--model", metavar="MODEL", help="Show what this model would be sent, as `provider/model`.")
 @click.option("--as", "role", metavar="ROLE", help="Narrow the call to a role, as `.as(Role)` does.")
 @click.option("--delegated", is_flag=True, help="Show it as it is for a member that another model has asked.")
 @click.option("--intent", metavar="TEXT", help="Also tell how near each member is to a sentence that names none.")
 @click.option("--connect", "connects", is_flag=True, help="Start its MCP servers to ask them for their tools.")
-@click.option(
-    "--keys",
-    metavar="FILE",
-    shell_complete=complete_file,
-    help="Take keys from lines NAME=VALUE of a file, before all else.",
-)
-@click.option("--no-extensions", is_flag=True, help="Leave installed extensions out.")
+@keys_option
+@no_extensions_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, with the body that the provider gets.")
 @inspecting_command
 def command(file: str, handler: str | None, pairs: Sequence[str], document: str | None, **how: Any) -> None:

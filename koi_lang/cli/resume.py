@@ -13,18 +13,21 @@ import click
 
 from koi_lang.cli.completing.values import complete_run
 from koi_lang.cli.options import (
-    Amount,
     Count,
     add_options,
-    fields_of,
+    allow_option,
+    argument_options,
     limiting_options,
     limiting_words,
+    payload_of,
+    plain_option,
+    quiet_option,
     settings_here,
     trust_folder_option,
+    verbose_option,
 )
 from koi_lang.cli.run import options_of
 from koi_lang.cli.running import run_program
-from koi_lang.cli.ui.colours import colour_option
 from koi_lang.cli.ui.doubts import Doubts, list_effects, on_doubt_option
 from koi_lang.cli.ui.interrupts import leave
 from koi_lang.cli.ui.trust import confirm_trust
@@ -61,6 +64,7 @@ else:
     models = lazy_module("koi_lang.cli.models")
 
 MODEL = "-m"
+MONEY, MONEY_OF_CASE = "--max-usd", "--max-usd-per-case"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,20 +87,23 @@ class ResumeOptions:
 @click.option("--files", is_flag=True, help="With `--at`: put back the files as they were at the entry.")
 @click.option("--branch", is_flag=True, help="Go on in a journal of its own, also where the program does otherwise.")
 @click.option(
-    "--program", type=click.Path(exists=True, dir_okay=False), help="With `--at`: another version of the program."
+    "--program",
+    type=click.Path(exists=True, dir_okay=False),
+    metavar="FILE",
+    help="With `--at`: another version of the program.",
 )
 @on_doubt_option
 @click.option("--trust", is_flag=True, help="Go on with a journal that this machine has not signed.")
-@click.option("--arg", "pairs", multiple=True, metavar="NAME=VALUE", help="Give a field again that was kept secret.")
+@argument_options("what was kept secret")
+@allow_option
 @trust_folder_option
 @add_options(*limiting_options("the whole run, with what it has taken", "from now on"))
-@click.option("-j", "--jobs", type=Count(), help="How many processes work at a time on an evaluation.")
-@click.option("--budget-usd", type=Amount(), metavar="USD", help="Most money of an evaluation, with what it has spent.")
-@click.option("--quiet", is_flag=True, help="Only what the program prints, and errors.")
-@click.option("--verbose", is_flag=True, help="Show every event on stderr.")
+@click.option("-j", "--jobs", type=Count(), metavar="N", help="How many processes work at a time on an evaluation.")
+@quiet_option
+@verbose_option
+@plain_option
 @click.option("--json", "as_json", is_flag=True, help="Write every event to stdout as one JSON object a line.")
-@colour_option
-def command(run: str | None, trust: bool, pairs: tuple[str, ...], **given: Any) -> None:
+def command(run: str | None, trust: bool, **given: Any) -> None:
     """Go on with an interrupted run or evaluation; ID may be the beginning of an id, or `last`.
 
     Without ID it is the last run of this folder that did not end well. Nothing that was done is done again.
@@ -114,9 +121,13 @@ def command(run: str | None, trust: bool, pairs: tuple[str, ...], **given: Any) 
         options = replace(options, answers=None, rehearse=False)
     if options.missing_model_help:
         options = replace(options, missing_model_help=RESUME_HELP)
-    options = replace(options, payload={**options.payload, **fields_of(pairs)}, record=True)
+    options = replace(
+        options, payload={**options.payload, **payload_of(given["pairs"], given["document"])}, record=True
+    )
     quiet, verbose = given["quiet"] or options.quiet, given["verbose"] or options.verbose
-    options = replace(options, quiet=quiet, verbose=verbose, as_json=given["as_json"])
+    options = replace(
+        options, quiet=quiet, verbose=verbose, plain=given["plain"] or options.plain, as_json=given["as_json"]
+    )
     _require_known(options, journal)
     program = journal.header.program if given["program"] is None else absolute(given["program"])
     entry = loader.load_compiled(program)
@@ -141,8 +152,11 @@ def command(run: str | None, trust: bool, pairs: tuple[str, ...], **given: Any) 
 
 def _options_of(journal: Journal, more: Sequence[str]) -> RunOptions:
     """What was said when the run was begun, and since; a case was begun with its evaluation."""
-    words = (*journal.header.words, *more)
-    return eval_command.options_of(words)[0] if journal.header.case else options_of(words)
+    if not journal.header.case:
+        return options_of((*journal.header.words, *more))
+    # What is said of the money of a run is said of this case, not of its evaluation.
+    of_case = [MONEY_OF_CASE if word == MONEY else word for word in more]
+    return eval_command.options_of((*journal.header.words, *of_case))[0]
 
 
 def _resume_evaluation(journal: Journal, given: Mapping[str, Any]) -> int:
@@ -154,8 +168,7 @@ def _resume_evaluation(journal: Journal, given: Mapping[str, Any]) -> int:
     if summarise(store.path_of(Path.cwd(), header.run)).state == "ok":
         help = f"Begin another one; `koi eval --since {header.run}` compares it with this one."
         raise JournalError(f"the evaluation `{header.run}` has come to its end", help=help)
-    options = {"-j": given["jobs"], "--budget-usd": given["budget_usd"]}
-    words = (*_words(given), *(str(word) for pair in options.items() if pair[1] for word in pair))
+    words = (*_words(given), *(("-j", str(given["jobs"])) if given["jobs"] else ()))
     how = {"trusted": given["trusted"], "wishes": given["on_doubt"]}
     return eval_command.resume_evaluation(journal, words_since(journal), words, **how)
 

@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from koi_lang.cli.completing.values import complete_program, complete_run
-from koi_lang.cli.options import options_from, plan_option, running_options
+from koi_lang.cli.options import (
+    argument_options,
+    options_from,
+    plain_option,
+    plan_option,
+    running_options,
+    verbose_option,
+)
 from koi_lang.cli.running import run_program
 from koi_lang.cli.ui.doubts import on_doubt_option
 from koi_lang.cli.ui.interrupts import leave
@@ -40,13 +47,12 @@ DO = ("do",)
 @click.command()
 @click.argument("file", required=False, shell_complete=complete_program)
 @click.option("-c", "code", metavar="CODE", help="Run CODE, declarations and statements, in the place of a file.")
-@click.option("--arg", "pairs", multiple=True, metavar="NAME=VALUE", help="Set a field of what `run` passes on.")
-@click.option("--args", "document", metavar="JSON", help="The same with one JSON object.")
+@argument_options("what `run` passes on")
 @running_options("the whole run", "until the last playbook ends")
 @click.option("--record/--no-record", default=None, help="Write a journal of the run, which is the default.")
 @plan_option
-@click.option("--plain", is_flag=True, help="Show progress as finished lines only; KOI_PLAIN=1 does, too.")
-@click.option("--verbose", is_flag=True, help="Show every event on stderr.")
+@plain_option
+@verbose_option
 @click.option("--json", "as_json", is_flag=True, help="Write every event to stdout as one JSON object a line.")
 @click.option("--watch", is_flag=True, help="Run again at each change of a file, as a branch of the run before.")
 @click.option(

@@ -152,7 +152,9 @@ def tree(run: str) -> None:
 @command.command()
 @click.argument("run", metavar="[ID]", default=store.LAST, shell_complete=complete_run)
 @click.option("-f", "--follow", is_flag=True, help="Go on until the run ends.")
-@click.option("-n", "--lines", "count", type=click.IntRange(0), default=10, show_default=True, help="How many.")
+@click.option(
+    "-n", "--lines", "count", metavar="N", type=click.IntRange(0), default=10, show_default=True, help="How many."
+)
 def tail(run: str, follow: bool, count: int) -> None:
     """Show the last entries of a run."""
     path = store.find(Path.cwd(), run)

@@ -15,7 +15,7 @@ import click
 
 from koi_lang import settings
 from koi_lang.cli.completing.values import complete_program
-from koi_lang.cli.options import options_from, running_options, settings_here
+from koi_lang.cli.options import options_from, running_options, settings_here, verbose_option
 from koi_lang.cli.ui.interrupts import serve_until_ended
 from koi_lang.cli.ui.messages import exit_code_of, show_warnings
 from koi_lang.cli.ui.reporters import as_lines
@@ -82,7 +82,7 @@ class Reach:
 @click.option("--no-token", is_flag=True, help="Let everybody on this machine in.")
 @click.option("--name", "names", multiple=True, metavar="HOST", help="A further name clients use for this machine.")
 @running_options("a session", "of a call")
-@click.option("--verbose", is_flag=True, help="Show every event on stderr.")
+@verbose_option
 def mcp(file: str | None, strict: bool, no_cache: bool, **given: Any) -> None:
     """Serve FILE to MCP clients: the handlers of agents with `expose mcp` are tools, prompts are prompts.
 
@@ -110,7 +110,9 @@ def mcp(file: str | None, strict: bool, no_cache: bool, **given: Any) -> None:
 @click.option("--no-token", is_flag=True, help="Let everybody on this machine in.")
 @click.option("--name", "names", multiple=True, metavar="HOST", help="A further name clients use for this machine.")
 @click.option("--public-url", metavar="URL", help="Where clients reach the service through a proxy, with its path.")
-@click.option("--record-dir", type=click.Path(path_type=Path), help="The folder of journals; by default this one.")
+@click.option(
+    "--record-dir", metavar="DIR", type=click.Path(path_type=Path), help="The folder of journals; by default this one."
+)
 @running_options("a session", "of a call")
 def http(files: Sequence[str], strict: bool, no_cache: bool, **given: Any) -> None:
     """Serve each FILE to people in a browser and to programs: many sessions in one process, which outlive it.

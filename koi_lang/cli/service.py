@@ -46,7 +46,9 @@ def command() -> None:
 
 
 @command.command("hooks")
-@click.option("--record-dir", type=click.Path(path_type=Path), help="The folder of journals; by default this one.")
+@click.option(
+    "--record-dir", metavar="DIR", type=click.Path(path_type=Path), help="The folder of journals; by default this one."
+)
 @click.option("--all", "everything", is_flag=True, help="List what has arrived, too.")
 @click.option("--secret", is_flag=True, help="Show the secret that signs messages.")
 def hooks(record_dir: Path | None, everything: bool, secret: bool) -> None:
@@ -108,7 +110,7 @@ def reload_service(url: str) -> None:
 
 @command.command()
 @click.argument("files", nargs=-1, metavar="[FILE...]", shell_complete=complete_program)
-@click.option("--dry-run", "span", metavar="TIME", help="Print when each would be started within a time, such as 7d.")
+@click.option("--within", "span", metavar="TIME", help="Print when each would be started within a time, such as 7d.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @inspecting_command
 def jobs(files: Sequence[str], span: str | None, as_json: bool) -> None:
@@ -143,9 +145,9 @@ def _jobs_of(file: str) -> list[ServedJob]:
 
 def _end(now: datetime, span: str) -> datetime:
     try:
-        return now + timedelta(seconds=age_s("--dry-run", span))
+        return now + timedelta(seconds=age_s("--within", span))
     except OverflowError as error:
-        raise UsageError(f"`--dry-run {span}` is too long", help="Write a time such as 7d.") from error
+        raise UsageError(f"`--within {span}` is too long", help="Write a time such as 7d.") from error
 
 
 def _print_starts(served: Sequence[ServedJob], now: datetime, end: datetime, as_json: bool) -> None:

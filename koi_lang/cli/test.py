@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import click
 
 from koi_lang.cli.completing.values import complete_program
-from koi_lang.cli.options import settings_here, trust_folder_option
-from koi_lang.cli.ui.colours import colour_option
+from koi_lang.cli.options import Count, seconds, settings_here, trust_folder_option
 from koi_lang.cli.ui.output import writing
 from koi_lang.cli.ui.text import has_colours
 from koi_lang.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, UsageError
@@ -52,26 +52,31 @@ class TestProgress:
 @click.command()
 @click.argument("paths", nargs=-1, metavar="[PATH]...", shell_complete=complete_program)
 @click.option("-k", "text", metavar="TEXT", help="Only tests whose file or name has TEXT: `greets and not slow`.")
-@click.option("-j", "--jobs", type=click.IntRange(1), help="How many processes work at a time; default: all cores.")
+@click.option("-j", "--jobs", type=Count(), metavar="N", help="How many processes work at a time; default: all cores.")
 @click.option("-x", "--exitfirst", "stop_early", is_flag=True, help="Stop after the first failure.")
 @click.option("-v", "--verbose", is_flag=True, help="One line for each test.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each test, as it ends.")
 @click.option("--list", "only_list", is_flag=True, help="List the tests and run none.")
-@click.option("--timeout", "timeout_s", type=click.FloatRange(0, min_open=True), default=60.0, metavar="SECONDS",
-              help="Most time of a test; default: 60.")  # fmt: skip
+@click.option("--max-time", metavar="TIME", default="60s", help="Most time of a test, 60s by default.")
 @click.option("--durations", type=click.IntRange(0), default=0, metavar="N", help="List the N slowest tests.")
 @click.option("--junit", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write a JUnit report.")
 @click.option("--update", is_flag=True, help="Write anew what recorded runs expect.")
 @trust_folder_option
-@colour_option
 def command(
-    paths: tuple[str, ...], text: str | None, jobs: int | None, only_list: bool, update: bool, **given: object
+    paths: tuple[str, ...],
+    text: str | None,
+    jobs: int | None,
+    only_list: bool,
+    update: bool,
+    max_time: str,
+    **given: Any,
 ) -> None:
     """Run the tests in files and folders; without PATH, those in the current folder. FILE::NAME is one test.
 
     In folders these are the files *.test.koi and recorded runs in folders called `tests`. Exit codes: 0 all passed,
     1 some failed, 2 wrong usage, 5 there was nothing to run, 130 interrupted.
     """
+    timeout_s = seconds("--max-time", max_time)
     chosen = selection(text) if text is not None else lambda _: True
     cases = [case for case in find(paths or (".",), update=update) if chosen(title(case))]
     if not cases:
@@ -80,7 +85,7 @@ def command(
         click.echo("\n".join(map(case_line, cases)) if given["as_json"] else clean("\n".join(map(title, cases))))
         sys.exit(EXIT_OK)
     settings_here()  # the processes of the tests read them again, and ask nobody
-    options = TestOptions(jobs=jobs or os.cpu_count() or 1, **given)  # type: ignore[arg-type]
+    options = TestOptions(jobs=jobs or os.cpu_count() or 1, timeout_s=timeout_s, **given)
     sys.exit(_run(cases, options))
 
 

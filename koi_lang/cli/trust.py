@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from koi_lang.cli.ui.colours import colour_option
 from koi_lang.cli.ui.doubts import can_ask
 from koi_lang.cli.ui.trust import confirm_folder
 from koi_lang.errors import KoiError, UsageError
@@ -18,7 +17,6 @@ from koi_lang.settings.folder_trust import forget_trust, trusted_folders
 @click.option("--yes", "is_agreed", is_flag=True, help="Trust the folder without a question.")
 @click.option("--list", "is_listing", is_flag=True, help="List the folders that you trust.")
 @click.option("--remove", "is_removing", is_flag=True, help="Trust this folder no more.")
-@colour_option
 def command(is_agreed: bool, is_listing: bool, is_removing: bool) -> None:
     """Show what the settings of this folder widen, and have them count.
 

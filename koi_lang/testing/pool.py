@@ -141,7 +141,7 @@ class _Pool:
         self._replace(worker)
         worker.kill()
         message = f"error: this did not end within {self._timeout_s:g} s, and its process was killed"
-        return CaseOutcome(False, self._timeout_s, f"{message}\n  = help: `--timeout` sets another limit.")
+        return CaseOutcome(False, self._timeout_s, f"{message}\n  = help: `--max-time` sets another limit.")
 
     def _replace(self, worker: _Worker) -> None:
         self._workers.remove(worker)
@@ -229,7 +229,7 @@ def run_limited(case: Case, timeout_s: float) -> CaseOutcome:
     try:
         return case.run()
     except Overtime as overtime:
-        error = KoiError(f"this did not end within {timeout_s:g} s", help="`--timeout` sets another limit.")
+        error = KoiError(f"this did not end within {timeout_s:g} s", help="`--max-time` sets another limit.")
         return failed_outcome(error.with_traceback(overtime.__traceback__), CaseOutcome(False, timeout_s))
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)

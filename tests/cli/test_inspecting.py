@@ -77,7 +77,7 @@ COMMANDS = (
     *("prompt main.koi -m openai/gpt-5.4-mini --no-extensions", "prompt main.koi --intent write"),
     *("actions main.koi", "actions --json --no-extensions main.koi"),
     *("extensions main.koi", "extensions --json main.koi"),
-    *("service jobs main.koi", "service jobs --dry-run 1h --json main.koi", "doctor --offline"),
+    *("service jobs main.koi", "service jobs --within 1h --json main.koi", "doctor --offline"),
 )
 
 

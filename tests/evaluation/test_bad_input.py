@@ -86,7 +86,7 @@ def test_a_hostile_name_does_not_steer_the_terminal(project: Project) -> None:
     assert "1 case\n" in done.stdout
 
 
-@pytest.mark.parametrize("words", ["-n 0", "-j 0", "--budget-usd 0", "--timeout 0", "--since nothing"])
+@pytest.mark.parametrize("words", ["-n 0", "-j 0", "--max-usd 0", "--max-time 0", "--since nothing"])
 def test_words_that_mean_nothing(project: Project, words: str) -> None:
     """They are refused before anything is carried out."""
     project.write("main.eval.koi", 'eval "passes" { }')

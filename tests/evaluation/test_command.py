@@ -225,11 +225,11 @@ def test_a_failure_shows_no_secret(project: Project) -> None:
 
 
 def test_a_case_without_an_end_costs_itself(project: Project) -> None:
-    """After `--timeout` it has failed, whether it waits or computes; the others are carried out."""
+    """After `--max-time` it has failed, whether it waits or computes; the others are carried out."""
     steps = "if (case == 1) while (true) { }  if (case == 2) await new Promise(() => { })"
     project.write("main.eval.koi", f'eval "ends" over [1, 2, 3] {{ {steps} }}')
 
-    done = evaluated(project, "--timeout", "1")
+    done = evaluated(project, "--max-time", "1")
 
     assert (0, 2, 1) == (done.returncode, done.stdout.count("failed ends"), done.stdout.count("passed ends: 3"))
     assert "this did not end within 1 s" in done.stdout

@@ -125,14 +125,14 @@ def test_no_more_is_spent_than_the_budget(project: Project, jobs: str) -> None:
 
     async def run() -> tuple[tuple[int | None, str, str], int, tuple[int | None, str, str], int]:
         async with ModelServer(answer_to, ["gpt-4o-mini"]) as server:
-            first = await end(await start(project, server, "eval", "-j", jobs, *MODEL, "--budget-usd", "0.0064"))
+            first = await end(await start(project, server, "eval", "-j", jobs, *MODEL, "--max-usd", "0.0064"))
             asked = len(server.requests)
-            second = await end(await start(project, server, "resume", "--budget-usd", "1", "-j", jobs))
+            second = await end(await start(project, server, "resume", "--max-usd", "1", "-j", jobs))
             return first, asked, second, len(server.requests)
 
     first, asked, second, all_asked = asyncio.run(run())
     told = re.search(
-        r"\$(0\.\d{4}) of \$0\.0064 are spent, and (\d) of 6 runs are done; `koi resume \w+ --budget-usd", first[2]
+        r"\$(0\.\d{4}) of \$0\.0064 are spent, and (\d) of 6 runs are done; `koi resume \w+ --max-usd", first[2]
     )
 
     assert (1, 0) == (first[0], second[0]), first[1] + first[2] + second[2]

@@ -52,7 +52,7 @@ def test_jobs_of_programs_are_listed(project: Project) -> None:
 
     table, plain = project.koi("service", "jobs", "desk.koi"), project.koi("service", "jobs", "plain.koi")
     data = json.loads(project.koi("service", "jobs", "desk.koi", "--json").stdout)["jobs"][0]
-    dry = json.loads(project.koi("service", "jobs", "desk.koi", "--dry-run", "3d", "--json").stdout)["starts"]
+    dry = json.loads(project.koi("service", "jobs", "desk.koi", "--within", "3d", "--json").stdout)["starts"]
 
     assert "desk/Reporter.daily  every daily 09:00" in table.stdout
     assert "no program is named" in project.koi("service", "jobs").stderr

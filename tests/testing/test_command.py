@@ -149,7 +149,7 @@ def test_endless_tests_are_ended(project: Project) -> None:
     project.write("a.test.koi", ENDLESS)
     project.write("boom.py", BOOM)
 
-    assert failures_of(project, "--timeout", "0.5") == {
+    assert failures_of(project, "--max-time", "0.5") == {
         "spins": "this did not end within 0.5 s [E0500]",
         "sleeps": "this did not end within 0.5 s [E0500]",
         "hangs": "this did not end within 0.5 s, and its process was killed",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from koi_lang.cli.completing.values import complete_run
+from koi_lang.cli.options import plain_option
 from koi_lang.cli.ui.interrupts import leave
 from koi_lang.cli.ui.messages import exit_code_of
 from koi_lang.errors import JournalError
@@ -24,7 +25,7 @@ else:
 
 @click.command()
 @click.argument("run", metavar="[ID]", required=False, shell_complete=complete_run)
-@click.option("--plain", is_flag=True, help="Show progress as finished lines only; KOI_PLAIN=1 does, too.")
+@plain_option
 def attach(run: str | None, plain: bool) -> None:
     """Follow a run of another process that works, answer what it asks, and steer it.
 

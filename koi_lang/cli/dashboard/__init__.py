@@ -13,7 +13,6 @@ import click
 
 from koi_lang.cli.completing.values import complete_file
 from koi_lang.cli.remote.tokens import token_for, warning_of
-from koi_lang.cli.ui.colours import colour_option
 from koi_lang.cli.ui.interrupts import leave
 from koi_lang.cli.ui.messages import exit_code_of
 from koi_lang.cli.ui.text import look_of, size_of
@@ -34,10 +33,15 @@ FILE = click.Path(path_type=Path)
 
 @click.command()
 @click.option("--url", metavar="URL", help="Look at a service instead of this folder.")
-@click.option("--token-file", type=FILE, shell_complete=complete_file, help="A file with the token for the service.")
+@click.option(
+    "--token-file",
+    metavar="FILE",
+    type=FILE,
+    shell_complete=complete_file,
+    help="A file with the token for the service.",
+)
 @click.option("--once", is_flag=True, help="Print it once and end, as where there is no terminal.")
 @click.option("--json", "as_json", is_flag=True, help="The same as one JSON object.")
-@colour_option
 @click.option("--debug", is_flag=True, help="Show Python tracebacks.")
 def command(url: str | None, token_file: Path | None, once: bool, as_json: bool, debug: bool) -> None:
     """Show what is at work, what is open and what it costs, in this folder or in a service, and answer what is asked.

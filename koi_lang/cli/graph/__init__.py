@@ -13,7 +13,14 @@ from koi_lang.program import build
 
 @click.command()
 @click.argument("file", shell_complete=complete_program)
-@click.option("--format", "kind", type=click.Choice(list(FORMATS)), default="mermaid", help="`mermaid` by default.")
+@click.option(
+    "--format",
+    "kind",
+    metavar="FORMAT",
+    type=click.Choice(list(FORMATS)),
+    default="mermaid",
+    help="mermaid (the default), dot, json or svg.",
+)
 def command(file: str, kind: str) -> None:
     """Draw FILE and what it leads to.
 

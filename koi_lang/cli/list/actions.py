@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from koi_lang.cli.completing.values import complete_program
-from koi_lang.cli.options import inspecting_command
+from koi_lang.cli.options import inspecting_command, no_extensions_option
 from koi_lang.extensions.collecting import collect_extensions
 from koi_lang.extensions.finding import find_installed, of_program
 from koi_lang.program import loader
@@ -20,7 +20,7 @@ from koi_lang.runtime.actions.registered import ActionKind
 @click.command()
 @click.argument("file", required=False, shell_complete=complete_program)
 @click.option("--json", "as_json", is_flag=True, help="Print names, permissions and JSON Schemas as one JSON list.")
-@click.option("--no-extensions", is_flag=True, help="Leave installed extensions out.")
+@no_extensions_option
 @inspecting_command
 def command(file: str | None, as_json: bool, no_extensions: bool) -> None:
     """List the actions a playbook can use, with the permission each needs; with FILE also those that it brings."""

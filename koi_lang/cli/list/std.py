@@ -69,7 +69,7 @@ class StdModule:
 @click.command()
 @click.argument("name", required=False, shell_complete=complete_part)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("--why", "rubric", metavar="RUBRIC", help="With `judge`: say where a rubric comes from, and why.")
+@click.option("--why", "rubric", metavar="NAME", help="With `judge`: say where a rubric comes from, and why.")
 def command(name: str | None, as_json: bool, rubric: str | None) -> None:
     """List the parts of the standard library with their functions and teams, or show the page of NAME."""
     if rubric is not None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from koi_lang.cli.completing.values import complete_program
-from koi_lang.cli.options import options_from, running_options
+from koi_lang.cli.options import options_from, plain_option, running_options
 from koi_lang.lazy import lazy_module
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ else:
 @click.command()
 @click.argument("file", required=False, shell_complete=complete_program)
 @running_options("the whole session", "of an entry")
-@click.option("--plain", is_flag=True, help="Read lines as they are, without completion; KOI_PLAIN=1 does, too.")
+@plain_option
 def command(file: str | None, strict: bool, no_cache: bool, **given: Any) -> None:
     """Type declarations and statements, and see what they give; begin with the declarations of FILE.
 

@@ -62,9 +62,21 @@ def _complete(context: click.Context, parameter: click.Parameter, word: str) -> 
 @click.command()
 @click.argument("what", metavar="ID|runs|costs", shell_complete=_complete)
 @click.option("--html", is_flag=True, help="Write a page that shows the run, as one file that needs nothing else.")
-@click.option("--format", "kind", type=click.Choice(("json", "csv")), help="The format of a table, JSON by default.")
+@click.option(
+    "--format",
+    "kind",
+    metavar="FORMAT",
+    type=click.Choice(("json", "csv")),
+    help="Of a table: json, as without it, or csv.",
+)
 @from_option
-@click.option("-o", "--output", type=OUTPUT, help="A file that does not exist yet; without it, a table goes to stdout.")
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    type=OUTPUT,
+    help="A file that does not exist yet; without it, a table goes to stdout.",
+)
 def export(what: str, html: bool, kind: Literal["json", "csv"] | None, since: str | None, output: Path | None) -> None:
     """Write one run, or a table of all `runs` of this folder or of their `costs`.
 

@@ -19,23 +19,34 @@ class Colours:
     when: str = "auto"
 
 
-def colour_option(command: Command) -> Command:
-    """The option `--color`; a command need not take its value."""
-    option = click.option(
-        "--color",
-        type=click.Choice(WHEN),
-        metavar="WHEN",
-        expose_value=False,
-        is_eager=True,
-        callback=_note,
-        help="Use colours: auto (at a terminal), always or never.",
-    )
-    return option(command)
-
-
 def _note(context: click.Context, _: click.Parameter, when: str | None) -> None:
     chosen = context.ensure_object(Colours)
     chosen.when = when or chosen.when
+
+
+# How the option `--color` is declared.
+COLOUR: Any = {
+    "type": click.Choice(WHEN),
+    "metavar": "WHEN",
+    "expose_value": False,
+    "is_eager": True,
+    "callback": _note,
+    "help": "Use colours: auto (at a terminal), always or never.",
+}
+
+
+def colour_option(command: Command) -> Command:
+    """The option `--color`; a command need not take its value."""
+    return click.option("--color", **COLOUR)(command)
+
+
+def with_colour_option(command: click.Command) -> click.Command:
+    """A command that has the option `--color`, as all commands within it have: any of them may report an error."""
+    if all("--color" not in param.opts for param in command.params):
+        command.params.append(click.Option(["--color"], **COLOUR))
+    for inner in command.commands.values() if isinstance(command, click.Group) else ():
+        with_colour_option(inner)
+    return command
 
 
 def chosen_colours() -> str:
