@@ -49,7 +49,10 @@ def options_of(given: Mapping[str, Any]) -> RunOptions:
     rounds = {} if given["rounds"] is None else {"rounds": given["rounds"]}
     options = options_from(given)
     return replace(
-        options, payload={"task": given["task"], **rounds}, missing_model_help="" if options.rehearse else COMMAND_HELP
+        options,
+        payload={"task": given["task"], **rounds},
+        as_result=False,
+        missing_model_help="" if options.rehearse else COMMAND_HELP,
     )
 
 

@@ -54,6 +54,13 @@ plain_option = click.option(
     "--plain", is_flag=True, help="Show finished lines only, and move nothing; KOI_PLAIN=1 does, too."
 )
 quiet_option = click.option("--quiet", is_flag=True, help="Say nothing on stderr but errors.")
+result_option = click.option(
+    "--result",
+    "as_result",
+    is_flag=True,
+    default=None,
+    help="Write only what the last `run` returned to stdout, as JSON on one line.",
+)
 verbose_option = click.option("-v", "--verbose", is_flag=True, help="Show every event on stderr.")
 answers_option = click.option(
     "--answers", metavar="FILE", shell_complete=complete_file, help="Take the model's answers from a file."

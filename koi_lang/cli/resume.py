@@ -22,6 +22,7 @@ from koi_lang.cli.options import (
     payload_of,
     plain_option,
     quiet_option,
+    result_option,
     settings_here,
     trust_folder_option,
     verbose_option,
@@ -102,6 +103,7 @@ class ResumeOptions:
 @quiet_option
 @verbose_option
 @plain_option
+@result_option
 @click.option("--json", "as_json", is_flag=True, help="Write every event to stdout as one JSON object a line.")
 def command(run: str | None, trust: bool, **given: Any) -> None:
     """Go on with an interrupted run or evaluation; ID may be the beginning of an id, or `last`.
@@ -125,9 +127,8 @@ def command(run: str | None, trust: bool, **given: Any) -> None:
         options, payload={**options.payload, **payload_of(given["pairs"], given["document"])}, record=True
     )
     quiet, verbose = given["quiet"] or options.quiet, given["verbose"] or options.verbose
-    options = replace(
-        options, quiet=quiet, verbose=verbose, plain=given["plain"] or options.plain, as_json=given["as_json"]
-    )
+    how = {"quiet": quiet, "verbose": verbose, "plain": given["plain"] or options.plain, "as_json": given["as_json"]}
+    options = replace(options, **how, as_result=given["as_result"] or options.as_result)
     _require_known(options, journal)
     program = journal.header.program if given["program"] is None else absolute(given["program"])
     entry = loader.load_compiled(program)

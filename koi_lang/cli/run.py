@@ -15,6 +15,7 @@ from koi_lang.cli.options import (
     options_from,
     plain_option,
     plan_option,
+    result_option,
     running_options,
     verbose_option,
 )
@@ -54,6 +55,7 @@ DO = ("do",)
 @plain_option
 @verbose_option
 @click.option("--json", "as_json", is_flag=True, help="Write every event to stdout as one JSON object a line.")
+@result_option
 @click.option("--watch", is_flag=True, help="Run again at each change of a file, as a branch of the run before.")
 @click.option(
     "--since",
@@ -66,7 +68,7 @@ DO = ("do",)
 @click.option("--no-precalculate", is_flag=True, hidden=True)
 @click.pass_context
 def command(context: click.Context, /, file: str | None, code: str | None, **given: Any) -> None:
-    """Run FILE. Standard output carries only what the program prints."""
+    """Run FILE. Standard output carries only what the program prints; a terminal also shows the result."""
     options = options_from(given)
     file = _program(file, code)
     if given["since"] or given["watch"]:

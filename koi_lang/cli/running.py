@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractContextManager, nullcontext
@@ -27,6 +28,7 @@ from koi_lang.runtime.concurrency.cancellation import CancelScope
 from koi_lang.runtime.events import Consumer
 from koi_lang.runtime.host import NobodyToAskError
 from koi_lang.runtime.journal.calls import is_of_python
+from koi_lang.runtime.journal.entries import Redact, plain
 from koi_lang.runtime.run import Run
 from koi_lang.service.live.live_run import LiveRun
 from koi_lang.sessions.continuation import Continuation
@@ -34,6 +36,7 @@ from koi_lang.sessions.options import LIMITS, RunOptions
 from koi_lang.sessions.prepared import ModelNeededError, Prepared, prepare_program
 from koi_lang.sessions.recording import recording
 from koi_lang.sessions.shared_host import SharedHost
+from koi_lang.text_width import clean
 
 if TYPE_CHECKING:
     from koi_lang.cli.ui import live_view
@@ -66,8 +69,10 @@ def run_program(
         doubts: decide about effects in doubt, for which they may hold the terminal.
         code_of: the exit code that an error means.
     """
+    if options.as_json and options.as_result:
+        raise UsageError("`--json` and `--result` both write to stdout", help="Leave one of them out.")
     redact = options.key_lookup().redactor(options.payload)
-    host = Terminal(quiet=options.quiet, silent=options.as_json)
+    host = Terminal(quiet=options.quiet, silent=options.as_json, aside=bool(options.as_result))
     if doubts is not None:
         doubts.hold = host.hold
     journals: list[Path] = []
@@ -162,10 +167,22 @@ async def _main(
                 else:
                     await ready.module.main()
                 run.ledger.require_within_budget()
+                if case is None and not is_of_python(going.words):
+                    _show_result(run.result, options, host, redact)
     finally:
         line = bill.line()
         if line is not None and (options.verbose or sys.stderr.isatty()):
             host.note(line if options.verbose else f"{line}, {bill.seconds:.1f} s")
+
+
+def _show_result(result: Any, options: RunOptions, host: Terminal, redact: Redact) -> None:
+    """Write what the last `run` returned: as JSON, or as a note to a person at a terminal."""
+    value = plain(result, redact)
+    text = json.dumps(value, ensure_ascii=False)
+    if options.as_result:
+        click.echo(text)
+    elif options.as_result is None and value not in (None, {}) and sys.stdout.isatty() and not options.as_json:
+        host.note(f"returned {clean(text)}")
 
 
 def _typing(host: Terminal, run: Run) -> AbstractContextManager[None]:

@@ -82,6 +82,7 @@ class Run:
         events: what happens.
         evaluate: computes an expression over names, safely.
         clock: seconds that only grow.
+        result: what its last `run` statement returned.
         debugger: stops before actions of playbooks; None in ordinary runs.
         detailed: whether events carry what handlers and actions are given and give, and what models answer.
         redact: takes secrets out of a text, as whoever keeps the events does.
@@ -109,6 +110,7 @@ class Run:
         self.recorder: Recorder = RunRecorder(
             self.events, self.halt, self.recorded, is_kept=services.detailed, seed=self.seed
         )
+        self.result: Any = undefined
         self.host: Host = _Announcing(services.host, self.events, self.recorder)
         self.evaluate = services.evaluate
         self.clock = services.clock
@@ -253,7 +255,8 @@ class Run:
             for line in declared.about.unknown_fields(event, given, payload):
                 self._services.note(line)
             payload = {**payload, **declared.about.converted_fields(event, given)}
-        return await self.call(declared, event, payload)
+        self.result = await self.call(declared, event, payload)
+        return self.result
 
     def update_state(self, agent: AgentPort, updates: Mapping[str, Any]) -> None:
         """Change fields of an agent's state."""

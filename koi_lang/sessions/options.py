@@ -53,6 +53,8 @@ class RunOptions:
 
     Attributes:
         effort: how much models are to think; None leaves it to programs and settings.
+        as_result: whether stdout gets the result of the last `run` as JSON, and stderr what the program prints; None
+            shows the result to a person at a terminal.
         record: whether a journal is written; None does without where none can be.
         no_extensions: whether installed extensions are left out.
         plain: whether a terminal gets finished lines only.
@@ -73,6 +75,7 @@ class RunOptions:
     payload: Mapping[str, Any] = field(default_factory=dict)
     verbose: bool = False
     as_json: bool = False
+    as_result: bool | None = None
     record: bool | None = None
     model: str | None = None
     effort: str | None = None

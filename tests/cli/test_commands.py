@@ -37,6 +37,23 @@ def test_run_prints_what_the_program_prints(project: Project) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "Hello Ada\n", "")
 
 
+def test_the_result_is_written_as_json(project: Project) -> None:
+    """`--result` writes what the last `run` returned to stdout and nothing else; without it a pipe gets none of it."""
+    project.write("a.koi", f"{GREETER}run Greeter.hello({{ name: 'Bo' }})\n".replace(") }", "); return args }", 1))
+
+    done, usual = project.koi("run", "a.koi", "--result"), project.koi("run", "a.koi")
+    both, again = (
+        project.koi("run", "a.koi", "--result", "--json"),
+        project.koi("resume", "last", "--at", "3", "--result"),
+    )
+
+    assert (0, '{"name": "Bo"}\n') == (done.returncode, done.stdout)
+    assert done.stderr.startswith("Hello Ada\nHello Bo\n")
+    assert "Hello Ada\nHello Bo\n" == usual.stdout
+    assert (2, "") == (both.returncode, both.stdout)
+    assert '{"name": "Bo"}\n' == again.stdout
+
+
 def test_fields_from_the_command_line_reach_the_handler(project: Project) -> None:
     """`--arg` and `--args` replace fields of what `run` passes on."""
     project.write("a.koi", GREETER)

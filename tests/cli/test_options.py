@@ -79,6 +79,7 @@ OPTIONS = """
 --rehearse            flag
 --remove              flag
 --resume              ID
+--result              flag
 --run                 ID
 --run-code            flag
 --secret              flag
@@ -136,6 +137,7 @@ WHEREVER = {
     **{f"--max-{limit}": RUNNING for limit in ("turns", "requests", "tokens", "usd", "concurrency")},
     "--max-time": RUNNING | {"test"},
     "--since": {"run", "eval"},
+    "--result": {"run", "resume"},
     "--from": {"runs costs", "runs export"},
 }
 

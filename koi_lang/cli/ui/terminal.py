@@ -49,8 +49,8 @@ class Terminal:
         status: what is shown beside the output while the run goes on.
     """
 
-    def __init__(self, *, quiet: bool = False, silent: bool = False) -> None:
-        self.quiet, self.silent = quiet, silent
+    def __init__(self, *, quiet: bool = False, silent: bool = False, aside: bool = False) -> None:
+        self.quiet, self.silent, self.aside = quiet, silent, aside
         self.status = Status()
         self._pending = b""
         self._ended = False
@@ -66,7 +66,7 @@ class Terminal:
         """A line of output, at once; a silent terminal leaves it to events."""
         self._make_room()
         if not self.silent:
-            _write(sys.stdout, text + "\n")
+            _write(sys.stderr if self.aside else sys.stdout, text + "\n")
             sys.stdout.flush()
         self._ask_again()
 
