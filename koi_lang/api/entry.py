@@ -177,9 +177,7 @@ def _words(said: RunOptions) -> Iterator[str]:
 def _rules(given: Sequence[str]) -> tuple[str, ...]:
     for rule in given:
         if not is_rule(rule):
-            help = (
-                "Write `shell`, `shell:ls *`, `mcp:files:write_*`, or `mcp:files:model` to have a server ask the model."
-            )
+            help = "Write `run`, `run:ls *`, `mcp:files:write_*`, or `mcp:files:model` to have a server ask the model."
             raise UsageError(f"the rule `{rule}` allows nothing", help=help)
     return tuple(given)
 

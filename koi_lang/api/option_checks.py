@@ -51,7 +51,7 @@ CHECKS: dict[str, tuple[bool, Callable[[Any], bool], str]] = {
     "effort": (True, lambda given: given in EFFORTS, effort_help(None)),
     "budget": (True, _is_object, 'Give limits by their names, such as `budget={"usd": 0.1}`.'),
     "payload": (True, _is_object, 'Give fields by their names, such as `payload={"topic": "tea"}`.'),
-    "allow": (False, _is_list_of_texts, 'Give a list of rules, such as `allow=["shell"]`.'),
+    "allow": (False, _is_list_of_texts, 'Give a list of rules, such as `allow=["run"]`.'),
     "ask": (True, callable, "Give a function: `ask=lambda question, options: …`."),
     "approve": (True, callable, "Give a function: `approve=lambda what, detail, agent: …`."),
     "output": (True, _is_output, "Give a function that takes a text and is not async, such as `print`."),

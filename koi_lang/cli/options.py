@@ -32,7 +32,7 @@ allow_option = click.option(
     "--allow",
     multiple=True,
     metavar="RULE",
-    help="Allow `shell`, `run:ls *`, `write:src/**` or `mcp:files:write_*`.",
+    help="Allow `run`, `run:ls *`, `write:src/**` or `mcp:files:write_*`.",
 )
 
 
@@ -267,7 +267,7 @@ def allow_rules(given: Sequence[str]) -> tuple[str, ...]:
     for rule in given:
         if not is_rule(rule):
             help = (
-                'Write --allow shell, --allow "run:ls *", --allow "write:src/**", --allow web:docs.python.org, --allow '
+                'Write --allow run, --allow "run:ls *", --allow "write:src/**", --allow web:docs.python.org, --allow '
                 '"mcp:files:write_*" for tools of an MCP server, or --allow mcp:files:model to have it ask the model.'
             )
             raise UsageError(f"`--allow {rule}` allows nothing", help=help)

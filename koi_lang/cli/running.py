@@ -36,7 +36,7 @@ from koi_lang.sessions.options import LIMITS, RunOptions
 from koi_lang.sessions.prepared import ModelNeededError, Prepared, prepare_program
 from koi_lang.sessions.recording import recording
 from koi_lang.sessions.shared_host import SharedHost
-from koi_lang.text_width import clean
+from koi_lang.system.text_width import clean
 
 if TYPE_CHECKING:
     from koi_lang.cli.ui import live_view

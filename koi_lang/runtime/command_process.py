@@ -74,7 +74,7 @@ async def permit_command(run: RunPort, command: Command) -> Command:
     confined = "" if sandbox is None else f" in the sandbox, {'with' if network else 'without'} network"
     confined += f", {tools}" if tools else ""
     request = ApprovalRequest(f"run `{command.text}`{where}{confined}", detail, command.agent)
-    help = "`--allow shell` allows commands beforehand."
+    help = "`--allow run` allows commands beforehand."
     subject = f"`{command.text}`{where}"
     access = Access(subject, request, CommandPermission(command.text, command.place), done="run", help=help)
     await run.policy.require(access)

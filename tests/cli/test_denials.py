@@ -17,7 +17,7 @@ PROGRAM = """
 LIST = {"intent": "shell", "command": "ls", "description": "see", "id": "s"}
 LOOK = {"intent": "shell", "command": "pwd", "description": "see"}
 DONE = {"intent": "return", "data": {}}
-LINE = "nobody can be asked to allow `ls`, so it was not run; `--allow shell` allows commands beforehand\n"
+LINE = "nobody can be asked to allow `ls`, so it was not run; `--allow run` allows commands beforehand\n"
 
 
 @pytest.mark.parametrize(("words", "told"), [((), LINE), (("--quiet",), ""), (("--allow", "shell"), "")])

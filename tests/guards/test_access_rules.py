@@ -119,6 +119,12 @@ def test_what_is_no_rule_is_refused(text: str, message: str) -> None:
     assert caught.value.help
 
 
+@pytest.mark.parametrize("kind", ["read", "write", "run", "web"])
+def test_a_kind_alone_covers_all_of_it(kind: str) -> None:
+    """`run` allows, or denies, every command, as `run:**` does."""
+    assert parse_rule(f"{kind}:**") == parse_rule(kind)
+
+
 def command(text: str, root: Path, cwd: str | None = None) -> Permission:
     """Leave to run a command in a folder."""
     return CommandPermission(text, place_of(cwd, root))

@@ -121,14 +121,19 @@ class WantedAccess:
 
 @lru_cache(512)
 def parse_rule(text: str, section: str = "[permissions]") -> AccessRule:
-    """Parse a rule. Raises SettingsError with its fault.
+    """Parse a rule; a kind without a pattern covers all of that kind.
 
     Args:
         section: where it stands, for the message.
+
+    Raises:
+        SettingsError: it is no rule; says what is wrong with it.
     """
     if text.strip() in (EVERYTHING, ANY):
         return AccessRule(ANY, EVERYTHING)
     kind, mark, pattern = (part.strip() for part in text.partition(":"))
+    if kind in KINDS and not mark:
+        return AccessRule(kind, EVERYTHING)
     help = 'Write a kind and a pattern, such as "write:src/**", "run:pytest *" or "web:docs.python.org".'
     if not mark or not pattern:
         raise SettingsError(f"`{text}` in `{section}` is no rule", help=help)
