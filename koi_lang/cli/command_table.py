@@ -64,7 +64,6 @@ SECTIONS = {
         "trust": "Show what the settings of this folder permit, and trust them.",
         "permissions": "Show or revoke the rules for later runs of this project.",
         "disconnect": "Remove the key of a provider.",
-        "corpus": "Record the streams of providers, and test the readers with them.",
         "cache": "Show or clear the cache of compiled programs.",
         "registry": "Show or clear the registry of this folder.",
         "completion": "Print the completion script for bash, zsh or fish.",

@@ -36,7 +36,7 @@ from koi_lang.settings.efforts import EFFORTS, effort_help
 
 if TYPE_CHECKING:
     from koi_lang.llm import answer_cache, rehearsal
-    from koi_lang.llm.corpus.recording import StreamStore
+    from koi_lang.llm.stream_recording import StreamStore
 else:
     answer_cache = lazy_module("koi_lang.llm.answer_cache")
     rehearsal = lazy_module("koi_lang.llm.rehearsal")

@@ -37,7 +37,7 @@ from koi_lang.llm.whole_answers import is_error, read_document
 from koi_lang.system.certificates import certificates
 
 if TYPE_CHECKING:
-    from koi_lang.llm.corpus.recording import StreamStore
+    from koi_lang.llm.stream_recording import StreamStore
 
 
 # Why an answer ends at its limit: OpenAI and Anthropic, then Mistral, Google and OpenAI's Responses without a reason.

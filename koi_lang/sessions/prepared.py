@@ -33,14 +33,13 @@ from koi_lang.setup.preferences import Preferences, preferences
 from koi_lang.system.date_and_place import today
 
 if TYPE_CHECKING:
-    from koi_lang.llm import sdk_imports
-    from koi_lang.llm.corpus import recording as stream_recording
-    from koi_lang.llm.corpus.recording import StreamStore
+    from koi_lang.llm import sdk_imports, stream_recording
     from koi_lang.llm.messages import Adapter
     from koi_lang.llm.request_trial import Refused
+    from koi_lang.llm.stream_recording import StreamStore
     from koi_lang.setup import availability
 else:
-    stream_recording = lazy_module("koi_lang.llm.corpus.recording")
+    stream_recording = lazy_module("koi_lang.llm.stream_recording")
     sdk_imports = lazy_module("koi_lang.llm.sdk_imports")
     availability = lazy_module("koi_lang.setup.availability")
 

@@ -44,8 +44,8 @@ def _content(folder: Path) -> str:
 def test_a_run_becomes_a_corpus(project: Project) -> None:
     """What the provider sent is kept, added with what is read of it, and read alike by the check."""
     told = _run(project, GREETING, **KEEP)
-    added = project.koi("corpus", "add", "last")
-    checked = project.koi("corpus", "check")
+    added = project.fork("-m", "benchmarks.corpus", "add", "last")
+    checked = project.fork("-m", "benchmarks.corpus", "check")
 
     assert "Hello Ada\n" == told
     assert "1 stream added to corpus; look at what they say before you hand them on\n" == added.stdout
@@ -64,7 +64,7 @@ def test_a_run_becomes_a_corpus(project: Project) -> None:
 def test_nothing_is_kept_unasked(project: Project) -> None:
     """Without the variable there are no streams, and adding them says how to keep them."""
     _run(project, GREETING, **{**KEEP, "KOI_KEEP_STREAMS": ""})
-    done = project.koi("corpus", "add", "last")
+    done = project.fork("-m", "benchmarks.corpus", "add", "last")
 
     assert [] == _kept(project)
     assert done.returncode == 1
@@ -108,7 +108,7 @@ PLANTED = {
 def test_a_secret_does_not_land_in_a_corpus(project: Project, place: str) -> None:
     """Neither a key nor another secret of the environment stands in what is kept, wherever the provider sends it."""
     _run(project, PLANTED[place], query=f"?key={KEY}&pass={OTHER}" if place == "header" else "", **KEEP)
-    project.koi("corpus", "add", "last")
+    project.fork("-m", "benchmarks.corpus", "add", "last")
     content = _content(project.folder / "corpus") + "".join(map(_content, _kept(project)))
 
     assert "about.json" in content
@@ -132,7 +132,7 @@ def test_a_stream_that_somebody_has_put_a_secret_into_is_left_out(project: Proje
     stream = _kept(project)[0] / "stream.txt"
     stream.write_text(stream.read_text().replace("Hello", KEY[:9]).replace("Ada", f"Ada {KEY}"))
     project.write(".env", f"OPENAI_API_KEY={KEY}\n")
-    project.koi("corpus", "add", "last")
+    project.fork("-m", "benchmarks.corpus", "add", "last")
 
     assert "[redacted]" in _content(project.folder / "corpus")
     assert KEY not in _content(project.folder / "corpus")
@@ -146,8 +146,8 @@ def test_hostile_names_stay_inside(project: Project) -> None:
     raw = json.dumps({"id": HOSTILE, "choices": [{"index": 0, "delta": {"content": HOSTILE}}], "model": HOSTILE})
     before = set(project.folder.parent.iterdir())
     told = _run(project, Answer((), raw=f"event: ping\nid: {HOSTILE!r}\n\ndata: {raw}\n\n"), **KEEP)
-    added = project.koi("corpus", "add", "last")
-    project.koi("corpus", "check")
+    added = project.fork("-m", "benchmarks.corpus", "add", "last")
+    project.fork("-m", "benchmarks.corpus", "check")
 
     assert before == set(project.folder.parent.iterdir())
     assert {"a.koi", ".koi", "corpus"} >= {path.name for path in project.folder.iterdir()}
@@ -176,15 +176,15 @@ def test_deleting_a_run_removes_its_streams(project: Project) -> None:
 def test_a_stream_is_added_once(project: Project) -> None:
     """What is in the corpus may have been changed by a person, and stays as it is."""
     _run(project, GREETING, **KEEP)
-    project.koi("corpus", "add", "last")
-    again = project.koi("corpus", "add", "last")
+    project.fork("-m", "benchmarks.corpus", "add", "last")
+    again = project.fork("-m", "benchmarks.corpus", "add", "last")
 
     assert "0 streams added" in again.stdout
     assert "left out: it is there already" in again.stderr
 
 
 def test_streams_of_a_session_lie_beside_its_journal(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever folder its files are in: there they would be for its user to read, and not be found by `koi corpus`."""
+    """Whatever folder its files are in: there they would be for its user to read, and not be found by the corpus."""
     project.write("a.koi", PROGRAM)
 
     async def main() -> None:

@@ -82,6 +82,7 @@ OPTIONS = """
 --result              flag
 --run                 ID
 --run-code            flag
+--search              WORDS
 --secret              flag
 --since               RUN
 --start-servers       flag
@@ -118,7 +119,6 @@ OPTIONS = """
 # Options that one command uses for something else, with the value that they take there.
 EXCEPTIONS = {
     ("ask", "--program"): "NAME",
-    ("corpus add", "-o, --output"): "DIR",
     ("runs tail", "-n, --lines"): "N",
 }
 # What starts a handler, or goes on with one.

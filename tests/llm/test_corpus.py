@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from koi_lang.llm.corpus.checking import check_entry, entry_folders
-from koi_lang.llm.corpus.entries import WIRES, CorpusStream, StreamAbout, read_entry, write_entry
-from koi_lang.llm.corpus.replaying import read_again
+from benchmarks.corpus.checking import check_entry, entry_folders
+from benchmarks.corpus.replaying import read_again
+from koi_lang.llm.recorded_stream import WIRES, CorpusStream, StreamAbout, read_entry, write_entry
 
 CORPUS = Path(__file__).parents[1] / "data" / "corpus"
 NAMES = [folder.relative_to(CORPUS).as_posix() for folder in entry_folders(CORPUS)]
@@ -115,7 +115,7 @@ def test_a_hostile_stream_ends_in_a_fault(text: str) -> None:
 
 def test_an_entry_that_hangs_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """What takes longer than the limit is given up."""
-    monkeypatch.setattr("koi_lang.llm.corpus.replaying.LIMIT_S", 0.05)
+    monkeypatch.setattr("benchmarks.corpus.replaying.LIMIT_S", 0.05)
 
     read = asyncio.run(read_again(CorpusStream(ABOUT, ": waiting\n\n" * 500_000), piece=1))
 

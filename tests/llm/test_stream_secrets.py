@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from koi_lang.errors import CorpusError
-from koi_lang.llm.corpus.entries import CorpusStream, StreamAbout
-from koi_lang.llm.corpus.recording import without_secrets
+from koi_lang.llm.recorded_stream import CorpusStream, StreamAbout
+from koi_lang.llm.stream_recording import without_secrets
 from koi_lang.redaction.redactor import redactor
 
 KEY = "wJalrXUt+FEMI/K7MDENGbPxRfiCYz9q"

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
+from benchmarks.corpus.replaying import read_again
 from koi_lang.errors import RequestError
-from koi_lang.llm.corpus.entries import read_entry
-from koi_lang.llm.corpus.recording import StreamStore
-from koi_lang.llm.corpus.replaying import read_again
 from koi_lang.llm.messages import TextDelta
+from koi_lang.llm.recorded_stream import read_entry
 from koi_lang.llm.sdk_model import SdkModel
+from koi_lang.llm.stream_recording import StreamStore
 from tests.llm.flaky import REQUEST
 from tests.llm.server import Answer, ModelServer
 from tests.llm.test_adapters import KEY, adapter

@@ -1,4 +1,4 @@
-"""`koi corpus`."""
+"""`python -m benchmarks.corpus`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def test_a_corpus_that_is_read_as_expected(project: Project) -> None:
     """One line says how many streams there are."""
     shutil.copytree(CORPUS / "text", project.folder / "text")
 
-    done = project.koi("corpus", "check", ".")
+    done = project.fork("-m", "benchmarks.corpus", "check", ".")
 
     assert (0, "1 stream read as expected\n") == (done.returncode, done.stdout)
 
@@ -27,7 +27,7 @@ def test_a_stream_that_is_read_otherwise_is_one_line(project: Project) -> None:
     shutil.copytree(CORPUS / "text", hostile)
     (hostile / "expected.json").write_text('{"stop_reason": "length"}')
 
-    done = project.koi("corpus", "check", ".")
+    done = project.fork("-m", "benchmarks.corpus", "check", ".")
     lines = done.stdout.splitlines()
 
     assert done.returncode == 1
@@ -40,7 +40,7 @@ def test_a_stream_that_is_read_otherwise_is_one_line(project: Project) -> None:
 @pytest.mark.parametrize("name", ["nothing", "."])
 def test_a_folder_without_streams_is_told(project: Project, name: str) -> None:
     """A folder that is not there, or that holds none, is an error."""
-    done = project.koi("corpus", "check", name)
+    done = project.fork("-m", "benchmarks.corpus", "check", name)
 
     assert done.returncode == 1
     assert done.stderr.startswith(f"error: there is no stream in `{name}`")

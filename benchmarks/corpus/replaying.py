@@ -14,11 +14,11 @@ import httpx2
 from koi_lang.errors import RequestError
 from koi_lang.llm.anthropic import Anthropic
 from koi_lang.llm.connection import Provider, ProviderConnection, Secret
-from koi_lang.llm.corpus.entries import CorpusStream, StreamAbout
 from koi_lang.llm.messages import Message, Request, StreamEnd, TextDelta, ThinkingDelta, Usage
 from koi_lang.llm.openai import OpenAI
 from koi_lang.llm.openai_responses import OpenAIResponses
 from koi_lang.llm.providers import PROVIDERS
+from koi_lang.llm.recorded_stream import CorpusStream, StreamAbout
 from koi_lang.llm.sdk_model import SdkModel
 from koi_lang.llm.tools import NativeTool, ToolOffer, ToolSet
 

@@ -17,7 +17,7 @@ import httpx2
 
 from koi_lang.errors import CorpusError, reason
 from koi_lang.llm.connection import ProviderConnection
-from koi_lang.llm.corpus.entries import EVENTS, STREAM, CorpusStream, StreamAbout, write_entry
+from koi_lang.llm.recorded_stream import EVENTS, STREAM, CorpusStream, StreamAbout, write_entry
 from koi_lang.version import __version__
 
 Redact: TypeAlias = Callable[[str], str]

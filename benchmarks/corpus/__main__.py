@@ -1,17 +1,17 @@
-"""`koi corpus`."""
+"""`python -m benchmarks.corpus`: recorded streams of providers, and the check that Koi still reads them."""
 
 from __future__ import annotations
 
 import asyncio
+import sys
 from pathlib import Path
 
 import click
 
-from koi_lang.cli.completing.values import complete_run
+from benchmarks.corpus.adding import add_stream
+from benchmarks.corpus.checking import StreamCheck, check_entry, entry_folders
 from koi_lang.cli.ui.text import count_text
-from koi_lang.errors import EXIT_FAILED, CorpusError
-from koi_lang.llm.corpus.adding import add_stream
-from koi_lang.llm.corpus.checking import StreamCheck, check_entry, entry_folders
+from koi_lang.errors import EXIT_FAILED, CorpusError, KoiError
 from koi_lang.runtime.journal import store
 from koi_lang.sessions.options import RunOptions
 from koi_lang.system.text_width import clean
@@ -21,11 +21,11 @@ FOLDER = "corpus"
 
 @click.group()
 def command() -> None:
-    """Keep what providers sent, and hold the readers against it."""
+    """Collect streams of providers, and check that they are read as expected."""
 
 
 @command.command()
-@click.argument("runs", nargs=-1, required=True, metavar="RUN...", shell_complete=complete_run)
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
 @click.option(
     "-o",
     "--output",
@@ -73,7 +73,7 @@ def check(ctx: click.Context, folder: Path) -> None:
     """
     found = entry_folders(folder)
     if not found:
-        raise CorpusError(f"there is no stream in `{folder}`", help="`koi corpus add RUN` makes one.")
+        raise CorpusError(f"there is no stream in `{folder}`", help="`python -m benchmarks.corpus add RUN` makes one.")
     checked = asyncio.run(_check_all(folder, found))
     failing = [each for each in checked if each.problems]
     click.echo(f"{count_text(len(checked) - len(failing), 'stream')} read as expected")
@@ -91,3 +91,13 @@ async def _check_all(corpus: Path, folders: list[Path]) -> list[StreamCheck]:
             line = f"{checked[-1].name}: {'; '.join(checked[-1].problems)}"
             click.echo(" ".join(clean(line).split()))  # a name of a folder may hold line breaks
     return checked
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(command.main(prog_name="python -m benchmarks.corpus", standalone_mode=False))
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except KoiError as error:
+        sys.exit(clean(f"error: {error.message}" + (f"\n  = help: {error.help}" if error.help else "")))

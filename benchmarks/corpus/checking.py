@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks.corpus.replaying import read_again
 from koi_lang.errors import CorpusError
-from koi_lang.llm.corpus.entries import ABOUT, read_entry, read_expected
-from koi_lang.llm.corpus.replaying import read_again
+from koi_lang.llm.recorded_stream import ABOUT, read_entry, read_expected
 
 # Characters of a value that are shown.
 MAX_CHARS = 80

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from benchmarks.corpus.replaying import read_again
 from koi_lang.errors import CorpusError, reason
-from koi_lang.llm.corpus.entries import CorpusStream, read_entry, write_entry
-from koi_lang.llm.corpus.recording import Redact, without_secrets
-from koi_lang.llm.corpus.replaying import read_again
+from koi_lang.llm.recorded_stream import CorpusStream, read_entry, write_entry
+from koi_lang.llm.stream_recording import Redact, without_secrets
 
 
 async def add_stream(source: Path, target: Path, redact: Redact) -> None:
