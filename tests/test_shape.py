@@ -17,20 +17,20 @@ from tests.package_trees import PACKAGE, nodes_of, sources, trees
 # `pytest --accept tests/test_shape.py` lowers them to what there is. One goes up by hand alone, with the reason in the
 # message of the commit. Shares are whole numbers, rounded up: that is all the room they have.
 CEILINGS = {
-    "modules": 983,
+    "modules": 977,
     "top_level_files": 12,
-    "modules_with_one_importer": 250,
-    "private_functions_used_once": 2415,
-    "short_helpers_used_once": 926,
-    "lazy_names": 137,
+    "modules_with_one_importer": 243,
+    "private_functions_used_once": 2407,
+    "short_helpers_used_once": 915,
+    "lazy_names": 132,
     "modules_with_lazy_names": 74,
     "homonyms": 54,
     "import_lines_per_1000": 83,
     "functions_per_1000_lines": 78,
-    "untyped_mappings_per_10000_lines": 85,
-    "names_bound_together": 207,
-    "stored_as_told": 54,
-    "superlative_limits": 43,
+    "untyped_mappings_per_10000_lines": 84,
+    "names_bound_together": 210,
+    "stored_as_told": 52,
+    "superlative_limits": 42,
     "leaning_docstrings_percent": 9,
 }
 # A figure that is lower than its ceiling by more than this share is to be kept where it is now.

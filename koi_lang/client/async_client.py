@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import replace
 from inspect import isawaitable
 from typing import Any, TypeAlias
 
@@ -12,16 +13,20 @@ import httpx2
 
 from koi_lang.client import requests_of_runs as requests
 from koi_lang.client.exchange import (
+    AWAY,
     MOST_BYTES,
     Outgoing,
-    Pause,
     Service,
     ServiceAnswer,
-    exchange,
     fields_of,
     file_path,
     json_of,
+    may_send_again,
+    patience_left_s,
+    pauses_s,
+    require_success,
     run_path,
+    unreachable,
 )
 from koi_lang.client.following import APPROVAL, QUESTION, RunFollower, RunMessage
 from koi_lang.client.following import MOST_BYTES as LONGEST_MESSAGE
@@ -33,7 +38,7 @@ Approve: TypeAlias = Callable[[str, str, str], "bool | str | Awaitable[bool | st
 
 
 class AsyncClient:
-    """A service of Koi, an async context; `Client` is the same without an event loop.
+    """A service of Koi, an async context; `Client` has the same methods for programs without an event loop.
 
     Args:
         url: of the service, as `koi serve http` tells it, with the path of a proxy where there is one.
@@ -181,22 +186,25 @@ class AsyncClient:
         return (await self._exchange(outgoing)).body
 
     async def _exchange(self, outgoing: Outgoing) -> ServiceAnswer:
-        """Send a request as often as that makes sense. Raises RemoteError."""
-        flow = exchange(self._service, outgoing, is_known=self._has_answered)
-        try:
-            step = next(flow)
-            while True:
-                step = flow.send(await self._take(step))
-        except StopIteration as end:
-            answer: ServiceAnswer = end.value
-            return answer
+        """Send a request, again while the service is away and that does no harm. Raises RemoteError."""
+        service, waited_s = self._service, 0.0
+        for pause_s in pauses_s():
+            came = await self._send(outgoing)
+            if isinstance(came, ServiceAnswer) and not (came.status in AWAY and outgoing.is_repeatable):
+                require_success(service, came)
+                return replace(came, is_again=bool(waited_s))
+            is_over = waited_s + pause_s > patience_left_s(service, came, is_known=self._has_answered)
+            if isinstance(came, ServiceAnswer) and is_over:
+                require_success(service, came)
+            if isinstance(came, httpx2.HTTPError) and (is_over or not may_send_again(outgoing, came)):
+                raise unreachable(service, came) from came
+            waited_s += pause_s
+            await asyncio.sleep(pause_s)
+        raise AssertionError("pauses have no end")
 
-    async def _take(self, step: Outgoing | Pause) -> ServiceAnswer | httpx2.HTTPError | None:
-        if isinstance(step, Pause):
-            await asyncio.sleep(step.seconds)
-            return None
+    async def _send(self, outgoing: Outgoing) -> ServiceAnswer | httpx2.HTTPError:
         try:
-            async with self._http.stream(**step.as_arguments()) as response:
+            async with self._http.stream(**outgoing.as_arguments()) as response:
                 answer = await _read(response)
         except httpx2.HTTPError as error:
             return error
@@ -270,24 +278,24 @@ class AsyncRemoteRun:
         Args:
             ask, approve: as of `AsyncClient.ask`.
         """
-        follower = self._follower
-        if follower is None or follower.ended is None:
-            messages = self.messages()
-            follower = self._follower
-            assert follower is not None, "it has just been made"
-            async for message in messages:
+        if not self.has_ended:
+            async for message in self.messages():
                 await self._respond(message, ask, approve)
-        return follower.result()
+        assert self._follower is not None, "its messages were followed"
+        return self._follower.result()
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the end of its call is known here."""
+        return self._follower is not None and self._follower.ended is not None
 
     async def _respond(self, message: RunMessage, ask: Ask | None, approve: Approve | None) -> None:
         if message.type == QUESTION and ask is not None:
-            data = message.data
-            answer = await _await_if_needed(ask(str(data.get("question", "")), data.get("options", [])))
+            answer = await _await_if_needed(ask(*message.question))
             if answer is not None:
                 await self.answer(message.request, str(answer))
         elif message.type == APPROVAL and approve is not None:
-            texts = (str(message.data.get(name, "")) for name in ("what", "detail", "agent"))
-            decision = await _await_if_needed(approve(*texts))
+            decision = await _await_if_needed(approve(*message.access_request))
             if decision is not None:
                 await self.approve(message.request, decision)
 

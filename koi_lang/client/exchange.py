@@ -1,12 +1,12 @@
-"""Requests to a service and the meaning of its answers, without the sending; a flow of both is a generator."""
+"""Requests to a service and the meaning of its answers, without the sending."""
 
 from __future__ import annotations
 
 import json
 import random
-from collections.abc import Generator, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
 import httpx2
@@ -70,18 +70,6 @@ class ServiceAnswer:
     headers: Mapping[str, str]
     body: bytes
     is_again: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Pause:
-    """A pause before a request is sent again."""
-
-    seconds: float
-
-
-T = TypeVar("T")
-# Yields what is to be sent or waited for, is sent what came of it, and returns a result.
-Flow: TypeAlias = Generator[Outgoing | Pause, ServiceAnswer | httpx2.HTTPError | None, T]
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,32 +140,7 @@ def file_path(run: str, name: str) -> str:
     return run_path(run, "files", *parts)
 
 
-def exchange(service: Service, outgoing: Outgoing, *, is_known: bool) -> Flow[ServiceAnswer]:
-    """Send a request, again while the service is away and that does no harm; gives the answer.
-
-    Args:
-        is_known: whether the service has answered before, so that it is waited for.
-
-    Raises:
-        RemoteError: it is refused, or cannot be sent.
-    """
-    waited_s = 0.0
-    for pause_s in pauses_s():
-        came = yield outgoing
-        if isinstance(came, ServiceAnswer) and not (came.status in AWAY and outgoing.is_repeatable):
-            require_success(service, came)
-            return replace(came, is_again=bool(waited_s))
-        is_over = waited_s + pause_s > _patience_s(service, came, is_known=is_known)
-        if isinstance(came, ServiceAnswer) and is_over:
-            require_success(service, came)
-        if isinstance(came, httpx2.HTTPError) and (is_over or not may_send_again(outgoing, came)):
-            raise unreachable(service, came) from came
-        waited_s += pause_s
-        yield Pause(pause_s)
-    raise AssertionError("pauses have no end")
-
-
-def _patience_s(service: Service, came: ServiceAnswer | httpx2.HTTPError | None, *, is_known: bool) -> float:
+def patience_left_s(service: Service, came: ServiceAnswer | httpx2.HTTPError, *, is_known: bool) -> float:
     """How long a service may be away: an address at which nobody has ever been is a wrong one."""
     if is_known:
         return service.patience_s

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from time import monotonic
 from typing import Any, TypeAlias
@@ -74,6 +74,17 @@ class RunMessage:
     def request(self) -> str:
         """The id of a question or a request for approval; empty for other messages."""
         return str(self.data.get("id", "")) if self.type in (QUESTION, APPROVAL, CLOSED) else ""
+
+    @property
+    def question(self) -> tuple[str, Sequence[str]]:
+        """The text of a question, and its options."""
+        return str(self.data.get("question", "")), self.data.get("options", [])
+
+    @property
+    def access_request(self) -> tuple[str, str, str]:
+        """The action of a request for approval, its details, and its agent."""
+        what, detail, agent = (str(self.data.get(name, "")) for name in ("what", "detail", "agent"))
+        return what, detail, agent
 
 
 class RunFollower:

@@ -1,38 +1,83 @@
-"""A service of Koi for programs of Python without an event loop."""
+"""A service of Koi for programs of Python without an event loop: the asynchronous client, driven in a thread."""
 
 from __future__ import annotations
 
+import asyncio
+import os
 import ssl
-import time
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeAlias
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from concurrent.futures import Future
+from threading import Lock, Thread
+from typing import Any, TypeAlias, TypeVar
 
-import httpx2
+from anyio.from_thread import BlockingPortal
 
-from koi_lang.client import requests_of_runs as requests
-from koi_lang.client.exchange import (
-    MOST_BYTES,
-    Outgoing,
-    Pause,
-    Service,
-    ServiceAnswer,
-    exchange,
-    fields_of,
-    file_path,
-    json_of,
-    run_path,
-)
+from koi_lang.client.async_client import AsyncClient, AsyncRemoteRun
+from koi_lang.client.exchange import Outgoing, Service
 from koi_lang.client.following import APPROVAL, QUESTION, RunFollower, RunMessage
-from koi_lang.client.following import MOST_BYTES as LONGEST_MESSAGE
 
-# What is asked, and the answers to choose from; gives the answer, or None to leave it to others.
+T = TypeVar("T")
+# A question with its options; returns the answer, or None to leave it to others.
 SyncAsk: TypeAlias = Callable[[str, Sequence[str]], "str | None"]
-# What is wanted, with what, and by which agent; gives whether that is allowed, or None to leave it to others.
+# An action, its details and its agent; returns the permission, or None to leave it to others.
 SyncApprove: TypeAlias = Callable[[str, str, str], "bool | str | None"]
 
 
+class EventLoopThread:
+    """An event loop in a daemon thread, which starts with the first call; a forked process gets its own."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._portal: BlockingPortal | None = None
+        self._process = 0
+
+    def call(self, function: Callable[..., Awaitable[T]], *arguments: Any) -> T:
+        """The result of a coroutine function. Raises as it does; an interrupted caller cancels it."""
+        future: Future[T] = self._running_portal().start_task_soon(function, *arguments)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+
+    def iterate(self, items: AsyncIterator[T]) -> Iterator[T]:
+        """The items of an asynchronous iterator, each fetched on demand."""
+        while (item := self.call(_next_item, items)) is not None:
+            yield item[0]
+
+    def stop(self) -> None:
+        """End the thread; the next call starts another one."""
+        with self._lock:
+            if self._portal is not None and self._process == os.getpid():
+                self._portal.start_task_soon(self._portal.stop)
+            self._portal = None
+
+    def _running_portal(self) -> BlockingPortal:
+        with self._lock:
+            if self._portal is None or self._process != os.getpid():
+                started: Future[BlockingPortal] = Future()
+                Thread(target=lambda: asyncio.run(_serve(started)), name="koi client", daemon=True).start()
+                self._portal = started.result()
+                self._process = os.getpid()
+            return self._portal
+
+
+async def _serve(started: Future[BlockingPortal]) -> None:
+    async with BlockingPortal() as portal:
+        started.set_result(portal)
+        await portal.sleep_until_stopped()
+
+
+async def _next_item(items: AsyncIterator[T]) -> tuple[T] | None:
+    """The next item in a tuple; None at the end."""
+    try:
+        return (await anext(items),)
+    except StopAsyncIteration:
+        return None
+
+
 class SyncClient:
-    """A service of Koi, a context; `AsyncClient` is the same for programs with an event loop.
+    """A service of Koi, a context; `AsyncClient` has the same methods for programs with an event loop.
 
     Args:
         url: of the service, as `koi serve http` tells it, with the path of a proxy where there is one.
@@ -55,12 +100,11 @@ class SyncClient:
         timeout_s: float = 30.0,
         verify: ssl.SSLContext | bool = True,
     ) -> None:
-        self._service = Service.of(url, token, patience_s=patience_s, timeout_s=timeout_s, verify=verify)
-        self._has_answered = False
-        self._http = httpx2.Client(**self._service.client_options())
+        self._client = AsyncClient(url, token, patience_s=patience_s, timeout_s=timeout_s, verify=verify)
+        self._thread = EventLoopThread()
 
     def __repr__(self) -> str:
-        return f"<koi service {self._service.address}>"
+        return repr(self._client)
 
     def __enter__(self) -> SyncClient:
         return self
@@ -70,7 +114,8 @@ class SyncClient:
 
     def close(self) -> None:
         """Close the connections; runs go on."""
-        self._http.close()
+        self._thread.call(self._client.close)
+        self._thread.stop()
 
     # ------------------------------------------------------------ runs
 
@@ -83,21 +128,9 @@ class SyncClient:
         program: str | None = None,
         key: str | None = None,
     ) -> RemoteRun:
-        """Begin a run, and give it as soon as the service has taken it.
-
-        Args:
-            handler: such as `Writer.write`; with a message the one that it is for, without both the run waits.
-            payload: what the handler is given, of JSON values.
-            message: what a person says to the program.
-            program: its name, where the service has several.
-            key: begins one run however often it is given; a new one each time by default.
-
-        Raises:
-            RemoteError: the service refuses it, or cannot be asked.
-        """
-        outgoing = requests.start_request(handler, payload, message, program, key)
-        response = fields_of(self._service, self.request(outgoing), "id", "program")
-        return RemoteRun(self, str(response["id"]), str(response["program"]), str(response.get("call") or ""))
+        """Begin a run; for the parameters and errors see `AsyncClient.start`."""
+        run = self._thread.call(lambda: self._client.start(handler, payload, message=message, program=program, key=key))
+        return RemoteRun(run, self._thread)
 
     def ask(
         self,
@@ -108,128 +141,63 @@ class SyncClient:
         ask: SyncAsk | None = None,
         approve: SyncApprove | None = None,
     ) -> Any:
-        """Call a handler in a run of its own, wait for its end, and give its result.
+        """Call a handler in a run of its own and return its result; for the rest see `AsyncClient.ask`.
 
         Args:
-            ask: answers its questions; without it they are open for others, until the service closes them.
-            approve: says what it may do; without it others may, until the service denies it.
-
-        Raises:
-            RemoteCallError: the handler has failed.
-            RemoteError: the service refuses the call, or cannot be asked.
+            ask, approve: are called in the thread of the caller.
         """
         return self.start(handler, payload, program=program).result(ask=ask, approve=approve)
 
     def run(self, id: str, *, call: str | None = "") -> RemoteRun:
-        """A run by its id, which is not looked up.
-
-        Args:
-            call: the call whose end is waited for; empty for none, None for the one that the run was begun with.
-        """
-        return RemoteRun(self, id, "", call)
+        """A run by its id, which is not looked up; for `call` see `AsyncClient.run`."""
+        return RemoteRun(self._client.run(id, call=call), self._thread)
 
     def runs(
         self, *, program: str | None = None, state: str | None = None, user: str | None = None, limit: int | None = None
     ) -> Iterator[dict[str, Any]]:
         """The runs that the user may see, the latest first, each as the service describes it. Raises RemoteError."""
-        before: str | None = None
-        left = limit
-        while left is None or left > 0:
-            page = None if left is None else min(left, 100)
-            asked = requests.look_request(
-                "api/runs", program=program, state=state, user=user, limit=page, before=before
-            )
-            response = fields_of(self._service, self.request(asked), "runs", "next")
-            yield from response["runs"][:left]
-            left = None if left is None else left - len(response["runs"])
-            before = response["next"]
-            if before is None:
-                return
+        return self._thread.iterate(self._client.runs(program=program, state=state, user=user, limit=limit))
 
     def status(self) -> dict[str, Any]:
         """The user, and the present state of the service. Raises RemoteError."""
-        response: dict[str, Any] = fields_of(self._service, self.request(requests.look_request("api/status")), "user")
-        return response
+        return self._thread.call(self._client.status)
 
     def programs(self) -> list[dict[str, Any]]:
-        """The programs that the service has, with their agents and handlers. Raises RemoteError."""
-        response = fields_of(self._service, self.request(requests.look_request("api/program")), "programs")
-        programs: list[dict[str, Any]] = response["programs"]
-        return programs
+        """The programs of the service, with their agents and handlers. Raises RemoteError."""
+        return self._thread.call(self._client.programs)
 
     def costs(self, by: str = "day") -> dict[str, Any]:
         """The cost of models, by `day`, `model`, `user` or `program`. Raises RemoteError."""
-        response: dict[str, Any] = self.request(requests.look_request("api/cost", by=by))
-        return response
+        return self._thread.call(self._client.costs, by)
 
     # ------------------------------------------------------------ sending
 
     def request(self, outgoing: Outgoing) -> Any:
-        """Send a request and give the JSON of its answer. Raises RemoteError."""
-        return json_of(self._service, outgoing, self._exchange(outgoing))
+        """Send a request and return the JSON of its answer. Raises RemoteError."""
+        return self._thread.call(self._client.request, outgoing)
 
     def command(self, outgoing: Outgoing) -> Any:
         """Send a command of `koi rpc` and return its data. Raises RemoteError."""
-        return requests.data_of_command(self._service, outgoing, self._exchange(outgoing))
+        return self._thread.call(self._client.command, outgoing)
 
     def request_bytes(self, outgoing: Outgoing) -> bytes:
-        """Send a request and give its answer as it is. Raises RemoteError."""
-        return (self._exchange(outgoing)).body
-
-    def _exchange(self, outgoing: Outgoing) -> ServiceAnswer:
-        """Send a request as often as that makes sense. Raises RemoteError."""
-        flow = exchange(self._service, outgoing, is_known=self._has_answered)
-        try:
-            step = next(flow)
-            while True:
-                step = flow.send(self._take(step))
-        except StopIteration as end:
-            answer: ServiceAnswer = end.value
-            return answer
-
-    def _take(self, step: Outgoing | Pause) -> ServiceAnswer | httpx2.HTTPError | None:
-        if isinstance(step, Pause):
-            time.sleep(step.seconds)
-            return None
-        try:
-            with self._http.stream(**step.as_arguments()) as response:
-                answer = _read(response)
-        except httpx2.HTTPError as error:
-            return error
-        self._has_answered = True
-        return answer
+        """Send a request and return the body of its answer. Raises RemoteError."""
+        return self._thread.call(self._client.request_bytes, outgoing)
 
     def follow(self, follower: RunFollower) -> Iterator[RunMessage]:
         """The messages of a run, over breaks of the connection, until there is nothing more. Raises RemoteError."""
-        follower.has_contact = self._has_answered
-        while not follower.is_over:
-            error = None
-            try:
-                with self._http.stream(**follower.request()) as response:
-                    if follower.must_read(response.status_code):
-                        time.sleep(follower.pause_after_refusal(_read(response)))
-                        continue
-                    for sent in httpx2.EventSource(response, LONGEST_MESSAGE):
-                        yield from follower.take(sent)
-                        if follower.must_wake and not follower.is_over:
-                            follower.must_wake = False
-                            self.command(requests.wake_request(follower.run))
-                        if follower.is_over:
-                            return
-            except httpx2.HTTPError as broken:
-                error = broken
-            time.sleep(follower.pause_after_break(error))
+        return self._thread.iterate(self._client.follow(follower))
 
     @property
     def service(self) -> Service:
         """The address of the service, and the user."""
-        return self._service
+        return self._client.service
 
 
 class RemoteRun:
     """A run of a service.
 
-    Iterating over it gives its messages, over breaks of the connection, each once, until its call has ended:
+    Iterating over it yields its messages, over breaks of the connection, each once, until its call has ended:
 
         for message in run:
             if message.event is not None:
@@ -241,23 +209,22 @@ class RemoteRun:
         call: the call whose end is waited for; empty for none, None for the one that it was begun with.
     """
 
-    def __init__(self, client: SyncClient, id: str, program: str, call: str | None) -> None:
-        self._client = client
-        self.id = id
-        self.program = program
-        self.call = call
-        self._follower: RunFollower | None = None
+    def __init__(self, run: AsyncRemoteRun, thread: EventLoopThread) -> None:
+        self._run = run
+        self._thread = thread
+        self.id = run.id
+        self.program = run.program
+        self.call = run.call
 
     def __repr__(self) -> str:
-        return f"<koi run {self.id}>"
+        return repr(self._run)
 
     def __iter__(self) -> Iterator[RunMessage]:
         return self.messages()
 
     def messages(self, since: int = 0) -> Iterator[RunMessage]:
         """Its messages, from the beginning, or behind an entry of its journal. Raises RemoteError."""
-        self._follower = RunFollower(self._client.service, self.id, since, self.call)
-        return self._client.follow(self._follower)
+        return self._thread.iterate(self._run.messages(since))
 
     def result(self, *, ask: SyncAsk | None = None, approve: SyncApprove | None = None) -> Any:
         """Wait for the end of its call, and return the result. Raises RemoteCallError, and RemoteError.
@@ -265,97 +232,69 @@ class RemoteRun:
         Args:
             ask, approve: as of `Client.ask`.
         """
-        follower = self._follower
-        if follower is None or follower.ended is None:
-            messages = self.messages()
-            follower = self._follower
-            assert follower is not None, "it has just been made"
-            for message in messages:
+        if not self._run.has_ended:
+            for message in self.messages():
                 self._respond(message, ask, approve)
-        return follower.result()
+        return self._thread.call(self._run.result)
 
     def _respond(self, message: RunMessage, ask: SyncAsk | None, approve: SyncApprove | None) -> None:
         if message.type == QUESTION and ask is not None:
-            data = message.data
-            answer = ask(str(data.get("question", "")), data.get("options", []))
+            answer = ask(*message.question)
             if answer is not None:
                 self.answer(message.request, str(answer))
         elif message.type == APPROVAL and approve is not None:
-            texts = (str(message.data.get(name, "")) for name in ("what", "detail", "agent"))
-            decision = approve(*texts)
+            decision = approve(*message.access_request)
             if decision is not None:
                 self.approve(message.request, decision)
 
     # ------------------------------------------------------------ commands
 
     def answer(self, request: str, answer: str) -> None:
-        """Answer a question, which a message has told by its id. Raises RefusedError where it is not open any more."""
-        self._command(requests.answer_request(self.id, request, answer))
-        self._settle(request)
+        """Answer an open question by its id. Raises RefusedError where it is not open any more."""
+        self._thread.call(self._run.answer, request, answer)
 
     def approve(self, request: str, decision: bool | str = "yes", reason: str = "") -> None:
         """Allow a request, once or `always`, or deny it with a reason. Raises RefusedError, UsageError."""
-        self._command(requests.approve_request(self.id, request, decision, reason))
-        self._settle(request)
+        self._thread.call(self._run.approve, request, decision, reason)
 
     def steer(self, message: str) -> None:
         """Say something to the playbook that is at work. Raises RemoteError."""
-        self._command(requests.command_request(self.id, "steer", message=message))
+        self._thread.call(self._run.steer, message)
 
     def cancel(self) -> None:
         """End the current work; its call then fails as cancelled. Raises RemoteError."""
-        self._client.request(requests.cancel_request(self.id))
+        self._thread.call(self._run.cancel)
 
     def pause(self) -> None:
-        """Have it do nothing more until it is to go on. Raises RemoteError."""
-        self._command(requests.command_request(self.id, "pause"))
+        """Hold the run before its next step. Raises RemoteError."""
+        self._thread.call(self._run.pause)
 
     def go_on(self) -> None:
         """Go on after a pause. Raises RemoteError."""
-        self._command(requests.command_request(self.id, "continue"))
+        self._thread.call(self._run.go_on)
 
     def describe(self) -> dict[str, Any]:
         """The description of the run: `state`, `requests`, `tokens`, `usd` and more. Raises RemoteError."""
-        response: dict[str, Any] = self._client.request(requests.look_request(run_path(self.id)))
-        return response
+        return self._thread.call(self._run.describe)
 
     def delete(self) -> None:
         """Remove it, with its files. Raises RemoteError."""
-        self._client.request(requests.delete_request(run_path(self.id)))
-
-    def _command(self, outgoing: Outgoing) -> Any:
-        return self._client.command(outgoing)
-
-    def _settle(self, request: str) -> None:
-        if self._follower is not None:
-            self._follower.settle(request)
+        self._thread.call(self._run.delete)
 
     # ------------------------------------------------------------ files
 
     def files(self) -> list[dict[str, Any]]:
         """Its files, each with `path`, `bytes` and `changed`, in seconds since the epoch. Raises RemoteError."""
-        return requests.file_list(
-            self._client.service, self._client.request(requests.look_request(run_path(self.id, "files")))
-        )
+        return self._thread.call(self._run.files)
 
     def read_file(self, name: str) -> bytes:
         """The content of a file. Raises RemoteError."""
-        return self._client.request_bytes(requests.look_request(file_path(self.id, name)))
+        return self._thread.call(self._run.read_file, name)
 
     def write_file(self, name: str, content: bytes) -> None:
-        """Give it a file. Raises RemoteError."""
-        self._client.request_bytes(requests.put_file_request(self.id, name, content))
+        """Create or replace a file. Raises RemoteError."""
+        self._thread.call(self._run.write_file, name, content)
 
     def delete_file(self, name: str) -> None:
         """Remove a file. Raises RemoteError."""
-        self._client.request_bytes(requests.delete_request(file_path(self.id, name)))
-
-
-def _read(response: httpx2.Response) -> ServiceAnswer:
-    """An answer as a whole, unless it is longer than any of a service. Raises HTTPError."""
-    body = bytearray()
-    for piece in response.iter_bytes():
-        body += piece
-        if len(body) > MOST_BYTES:
-            raise httpx2.DecodingError("its answer has no end", request=response.request)
-    return ServiceAnswer(response.status_code, response.headers, bytes(body))
+        self._thread.call(self._run.delete_file, name)

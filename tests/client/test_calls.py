@@ -26,6 +26,7 @@ from koi_lang.client import (
 )
 from koi_lang.errors import UsageError
 from tests.client.stand_in import NO_ANSWER, Reply, StandIn, event, refused, serving, stream, told, types
+from tests.projects import Project
 
 BEGUN = told({"id": "r1", "program": "desk", "owner": "ann", "state": "working", "call": "call-1"}, 202)
 READY = {"type": "rpc_ready", "state": "working", "program": "desk"}
@@ -356,3 +357,20 @@ def test_the_client_needs_no_compiler() -> None:
     found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
 
     assert not {"lark", "mcp", "openai", "koi_lang.compiler", "koi_lang.runtime", "koi_lang.js"} & set(found)
+
+
+def test_a_client_that_is_left_open_holds_up_nothing(service: StandIn, project: Project) -> None:
+    """A process ends although its client is open, and one that it forks can call by it, too."""
+    service.reply("/api/status", told({"user": "ann"}))
+    script = f"""
+        import os
+        from koi_lang.client import Client
+        client = Client({service.url!r}, "secret")
+        if not (child := os.fork()):
+            print(client.status()["user"], flush=True)
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+        print(client.status()["user"])
+        """
+
+    assert ("ann\nann\n", "") == ((done := project.python(script)).stdout, done.stderr)
