@@ -22,6 +22,7 @@ from koi_lang.cli import koi
 from koi_lang.cli.list import std
 from koi_lang.compiler.rules import explanations
 from koi_lang.runtime.actions.lookup import all_actions
+from koi_lang.runtime.actions.registered import ActionKind
 from koi_lang.runtime.guards.policy import describe_sources
 from koi_lang.settings.project import SECTIONS
 from koi_lang.settings.service import ServiceLimits, ServiceSettings, UserSettings
@@ -61,6 +62,7 @@ def pages() -> Mapping[str, str]:
         "library.md": library_page(),
         "settings.md": settings_page(),
         "permissions.md": permissions_page(),
+        "../../koi_lang/compiler/action_fields.py": action_fields_module(),
         **{f"../../koi_lang/web/static/client/{name}": text for name, text in client_modules().items()},
         "../security.md": security_page((FOLDER.parent / "security.md").read_text("utf-8")),
     }
@@ -176,6 +178,24 @@ def _default(each: Field[object]) -> str:
     if each.default is MISSING or each.default is None:
         return ""
     return f"`{json.dumps(each.default)}`" if each.default != () else "none"
+
+
+def action_fields_module() -> str:
+    """The module by which the compiler, which imports no action, knows the fields of all."""
+    rows = [f'    "{kind.name}": "{" ".join(_field_words(kind))}",' for kind in all_actions()]
+    about = [
+        '"""The fields of built-in actions, made from them by `python -m docs.generate`.',
+        "",
+        "An optional field has `?` behind its name; the kind of its value follows where it takes only one.",
+        '"""',
+    ]
+    return "\n".join([*about, "", "ACTION_FIELDS = {", *rows, "}", ""])
+
+
+def _field_words(kind: ActionKind) -> Iterator[str]:
+    for name, field in kind.schema["properties"].items():
+        type_name = field.get("type", "").replace("integer", "number")
+        yield name + ("" if name in kind.schema["required"] else "?") + (f":{type_name}" if type_name else "")
 
 
 def _cell(text: str) -> str:

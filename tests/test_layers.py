@@ -15,12 +15,10 @@ from lark.grammar import Rule
 from koi_lang.compiler import nodes, scope
 from koi_lang.compiler.build import Builder
 from koi_lang.compiler.rules import members
-from koi_lang.compiler.rules.actions import FIELDS
 from koi_lang.js import arrays, strings
 from koi_lang.js.globals import GLOBALS
 from koi_lang.js.properties import names_of
 from koi_lang.runtime import prelude
-from koi_lang.runtime.actions.lookup import all_actions
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.registry import KeptRegistry
 from koi_lang.system import resources
@@ -237,19 +235,6 @@ def test_members_of_globals_are_known() -> None:
     }
     assert members.OF_TEXTS == {*strings.METHODS, "length"}
     assert members.OF_LISTS == {*arrays.METHODS, "length"}
-
-
-def test_fields_of_actions_are_known() -> None:
-    """The checks know the fields of every built-in action: which must be given, and of which kind they are."""
-    actual = {
-        kind.name: {
-            name: (name in kind.schema["required"], field.get("type", "").replace("integer", "number"))
-            for name, field in kind.schema["properties"].items()
-        }
-        for kind in all_actions()
-    }
-
-    assert actual == {name: dict(fields) for name, fields in FIELDS.items()}
 
 
 def test_generated_names_are_in_the_prelude() -> None:

@@ -17,12 +17,12 @@ from tests.package_trees import PACKAGE, nodes_of, sources, trees
 # `pytest --accept tests/test_shape.py` lowers them to what there is. One goes up by hand alone, with the reason in the
 # message of the commit. Shares are whole numbers, rounded up: that is all the room they have.
 CEILINGS = {
-    "modules": 977,
+    "modules": 978,
     "top_level_files": 12,
-    "modules_with_one_importer": 243,
+    "modules_with_one_importer": 244,
     "private_functions_used_once": 2407,
     "short_helpers_used_once": 915,
-    "lazy_names": 132,
+    "lazy_names": 133,
     "modules_with_lazy_names": 74,
     "homonyms": 54,
     "import_lines_per_1000": 83,

@@ -18,6 +18,7 @@ from koi_lang.errors import AnswerRefusedError, AnswerTooLongError
 from koi_lang.events import ModelAnswered
 from koi_lang.llm.models import card_of
 from koi_lang.rpc.dispatcher import Dispatcher
+from koi_lang.runtime.actions.lookup import find_action
 from koi_lang.runtime.budget.limits import LimitReachedError
 from koi_lang.runtime.host import wish
 from koi_lang.sessions.calls import begin_message
@@ -112,7 +113,8 @@ class AcpSession:
         self._folder = folder
         self._target = target
         self._log = log
-        self._updates, self._forms = Updates(folder), forms
+        self._updates = Updates(folder, lambda name: find_action(self._dispatcher.session.run, name))
+        self._forms = forms
         # Requests that the client is asked, and questions that its next prompt answers, by their ids.
         self._asking: dict[str, asyncio.Task[None]] = {}
         self._questions: list[str] = []

@@ -9,17 +9,13 @@ from typing import Any
 
 from koi_lang.acp.connection import JsonObject
 from koi_lang.acp.prompts import code_block
+from koi_lang.runtime.actions.registered import ActionKind, ToolKind
 from koi_lang.runtime.snapshots.store import DamagedContentError, SnapshotStore, snapshots_folder
 
-KINDS = {
-    "read": ("read_file", "outline", "read_output", "read_skill", "mcp_read_resource", "registry_get"),
-    "search": ("grep", "list_files", "find_symbol", "web_search", "registry_search", "registry_keys"),
-    "edit": ("write_file", "edit_file", "patch_file"),
-    "execute": ("shell", "run_command", "run_tests", "run_lint", "run_types"),
-    "fetch": ("web_fetch",),
-    "think": ("think", "call_llm", "format", "propose_plan"),
-}
-KIND_OF = {name: kind for kind, names in KINDS.items() for name in names}
+# The kinds of functions that playbooks call; that of an action is its own.
+FUNCTIONS: Mapping[str, ToolKind] = {
+    "patch_file": "edit", "run_tests": "execute", "run_lint": "execute", "run_types": "execute",
+}  # fmt: skip
 # The field of an action that says most about it: the first one that is there.
 TELLING = ("command", "path", "pattern", "url", "query", "name", "event")
 # The fields that name what an action calls.
@@ -31,25 +27,25 @@ MAX_DIFF_BYTES = 1_000_000
 NOTHING, MARKS = " /dev/null", (" ", "-", "+")
 
 
-def start_of(event: JsonObject, folder: Path) -> JsonObject:
+def start_of(event: JsonObject, folder: Path, action: ActionKind | None) -> JsonObject:
     """The update for the start of an action."""
     fields = event.get("fields") or {}
     name = fields.get(NAMED_BY.get(event["intent"], "")) or event["intent"]
     arguments = fields["input"] if isinstance(fields.get("input"), dict) else fields
     telling = next((str(arguments[key]) for key in TELLING if isinstance(arguments.get(key), str)), "")
-    kind, path = KIND_OF.get(str(name), "other"), arguments.get("path")
+    own = action.tool if action is not None else "other"
+    kind, path = FUNCTIONS.get(str(name), own), arguments.get("path")
     title = f"`{telling}`" if kind == "execute" and telling else f"{name} {telling}".strip()
     line = {"line": arguments["offset"]} if isinstance(arguments.get("offset"), int) and arguments["offset"] > 0 else {}
     places = {"locations": [{"path": str(folder / path), **line}]} if isinstance(path, str) and path else {}
     return {"title": " ".join(title.split())[:MAX_TITLE_CHARS], "kind": kind, "rawInput": fields, **places}
 
 
-def output_of(event: JsonObject) -> list[JsonObject]:
-    """The result of an action, or why it has failed, as content of its tool call."""
-    if "error" in event:
-        return [text_content(str(event["error"]))]
+def output_of(event: JsonObject, action: ActionKind | None) -> list[JsonObject]:
+    """The result of an action as content of its tool call; an edit is shown by its diff alone."""
     result: Any = event.get("result")
-    if isinstance(result, dict) and (result == {"success": True} or KIND_OF.get(event["intent"]) == "edit"):
+    is_edit = action is not None and action.tool == "edit"
+    if isinstance(result, dict) and (result == {"success": True} or is_edit):
         return []
     match result:
         case {"stdout": str(out), "stderr": str(err)}:

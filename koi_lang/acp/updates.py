@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 from koi_lang.acp.connection import JsonObject
 from koi_lang.acp.prompts import code_block
-from koi_lang.acp.tool_calls import FileDiffs, output_of, start_of
+from koi_lang.acp.tool_calls import FileDiffs, output_of, start_of, text_content
 from koi_lang.events import (
     ActionEnded,
     ActionFailed,
@@ -30,6 +30,7 @@ from koi_lang.events import (
     PlanStepFinished,
     ThoughtDelta,
 )
+from koi_lang.runtime.actions.registered import ActionKind
 from koi_lang.sessions.message_targets import text_of
 from koi_lang.sessions.text_messages import TextMessages, TextUpdate
 
@@ -47,10 +48,13 @@ class Updates:
 
     Args:
         folder: of the session.
+        find_action: an action of its run by name.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._folder, self._diffs = folder, FileDiffs(folder)
+    def __init__(self, folder: Path, find_action: Callable[[str], ActionKind | None]) -> None:
+        self._folder = folder
+        self._diffs = FileDiffs(folder)
+        self._find_action = find_action
         # Tool calls that have not ended, with their titles.
         self._titles: dict[str, str] = {}
         self._plan: list[list[str]] = []
@@ -127,7 +131,8 @@ class Updates:
     def _follow_tool(self, event: JsonObject, id: str) -> Iterator[JsonObject]:
         match event["type"]:
             case ActionStarted.type if event["intent"] not in TEXTS:
-                yield self._begin_tool(id, "in_progress", **start_of(event, self._folder))
+                action = self._find_action(event["intent"])
+                yield self._begin_tool(id, "in_progress", **start_of(event, self._folder, action))
             case ApprovalRequested.type if id not in self._titles:
                 yield self._begin_tool(id, "pending", title=event["what"], kind="other")
             case ApprovalGiven.type if id in self._titles and event["answer"] != "no":
@@ -138,9 +143,9 @@ class Updates:
                 if (tool := next((each for each in around if each in self._titles), None)) is not None:
                     self._diffs.add(tool, event)
             case ActionEnded.type | EffectEnded.type if id in self._titles:
-                yield self._end_tool(id, "completed", output_of(event))
+                yield self._end_tool(id, "completed", output_of(event, self._find_action(event["intent"])))
             case ActionFailed.type | EffectFailed.type if id in self._titles:
-                yield self._end_tool(id, "failed", output_of(event))
+                yield self._end_tool(id, "failed", [text_content(str(event["error"]))])
 
     def _begin_tool(self, id: str, status: str, **about: Any) -> JsonObject:
         self._titles[id] = about["title"]

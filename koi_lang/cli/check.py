@@ -20,7 +20,6 @@ from koi_lang.compiler.rules import explanations
 from koi_lang.compiler.rules.program import AnalysedProgram
 from koi_lang.compiler.rules.prose.abilities import abilities_of
 from koi_lang.compiler.rules.prose.playbooks import PlaybookText
-from koi_lang.compiler.rules.prose.readings import SentenceReading, playbook_of, playbooks_in, read_playbook
 from koi_lang.diagnostics import Diagnostic, LabeledSpan, suggestion
 from koi_lang.errors import EXIT_SOURCE, UsageError
 from koi_lang.lazy import lazy_module
@@ -31,9 +30,11 @@ from koi_lang.setup.name_warnings import mistyped_models
 from koi_lang.system.text_width import clean
 
 if TYPE_CHECKING:
+    from koi_lang.compiler.rules.prose import readings as prose_readings
     from koi_lang.runtime.actions import lookup
 else:
     lookup = lazy_module("koi_lang.runtime.actions.lookup")
+    prose_readings = lazy_module("koi_lang.compiler.rules.prose.readings")
 
 SAMPLES = "What only the running program knows stands as ⟨its name⟩, numbers as 1."
 WIDE = 100
@@ -118,7 +119,7 @@ def _show_playbook(file: str, handler: str = "", *others: str, as_json: bool) ->
     readings = [
         reading
         for text in _texts(handler, program)
-        for reading in read_playbook(text, program, _actions(text, program), checked.diagnostics)
+        for reading in prose_readings.read_playbook(text, program, _actions(text, program), checked.diagnostics)
     ]
     if as_json:
         click.echo(json.dumps([reading.as_data() for reading in readings], indent=2, ensure_ascii=False, default=str))
@@ -132,14 +133,14 @@ def _show_playbook(file: str, handler: str = "", *others: str, as_json: bool) ->
 
 def _texts(name: str, program: AnalysedProgram) -> list[PlaybookText]:
     """The texts of the playbook that is meant, the only one without a name. Raises UsageError."""
-    known = playbooks_in(program)
+    known = prose_readings.playbooks_in(program)
     if not name and len(known) == 1:
         name = known[0]
     if not name:
         listed = ", ".join(f"`{each}`" for each in known) or "it has no playbook"
         raise UsageError("no handler is named", help=f"Name one with a playbook: {listed}.")
     agent, _, event = name.partition(".")
-    texts = playbook_of(agent, event, program)
+    texts = prose_readings.playbook_of(agent, event, program)
     if not texts:
         raise UsageError(f"there is no playbook `{name}`", help=suggestion(name, known, "playbook"))
     return texts
@@ -151,7 +152,7 @@ def _actions(text: PlaybookText, program: AnalysedProgram) -> list[str]:
     return [kind.name for kind in lookup.all_actions() if kind.needs is None or abilities.may([kind.needs])]
 
 
-def _lines(reading: SentenceReading) -> Iterator[str]:
+def _lines(reading: prose_readings.SentenceReading) -> Iterator[str]:
     """What a person reads of a sentence."""
     yield f"{reading.line:>4}  {reading.text}"
     rows = [("does", _describe_action(dict(step.action))) for step in reading.steps if step.action is not None]

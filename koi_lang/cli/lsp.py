@@ -21,13 +21,11 @@ else:
 
 # The packages of the extra `lsp`, and what they stand on.
 NEEDED = frozenset({"pygls", "lsprotocol", "cattrs", "attrs"})
-# What is offered only where there are outputs, skills in files, or plans.
-SOMETIMES = frozenset({"read_output", "read_skill", "propose_plan", "finish_step"})
 
 
 def count_actions(capabilities: Sequence[str]) -> int:
     """How many built-in actions a role with some permissions allows in any run, as `koi audit` lists them."""
-    kinds = (kind for kind in lookup.all_actions() if kind.name not in SOMETIMES)
+    kinds = (kind for kind in lookup.all_actions() if not kind.is_occasional)
     return sum(kind.needs is None or permits(capabilities, kind.needs) for kind in kinds)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from koi_lang.errors import ExtensionError
 from koi_lang.llm.providers import is_known, suggest_provider
 from koi_lang.runtime.actions.lookup import find_builtin
-from koi_lang.runtime.actions.registered import MAX_SHOWN, ActionKind, kind_of
+from koi_lang.runtime.actions.registered import MAX_SHOWN, ActionKind, ToolKind, kind_of
 from koi_lang.runtime.hooks.additions import ExtensionState
 from koi_lang.runtime.hooks.types import TIMEOUT_S, Hook, Kind
 
@@ -59,6 +59,7 @@ class Koi:
         aliases: Mapping[str, str] | None = None,
         safe: bool = False,
         shown: int = MAX_SHOWN,
+        tool: ToolKind = "other",
     ) -> Callable[[Function], Function]:
         """Add a function as an action, as built-in ones are made: its parameters after the context are the fields.
 
@@ -68,11 +69,13 @@ class Koi:
             aliases: other names of fields.
             safe: whether carrying it out twice does no harm.
             shown: most characters of its result, as JSON, that a model is told at once.
+            tool: its kind for editors: `read`, `search`, `edit`, `execute`, `fetch`, `think` or `other`.
         """
 
         def enter(function: Function) -> Function:
             try:
-                kind = kind_of(_waiting(function), needs, name=name, aliases=aliases, safe=safe, shown=shown)
+                about = {"safe": safe, "shown": shown, "tool": tool}
+                kind = kind_of(_waiting(function), needs, name=name, aliases=aliases, **about)
             except (NameError, TypeError) as error:
                 message = f"the extension `{self.name}` adds an action whose parameters cannot be read: {error}"
                 raise ExtensionError(message, help="Annotate them with names that the module has.") from error

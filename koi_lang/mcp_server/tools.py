@@ -23,12 +23,6 @@ from koi_lang.runtime.schema import with_definitions_at_root
 WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 # Where a result stands that is no object.
 RESULT_FIELD = "result"
-# Actions that change nothing but what is shown; with the permissions for others, a playbook may do anything.
-LOOKING = frozenset(
-    "print prompt_user prompt_form return call_llm format ask_parent action_history"
-    " registry_get registry_keys registry_search if while repeat"
-    " get_mcp_tool_info mcp_read_resource mcp_get_prompt read_output read_skill propose_plan finish_step".split()
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +102,11 @@ class ExposedTool:
         """Whether a call changes nothing: all that a model may do for it only looks. Never claimed of code."""
         about = self.agent.about
         allows = about.role().allows
-        allowed = {kind.name for kind in self.actions if allows(kind.needs)}
-        functions = (name for skill in about.skills() for name in skill.restrict(allows).functions)
-        without = LOOKING if any(functions) else LOOKING | {"call_skill"}
-        return self.handler.playbook and allowed <= without
+        allowed = (kind for kind in self.actions if allows(kind.needs))
+        has_functions = any(skill.restrict(allows).functions for skill in about.skills())
+        return self.handler.playbook and all(
+            kind.only_looks or (kind.name == "call_skill" and not has_functions) for kind in allowed
+        )
 
     def payload(self, arguments: Mapping[str, Any]) -> Any:
         """The payload of the handler. An untyped one may also be given as one argument `args`."""

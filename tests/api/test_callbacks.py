@@ -90,7 +90,7 @@ def test_what_is_allowed_is_not_asked_for(desk: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message", "help"),
     [
-        ({"allow": ["shel"]}, "the rule `shel` allows nothing", "Write `shell`"),
+        ({"allow": ["shel"]}, "the rule `shel` allows nothing", "Write `run`"),
         ({"budget": {"dollars": 1}}, "a budget has no `dollars`", "known limits are"),
         ({"budget": {"usd": 0}}, "`usd` of a budget is 0", "Give a number above 0."),
         ({"budget": {"turns": 1.5}}, "`turns` of a budget is 1.5", "Give a whole number above 0."),

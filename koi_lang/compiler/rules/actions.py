@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
 from koi_lang.compiler import nodes as n
+from koi_lang.compiler.action_fields import ACTION_FIELDS
 from koi_lang.compiler.analysis import Analysis
 from koi_lang.compiler.imports import Unit
 from koi_lang.compiler.rules.kinds import WORDS, Kind, kind_of
@@ -16,23 +17,6 @@ from koi_lang.compiler.walk import Enclosing
 from koi_lang.diagnostics import SLIP_IN_FOUR, nearest
 from koi_lang.source import Span
 
-# The fields of each action: `?` behind those that may be left out, and the kind of value of those that take one only.
-_FIELDS = {
-    "print": "message", "prompt_user": "question:string options?", "return": "data?",
-    "prompt_form": "question:string form:object",
-    "call_llm": "data instruction:string", "format": "data instruction:string", "update_state": "updates:object",
-    "send_message": "event:string data role?", "call_skill": "skill:string function?:string input?",
-    "ask_parent": "question:string", "action_history": "count?:number", "registry_set": "key:string value",
-    "registry_get": "key:string", "registry_delete": "key:string", "registry_keys": "prefix?:string",
-    "registry_search": "query:object", "if": "condition then:array otherwise?",
-    "while": "condition actions:array max_iterations?:number", "repeat": "count:number actions:array",
-    "shell": "command:string description:string cwd? background?:boolean timeout_ms?:number",
-    "call_mcp": "mcp:string tool:string input?", "get_mcp_tool_info": "mcp:string tool:string",
-    "mcp_read_resource": "mcp:string uri?", "mcp_get_prompt": "mcp:string prompt? input?",
-    "read_output": "id:number from?:number count?:number",
-    "read_skill": "name:string file?:string offset?:number",
-    "propose_plan": "steps:array why?:string", "finish_step": "step:number",
-}  # fmt: skip
 # What programs that import `std/code` have beside these.
 TOOLS = frozenset(
     "read_file list_files grep outline find_symbol write_file edit_file run_command web_fetch web_search think".split()
@@ -48,13 +32,13 @@ INSTEAD = {
 
 
 def _fields(text: str) -> dict[str, tuple[bool, str]]:
-    """For each field whether it must be given, and its kind; empty where any will do."""
+    """For each field whether it is required, and its kind; empty for any."""
     words = (word.partition(":") for word in text.split())
     return {name.rstrip("?"): (not name.endswith("?"), kind) for name, _, kind in words}
 
 
 FIELDS: Mapping[str, Mapping[str, tuple[bool, str]]] = MappingProxyType(
-    {name: _fields(text) for name, text in _FIELDS.items()}
+    {name: _fields(text) for name, text in ACTION_FIELDS.items()}
 )
 
 

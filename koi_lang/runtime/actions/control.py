@@ -15,7 +15,7 @@ MAX_ITERATIONS = 1000
 CONTROL = ("if", "while", "repeat")
 
 
-@action("execute", name="if", aliases={"else": "otherwise"}, inside=True)
+@action("execute", name="if", aliases={"else": "otherwise"}, inside=True, only_looks=True)
 async def if_(context: ActionContext, condition: Any, then: list[Any], otherwise: list[Any] | None = None) -> Any:
     """Carry out the actions of `then` where the condition holds, else those of `otherwise`."""
     yes, no = _block(context, then, "then"), _block(context, otherwise or [], "else")
@@ -24,7 +24,7 @@ async def if_(context: ActionContext, condition: Any, then: list[Any], otherwise
     return {"executed": "then" if holds else "else", "result": results[-1] if results else None}
 
 
-@action("execute", name="while", inside=True)
+@action("execute", name="while", inside=True, only_looks=True)
 async def while_(context: ActionContext, condition: Any, actions: list[Any], max_iterations: int = 100) -> Any:
     """Carry out `actions`, and again while the condition holds; `iteration` counts from 1."""
     _require_count("max_iterations", max_iterations)
@@ -38,7 +38,7 @@ async def while_(context: ActionContext, condition: Any, actions: list[Any], max
     return {"iterations": max_iterations, "results": results.all, "stopped_reason": "max_iterations", "note": cut}
 
 
-@action("execute", inside=True)
+@action("execute", inside=True, only_looks=True)
 async def repeat(context: ActionContext, count: int, actions: list[Any]) -> Any:
     """Carry out `actions` `count` times; `iteration` counts from 1."""
     _require_count("count", count)

@@ -44,7 +44,9 @@ def spending(context: ActionContext) -> BudgetAccount:
     return context.execution.spending if context.execution else current_spending() or context.run.spending
 
 
-@action(aliases={"text": "message", "data": "message"}, asked={"message": TEXT}, safe=True, inside=True)
+@action(
+    aliases={"text": "message", "data": "message"}, asked={"message": TEXT}, safe=True, inside=True, only_looks=True
+)
 async def print(context: ActionContext, message: Any) -> Any:
     """Show a message to the person."""
     line = str(message) if isinstance(message, str) or is_whole(message) else inspect(message)
@@ -52,7 +54,7 @@ async def print(context: ActionContext, message: Any) -> Any:
     return {"printed": True, "message": line}
 
 
-@action(aliases={"prompt": "question"}, asked={"options": TEXTS_OR_NULL}, safe=True)
+@action(aliases={"prompt": "question"}, asked={"options": TEXTS_OR_NULL}, safe=True, only_looks=True)
 async def prompt_user(context: ActionContext, question: str, options: list[Any] | None = None) -> Any:
     """Ask the person one question, with options or without; gives `answer`."""
     choices = [str(option) for option in options or ()]
@@ -62,7 +64,7 @@ async def prompt_user(context: ActionContext, question: str, options: list[Any] 
     return {"answer": answer}
 
 
-@action(aliases={"message": "question", "schema": "form"}, safe=True)
+@action(aliases={"message": "question", "schema": "form"}, safe=True, only_looks=True)
 async def prompt_form(context: ActionContext, question: str, form: dict[str, Any]) -> Any:
     """Have the person fill in a form, a JSON Schema of plain fields; gives `accepted` and `answers`."""
     answers = await fill(context.run.host, question, form)
@@ -77,7 +79,7 @@ async def prompt_form(context: ActionContext, question: str, form: dict[str, Any
     return {"accepted": True, "answers": answers}
 
 
-@action(name="return", aliases={"result": "data"}, safe=True, inside=True)
+@action(name="return", aliases={"result": "data"}, safe=True, inside=True, only_looks=True)
 async def return_(context: ActionContext, data: Any = None) -> Any:
     """End the playbook with its result."""
     if context.execution is not None:
@@ -103,7 +105,7 @@ async def _update_with_result(context: ActionContext, name: str, updates: Any) -
     await perform(kind, context, {"updates": updates})
 
 
-@action(asked={"data": TEXT}, safe=True, inside=True)
+@action(asked={"data": TEXT}, safe=True, inside=True, tool="think", only_looks=True)
 async def call_llm(context: ActionContext, data: Any, instruction: str) -> Any:
     """Have a model work on data as instructed, also on images; gives `result`, a text."""
     images = images_in(data)
@@ -115,7 +117,7 @@ async def call_llm(context: ActionContext, data: Any, instruction: str) -> Any:
         return {"result": plain_text(await arriving.text(written if is_shown else None))}
 
 
-@action(name="format", safe=True, inside=True)
+@action(name="format", safe=True, inside=True, tool="think", only_looks=True)
 async def format_(context: ActionContext, data: Any, instruction: str) -> Any:
     """Have a model put data into words; gives `formatted`. Older name of `call_llm`."""
     answer = await call_llm(context, data, instruction)
@@ -171,7 +173,7 @@ async def _meant(context: ActionContext, wanted: str, skills: Mapping[str, Skill
     return skills[matches[0].offer.event] if matches else None
 
 
-@action(inside=True)
+@action(inside=True, only_looks=True)
 async def ask_parent(context: ActionContext, question: str) -> Any:
     """Ask the agent that delegated this task; gives `answer`. Only for delegated tasks."""
     if context.execution is None or context.execution.parent is None:
@@ -186,7 +188,7 @@ async def ask_parent(context: ActionContext, question: str) -> Any:
     }
 
 
-@action(safe=True, inside=True)
+@action(safe=True, inside=True, only_looks=True)
 async def action_history(context: ActionContext, count: int = 15) -> Any:
     """List the last actions of this task with their outcome."""
     results = context.execution.results if context.execution is not None else []

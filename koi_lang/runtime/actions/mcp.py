@@ -46,7 +46,7 @@ async def call_mcp(context: ActionContext, mcp: str, tool: str, input: dict[str,
     return result_of(known, await connection.call(tool, arguments, _caller(context)))
 
 
-@action("call_mcp", aliases={"server": "mcp"}, safe=True, shown=MAX_SCHEMA_CHARS)
+@action("call_mcp", aliases={"server": "mcp"}, safe=True, shown=MAX_SCHEMA_CHARS, only_looks=True)
 async def get_mcp_tool_info(context: ActionContext, mcp: str, tool: str) -> Any:
     """Describe a tool of an MCP server and all its parameters, or find the tools that some words fit."""
     access, connection = await _connect(context, mcp)
@@ -59,7 +59,7 @@ async def get_mcp_tool_info(context: ActionContext, mcp: str, tool: str) -> Any:
     return {"mcp": mcp, "found": len(matches), "tools": [match.short_line for match in matches[:MAX_FOUND]]}
 
 
-@action("call_mcp", aliases={"server": "mcp"}, safe=True)
+@action("call_mcp", aliases={"server": "mcp"}, safe=True, tool="read", only_looks=True)
 async def mcp_read_resource(context: ActionContext, mcp: str, uri: str | None = None) -> Any:
     """Read a document of an MCP server by its `uri`; without one, list the documents it has."""
     access, connection = await _connect(context, mcp)
@@ -81,7 +81,7 @@ async def mcp_read_resource(context: ActionContext, mcp: str, uri: str | None = 
     }
 
 
-@action("call_mcp", aliases={"server": "mcp", "name": "prompt", "arguments": "input"}, safe=True)
+@action("call_mcp", aliases={"server": "mcp", "name": "prompt", "arguments": "input"}, safe=True, only_looks=True)
 async def mcp_get_prompt(
     context: ActionContext, mcp: str, prompt: str | None = None, input: dict[str, Any] | None = None
 ) -> Any:

@@ -17,7 +17,15 @@ MAX_ROWS, MAX_READ = 2000, 20_000
 ROW = re.compile(rf"[^\n]{{1,{MAX_ROW_CHARS}}}\n?|\n")
 
 
-@action(name=READ_OUTPUT, aliases={"output": "id", "start": "from"}, safe=True, shown=60_000)
+@action(
+    name=READ_OUTPUT,
+    aliases={"output": "id", "start": "from"},
+    safe=True,
+    shown=60_000,
+    tool="read",
+    only_looks=True,
+    is_occasional=True,
+)
 async def read_output(context: ActionContext, id: int, from_: int = 1, count: int = DEFAULT_ROWS) -> Any:
     """Read lines of a long result by the number of its output; `from` counts from 1. Gives `text` and `next`."""
     kept = require_told(context.run.outputs, context.agent.name, id)

@@ -27,7 +27,7 @@ STEPS = {
 }
 
 
-@action(asked={"steps": STEPS}, inside=True)
+@action(asked={"steps": STEPS}, inside=True, tool="think", only_looks=True, is_occasional=True)
 async def propose_plan(context: ActionContext, steps: list[dict[str, Any]], why: str = "") -> Any:
     """Have the person decide about a plan; a step is {"text": …, "touches": […]}; gives `accepted`, else a `reason`."""
     run = context.run
@@ -70,7 +70,7 @@ async def _as_tasks(context: ActionContext, steps: Sequence[PlanStep]) -> list[P
     return made
 
 
-@action(inside=True)
+@action(inside=True, only_looks=True, is_occasional=True)
 async def finish_step(context: ActionContext, step: int) -> Any:
     """Tick a step of the accepted plan off, by its number; gives how many are `left`."""
     steps = context.run.planning.steps

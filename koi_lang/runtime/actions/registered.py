@@ -7,7 +7,7 @@ import keyword
 import typing
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from koi_lang.diagnostics import SLIP_IN_FIVE, nearest
 from koi_lang.errors import KoiError
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from koi_lang.runtime.ports import AgentPort, BlockPort, CallPort, RunPort
 
 ActionFunction = Callable[..., Awaitable[Any]]
+# The kinds of tools that editors know, as the Agent Client Protocol names them.
+ToolKind: TypeAlias = Literal["read", "search", "edit", "execute", "fetch", "think", "other"]
 # Of the result of an action, in characters of its JSON.
 MAX_SHOWN = 6000
 # What an action may say of itself, whichever it is.
@@ -68,6 +70,9 @@ class ActionKind:
         renew: what is to be done in this process where the outcome is known from another one.
         asked: the types of fields that models are asked for, where more is taken.
         shown: most characters of its result, as JSON, that a model is told at once.
+        tool: its kind for editors.
+        only_looks: whether it changes nothing but shown text, its nested actions apart.
+        is_occasional: whether only runs with outputs, skills in files or plans offer it.
     """
 
     name: str
@@ -81,6 +86,9 @@ class ActionKind:
     renew: ActionFunction | None = None
     asked: Mapping[str, Schema] = field(default_factory=dict)
     shown: int = MAX_SHOWN
+    tool: ToolKind = "other"
+    only_looks: bool = False
+    is_occasional: bool = False
 
     @property
     def asked_schema(self) -> dict[str, Any]:
@@ -109,7 +117,7 @@ def action(
     """Enter a function into the table; its parameters after the context are the fields of the action.
 
     Args:
-        about: `safe`, `inside`, `renew`, `asked` and `shown` of ActionKind.
+        about: the other fields of ActionKind, from `safe` on.
     """
 
     def enter(function: ActionFunction) -> ActionFunction:

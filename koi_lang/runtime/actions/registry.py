@@ -22,7 +22,7 @@ async def registry_set(context: ActionContext, key: str, value: Any) -> Any:
     return {"success": True, "key": key, "saved": True}
 
 
-@action("registry:read", safe=True)
+@action("registry:read", safe=True, tool="read", only_looks=True)
 async def registry_get(context: ActionContext, key: str) -> Any:
     """Read a value from the shared registry; gives `value` and `found`."""
     found = await context.run.registry.has(key)
@@ -35,14 +35,14 @@ async def registry_delete(context: ActionContext, key: str) -> Any:
     return {"success": True, "key": key, "deleted": await context.run.registry.delete(key)}
 
 
-@action("registry:read", safe=True)
+@action("registry:read", safe=True, tool="search", only_looks=True)
 async def registry_keys(context: ActionContext, prefix: str = "") -> Any:
     """List the keys of the shared registry that begin with a prefix; gives `count` and `keys`."""
     keys = await context.run.registry.keys(prefix)
     return {"success": True, "count": len(keys), "keys": keys}
 
 
-@action("registry:read", safe=True)
+@action("registry:read", safe=True, tool="search", only_looks=True)
 async def registry_search(context: ActionContext, query: dict[str, Any]) -> Any:
     """Find values by their fields, e.g. {"age": {"$gt": 30}}; gives `count` and `results`."""
     results = await context.run.registry.search(query)

@@ -22,7 +22,7 @@ NOT_FOUND = 127
 HIDDEN_HOME = "the sandbox hides programs of the home folder, unless `[shell] home` in `koi.toml` lists where they are"
 
 
-@action("execute", aliases={"timeout": "timeout_ms"})
+@action("execute", aliases={"timeout": "timeout_ms"}, tool="execute")
 async def shell(
     context: ActionContext,
     command: str,

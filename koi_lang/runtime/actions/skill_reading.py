@@ -11,7 +11,15 @@ READ_SKILL = "read_skill"
 MAX_SHOWN = 24_000
 
 
-@action(name=READ_SKILL, aliases={"skill": "name", "path": "file"}, safe=True, shown=MAX_SHOWN)
+@action(
+    name=READ_SKILL,
+    aliases={"skill": "name", "path": "file"},
+    safe=True,
+    shown=MAX_SHOWN,
+    tool="read",
+    only_looks=True,
+    is_occasional=True,
+)
 async def read_skill(context: ActionContext, name: str, file: str = "", offset: int = 1) -> Any:
     """Read a skill, or a file beside it, from line `offset` on; gives `text`, and `next` where there is more."""
     if offset < 1:

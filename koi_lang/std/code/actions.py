@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from koi_lang.runtime.actions import shell
-from koi_lang.runtime.actions.registered import MAX_SHOWN, ActionContext
+from koi_lang.runtime.actions.registered import MAX_SHOWN, ActionContext, ToolKind
 from koi_lang.std.code import changing, outlines, project_files, reading, searching, symbols, web
 from koi_lang.std.code import web_search as web_search_engines
 from koi_lang.std.code.access import Workplace
@@ -28,6 +28,7 @@ class ToolAction:
         safe: whether it changes nothing.
         aliases: other names of its fields.
         shown: most characters of its result that a model is told at once.
+        tool: its kind for editors.
     """
 
     function: Callable[..., Awaitable[Any]]
@@ -35,6 +36,7 @@ class ToolAction:
     safe: bool = False
     aliases: Mapping[str, str] = field(default_factory=dict)
     shown: int = MAX_SHOWN
+    tool: ToolKind = "other"
 
 
 def _place(context: ActionContext) -> Workplace:
@@ -124,17 +126,17 @@ async def think(context: ActionContext, thought: str) -> Any:
 # As much as a long text shows of itself, as JSON.
 LONG = 60_000
 TOOLS = (
-    ToolAction(read_file, "read", safe=True, shown=LONG),
-    ToolAction(list_files, "read", safe=True, shown=LONG),
-    ToolAction(grep, "read", safe=True, aliases={**LATER_NAMES, "context": "context_lines"}, shown=LONG),
-    ToolAction(outline, "read", safe=True, shown=LONG),
-    ToolAction(find_symbol, "read", safe=True, shown=LONG),
-    ToolAction(write_file, "write", aliases={"text": "content"}),
-    ToolAction(edit_file, "write"),
-    ToolAction(run_command, "execute", aliases=LATER_NAMES, shown=LONG),
-    ToolAction(web_fetch, "web_access", safe=True, aliases={"maxChars": "max_chars"}, shown=LONG),
-    ToolAction(web_search, "web_access", safe=True, shown=LONG),
-    ToolAction(think, None, safe=True),
+    ToolAction(read_file, "read", safe=True, shown=LONG, tool="read"),
+    ToolAction(list_files, "read", safe=True, shown=LONG, tool="search"),
+    ToolAction(grep, "read", safe=True, aliases={**LATER_NAMES, "context": "context_lines"}, shown=LONG, tool="search"),
+    ToolAction(outline, "read", safe=True, shown=LONG, tool="read"),
+    ToolAction(find_symbol, "read", safe=True, shown=LONG, tool="search"),
+    ToolAction(write_file, "write", aliases={"text": "content"}, tool="edit"),
+    ToolAction(edit_file, "write", tool="edit"),
+    ToolAction(run_command, "execute", aliases=LATER_NAMES, shown=LONG, tool="execute"),
+    ToolAction(web_fetch, "web_access", safe=True, aliases={"maxChars": "max_chars"}, shown=LONG, tool="fetch"),
+    ToolAction(web_search, "web_access", safe=True, shown=LONG, tool="search"),
+    ToolAction(think, None, safe=True, tool="think"),
 )
 
 
@@ -143,4 +145,4 @@ def extend_koi(koi: Any) -> None:
     for tool in TOOLS:
         names = tool.function.__code__.co_varnames[: tool.function.__code__.co_argcount]
         aliases = {name: meant for name, meant in tool.aliases.items() if meant in names}
-        koi.action(tool.needs, aliases=aliases, safe=tool.safe, shown=tool.shown)(tool.function)
+        koi.action(tool.needs, aliases=aliases, safe=tool.safe, shown=tool.shown, tool=tool.tool)(tool.function)
