@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -14,6 +15,9 @@ from koi_lang.system.open_folders import UNFOLLOWED
 
 # Where the byte stands that is locked on Windows, where a locked byte cannot be read: the last that it can lock there.
 FAR = 0x7FFF_FFFE
+# Between two attempts to lock a file, in seconds. A command that a killed process had just started holds a lock of it
+# until it is executed, and a reader that looks whether a file is locked holds a shared one for an instant.
+PAUSES_S = (0.01, 0.04, 0.15, 0.3)
 # What stands for a folder where folders cannot be opened.
 FOLDER_LOCK = ".lock"
 
@@ -34,6 +38,15 @@ def try_lock(descriptor: int, *, shared: bool = False) -> bool:
     except BlockingIOError:
         return False
     return True
+
+
+def try_lock_patiently(descriptor: int) -> bool:
+    """Lock an open file until it is closed, with a few attempts within half a second; says whether it could be."""
+    for pause_s in PAUSES_S:
+        if try_lock(descriptor):
+            return True
+        time.sleep(pause_s)
+    return try_lock(descriptor)
 
 
 def wait_for_lock(descriptor: int) -> None:

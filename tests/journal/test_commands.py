@@ -7,6 +7,7 @@ import re
 import time
 from collections import Counter
 from dataclasses import replace
+from threading import Timer
 
 import pytest
 
@@ -14,8 +15,10 @@ from koi_lang.cli.runs import _duration
 from koi_lang.events import Event, RunStarted
 from koi_lang.runtime.journal.checksums import unseal_line
 from koi_lang.runtime.journal.entries import header_of
-from koi_lang.runtime.journal.reader import read, read_header
+from koi_lang.runtime.journal.reader import open_journal, read, read_header
+from koi_lang.runtime.journal.store import delete
 from koi_lang.runtime.journal.writer import Writer
+from koi_lang.system.file_locks import try_lock
 from tests.journal.conftest import ANSWERS, HEADER, PROGRAM, Recorded
 from tests.projects import Project
 
@@ -251,6 +254,19 @@ def test_delete_asks_first(recorded: Recorded) -> None:
     assert path.exists()
     assert f"removed {path.stem}\n" == recorded.runs("delete", "--yes", path.stem)
     assert [] == list(path.parent.iterdir())
+
+
+def test_a_look_at_a_run_does_not_keep_it_from_being_deleted(recorded: Recorded) -> None:
+    """Whoever looks whether a run goes on holds its lock for an instant, which is no run."""
+    path = recorded.path
+    with open_journal(path) as looked_at:
+        assert try_lock(looked_at.fileno(), shared=True)
+        ends = Timer(0.05, looked_at.close)
+        ends.start()
+        delete(path)
+        ends.join()
+
+    assert not path.exists()
 
 
 def test_old_journals_are_deleted(recorded: Recorded) -> None:

@@ -15,7 +15,7 @@ from koi_lang.lazy import lazy_module
 from koi_lang.runtime.journal.checksums import seal_line, unseal_line
 from koi_lang.runtime.journal.entries import Header, line_of
 from koi_lang.runtime.journal.reader import in_order, lines, open_journal, program_of, read_header
-from koi_lang.system.file_locks import try_lock
+from koi_lang.system.file_locks import try_lock, try_lock_patiently
 
 if TYPE_CHECKING:
     import shutil
@@ -194,7 +194,7 @@ def export_recording(path: Path, output: Path) -> int:
 def _alone(path: Path) -> Iterator[BinaryIO]:
     """A journal that nobody else writes. Raises JournalError."""
     with open_journal(path, "r+b") as file:
-        if not try_lock(file.fileno()):
+        if not try_lock_patiently(file.fileno()):
             raise JournalError(f"the run `{path.stem}` goes on", help="Wait until it has ended, or end it first.")
         yield file
 

@@ -18,7 +18,7 @@ from koi_lang.runtime.journal.entries import Header, JournalEntry, Redact, entry
 from koi_lang.runtime.journal.reader import End
 from koi_lang.runtime.journal.signatures import Chain, Signer
 from koi_lang.runtime.journal.totals import LAST_CALL, TOTALS, CallEnd
-from koi_lang.system.file_locks import sync_folder, try_lock
+from koi_lang.system.file_locks import sync_folder, try_lock_patiently
 
 if TYPE_CHECKING:
     from koi_lang.events import Event
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 Follow = Callable[[JournalEntry], None]
 # How many entries there are at most between two that hold totals.
 EVERY = 100
-# Between two attempts to lock a file. A command that a killed run had just started holds the lock until it is executed.
-PAUSES_S = (0.01, 0.04, 0.15, 0.3)
 
 
 class Writer:
@@ -209,20 +207,11 @@ def _open_locked(path: Path, *, is_new: bool) -> int:
     file = os.open(path, flags | (os.O_CREAT | os.O_EXCL if is_new else 0), 0o600)
     with ExitStack() as undo:
         undo.callback(os.close, file)
-        if not _is_locked(file):
+        if not try_lock_patiently(file):
             message = f"the run `{path.stem}` goes on"
             raise JournalError(message, help="Wait until it has ended, or end it first.")
         undo.pop_all()
     return file
-
-
-def _is_locked(file: int) -> bool:
-    """Whether a file could be locked: a process that was killed may have left a child that is about to give it free."""
-    for pause_s in (*PAUSES_S, 0.0):
-        if try_lock(file):
-            return True
-        time.sleep(pause_s)
-    return False
 
 
 def _unwritable(path: Path, error: OSError) -> JournalError:
