@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
 import signal
 import sys
 from collections import defaultdict
@@ -13,9 +14,12 @@ from types import ModuleType
 
 import pytest
 
-from koi_lang.compiler.lalr import parse_tokens
+from koi_lang import resources
+from koi_lang.compiler import lalr
+from koi_lang.compiler.parser import parse
 from koi_lang.program import loader
 from koi_lang.sessions.prepared import FOLDER
+from koi_lang.source import Source
 from tests import forks
 from tests.needs import mark_counterparts
 from tests.projects import Project
@@ -112,9 +116,17 @@ def _recursion_limit() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def _tables() -> None:
-    """The tables of the parser are made once, and not at the cost of the test that happens to be the first to parse."""
-    parse_tokens("")
+def _tables(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """The tables of the parser are made once, and not at the cost of the test that happens to be the first to parse.
+
+    They are taken from the cache of whoever runs the suite into that of the tests.
+    """
+    lalr.parse_tokens("")
+    parse(Source("", ""))
+    folder = tmp_path_factory.getbasetemp() / "cache"
+    folder.mkdir()
+    if isinstance(tables := lalr._tables(resources.grammar().read_text("utf-8")), str):
+        shutil.copy(tables, folder)
 
 
 @pytest.fixture

@@ -85,12 +85,13 @@ class CpuCosts:
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any]) -> Generator[None, Any, Any]:
         """What several tests share is not the cost of the one that happens to come first."""
+        if fixturedef.scope == "function":
+            return (yield)
         began_s = cpu_s()
         try:
             return (yield)
         finally:
-            if fixturedef.scope != "function":
-                self._shared_s += cpu_s() - began_s
+            self._shared_s += cpu_s() - began_s
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(

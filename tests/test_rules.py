@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from textwrap import dedent
 from time import process_time
@@ -43,9 +44,15 @@ def in_handler(code: str) -> str:
     return f"{WORKER}agent Clerk : Worker {{ on work(args) {{ {code} }} }}"
 
 
+@cache
+def explained() -> dict[str, str]:
+    """What `koi explain` says of each code."""
+    return explanations()
+
+
 def example(code: str, kind: str) -> str:
     """The wrong or the right example of an explanation."""
-    return next(dedent(text) for found, text in EXAMPLE.findall(f"{explanation(code)}\n") if found == kind)
+    return next(dedent(text) for found, text in EXAMPLE.findall(f"{explained()[code]}\n") if found == kind)
 
 
 @pytest.mark.parametrize("code", RULES)
@@ -71,7 +78,7 @@ def test_the_wrong_import_is_reported(code: str) -> None:
 @pytest.mark.parametrize("code", RULES)
 def test_an_explanation_begins_with_a_sentence(code: str) -> None:
     """The first line of an explanation is a sentence that fits on a line."""
-    assert re.fullmatch(r"[A-Z`].{10,110}\.", explanations()[code].split("\n")[0])
+    assert re.fullmatch(r"[A-Z`].{10,110}\.", explained()[code].split("\n")[0])
 
 
 def test_examples_are_whole_programs() -> None:
@@ -96,7 +103,7 @@ def test_examples_are_whole_programs() -> None:
         "    agent Clerk : Worker {", "      state { x = 1 }", "", "      on go() { }", "    }", "",
         "    agent Clerk : Worker {", f"      on work(args) {{ {wide} }}", "    }",
     ] == shown.split("\n")  # fmt: skip
-    assert not any(re.search("^ +in (agent|handler)", text, re.MULTILINE) for text in explanations().values())
+    assert not any(re.search("^ +in (agent|handler)", text, re.MULTILINE) for text in explained().values())
 
 
 @pytest.mark.parametrize("path", CLEAN, ids=lambda path: path.stem)
