@@ -7,10 +7,10 @@ command may be another such process, which has imported everything then.
 
 from __future__ import annotations
 
+import ast
 import fcntl
 import gc
 import importlib
-import json
 import multiprocessing
 import os
 import pkgutil
@@ -27,8 +27,9 @@ from typing import Any, NamedTuple
 
 # Used by commands, but imported only when they need it.
 LAZY = (
-    *("asyncio", "concurrent.futures.thread", "coverage.cmdline", "email.utils", "encodings.idna", "http.client"),
-    *("mcp.server.mcpserver", "openai", "pdb", "pytest", "sqlite3"),
+    *("asyncio", "concurrent.futures.thread", "coverage.cmdline", "cronsim", "email.utils", "encodings.idna"),
+    *("http.client", "markdown_it", "mcp.server.mcpserver", "openai", "pdb", "pytest", "sqlite3"),
+    *("uvicorn.lifespan.on", "uvicorn.protocols.websockets.websockets_sansio_impl"),
 )
 HERE = os.path.dirname(os.path.abspath(__file__))
 # Before these comes the folder of the package.
@@ -109,7 +110,7 @@ def forked(requests: socket.socket, running: list[Running]) -> Running:
     asker, _ = requests.accept()
     _, streams, _, _ = socket.recv_fds(asker, 1, 3)
     with asker.makefile() as lines:
-        wanted = json.loads(lines.readline())
+        wanted = ast.literal_eval(lines.readline())
     others = (requests, asker, *(one.asker for one in running))
     process = multiprocessing.get_context("fork").Process(target=carry_out, args=(wanted, streams, others))
     process.start()

@@ -10,6 +10,7 @@ import atexit
 import os
 import shlex
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -69,7 +70,8 @@ def run_python(
     """The outcome of a Python with some words (`-m MODULE …`, `-c TEXT`, the path of a script), otherwise as `run`."""
     (stdin_r, stdin_w), (stdout_r, stdout_w), (stderr_r, stderr_w) = os.pipe(), os.pipe(), os.pipe()
     wanted = {"folder": str(folder), "environment": dict(environment), "terminal": False}
-    told = launch.launched(_listening(), [*words], (stdin_r, stdout_w, stderr_w), **wanted)
+    told = socket.socket(socket.AF_UNIX)
+    launch.launch(told, _listening(), [*words], (stdin_r, stdout_w, stderr_w), **wanted)
     for descriptor in (stdin_r, stdout_w, stderr_w):
         os.close(descriptor)
     with ThreadPoolExecutor(3) as pool, told, told.makefile() as lines:
@@ -142,7 +144,8 @@ def _forked_server(shared: str, path: str, environment: Mapping[str, str]) -> Fo
     """A process that is forked from the shared one, with all that it has imported; it ends with its standard input."""
     (stdin_r, stdin_w), (stdout_r, stdout_w) = os.pipe(), os.pipe()
     about = {"folder": str(CHECKOUT), "environment": dict(environment), "terminal": False, "outlives": True}
-    told = launch.launched(shared, [FORKING, path], (stdin_r, stdout_w, 2), **about)
+    told = socket.socket(socket.AF_UNIX)
+    launch.launch(told, shared, [FORKING, path], (stdin_r, stdout_w, 2), **about)
     os.close(stdin_r)
     os.close(stdout_w)
     assert _read_line(stdout_r) == "ready\n"

@@ -2,22 +2,30 @@
 
 `python -I -S tests/launch.py PATH WORDS` is `python WORDS`, with the process that listens at a socket to do the work.
 Signals are passed on, and with the end of this process the other one is killed.
+
+It imports the C modules alone: what `json`, `signal` and `socket` import takes longer than all the rest.
 """
 
-import json
+import _signal as signal
+import _socket as socket
 import os
-import signal
-import socket
 import sys
 
 
-def launched(path: str, words: list[str], streams: tuple[int, ...] = (0, 1, 2), **wanted: object) -> socket.socket:
-    """The connection over which the process and its exit code are told, each on a line."""
-    asker = socket.socket(socket.AF_UNIX)
+def launch(asker: socket.socket, path: str, words: list[str], streams: tuple[int, ...], **wanted: object) -> None:
+    """Ask for a process at a socket; its number and its exit code are sent over the connection, each on a line."""
     asker.connect(path)
-    socket.send_fds(asker, [b"+"], streams)
-    asker.sendall(json.dumps({"words": words, "outlives": False, **wanted}).encode() + b"\n")
-    return asker
+    numbers = b"".join(stream.to_bytes(4, sys.byteorder) for stream in streams)
+    asker.sendmsg([b"+"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, numbers)])
+    asker.sendall(repr({"words": words, "outlives": False, **wanted}).encode() + b"\n")
+
+
+def read_number(asker: socket.socket) -> int:
+    """The number on the next line; the one behind it may have come, too."""
+    line = b""
+    while (byte := asker.recv(1)) not in (b"\n", b""):
+        line += byte
+    return int(line)
 
 
 def give_up_terminal() -> None:
@@ -34,13 +42,14 @@ def main(path: str, words: list[str]) -> int:
     terminal = os.isatty(0)
     if terminal:
         give_up_terminal()
-    told = launched(path, words, folder=os.getcwd(), environment=dict(os.environ), terminal=terminal).makefile()
-    process = int(told.readline())
+    asker = socket.socket(socket.AF_UNIX)
+    launch(asker, path, words, (0, 1, 2), folder=os.getcwd(), environment=dict(os.environ), terminal=terminal)
+    process = read_number(asker)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda number, _: os.kill(process, number))
     for stream in (0, 1, 2):
         os.close(stream)
-    return int(told.readline())
+    return read_number(asker)
 
 
 if __name__ == "__main__":
