@@ -83,7 +83,7 @@ def test_an_unchanged_program_is_not_parsed(cached: Project) -> None:
     assert cached.python(RUN).stdout == "hello\nnot parsed 0\n"
 
 
-@pytest.mark.parametrize("name", ["main.koi", "parts/words.koi"])
+@pytest.mark.parametrize("name", [pytest.param("main.koi", marks=pytest.mark.thorough), "parts/words.koi"])
 def test_a_changed_file_is_compiled_again(cached: Project, name: str) -> None:
     """A change of the program or of an imported file is seen at once."""
     path = cached.folder / name

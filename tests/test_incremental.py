@@ -72,7 +72,7 @@ def edits(random: Random, text: str) -> Iterator[str]:
         yield text
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
 def test_a_change_gives_what_a_fresh_reading_gives(path: Path) -> None:
     """After any row of changes the tree with its places, the gaps and the messages are those of a fresh reading."""

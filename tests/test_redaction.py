@@ -329,7 +329,7 @@ HOSTILE = [
 ]  # fmt: skip
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("piece", HOSTILE)
 def test_hostile_texts_take_time_that_grows_with_them(piece: str) -> None:
     """Nothing that a tool may answer holds the run up: twice the text takes about twice the time."""
@@ -344,7 +344,7 @@ def test_hostile_texts_take_time_that_grows_with_them(piece: str) -> None:
     assert min(seconds(240_000) for _ in range(2)) < 8 * 4 * max(small, 0.002)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("piece", HOSTILE)
 def test_hostile_texts_take_about_a_second_for_a_megabyte(piece: str) -> None:
     """Measured against a plain loop over the same text, which takes some 20 ms a megabyte; alone up to 50 times it."""

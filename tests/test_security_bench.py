@@ -13,7 +13,7 @@ from benchmarks.security.kinds import KINDS
 from benchmarks.security.results import AttackResult, count, read_results, table
 from benchmarks.security.trials import AttackKind, NotRunError, Trial
 
-SAMPLE = 3
+SAMPLE = 2
 # Kinds that start a service take more CPU than a test may; these have tests in `tests/service` and `tests/live`.
 SLOW = ("users", "mcp", "requests", "replays", "forgeries", "sessions", "approval")
 QUICK = [name for name in KINDS if name not in SLOW]

@@ -93,7 +93,10 @@ def test_a_cached_program_of_code_imports_little(project: Project) -> None:
     assert found.isdisjoint({*HEAVY, *RARE})
 
 
-@pytest.mark.parametrize(("provider", "expected"), [("openai", {"openai"}), ("anthropic", {"anthropic"})])
+@pytest.mark.parametrize(
+    ("provider", "expected"),
+    [("openai", {"openai"}), pytest.param("anthropic", {"anthropic"}, marks=pytest.mark.thorough)],
+)
 def test_the_sdk_is_imported_while_the_program_runs(project: Project, provider: str, expected: set[str]) -> None:
     """A program with a playbook finds the SDK there when it first asks its model, even if it has not asked yet."""
     project.write("main.koi", PLAYBOOK.replace("PROVIDER", provider))

@@ -56,7 +56,7 @@ def project(tmp_path: Path) -> Iterator[Path]:
     swapping.join()
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("tool", TOOLS)
 def test_a_swapped_folder_leads_nowhere(project: Path, tool: str) -> None:
     """Whenever it is swapped: what is outside is neither told nor changed, and errors are sentences."""

@@ -76,7 +76,7 @@ def test_ctrl_c_ends_a_program(project: Project, body: str) -> None:
     assert "interrupted" in project.koi("runs", "list").stdout
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "body", ["while (true) {}", "while (args) {}", "while (true) { args }", "for (;;) {\n args\n }"]
 )

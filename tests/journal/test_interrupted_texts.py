@@ -85,10 +85,10 @@ async def break_off(project: Project, name: str, how: str) -> tuple[Done, Done]:
     ("name", "how"),
     [
         ("code", "SIGINT"),
-        ("code", "SIGKILL"),
+        pytest.param("code", "SIGKILL", marks=pytest.mark.thorough),
         ("code", "death"),
         ("action", "SIGINT"),
-        ("condition", "SIGINT"),
+        pytest.param("condition", "SIGINT", marks=pytest.mark.thorough),
         ("judge", "SIGINT"),
     ],
 )

@@ -70,7 +70,7 @@ def require_answers(service: ServiceProcess, number: int, at_once: int) -> None:
     assert service.get("api/health")["ok"]
 
 
-@pytest.mark.parametrize(("number", "at_once"), [(40, 1), (30, 30)])
+@pytest.mark.parametrize(("number", "at_once"), [pytest.param(40, 1, marks=pytest.mark.thorough), (30, 30)])
 def test_conversations_are_answered_with_few_files(start_service: Start, number: int, at_once: int) -> None:
     """More of them than the service may have files open."""
     require_answers(few_files(start_service, 80), number, at_once)

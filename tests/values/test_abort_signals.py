@@ -109,7 +109,7 @@ FORTY = """
 """
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("method", ["GET", "POST"])
 def test_an_abort_ends_requests(server: SilentServer, play: Player, method: str) -> None:
     """One signal ends forty requests: each is rejected with its reason, and each connection is closed."""
