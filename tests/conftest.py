@@ -14,12 +14,12 @@ from types import ModuleType
 
 import pytest
 
-from koi_lang import resources
 from koi_lang.compiler import lalr
 from koi_lang.compiler.parser import parse
 from koi_lang.program import loader
 from koi_lang.sessions.prepared import FOLDER
 from koi_lang.source import Source
+from koi_lang.system import resources
 from tests import forks
 from tests.needs import mark_counterparts
 from tests.projects import Project
