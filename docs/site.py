@@ -19,7 +19,7 @@ from posixpath import normpath, relpath
 from koi_lang.system import resources
 
 ROOT = Path(__file__).resolve().parent.parent
-LINK = re.compile(r"(!?)\[([^\]\n]*)\]\((?!\w+:|#)([^)\s#]+)(#[^)\s]*)?\)")
+LINK = re.compile(r"(!?)\[([^\]]*)\]\((?!\w+:|#)([^)\s#]+)(#[^)\s]*)?\)")
 FENCE = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 # A fence whose first line names a file, as tests of the manual know it.
 NAMED = re.compile(r"^```(\w+) +(\S+)$", re.MULTILINE)

@@ -20,7 +20,7 @@ FENCE = re.compile(r"^```(\w*) ?(\S*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
 # Links within the text, `[words](target)`, and what is no text.
-LINK = re.compile(r"\[[^\]\n]*\]\(([^)\s]+)\)")
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 CODE = re.compile(r"`[^`\n]+`")
 HEADING = re.compile(r"^#{1,6} (.+)$", re.MULTILINE)
 

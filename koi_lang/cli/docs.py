@@ -22,7 +22,7 @@ ROW = re.compile(r"^\| \[[^]]+\]\(([^)]+)\.md\) \| (.+) \|$", re.MULTILINE)
 WORD_ROW = re.compile(r"^\| (.+?) \| .+ \| \[[^]]+\]\(([^)#]+)(?:#([^)]+))?\) \|$", re.MULTILINE)
 # What only readers of the source see.
 HIDDEN = re.compile(r"<!--.*?-->\n*", re.DOTALL)
-LINK = re.compile(r"\[([^\]\n]+)\]\([^)\s]+\)")
+LINK = re.compile(r"\[([^\]]+)\]\([^)\s]+\)")
 # Headings; blocks of code come first, since a line in them may begin with `#`.
 HEADING = re.compile(r"^```.*?^```$|^(#+) ([^\n]+)$", re.DOTALL | re.MULTILINE)
 MAX_RESULTS = 12
