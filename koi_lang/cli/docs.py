@@ -43,6 +43,21 @@ class PageSection(NamedTuple):
     text: str
 
 
+class Hit(NamedTuple):
+    """A section that a search finds; the least one is the best.
+
+    Attributes:
+        rank: 0 for an answer to a word of the field, 1 for a title or a description, 2 for a text.
+        place: where it stands in its page.
+        anchor: empty for the page itself.
+    """
+
+    rank: int
+    place: int
+    anchor: str
+    title: str
+
+
 @click.command()
 @click.argument("topic", required=False)
 @click.option("--search", "query", metavar="WORDS", help="List the pages and sections with these words, best first.")
@@ -52,8 +67,13 @@ def command(topic: str | None, query: str | None) -> None:
     TOPIC may be a section, as in `language#memory`, or a word of other frameworks, such as `guardrails`.
     The pages belong to the installed version, and nothing is fetched.
     """
-    if topic is None or query is not None:
-        click.echo("\n".join(_contents() if query is None else _search(query)))
+    if query is not None:
+        click.echo("\n".join(_search(query)))
+        return
+    if topic is None:
+        rows = _descriptions()
+        width = max(map(len, rows))
+        click.echo("\n".join(f"{name:<{width}}  {about}" for name, about in rows.items()))
         return
     text = _page_text(topic)
     if not sys.stdout.isatty():
@@ -74,14 +94,8 @@ def topics() -> Mapping[str, Path]:
     return {**{name.lower(): path for name, path in {**short, **whole}.items()}, **library}
 
 
-def _contents() -> list[str]:
-    """The topics with their descriptions, as the contents of the manual list them."""
-    rows = _descriptions()
-    width = max(map(len, rows))
-    return [f"{topic:<{width}}  {about}" for topic, about in rows.items()]
-
-
 def _descriptions() -> dict[str, str]:
+    """The topics with their descriptions, as the contents of the manual list them."""
     text = (resources.manual() / "README.md").read_text("utf-8")
     return {topic: _words(about) for topic, about in ROW.findall(text)}
 
@@ -93,8 +107,9 @@ def _words(text: str) -> str:
 
 def _page_text(topic: str) -> str:
     """The text of a page, of a section of it, or of what answers a word of the field. Raises UsageError."""
-    known, (name, _, anchor) = topics(), topic.partition("#")
-    name = name.lower().removesuffix(".md")
+    known = topics()
+    anchor = topic.partition("#")[2]
+    name = topic.partition("#")[0].lower().removesuffix(".md")
     if name not in known:
         answers = {_stems(word): target for word, target in _words_of_the_field()}
         if _stems(name) not in answers:
@@ -151,8 +166,7 @@ def _search(query: str) -> list[str]:
         anchors = [anchor for topic, anchor in answers if topic == name]
         found = _hits(known[name].read_text("utf-8"), described.get(name, ""), stems, anchors) if stems else ()
         if best := min(found, default=None):
-            rank, _, anchor, title = best
-            hits.append((rank, f"{name}#{anchor}" if anchor else name, title))
+            hits.append((best.rank, f"{name}#{best.anchor}" if best.anchor else name, best.title))
     if not hits:
         raise UsageError(f"no page of the manual has the words `{query}`", help="`koi docs` lists the pages.")
     best_hits = sorted(hits, key=lambda hit: hit[0])[:MAX_RESULTS]
@@ -160,8 +174,8 @@ def _search(query: str) -> list[str]:
     return [f"{topic:<{width}}  {title}" for _, topic, title in best_hits]
 
 
-def _hits(page: str, about: str, stems: set[str], anchors: Sequence[str]) -> Iterator[tuple[int, int, str, str]]:
-    """The sections of a page with all words of a query: rank (0 is best), place, anchor (empty for the page), title.
+def _hits(page: str, about: str, stems: set[str], anchors: Sequence[str]) -> Iterator[Hit]:
+    """The sections of a page with all words of a query.
 
     Args:
         about: the description of the page in the contents.
@@ -172,4 +186,4 @@ def _hits(page: str, about: str, stems: set[str], anchors: Sequence[str]) -> Ite
         title = section.heading if place else f"{section.heading} {about}"
         ranks = [anchor in anchors, stems <= {*_stems(title)}, stems <= {*_stems(section.text)}]
         if any(ranks):
-            yield ranks.index(True), place, anchor, _words(section.heading if place or not about else about)
+            yield Hit(ranks.index(True), place, anchor, _words(section.heading if place or not about else about))
