@@ -18,7 +18,7 @@ CEILINGS = ROOT / "tests" / "data" / "sentences.json"
 LIBRARY = sorted((ROOT / "stdlib_skills").glob("*.md"))
 PAGES = {
     **pages.manual(),
-    "examples/README.md": (ROOT / "examples" / "README.md").read_text("utf-8"),
+    **{name: (ROOT / name).read_text("utf-8") for name in ("examples/README.md", "grammar/README.md")},
     **{f"stdlib_skills/{path.name}": path.read_text("utf-8") for path in LIBRARY},
 }
 
