@@ -185,7 +185,7 @@ def test_docs_show_sections_without_colours(project: Project) -> None:
     shown = [project.koi("docs", word).stdout.partition("\n")[0] for word in ("tools", "Human-in-the-loop", "RAG")]
     refused = project.koi("docs", "language#memroy")
 
-    assert ["## Skills", "# Steering a run: a human in the loop", "## Retrieval"] == shown
+    assert ["## Skills: tools of your own", "# Steering a run: a human in the loop", "## Retrieval"] == shown
     assert section.startswith("### Memory\n")
     assert ("### The model" in section, "\x1b" in section) == (False, False)
     assert "  = help: did you mean `language#memory`?" in refused.stderr
