@@ -146,20 +146,20 @@ def settings_page() -> str:
         rows = [f"| `{each.name}` | {_type_words(str(each.type))} | {_default(each)} |" for each in fields(section)]
         table = "\n".join(["| key | type | without it |", "|---|---|---|", *rows]) if rows else ""
         sections.append("\n\n".join(filter(None, [f"## {name}", about, table])))
-    return _page("Keys of `koi.toml`", "Every section and key; [Settings](../settings.md) says more of each.", sections)
+    return _page("Keys of `koi.toml`", "Every section and key; [Settings](../settings.md) describes each.", sections)
 
 
 def permissions_page() -> str:
     """Who says whether something may be done, in their order."""
     rows = [f"| {name} | {_cell(words)} |" for name, words in describe_sources()]
     about = (
-        "Before an agent does something, these are asked from the top; the first that has an opinion decides. Where"
-        " none has one, what is open to everybody is done, and the person is asked about the rest: commands, changes of"
-        " files, pages. What is allowed may still be refused by a hook or at the debugger, and the sandbox bounds what"
-        " a command can do. [Permissions](../permissions.md) and [Working on a project](../projects.md) say more."
+        "Before an agent acts, these sources are checked from the top; the first that decides counts. Where none does,"
+        " actions that are open to everybody are allowed, and you are asked about the rest: commands, changes of files,"
+        " pages. A hook or a debugger may still refuse what is allowed, and the sandbox bounds what a command can do."
+        " See [Permissions](../permissions.md) and [Projects](../projects.md)."
     )
     table = "\n".join(["| who | what it says |", "|---|---|", *rows])
-    return _page("Who decides", about, [table])
+    return _page("Order of permissions", about, [table])
 
 
 def security_page(text: str) -> str:

@@ -71,9 +71,7 @@ def command(topic: str | None, query: str | None) -> None:
         click.echo("\n".join(_search(query)))
         return
     if topic is None:
-        rows = _descriptions()
-        width = max(map(len, rows))
-        click.echo("\n".join(f"{name:<{width}}  {about}" for name, about in rows.items()))
+        click.echo(_contents())
         return
     text = _page_text(topic)
     if not sys.stdout.isatty():
@@ -94,8 +92,18 @@ def topics() -> Mapping[str, Path]:
     return {**{name.lower(): path for name, path in {**short, **whole}.items()}, **library}
 
 
+def _contents() -> str:
+    """The topics with their descriptions below the headings of the contents."""
+    width = max(map(len, _descriptions()))
+    groups = []
+    for part in (resources.manual() / "README.md").read_text("utf-8").split("\n## ")[1:]:
+        rows = [f"  {name:<{width}}  {_words(about)}" for name, about in ROW.findall(part)]
+        groups += ["\n".join([part.partition("\n")[0], *rows])] if rows else []
+    return "\n\n".join(groups)
+
+
 def _descriptions() -> dict[str, str]:
-    """The topics with their descriptions, as the contents of the manual list them."""
+    """The topics with their descriptions, in the order of the contents."""
     text = (resources.manual() / "README.md").read_text("utf-8")
     return {topic: _words(about) for topic, about in ROW.findall(text)}
 
