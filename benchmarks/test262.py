@@ -148,7 +148,7 @@ KNOWN: Sequence[Known] = (
     Known("lists have no holes, and what is put far behind the end fills them", 50, names="built-ins/Array/"),
     Known("objects have no prototypes and no attributes of members", 65,
           names="Object/create|hasown_inherited|8.12.1-1_|order-enumerable|Object/keys/15|12.6.3_2-3|13.2-2-s|13.2-19|11.4.1-"),
-    Known("`new Boolean`, `new Number`, `new String` and `Object(value)` give plain values", 25,
+    Known("`Object(value)` gives a plain value", 25,
           told=r"new (?:Boolean|Number|String|false|Object)|typeof new|string is not object|Object\(0\)|1 \+ f"),
     Known("built-in functions have no `length` and no members of their own", 8,
           told=r"\.length is expected|hasOwnProperty\('length'\)|has length property"),

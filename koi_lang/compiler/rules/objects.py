@@ -1,4 +1,4 @@
-"""Objects with functions: what `this` means in them."""
+"""Objects: the meaning of `this` in their functions, and objects that the language has no use for."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import islice
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
 from koi_lang.compiler.rules.names import MEMBERS_OF_AGENTS
-from koi_lang.compiler.rules.program import handlers, is_named
+from koi_lang.compiler.rules.program import handlers, is_named, is_variable
 from koi_lang.compiler.rules.table import Report, rule
 from koi_lang.compiler.walk import everything
 
@@ -16,6 +16,8 @@ from koi_lang.compiler.walk import everything
 OF_AGENTS = MEMBERS_OF_AGENTS | {"state", "name", "role", "peers"}
 
 
+# Functions that convert a value, and make an object of it with `new` in JavaScript.
+WRAPPERS = ("Boolean", "Number", "String")
 # What only agents are likely to have.
 OF_AGENTS_ALONE = frozenset({"state", "handle", "callSkill", "callAction", "peers"})
 
@@ -75,3 +77,25 @@ def _find_misplaced(
                 yield from [(member, False)] if name in OF_AGENTS_ALONE | events else ()
             elif is_named(member.object, "this") and function.is_arrow and name in keys - OF_AGENTS - events:
                 yield member, True
+
+
+@rule("E0337", "error")
+def wrapper_object(file: Analysis, report: Report) -> None:
+    """`new Boolean`, `new Number` or `new String` would make an object around a value.
+
+    Values have all methods without one. In JavaScript such an object is true even around `false`, and equals no other;
+    here there are none, so a program that relies on them would do something else.
+
+    Wrong:
+
+        in handler: return new Number(args.count)
+
+    Right:
+
+        in handler: return Number(args.count)
+    """
+    for new, around in file.index.of(n.New):
+        callee = new.callee
+        if isinstance(callee, n.Name) and callee.name in WRAPPERS and not is_variable(callee, around, file):
+            message = f"there are no objects around values, which `new {callee.name}` would make"
+            report.add(new.span, message, help=f"leave out `new`: `{callee.name}(…)` converts a value.")
