@@ -21,6 +21,7 @@ from docs.client_modules import client_modules
 from koi_lang.cli import koi
 from koi_lang.cli.list import std
 from koi_lang.compiler.rules import explanations
+from koi_lang.llm import providers
 from koi_lang.runtime.actions.lookup import all_actions
 from koi_lang.runtime.actions.registered import ActionKind
 from koi_lang.runtime.guards.policy import describe_sources
@@ -62,7 +63,7 @@ def pages() -> Mapping[str, str]:
         "library.md": library_page(),
         "settings.md": settings_page(),
         "permissions.md": permissions_page(),
-        "../../koi_lang/compiler/action_fields.py": action_fields_module(),
+        "../../koi_lang/compiler/runtime_facts.py": runtime_facts_module(),
         **{f"../../koi_lang/web/static/client/{name}": text for name, text in client_modules().items()},
         "../security.md": security_page((FOLDER.parent / "security.md").read_text("utf-8")),
     }
@@ -180,16 +181,22 @@ def _default(each: Field[object]) -> str:
     return f"`{json.dumps(each.default)}`" if each.default != () else "none"
 
 
-def action_fields_module() -> str:
-    """The module by which the compiler, which imports no action, knows the fields of all."""
-    rows = [f'    "{kind.name}": "{" ".join(_field_words(kind))}",' for kind in all_actions()]
+def runtime_facts_module() -> str:
+    """The module by which the compiler, which imports neither actions nor providers, knows the names of all."""
     about = [
-        '"""The fields of built-in actions, made from them by `python -m docs.generate`.',
+        '"""Names of actions and providers for the compiler, made from them by `python -m docs.generate`.',
         "",
         "An optional field has `?` behind its name; the kind of its value follows where it takes only one.",
         '"""',
     ]
-    return "\n".join([*about, "", "ACTION_FIELDS = {", *rows, "}", ""])
+    rows = [f'    "{kind.name}": "{" ".join(_field_words(kind))}",' for kind in all_actions()]
+    names = {
+        "PROVIDERS": (*(row.name for row in providers.PROVIDERS), *providers.STAND_INS),
+        "MAKERS": providers.MAKERS,
+        "WITHOUT_SEED": tuple(row.name for row in providers.PROVIDERS if not row.seed),
+    }
+    tuples = [line for name, words in names.items() for line in (f"{name} = (", *(f'    "{w}",' for w in words), ")")]
+    return "\n".join([*about, "", "ACTION_FIELDS = {", *rows, "}", *tuples, ""])
 
 
 def _field_words(kind: ActionKind) -> Iterator[str]:

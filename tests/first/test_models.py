@@ -9,9 +9,7 @@ from typing import Any
 
 import pytest
 
-from koi_lang.compiler.rules import models as rule
 from koi_lang.errors import RequestError, SettingsError, UsageError
-from koi_lang.llm import providers
 from koi_lang.llm.connection import ProviderConnection, Secret
 from koi_lang.llm.model_list_cache import DAY_S, ModelListCache
 from koi_lang.llm.model_listing import ModelInfo, models_of
@@ -375,12 +373,6 @@ def test_nothing_waits_for_an_ollama_that_says_nothing(machine: Machine) -> None
         machine.set(OLLAMA_HOST=f"127.0.0.1:{silent.getsockname()[1]}")
 
         assert [] == list_connections(Keys(read_settings(machine.folder)))
-
-
-def test_compiler_and_catalogue_know_the_same_providers() -> None:
-    """What a check calls mistyped is what a run would."""
-    assert [*rule.PROVIDERS] == [*(row.name for row in providers.PROVIDERS), *providers.STAND_INS]
-    assert rule.MAKERS == providers.MAKERS
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from koi_lang.compiler.rules.models import WITHOUT_SEED
 from koi_lang.errors import RequestError, SettingsError
-from koi_lang.llm.connect import PROVIDERS, ModelEnvironment, connect
+from koi_lang.llm.connect import ModelEnvironment, connect
 from koi_lang.llm.reserved_fields import RESERVED
 from tests.llm.server import Answer, ModelServer
 from tests.llm.test_thinking import REQUEST, asked_with
@@ -132,8 +131,3 @@ def test_no_message_shows_what_extra_body_holds(provider: str) -> None:
 
     assert "unknown field: …" in failure.message
     assert TOKEN not in seen
-
-
-def test_the_compiler_knows_who_takes_no_seed() -> None:
-    """Its list agrees with the table of providers."""
-    assert {row.name for row in PROVIDERS if not row.seed} == set(WITHOUT_SEED)

@@ -9,8 +9,11 @@ from typing import Any
 
 import pytest
 
+from docs.generate import runtime_facts_module
 from koi_lang.errors import MissingKeyError, ProviderError
+from koi_lang.llm import providers
 from koi_lang.llm.connect import PROVIDERS, connect
+from koi_lang.llm.connection import Provider
 from koi_lang.llm.messages import Adapter, Message, Request, Usage, merge_turns
 from koi_lang.llm.models import card_of, cost_usd
 from koi_lang.llm.rehearsal import Rehearsal
@@ -31,6 +34,20 @@ def test_every_provider_in_the_table_connects(provider: Any) -> None:
     )
 
     assert (model.provider, model.model) == (provider.name, provider.model)
+
+
+def test_a_provider_is_described_in_one_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that a test makes up connects, is suggested for a slip, and is known to the compiler's table."""
+    row = Provider(
+        "acme", ("ACME_API_KEY",), "roadrunner-1", "http://127.0.0.1:9/v1", prefixes=("roadrunner-",), seed=""
+    )
+    monkeypatch.setattr(providers, "PROVIDERS", (*providers.PROVIDERS, row))
+    facts = runtime_facts_module()
+
+    assert "roadrunner-1" == connected({"provider": "acme"}, ACME_API_KEY="k").model
+    assert [row] == providers.makers_of("roadrunner-2")
+    assert "acme" == providers.suggest_provider("acmee")
+    assert 2 == facts.count('    "acme",\n')
 
 
 def test_a_named_provider_without_its_key_says_which() -> None:

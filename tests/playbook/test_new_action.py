@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from docs.generate import action_fields_module, actions_page
+from docs.generate import actions_page, runtime_facts_module
 from koi_lang.acp.tool_calls import start_of
 from koi_lang.cli.lsp import count_actions
 from koi_lang.runtime.actions import lookup, registered
@@ -48,7 +48,7 @@ def test_checks_pages_and_editors_know_it(weigh: ActionKind) -> None:
     event = {"intent": "weigh", "fields": {"what": "tea"}}
     with_it = count_actions(("execute",))
 
-    assert '    "weigh": "what:string often?:number",\n' in action_fields_module()
+    assert '    "weigh": "what:string often?:number",\n' in runtime_facts_module()
     assert "### `weigh`" in actions_page()
     assert "search" == start_of(event, Path("/"), weigh)["kind"]
     assert weigh.only_looks

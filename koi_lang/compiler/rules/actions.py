@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
 from koi_lang.compiler import nodes as n
-from koi_lang.compiler.action_fields import ACTION_FIELDS
 from koi_lang.compiler.analysis import Analysis
 from koi_lang.compiler.imports import Unit
 from koi_lang.compiler.rules.kinds import WORDS, Kind, kind_of
 from koi_lang.compiler.rules.program import is_variable
 from koi_lang.compiler.rules.table import Report, rule
 from koi_lang.compiler.rules.tests import agent_of
+from koi_lang.compiler.runtime_facts import ACTION_FIELDS
 from koi_lang.compiler.walk import Enclosing
 from koi_lang.diagnostics import SLIP_IN_FOUR, nearest
 from koi_lang.source import Span

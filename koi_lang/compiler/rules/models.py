@@ -8,29 +8,22 @@ from difflib import get_close_matches
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
 from koi_lang.compiler.rules.table import Report, rule
+from koi_lang.compiler.runtime_facts import MAKERS, PROVIDERS, WITHOUT_SEED
 from koi_lang.diagnostics import SLIP_IN_FOUR, nearest
 from koi_lang.llm.reserved_fields import RESERVED, reserved_help
 from koi_lang.settings.efforts import EFFORTS, effort_help
 
-PROVIDERS = (
-    "openai", "anthropic", "gemini", "groq", "deepseek", "moonshot", "xai", "qwen", "together", "openrouter", "mistral",
-    "bedrock", "ollama", "local", "rehearsal", "scripted",
-)  # fmt: skip
-# Makers of models whose names look like a mistyped provider.
-MAKERS = ("deepseek-ai", "mistralai", "moonshotai", "x-ai")
 OPEN = ("auto", "")
-WITHOUT_SEED = ("anthropic", "gemini", "deepseek", "moonshot", "bedrock")
 
 
 @rule("E0418", "error")
 def unknown_provider(file: Analysis, report: Report) -> None:
     """An `llm` block names a provider that does not exist, but for a few letters.
 
-    The providers are `openai`, `anthropic`, `gemini`, `groq`, `deepseek`, `moonshot`, `xai`, `qwen`, `together`,
-    `openrouter`, `mistral`, `bedrock`, `ollama`, `local` for servers of your own, and `rehearsal` and `scripted`, which
-    work without a network. For anything else that speaks the interface of OpenAI, write `provider: "openai"` with its
-    `base_url`. A name that is like none of these may be one that an extension adds; whether it is there turns out when
-    the program runs.
+    `koi models` lists the providers; `local` is for servers of your own, and `rehearsal` and `scripted` work without a
+    network. For anything else that speaks the interface of OpenAI, write `provider: "openai"` with its `base_url`. A
+    name that is like none of these may be one that an extension adds; whether it is there turns out when the program
+    runs.
 
     Wrong:
 

@@ -1,4 +1,4 @@
-"""The fields of built-in actions, made from them by `python -m docs.generate`.
+"""Names of actions and providers for the compiler, made from them by `python -m docs.generate`.
 
 An optional field has `?` behind its name; the kind of its value follows where it takes only one.
 """
@@ -33,3 +33,34 @@ ACTION_FIELDS = {
     "propose_plan": "steps:array why?:string",
     "finish_step": "step:number",
 }
+PROVIDERS = (
+    "openai",
+    "anthropic",
+    "gemini",
+    "groq",
+    "deepseek",
+    "moonshot",
+    "xai",
+    "qwen",
+    "together",
+    "openrouter",
+    "mistral",
+    "bedrock",
+    "ollama",
+    "local",
+    "rehearsal",
+    "scripted",
+)
+MAKERS = (
+    "deepseek-ai",
+    "mistralai",
+    "moonshotai",
+    "x-ai",
+)
+WITHOUT_SEED = (
+    "anthropic",
+    "gemini",
+    "deepseek",
+    "moonshot",
+    "bedrock",
+)
