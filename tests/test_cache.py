@@ -168,6 +168,20 @@ def test_nothing_else_is_left_in_the_folder(cached: Project) -> None:
     assert {".koic", ".lark"} == {path.suffix for path in settings.cache_folder().iterdir()}
 
 
+def test_tables_fit_where_they_were_copied_to(cached: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In another folder the tables of the parser are read, and not made and written again."""
+    (tables,) = settings.cache_folder().glob("*.lark")
+    (tmp_path / "other").mkdir()
+    copied = Path(shutil.copy(tables, tmp_path / "other"))
+    before = copied.stat().st_mtime_ns
+    monkeypatch.setenv("KOI_CACHE_DIR", str(copied.parent))
+
+    lalr._token_parser.cache_clear()
+    lalr.parse_tokens("")
+
+    assert before == copied.stat().st_mtime_ns
+
+
 def test_warnings_are_shown_again(project: Project) -> None:
     """A cached program warns as it did when it was compiled."""
     project.write("main.koi", SUSPECT)

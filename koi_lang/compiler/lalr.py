@@ -132,6 +132,16 @@ def _token_parser() -> Lark:
     return Lark(text, cache=_tables(text), **OPTIONS)
 
 
+class _TablesPath(str):
+    """The path of kept tables, without a say in whether they fit: they do wherever they have been moved or copied to.
+
+    Lark compares the texts of all options with those that the tables were made with, that of the path among them.
+    """
+
+    def __str__(self) -> str:
+        return "tables"
+
+
 def _tables(grammar: str) -> str | bool:
     """The file that keeps the parser's tables; False where no file can be written."""
     folder = settings.cache_folder()
@@ -139,4 +149,4 @@ def _tables(grammar: str) -> str | bool:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError:
         return False
-    return str(folder / f"grammar-{sha256(grammar.encode()).hexdigest()[:16]}.lark")
+    return _TablesPath(folder / f"grammar-{sha256(grammar.encode()).hexdigest()[:16]}.lark")
