@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from koi_lang.runtime.journal.reader import read
-from koi_lang.runtime.journal.store import path_of
+from koi_lang.runtime.journal.store import is_running, path_of
 from koi_lang.service.errors import ServiceError
 from koi_lang.service.users import User
 from koi_lang.web.answers import HttpError
@@ -247,10 +247,11 @@ def edited_branch(service: ServiceProcess, run: str, text: str) -> dict[str, Any
 
 
 def wait_for_end(service: ServiceProcess, run: str) -> None:
-    """Wait until the process of a run has ended."""
+    """Wait until the process of a run has let go of its journal, a little later than the run has ended."""
     end = time.monotonic() + LIMIT_S
-    while service.get(f"{DEV}/{run}")["state"] == "working":
+    while is_running(path_of(service.folder, run)):
         assert time.monotonic() < end, run
+        time.sleep(0.05)
 
 
 def first_prompt(service: ServiceProcess, run: str) -> str:
