@@ -52,7 +52,7 @@ def test_smoke_needs_nobody(command: str, project: Project) -> None:
     shutil.copytree(CHECKOUT / "examples", project.folder / "examples")
     done = project.koi(*command.split()[1:])
 
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_hooks_run_what_contributors_run() -> None:
