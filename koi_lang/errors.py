@@ -13,7 +13,26 @@ EXIT_USAGE = 2
 EXIT_BEST_EFFORT = 3
 EXIT_LIMIT = 4
 EXIT_SOURCE = 65
+# Of `sysexits.h`, where it has one for the kind of failure; 124 is that of `timeout`.
+EXIT_NO_FILE, EXIT_NO_SERVER, EXIT_NO_PROVIDER, EXIT_PLAYBOOK = 66, 68, 69, 70
+EXIT_NO_ANSWER, EXIT_INVALID, EXIT_NO_PERMISSION = 75, 76, 77
+EXIT_TIMED_OUT = 124
 EXIT_INTERRUPTED = 130
+
+# What a process ends with for each code of a failure; `koi check --explain CODE` has a page of each.
+EXIT_CODES = {
+    "E0500": EXIT_FAILED,
+    "E0501": EXIT_LIMIT,
+    "E0502": EXIT_NO_PERMISSION,
+    "E0503": EXIT_NO_PROVIDER,
+    "E0504": EXIT_NO_ANSWER,
+    "E0505": EXIT_PLAYBOOK,
+    "E0506": EXIT_INVALID,
+    "E0507": EXIT_NO_SERVER,
+    "E0508": EXIT_NO_FILE,
+    "E0509": EXIT_USAGE,
+    "E0510": EXIT_TIMED_OUT,
+}
 
 
 class KoiError(Exception):
@@ -21,10 +40,17 @@ class KoiError(Exception):
 
     Attributes:
         exit_code: what the process ends with when nobody handles the error.
+        failure_code: its kind, one of `EXIT_CODES`.
         help: one thing to do about it, a whole sentence; None when there is nothing to advise.
     """
 
     exit_code = EXIT_FAILED
+    failure_code = "E0500"
+
+    def __init_subclass__(cls, code: str = "", **settings: Any) -> None:
+        super().__init_subclass__(**settings)
+        if code:
+            cls.failure_code, cls.exit_code = code, EXIT_CODES[code]
 
     def __init__(self, message: str, *, help: str | None = None) -> None:
         super().__init__(message)
@@ -40,9 +66,25 @@ class KoiError(Exception):
         return False
 
 
+def innermost(error: BaseException) -> BaseException:
+    """The first error of a group, at any depth."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def failure_code(error: BaseException) -> str:
+    """The code of the kind of failure that an error is, such as E0501 for a limit."""
+    error = innermost(error)
+    if isinstance(error, KoiError):
+        return error.failure_code
+    return "E0508" if isinstance(error, FileNotFoundError) else "E0500"
+
+
 def exit_code(error: BaseException) -> int:
     """What a process ends with for an error."""
-    return error.exit_code if isinstance(error, KoiError) else EXIT_FAILED
+    error = innermost(error)
+    return error.exit_code if isinstance(error, KoiError) else EXIT_CODES[failure_code(error)]
 
 
 def reason(error: OSError) -> str:
@@ -54,8 +96,7 @@ def root_reason(error: BaseException) -> str:
     """Why a server was not reached, on one line; in words for the two reasons that people meet most."""
     while before := error.__cause__ or error.__context__:
         error = before
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
+    error = innermost(error)
     if isinstance(error, ConnectionRefusedError):
         return "nothing listens there"
     if type(error).__name__ == "gaierror":  # its module would have to be imported for the class
@@ -85,11 +126,15 @@ class CallCancelledError(KoiError):
     """Somebody has ended a call that came from outside of a program."""
 
 
-class SendTimeoutError(AgentError):
+class SendTimeoutError(AgentError, code="E0510"):
     """A `send … timeout` ended before its handler answered."""
 
 
-class PermissionDeniedError(AgentError):
+class McpServerError(AgentError, code="E0507"):
+    """An MCP server cannot be reached, or a call of it has failed."""
+
+
+class PermissionDeniedError(AgentError, code="E0502"):
     """The role of an agent does not allow what was asked."""
 
 
@@ -141,7 +186,7 @@ class ExtensionError(KoiError):
     """An extension cannot be loaded, or adds what it may not."""
 
 
-class PlaybookError(KoiError):
+class PlaybookError(KoiError, code="E0505"):
     """A playbook could not be completed."""
 
 
@@ -149,14 +194,16 @@ class CorpusError(KoiError):
     """A stream of a corpus cannot be read, or streams cannot be kept."""
 
 
-class ProviderError(KoiError):
+class ProviderError(KoiError, code="E0503"):
     """A model provider failed, refused, or cannot be reached."""
 
 
-class MissingKeyError(ProviderError):
+class MissingKeyError(ProviderError, code="E0509"):
     """A provider was named whose key is not known."""
 
-    exit_code = EXIT_USAGE
+
+class UnknownModelError(ProviderError, code="E0509"):
+    """A model or a provider is named that does not exist."""
 
 
 class BestEffortError(KoiError):
@@ -165,10 +212,8 @@ class BestEffortError(KoiError):
     exit_code = EXIT_BEST_EFFORT
 
 
-class OverLimitError(KoiError):
+class OverLimitError(KoiError, code="E0501"):
     """Work has ended because a limit was reached, with something to show for it."""
-
-    exit_code = EXIT_LIMIT
 
 
 class PlanShownError(KoiError):

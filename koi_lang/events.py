@@ -233,10 +233,11 @@ class RunStarted(EventData):
 
 @event("run_ended")
 class RunEnded(EventData):
-    """A run has ended; `origin` is where the error that ended it was first told."""
+    """A run has ended; `code` is the kind of its failure, `origin` where the error was first told."""
 
     ok: bool
     interrupted: bool = OMITTED
+    code: str = OMITTED
     origin: Sequence[str] = OMITTED
 
 
@@ -814,7 +815,7 @@ class CallStarted(EventData):
 
 @event("call_ended", detailed=["result"])
 class CallEnded(EventData):
-    """Such a call has ended: with a result, because it was `aborted`, or with an error."""
+    """Such a call has ended: with a result, because it was `aborted`, or with an error, whose kind is `code`."""
 
     call: str
     name: str
@@ -822,6 +823,7 @@ class CallEnded(EventData):
     result: Any = OMITTED
     aborted: bool = OMITTED
     timed_out: bool = OMITTED
+    code: str = OMITTED
     error: str = OMITTED
     help: str = OMITTED
     report: str = OMITTED

@@ -66,12 +66,12 @@ def place(project: Project) -> Project:
 @pytest.mark.sampled(6)
 @pytest.mark.parametrize("code", ENDLESS.values(), ids=ENDLESS)
 def test_max_time_ends_code(place: Project, code: str) -> None:
-    """`--max-time` bounds a run, whatever its code does or waits for, and says so with exit code 1."""
+    """`--max-time` bounds a run, whatever its code does or waits for, and says so with exit code 4."""
     place.write("a.koi", program(code))
 
     done = place.koi("run", "a.koi", "--max-time", "300ms")
 
-    assert (1, "error: the run took longer than its budget of 0.3 s") == (done.returncode, done.stderr[:51])
+    assert (4, "error: the run took longer than its budget of 0.3 s") == (done.returncode, done.stderr[:51])
     assert "Raise `--max-time` if this is expected." in done.stderr
 
 
@@ -81,7 +81,7 @@ def test_max_time_ends_python_that_nobody_records(place: Project) -> None:
 
     done = place.koi("run", "--no-record", "a.koi", "--max-time", "300ms")
 
-    assert (1, True) == (done.returncode, "took longer than its budget" in done.stderr), done.stderr
+    assert (4, True) == (done.returncode, "took longer than its budget" in done.stderr), done.stderr
 
 
 def test_the_message_shows_the_loop(place: Project) -> None:

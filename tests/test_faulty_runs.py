@@ -110,10 +110,10 @@ def test_what_was_carried_out_before_a_cut_stays(project: Project, kind: str, fa
 @ALL
 @pytest.mark.parametrize("fault", list(FOR_GOOD))
 def test_a_fault_for_good_ends_the_run(project: Project, kind: str, fault: str) -> None:
-    """One sentence without the key, exit code 1, and nothing was carried out."""
+    """One sentence without the key, exit code 69, and nothing was carried out."""
     done = ended(project, kind, FOR_GOOD[fault][0])
 
-    assert ([], 1) == (done.printed, done.code)
+    assert ([], 69) == (done.printed, done.code)
     assert done.error.startswith(FOR_GOOD[fault][1].format(provider_of(kind)))
     assert KEY not in done.error
     assert "\n" not in done.error
@@ -124,7 +124,7 @@ def test_a_server_that_stays_broken_ends_the_run(project: Project, kind: str) ->
     """After its attempts the run fails; it is not tried for ever."""
     done = ended(project, kind, Answer(status=500))
 
-    assert ([], 1) == (done.printed, done.code)
+    assert ([], 69) == (done.printed, done.code)
     assert len(done.bodies) <= 9
 
 

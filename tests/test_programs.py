@@ -47,7 +47,7 @@ def expected(script: Script) -> dict[str, object]:
         "printed": script.printed,
         "logged": script.logged,
         "told": script.told,
-        "code": 0 if script.error is None else 1,
+        "fails": script.error is not None,
         "error": script.error or "",
         "warnings": script.warnings,
     }
@@ -60,7 +60,7 @@ def observed(script: Script, outcome: Outcome) -> dict[str, object]:
         "printed": outcome.printed,
         "logged": outcome.logged,
         "told": outcome.told if script.told else (),
-        "code": outcome.code,
+        "fails": outcome.code != 0,
         "error": shortened(script.error or "", outcome.error),
         "warnings": tuple(shortened(stated, told) for stated, told in warnings),
     }

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -16,28 +14,28 @@ from click.shell_completion import CompletionItem
 from koi_lang.cli.completing.values import complete_code, complete_handler, complete_program
 from koi_lang.cli.ui.messages import show_diagnostics
 from koi_lang.cli.ui.text import count_text
+from koi_lang.compiler import nodes as n
+from koi_lang.compiler.compile import Checked
 from koi_lang.compiler.rules import explanations
-from koi_lang.compiler.rules.program import AnalysedProgram
-from koi_lang.compiler.rules.prose.abilities import abilities_of
-from koi_lang.compiler.rules.prose.playbooks import PlaybookText
 from koi_lang.diagnostics import Diagnostic, LabeledSpan, suggestion
-from koi_lang.errors import EXIT_SOURCE, UsageError
+from koi_lang.errors import EXIT_SOURCE, KoiError, UsageError
 from koi_lang.lazy import lazy_module
+from koi_lang.llm.model_choice import written_choice
+from koi_lang.llm.model_name_check import fits, nearest_models
 from koi_lang.program import build
 from koi_lang.program.files import programs
-from koi_lang.settings import read_settings
-from koi_lang.setup.name_warnings import mistyped_models
-from koi_lang.system.text_width import clean
+from koi_lang.settings import ProjectSettings, read_settings
+from koi_lang.setup.availability import connection_of, lists
+from koi_lang.setup.keys.lookup import Keys
+from koi_lang.source import Source
 
 if TYPE_CHECKING:
-    from koi_lang.compiler.rules.prose import readings as prose_readings
-    from koi_lang.runtime.actions import lookup
+    from koi_lang.cli import playbook_readings
 else:
-    lookup = lazy_module("koi_lang.runtime.actions.lookup")
-    prose_readings = lazy_module("koi_lang.compiler.rules.prose.readings")
+    playbook_readings = lazy_module("koi_lang.cli.playbook_readings")
 
-SAMPLES = "What only the running program knows stands as ⟨its name⟩, numbers as 1."
-WIDE = 100
+# The code of a warning about the name of a model.
+MISTYPED = "E0419"
 
 
 def _complete(context: click.Context, parameter: click.Parameter, word: str) -> list[CompletionItem]:
@@ -69,7 +67,7 @@ def command(files: Sequence[str], strict: bool, as_json: bool, is_explained: boo
     elif not files:
         raise UsageError("no program is named", help="Write `koi check FILE`.")
     elif is_playbook:
-        _show_playbook(*files, as_json=as_json)
+        playbook_readings.show_playbook(*files, as_json=as_json)
     else:
         sys.exit(_check(files, strict=strict, as_json=as_json))
 
@@ -80,7 +78,7 @@ def _check(files: Sequence[str], *, strict: bool, as_json: bool) -> int:
     is_broken = False
     for file in programs(files):
         checked = build.check(file, strict=strict)
-        problems = (*checked.diagnostics, *mistyped_models(checked, read_settings()))
+        problems = (*checked.diagnostics, *_mistyped_models(checked, read_settings()))
         is_broken |= bool(checked.errors)
         if not as_json:
             show_diagnostics(problem for problem in problems if problem not in reported)
@@ -107,80 +105,31 @@ def _explain(code: str = "", *others: str) -> None:
         raise UsageError(f"no message has the code `{code}`", help=near)
 
 
-# ---------------------------------------------------------------- playbooks
+# ---------------------------------------------------------------- names of models
 
 
-def _show_playbook(file: str, handler: str = "", *others: str, as_json: bool) -> None:
-    """Print what is understood of each sentence of a playbook. Raises UsageError."""
-    if others:
-        raise UsageError("`--playbook` takes one program", help="Write `koi check --playbook FILE AGENT.HANDLER`.")
-    checked = build.check(file)
-    program = AnalysedProgram(checked.analysed)
-    readings = [
-        reading
-        for text in _texts(handler, program)
-        for reading in prose_readings.read_playbook(text, program, _actions(text, program), checked.diagnostics)
-    ]
-    if as_json:
-        click.echo(json.dumps([reading.as_data() for reading in readings], indent=2, ensure_ascii=False, default=str))
+def _mistyped_models(checked: Checked, settings: ProjectSettings) -> tuple[Diagnostic, ...]:
+    """A warning for each model of an `llm` block that its provider does not list; nobody is asked."""
+    keys = Keys(settings)
+    return tuple(
+        warning
+        for file in checked.files
+        for llm, _ in file.index.of(n.Llm)
+        for warning in _name_warnings(llm, file.unit.source, keys)
+    )
+
+
+def _name_warnings(llm: n.Llm, source: Source, keys: Keys) -> Iterator[Diagnostic]:
+    given = {each.key: each.value for each in llm.options.properties if isinstance(each, n.Property)}
+    model, provider = given.get("model"), given.get("provider")
+    if not isinstance(model, n.Text) or "base_url" in given or not isinstance(provider, n.Text | None):
         return
-    for reading in readings:
-        click.echo(clean("\n".join(_lines(reading))))
-    needing = sum(reading.needs_model for reading in readings)
-    count = count_text(len(readings), "sentence")
-    click.echo(f"{count}, {needing or 'none'} of which a model is needed for. {SAMPLES}", err=True)
-
-
-def _texts(name: str, program: AnalysedProgram) -> list[PlaybookText]:
-    """The texts of the playbook that is meant, the only one without a name. Raises UsageError."""
-    known = prose_readings.playbooks_in(program)
-    if not name and len(known) == 1:
-        name = known[0]
-    if not name:
-        listed = ", ".join(f"`{each}`" for each in known) or "it has no playbook"
-        raise UsageError("no handler is named", help=f"Name one with a playbook: {listed}.")
-    agent, _, event = name.partition(".")
-    texts = prose_readings.playbook_of(agent, event, program)
-    if not texts:
-        raise UsageError(f"there is no playbook `{name}`", help=suggestion(name, known, "playbook"))
-    return texts
-
-
-def _actions(text: PlaybookText, program: AnalysedProgram) -> list[str]:
-    """The built-in actions that the role of the agent permits."""
-    abilities = program.for_file(abilities_of, text.file)[text.agent]
-    return [kind.name for kind in lookup.all_actions() if kind.needs is None or abilities.may([kind.needs])]
-
-
-def _lines(reading: prose_readings.SentenceReading) -> Iterator[str]:
-    """What a person reads of a sentence."""
-    yield f"{reading.line:>4}  {reading.text}"
-    rows = [("does", _describe_action(dict(step.action))) for step in reading.steps if step.action is not None]
-    rows = [(title, f"{text} ({count} times)" if count > 1 else text) for (title, text), count in _count_rows(rows)]
-    rows += [("may not", step.refused) for step in reading.steps if step.refused]
-    if reading.needs_model:
-        rows.append(("needs", "a model"))
-    rows += [("names", f"{each.name}, {each.kind}, {_place(each.declared)}") for each in reading.names]
-    for name, has in reading.permissions.items():
-        rows.append(("takes", f"`{name}`, which its role {'has' if has else 'lacks'}"))
-    rows += [("warning", f"{warning.message} [{warning.code}]") for warning in reading.warnings]
-    yield from (f"      {title:<8} {text}" for title, text in rows)
-
-
-def _count_rows(rows: Sequence[tuple[str, str]]) -> Iterator[tuple[tuple[str, str], int]]:
-    for row in dict.fromkeys(rows):
-        yield row, rows.count(row)
-
-
-def _describe_action(action: dict[str, object]) -> str:
-    """An action by its name and fields, on one line."""
-    intent = str(action.pop("intent", ""))
-    action.pop("actionType", None)
-    fields = json.dumps(action, ensure_ascii=False, default=str) if action else ""
-    text = f"{intent} {fields}".strip()
-    return text if len(text) <= WIDE else f"{text[: WIDE - 1]}…"
-
-
-def _place(place: LabeledSpan) -> str:
-    path = os.path.relpath(place.source.path, Path.cwd())
-    return f"{path}:{place.source.position(place.span.start).line}"
+    try:
+        maker, name = written_choice({"provider": provider.value if provider else "", "model": model.value})
+        known = None if maker == "auto" else lists().find(connection_of(maker, keys))
+    except KoiError:  # an unknown provider has its own message, and without a key there is no list
+        return
+    if known is not None and name and not fits(name, known.names) and (near := nearest_models(name, known.names)):
+        help = f"did you mean {' or '.join(f'`{each}`' for each in near)}?"
+        place = LabeledSpan(source, model.span)
+        yield Diagnostic(MISTYPED, "warning", f"`{maker}` lists no model `{name}`", place, help=help)

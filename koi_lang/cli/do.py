@@ -12,9 +12,8 @@ from koi_lang.cli import models
 from koi_lang.cli.options import Count, options_from, plain_option, plan_option, running_options, verbose_option
 from koi_lang.cli.running import run_program
 from koi_lang.cli.ui.interrupts import leave
-from koi_lang.errors import EXIT_LIMIT, UsageError, exit_code
+from koi_lang.errors import UsageError
 from koi_lang.program import loader
-from koi_lang.runtime.budget.limits import LimitReachedError
 from koi_lang.sessions.options import COMMAND_HELP, RunOptions
 from koi_lang.system import resources
 
@@ -39,7 +38,7 @@ def command(**given: Any) -> None:
         options = replace(options, model=models.pick(options.key_lookup()))
     file = str(resources.standard_skills() / "programs/do.koi")
     entry = loader.load_compiled(file, strict=given["strict"], fresh=given["no_cache"])
-    leave(run_program(file, entry, options, code_of=code_of))
+    leave(run_program(file, entry, options))
 
 
 def options_of(given: Mapping[str, Any]) -> RunOptions:
@@ -59,8 +58,3 @@ def options_of(given: Mapping[str, Any]) -> RunOptions:
 def options_in(words: Sequence[str]) -> RunOptions:
     """The options in the words behind `do` of a command line."""
     return options_of(command.make_context("do", list(words)).params)
-
-
-def code_of(error: Exception) -> int:
-    """The exit code that an error means, a limit as one of its own."""
-    return EXIT_LIMIT if isinstance(error, LimitReachedError) else exit_code(error)

@@ -19,10 +19,9 @@ from koi_lang.cli.ui.messages import exit_code_of
 from koi_lang.cli.ui.reporters import CostMeter, DenialNotice, as_json, as_lines
 from koi_lang.cli.ui.terminal import Terminal
 from koi_lang.cli.ui.typed_input import typing
-from koi_lang.errors import OverLimitError, ProviderError, UsageError, exit_code
+from koi_lang.errors import OverLimitError, ProviderError, UsageError, exit_code, innermost
 from koi_lang.lazy import lazy_module
 from koi_lang.program import cache, declarations
-from koi_lang.program.error_report import innermost
 from koi_lang.runtime.budget.limits import Budget, LimitReachedError
 from koi_lang.runtime.concurrency.cancellation import CancelScope
 from koi_lang.runtime.events import Consumer
@@ -61,13 +60,11 @@ def run_program(
     options: RunOptions,
     going: Continuation | None = None,
     doubts: Doubts | None = None,
-    code_of: Callable[[Exception], int] = exit_code,
 ) -> int:
     """Run to the end and give the exit code; whatever goes wrong is told once.
 
     Args:
         doubts: decide about effects in doubt, for which they may hold the terminal.
-        code_of: the exit code that an error means.
     """
     if options.as_json and options.as_result:
         raise UsageError("`--json` and `--result` both write to stdout", help="Leave one of them out.")
@@ -103,7 +100,7 @@ def run_program(
 
     def note_failure(error: Exception) -> int:
         failures.append(innermost(error))
-        return code_of(error)
+        return exit_code(error)
 
     code = exit_code_of(work, debug=options.debug, redact=redact, code_of=note_failure)
     limits = [each for each in failures if isinstance(each, LimitReachedError) and each.limit in LIMITS]

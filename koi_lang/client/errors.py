@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from koi_lang.errors import EXIT_FAILED, EXIT_USAGE, KoiError
+from koi_lang.errors import EXIT_CODES, EXIT_FAILED, EXIT_USAGE, KoiError
 
 
 class RemoteError(KoiError):
@@ -52,10 +52,23 @@ class RemoteCallError(KoiError):
         run: the id of the run it belongs to.
         code: `failed`, `cancelled`, `timed_out`, or `session_failed`.
         report: the failure with its place in the program, where that is known; else empty.
+        failure_code: the kind of failure, such as E0501 for a limit, and with it the exit code of a command.
     """
 
-    def __init__(self, message: str, *, run: str, code: str, help: str | None = None, report: str = "") -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        run: str,
+        code: str,
+        help: str | None = None,
+        report: str = "",
+        failure_code: str = "",
+    ) -> None:
         super().__init__(message, help=help)
         self.run = run
         self.code = code
         self.report = report
+        if failure_code in EXIT_CODES:
+            self.failure_code = failure_code
+            self.exit_code = EXIT_CODES[failure_code]

@@ -253,7 +253,8 @@ class RunFollower:
             code = "timed_out" if unless_omitted(ended.timed_out, False) else "cancelled"
         text = unless_omitted(ended.error, "") or f"`{ended.name}` was {code.replace('_', ' ')}"
         help, report = unless_omitted(ended.help), unless_omitted(ended.report, "")
-        raise RemoteCallError(text, run=self.run, code=code, help=help, report=report)
+        kind = unless_omitted(ended.code, "")
+        raise RemoteCallError(text, run=self.run, code=code, help=help, report=report, failure_code=kind)
 
     def _early_end(self) -> RemoteCallError:
         if self._failure:

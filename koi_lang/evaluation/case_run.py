@@ -11,11 +11,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from koi_lang.errors import JournalError, MissingKeyError, SettingsError
+from koi_lang.errors import JournalError, MissingKeyError, SettingsError, innermost
 from koi_lang.llm.messages import Adapter
 from koi_lang.llm.scripted import Answers, ScriptedModel, read_answers, require_answers
 from koi_lang.program import loader
-from koi_lang.program.error_report import innermost
 from koi_lang.program.eval_blocks import carry_out_case, eval_named
 from koi_lang.program.files import absolute
 from koi_lang.runtime.budget.limits import RUN, LimitReachedError

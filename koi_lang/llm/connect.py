@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from koi_lang.errors import MissingKeyError, ProviderError, SettingsError
+from koi_lang.errors import MissingKeyError, ProviderError, SettingsError, UnknownModelError
 from koi_lang.lazy import lazy_module
 from koi_lang.llm.anthropic import Anthropic
 from koi_lang.llm.bedrock import Bedrock
@@ -169,7 +169,7 @@ def _require_stand_in(options: Mapping[str, Any]) -> None:
     near = nearest_models(name, known)
     meant = f"Did you mean {' or '.join(f'`{each}`' for each in near)}? " if near else ""
     help = f"{meant}Write `provider/model`, such as `openai/gpt-5.4-mini`; `koi connect` stores a key."
-    raise ProviderError(f"no provider that is set up has a model `{name}`", help=help)
+    raise UnknownModelError(f"no provider that is set up has a model `{name}`", help=help)
 
 
 def extension_choice(options: Mapping[str, Any], around: ModelEnvironment) -> tuple[str, str]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from koi_lang.errors import ProviderError
+from koi_lang.errors import UnknownModelError
 from koi_lang.llm.local_servers import LOCAL, is_address, read_address
 from koi_lang.llm.ollama import MAX_PROBE_S, models_at, origin_of
 from koi_lang.llm.providers import (
@@ -86,7 +86,7 @@ def written_choice(options: Mapping[str, Any]) -> tuple[str, str]:
     if provider != "auto":
         return provider, model
     if rest and (meant := suggest_provider(maker.lower())):
-        raise ProviderError(f"there is no provider `{maker}`", help=f"Did you mean `{meant}/{rest}`?")
+        raise UnknownModelError(f"there is no provider `{maker}`", help=f"Did you mean `{meant}/{rest}`?")
     if not is_known(maker.lower()):
         is_of_server = bool(options.get("base_url")) and not makers_of(model)
         return LOCAL if is_of_server else provider, model

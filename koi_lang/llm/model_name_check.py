@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 
-from koi_lang.errors import ProviderError, RequestError
+from koi_lang.errors import RequestError, UnknownModelError
 from koi_lang.llm.connection import ProviderConnection
 from koi_lang.llm.layers import Layer, open_stream
 from koi_lang.llm.local_servers import server_title
@@ -17,10 +17,6 @@ from koi_lang.llm.model_listing import has
 
 LIMIT_S = 3.0
 MAX_NAMES = 5
-
-
-class UnknownModelError(ProviderError):
-    """A provider has no model of that name."""
 
 
 def fits(name: str, known: Sequence[str]) -> bool:

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from typing import TypeAlias
 
 from koi_lang.diagnostics import SLIP_IN_FOUR
-from koi_lang.errors import ProviderError
+from koi_lang.errors import UnknownModelError
 from koi_lang.llm.connection import Provider
 
 KeyLookup: TypeAlias = Callable[[str], str | None]
@@ -148,7 +148,7 @@ def provider_named(name: str) -> Provider:
     names = [*(provider.name for provider in PROVIDERS), *STAND_INS]
     near = get_close_matches(name.lower(), names, n=1)
     help = f"Did you mean `{near[0]}`?" if near else f"Known are {', '.join(f'`{known}`' for known in names)}."
-    raise ProviderError(f"there is no provider `{name}`", help=help)
+    raise UnknownModelError(f"there is no provider `{name}`", help=help)
 
 
 def suggest_provider(name: str) -> str | None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 
 from koi_lang.diagnostics import Diagnostic, LabeledSpan, render
-from koi_lang.errors import KoiError, installing
+from koi_lang.errors import KoiError, failure_code, innermost, installing
 from koi_lang.js.errors import MADE, ErrorValue, Made, Thrown, caught
 from koi_lang.js.inspect_value import console_text
 from koi_lang.js.undefined import undefined
@@ -21,7 +21,8 @@ from koi_lang.system import resources
 
 MAX_CALLERS = 6
 MAX_CAUSES = 6
-CODE = "E0500"
+# The code of whatever has no kind of its own, which says nothing without a place.
+UNCAUGHT = KoiError.failure_code
 TOO_DEEP = "see that one of these calls ends without another one, or write a loop."
 # Folders that installed packages lie in.
 INSTALLED = frozenset({"site-packages", "dist-packages"})
@@ -36,18 +37,13 @@ def explain(error: BaseException, folder: str = "") -> str:
     help = TOO_DEEP if isinstance(error, RecursionError) else help
     places = _places_of(error)
     if not places or (isinstance(error, KoiError) and all(map(_is_standard, places))):
-        return f"error: {message(error)}" + (f"\n  = help: {help}" if help else "")
+        code = failure_code(error)
+        kind = f" [{code}]" if code != UNCAUGHT else ""
+        return f"error: {message(error)}{kind}" + (f"\n  = help: {help}" if help else "")
     place, *callers = _fold_places(reversed(places))
     shown = tuple(callers[:MAX_CALLERS])
     notes = (*_in_python(error.__traceback__, folder), *causes(error))
-    return render(Diagnostic(CODE, "error", message(error), place, shown, help, notes), folder)
-
-
-def innermost(error: BaseException) -> BaseException:
-    """The first error of a group, at any depth."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
+    return render(Diagnostic(failure_code(error), "error", message(error), place, shown, help, notes), folder)
 
 
 def innermost_place(error: BaseException) -> LabeledSpan | None:

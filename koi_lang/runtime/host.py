@@ -17,7 +17,7 @@ BLANK = "\u115f\u1160\u2800\u3164\uffa0"
 GAP = re.compile(" {16,}")
 
 
-class NobodyToAskError(KoiError):
+class NobodyToAskError(KoiError, code="E0504"):
     """A person's answer was needed and nobody can be asked."""
 
 

@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from koi_lang.errors import KoiError, PlanShownError
+from koi_lang.errors import KoiError, PlanShownError, failure_code
 from koi_lang.events import (
     OMITTED,
     ApprovalGiven,
@@ -186,8 +186,10 @@ class Run:
         ended: dict[str, Any] = {"ok": error is None or isinstance(error, PlanShownError)}
         if error is not None and not isinstance(error, Exception):
             ended["interrupted"] = True
-        elif not ended["ok"] and error is not None and self.recorder.is_kept:
-            ended["origin"] = origin_of(error)
+        elif not ended["ok"] and error is not None:
+            ended["code"] = failure_code(error)
+            if self.recorder.is_kept:
+                ended["origin"] = origin_of(error)
         self._task = None  # from here on only services are closed, which must not be cancelled
         if error is None and self._registry is not None:
             self._registry.forget_all()

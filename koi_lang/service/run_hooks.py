@@ -21,7 +21,7 @@ from koi_lang.sessions.client_host import APPROVAL, QUESTION, Message
 REQUESTS = {QUESTION: "question.open", APPROVAL: "approval.open"}
 # Of a request, what is told of it.
 ASKED = ("id", "question", "options", "agent", "what", "detail", "preview", "timeout_s")
-ENDED = ("call", "name", "ok", "result", "aborted", "timed_out", "error", "help")
+ENDED = ("call", "name", "ok", "result", "aborted", "timed_out", "code", "error", "help")
 
 
 class RunHooks:

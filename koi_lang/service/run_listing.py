@@ -16,7 +16,7 @@ from koi_lang.runtime.journal.totals import CallEnd, UsageTotals
 # States of sessions in which nothing goes on, so that the end of the last call tells how the run stands.
 RESTING = ("idle", "asleep")
 # What is told of the end of a call beside whether it was `ok`, as the entry has it.
-OUTCOME: Mapping[str, Any] = {"result": None, "error": None, "help": None, "aborted": False}
+OUTCOME: Mapping[str, Any] = {"result": None, "code": None, "error": None, "help": None, "aborted": False}
 
 
 @dataclass(slots=True)

@@ -31,7 +31,7 @@ PAYMENT = ("model", "tokens", "usd", "stop", "estimated", "replayed")
 EVENT_FIELDS: Mapping[type[EventData], tuple[str, ...]] = {
     # what was said
     events.CallStarted: ("call", "name", "args"),
-    events.CallEnded: ("call", "name", "ok", "result", "aborted", "timed_out", "error", "help"),
+    events.CallEnded: ("call", "name", "ok", "result", "aborted", "timed_out", "code", "error", "help"),
     events.LinePrinted: ("message",),
     events.OutputDelta: ("action", "field", "number", "text"),
     events.MessageDelivered: ("id", "text", "mode", "to", "from", "images"),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from koi_lang.errors import KoiError, Outcome
+from koi_lang.errors import KoiError, Outcome, failure_code
 from koi_lang.events import OMITTED, CallEnded, CallStarted
 from koi_lang.program.error_report import message
 from koi_lang.runtime.budget.limits import LimitReachedError
@@ -90,6 +90,7 @@ class HeldCall:
             self.name,
             ok=False,
             timed_out=is_late or OMITTED,
+            code=failure_code(error),
             error=message(error),
             help=(isinstance(error, KoiError) and error.help) or OMITTED,
             report=explain(error),

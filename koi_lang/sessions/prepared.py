@@ -51,7 +51,7 @@ Note = Callable[[str], None]
 MakeLive = Callable[["Prepared", Client], LivePort]
 
 
-class ModelNeededError(SettingsError):
+class ModelNeededError(SettingsError, code="E0509"):
     """Real work is to be done, and no model is configured."""
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Protocol
 
 from koi_lang.diagnostics import LabeledSpan
-from koi_lang.errors import ExpectationError
-from koi_lang.program.error_report import explain, innermost, innermost_place
+from koi_lang.errors import ExpectationError, innermost
+from koi_lang.program.error_report import explain, innermost_place
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,6 +81,7 @@ _RUN: Mapping[str, Schema] = {
 _OUTCOME: Mapping[str, Schema] = {
     "ok": {**or_null(YES_OR_NO), "description": "whether the last call has a result; null where it has not ended"},
     "result": {"description": "of the last call; `Results` has its type"},
+    "code": {**or_null(TEXT), "description": "the kind of failure of the last call, such as E0501 for a limit"},
     "error": {**or_null(TEXT), "description": "why the last call failed"},
     "help": or_null(TEXT),
     "aborted": {**YES_OR_NO, "description": "whether the last call was cancelled"},

@@ -63,7 +63,7 @@ def test_a_run_uses_what_is_installed(guarded: Site) -> None:
     """Its hooks deny, unless extensions are switched off."""
     denied, allowed = guarded.koi("run", "main.koi"), guarded.koi("run", "--no-extensions", "main.koi")
 
-    assert (denied.returncode, denied.stdout) == (1, "")
+    assert (denied.returncode, denied.stdout) == (77, "")
     assert "`print` was denied by `guard.gate`: the door is shut" in denied.stderr
     assert (allowed.returncode, allowed.stdout) == (0, "printed\n")
 

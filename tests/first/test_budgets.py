@@ -38,16 +38,16 @@ def sent(server: ModelServer) -> list[Any]:
 
 
 def test_a_run_that_ends_over_its_budget_fails(machine: Machine) -> None:
-    """A provider that counts more than was reckoned with: what was done stays, the run says so and ends with 1."""
+    """A provider that counts more than was reckoned with: what was done stays, the run says so and ends with 4."""
     (run, runs, again), server = commands(
         machine, [LYING], ["run", "--max-tokens", "9000", "a.koi"], ["runs", "list", "--json"], ["resume", "last"]
     )
     (listed,) = json.loads(runs.out)
 
-    assert (1, "Hello Ada\n", True) == (run.code, run.out, OVER in run.err)
+    assert (4, "Hello Ada\n", True) == (run.code, run.out, OVER in run.err)
     assert "Raise `--max-tokens` if this is expected." in run.err
     assert ("failed", 13_800, 1) == (listed["state"], listed["tokens"], listed["requests"])
-    assert (1, True, 1) == (again.code, OVER in again.err, len(server.requests))
+    assert (4, True, 1) == (again.code, OVER in again.err, len(server.requests))
 
 
 def test_a_call_that_ends_over_its_budget_fails_the_run(machine: Machine) -> None:
@@ -57,7 +57,7 @@ def test_a_call_that_ends_over_its_budget_fails_the_run(machine: Machine) -> Non
     (journal,) = machine.folder.glob(".koi/runs/*.jsonl")
     replay = machine.now("replay", str(journal))
 
-    assert (1, "Hello Ada\n") == (run.code, run.out)
+    assert (4, "Hello Ada\n") == (run.code, run.out)
     assert "`Greeter.hello` has used 13800 tokens, more than its budget of 9000" in run.err
     assert (0, True) == (replay.code, "nothing is different" in replay.err)
 

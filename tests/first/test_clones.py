@@ -42,7 +42,7 @@ def test_an_address_in_dotenv_gets_no_key_that_is_typed(machine: Machine) -> Non
     """The test of a new key goes to the provider, or does not take place."""
     done, requests = asked(machine, DOTENV, "connect", "openai", said=f"{KEY}\n")
 
-    assert (1, []) == (done.code, requests)
+    assert (69, []) == (done.code, requests)
 
 
 def test_an_address_in_dotenv_gets_the_key_beside_it(machine: Machine) -> None:

@@ -208,7 +208,7 @@ def test_a_refused_key_is_not_kept(machine: Machine) -> None:
             machine.use(server)
             return (await machine.koi("connect", "openai", said=f"{KEY}\n")).code
 
-    assert (asyncio.run(use()), machine.config.exists()) == (1, False)
+    assert (asyncio.run(use()), machine.config.exists()) == (69, False)
 
 
 def test_a_provider_without_a_list_is_asked_for_a_word(machine: Machine) -> None:

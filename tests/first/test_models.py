@@ -247,7 +247,7 @@ def test_a_declared_model_is_compared_with_a_kept_list(machine: Machine) -> None
 
     done, requests = asyncio.run(run())
 
-    assert (done.code, requests) == (1, 0)
+    assert (done.code, requests) == (2, 0)
     assert "Did you mean `gpt-4o-mini`" in done.err
 
 

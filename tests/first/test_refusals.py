@@ -66,7 +66,7 @@ def test_a_run_ends_with_the_part_that_is_refused(machine: Machine) -> None:
 
     done, again, asked = ended(machine, Answer(status=400, error=error(said, param="max_tokens")))
 
-    assert (1, [0.2]) == (done.returncode, asked)
+    assert (69, [0.2]) == (done.returncode, asked)
     assert "`openai` rejects `max_tokens`: max_tokens is too large: 900" in done.stderr
     assert "Set another `max_tokens` in the `llm` block of the agent." in done.stderr
     assert [mark for mark in ("\x1b", "\x07", "Traceback") if mark in done.stderr] == []

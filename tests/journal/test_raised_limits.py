@@ -43,7 +43,7 @@ def test_a_run_that_its_budget_ended_goes_on(koi: Commands, low: str, high: str)
     stopped = koi.record(PLAYBOOK, ANSWERS, "--allow", "shell", *low.split())
     begun = len(koi.lines("effects"))
     same = koi("resume")
-    assert (1, 1, begun) == (stopped.code, same.code, len(koi.lines("effects")))
+    assert (4, 4, begun) == (stopped.code, same.code, len(koi.lines("effects")))
     done = koi("resume", *high.split())
 
     assert (0, ["0", "1", "2"]) == (done.code, koi.lines("effects")), done.err
@@ -53,7 +53,7 @@ def test_a_run_that_its_budget_ended_goes_on(koi: Commands, low: str, high: str)
 
 def test_what_was_raised_once_stays_so(koi: Commands) -> None:
     """A run that goes on with more tokens, is killed, and goes on again need not be told twice; nor its branches."""
-    assert 1 == koi.record(PLAYBOOK, ANSWERS, "--allow", "shell", "--max-requests", "2").code
+    assert 4 == koi.record(PLAYBOOK, ANSWERS, "--allow", "shell", "--max-requests", "2").code
     assert 0 == koi("resume", "--max-requests", "9").code
     koi.cut_behind("done", nth=3)
     again = koi("resume")
@@ -68,7 +68,7 @@ def test_a_run_that_took_too_long_goes_on(koi: Commands) -> None:
     stopped = koi.record(CODE, None, "--allow", "shell", "--max-time", "3s")
     done = koi("resume", "--max-time", "300s")
 
-    assert (1, "one\n") == (stopped.code, stopped.out)
+    assert (4, "one\n") == (stopped.code, stopped.out)
     assert (0, "two\n", ["0"]) == (done.code, done.out, koi.lines("effects")), done.err
 
 
@@ -87,7 +87,7 @@ def test_another_model_goes_on(project: Project) -> None:
 
     first, again, models = asyncio.run(run())
 
-    assert (1, 0) == (first[0], again[0]), first[2] + again[2]
+    assert (4, 0) == (first[0], again[0]), first[2] + again[2]
     assert [*["gpt-4o-mini"] * 2, *["gpt-4o"] * 2] == models
     assert ["0", "1", "2"] == (project.folder / "effects").read_text().split()
 

@@ -148,7 +148,7 @@ def test_a_model_that_failed_is_asked_again(project: Project) -> None:
 
     (failed, resumed), asked = asyncio.run(run())
 
-    assert (1, True) == (failed.code, "not today" in failed.err)
+    assert (69, True) == (failed.code, "not today" in failed.err)
     assert (0, "both\n") == (resumed.code, resumed.out), resumed.err
     assert asked <= 7, "the answer that had come is not asked for again"
 

@@ -128,7 +128,7 @@ def test_a_client_allows_what_nobody_at_a_terminal_could(project: Project) -> No
     assert (project.folder / "done.txt").exists()
     with started(project, *allow) as run:
         let_go(project)
-        assert 1 == run.wait()
+        assert 77 == run.wait()
 
 
 def test_who_only_looks_keeps_nothing_open(project: Project) -> None:
@@ -138,7 +138,7 @@ def test_who_only_looks_keeps_nothing_open(project: Project) -> None:
         client.ask("get_state")
         let_go(project)
 
-        assert 1 == run.wait()
+        assert 75 == run.wait()
 
 
 def test_without_a_journal_there_is_no_socket(project: Project) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from koi_lang.errors import KoiError, MissingKeyError, ProviderError, RequestError, SettingsError
+from koi_lang.errors import KoiError, MissingKeyError, ProviderError, RequestError, SettingsError, UnknownModelError
 from koi_lang.llm.connect import ModelEnvironment
 from koi_lang.llm.connection import Provider
 from koi_lang.llm.embeddings import (
@@ -24,7 +24,6 @@ from koi_lang.llm.embeddings import (
 )
 from koi_lang.llm.messages import Message, Request, Usage
 from koi_lang.llm.model_list_cache import ModelListCache
-from koi_lang.llm.model_name_check import UnknownModelError
 from tests.llm.meanings import meaning
 from tests.llm.server import Answer, ModelServer
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from koi_lang.errors import exit_code
+from koi_lang.errors import exit_code, failure_code
 from koi_lang.llm.messages import Request, Usage
 from koi_lang.runtime.budget.limits import LimitReachedError
 from tests.playbook.playing import Played, Player, Voice, act, ask, done, playbook_in, solo
@@ -41,9 +41,10 @@ class Clock:
 
 
 def limit(played: Played) -> str:
-    """The name of the limit that ended a call, which ends the program with 1 and names the line of the playbook."""
+    """The name of the limit that ended a call, which has the code of its kind and names the line of the playbook."""
     assert isinstance(played.error, LimitReachedError)
-    assert exit_code(played.error) == 1
+    kinds = {"circles": ("E0505", 70), "failures": ("E0505", 70), "result": ("E0506", 76)}
+    assert (failure_code(played.error), exit_code(played.error)) == kinds.get(played.error.limit, ("E0501", 4))
     assert ".koi:" in played.told
     assert "playbook" in played.told
     return played.error.limit

@@ -39,7 +39,7 @@ def test_limits_of_the_command_line(project: Project, options: list[str], proble
     """A run that reaches a limit ends with 1 and says which, and where it was."""
     code, told = run(project, ENDLESS, *options)
 
-    assert (1, True) == (code, problem in told)
+    assert (4, True) == (code, problem in told)
     assert "program.koi:" in told
 
 

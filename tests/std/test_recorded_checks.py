@@ -146,7 +146,7 @@ def test_a_denied_check_is_denied_again(project: Project) -> None:
     denied = project.koi("run", "--record", "a.koi")
     replayed = project.koi("replay", journal_of(project))
 
-    assert (1, False) == (denied.returncode, (project.folder / "runs").exists())
+    assert (77, False) == (denied.returncode, (project.folder / "runs").exists())
     assert "nobody can be asked to allow `python -m pytest`, so it was not run" in denied.stderr
     assert "help: `--allow run` allows commands beforehand." in denied.stderr
     assert "Traceback" not in denied.stderr + replayed.stderr

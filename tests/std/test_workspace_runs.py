@@ -212,7 +212,7 @@ def test_a_time_limit_ends_a_snapshot_that_waits(project: Project) -> None:
     )
     ran = project.koi("run", "a.koi")
 
-    assert (ran.returncode, ran.stdout, "time" in ran.stderr) == (1, "", True), ran.stderr
+    assert (ran.returncode, ran.stdout, "time" in ran.stderr) == (4, "", True), ran.stderr
 
 
 def test_nothing_is_kept_where_nothing_runs(project: Project) -> None:

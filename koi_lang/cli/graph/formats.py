@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 
+from koi_lang.cli.graph.columns import draw_columns
 from koi_lang.cli.graph.labels import COLOURS, box_lines, edge_label
-from koi_lang.cli.graph.svg import draw_svg
 from koi_lang.compiler.program_graph import EdgeKind, NodeKind, ProgramGraph
 
+MAX_LAYOUT_S = 30.0
 # How Mermaid draws each kind: what stands around the label, and the line.
 SHAPES: Mapping[NodeKind, tuple[str, str]] = {
     "run": ("((", "))"),
@@ -94,8 +97,26 @@ def as_json(graph: ProgramGraph) -> str:
 
 
 def as_svg(graph: ProgramGraph) -> str:
-    """A picture."""
-    return draw_svg(graph, as_dot(graph))
+    """A picture: by Graphviz where it is installed, else in columns."""
+    program = shutil.which("dot")
+    return (_laid_out_by(program, as_dot(graph)) if program else "") or draw_columns(graph)
+
+
+def _laid_out_by(program: str, dot: str) -> str:
+    """What Graphviz makes of a graph; empty where it cannot."""
+    try:
+        done = subprocess.run(
+            [program, "-Tsvg"],
+            input=dot,
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            timeout=MAX_LAYOUT_S,
+            check=True,
+        )
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return ""
+    return done.stdout.rstrip("\n")
 
 
 FORMATS: Mapping[str, Callable[[ProgramGraph], str]] = {

@@ -19,6 +19,8 @@ from koi_lang.compiler.rules import (
     agents,
     duplicates,
     evals,
+    failures,
+    files,
     flow,
     jobs,
     limits,
@@ -45,7 +47,6 @@ from koi_lang.compiler.rules import (
     unused,
     variables,
 )
-from koi_lang.compiler.rules.files import EXPLANATIONS
 from koi_lang.compiler.rules.program import AnalysedProgram, Library
 from koi_lang.compiler.rules.table import RULES, Report
 from koi_lang.compiler.syntax_errors import explanations as syntax_explanations
@@ -85,9 +86,9 @@ def explanation(code: str) -> str | None:
 
 
 def explanations() -> dict[str, str]:
-    """Every code that a compiler message may have, in order, with its explanation."""
+    """Every code that a message may have, also one of a failed run, in order, with its explanation."""
     found = {code: write_out(inspect.getdoc(rule.find) or "") for code, rule in RULES.items()}
-    return dict(sorted((syntax_explanations() | dict(EXPLANATIONS) | found).items()))
+    return dict(sorted({**syntax_explanations(), **files.EXPLANATIONS, **failures.EXPLANATIONS, **found}.items()))
 
 
 ROLE = "role Worker { can execute }"

@@ -17,7 +17,7 @@ T = TypeVar("T")
 MAX_REPORTED = 5
 
 
-class ResultTypeError(AgentError):
+class ResultTypeError(AgentError, code="E0506"):
     """A result does not fit the result type of its handler.
 
     Attributes:

@@ -11,7 +11,7 @@ from math import inf
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from koi_lang.errors import PlaybookError, ProviderError
+from koi_lang.errors import EXIT_CODES, PlaybookError, ProviderError
 from koi_lang.runtime.concurrency.cancellation import CancelScope
 
 if TYPE_CHECKING:
@@ -24,11 +24,13 @@ REQUESTS_PER_TURN = 20
 UNPAID = ("scripted", "rehearsal")
 # What messages call the run as a whole.
 RUN = "the run"
+# The kinds of failures of limits that bound no spending: of a model that gets nowhere, or returns nothing valid.
+CODES_BY_LIMIT = {"circles": "E0505", "failures": "E0505", "result": "E0506"}
 # Sums of prices may be wrong by so much.
 MIN_USD = 1e-12
 
 
-class LimitReachedError(PlaybookError):
+class LimitReachedError(PlaybookError, code="E0501"):
     """A limit ended a playbook.
 
     Attributes:
@@ -48,6 +50,8 @@ class LimitReachedError(PlaybookError):
     def __init__(self, limit: str, what: str, message: str, help: str) -> None:
         super().__init__(f"{what} {message}", help=help)
         self.limit, self.what = limit, what
+        self.failure_code = CODES_BY_LIMIT.get(limit, self.failure_code)
+        self.exit_code = EXIT_CODES[self.failure_code]
 
     def is_final(self) -> bool:
         """Whether the limit belongs to the run, to its payer, or to a call around the current code."""

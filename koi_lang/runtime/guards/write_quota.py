@@ -28,7 +28,7 @@ FEW = 1000
 SHORT = 200
 
 
-class QuotaReachedError(AgentError):
+class QuotaReachedError(AgentError, code="E0501"):
     """One answer of a model would have too much written."""
 
 

@@ -22,7 +22,7 @@ from mcp.shared.auth import (
     OAuthToken,
 )
 
-from koi_lang.errors import AgentError
+from koi_lang.errors import McpServerError
 from koi_lang.runtime.guards.permissions import Permissions
 from koi_lang.runtime.guards.policy import Access, Policy
 from koi_lang.runtime.host import ApprovalRequest
@@ -139,7 +139,7 @@ class Authorization(httpx2.Auth):
         self._has_agreed = False
 
     async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
-        """The request with a token; refused, it is sent again when somebody has signed in. Raises AgentError."""
+        """The request with a token; refused, it is sent again when somebody has signed in. Raises McpServerError."""
         known = self._known or await self._load()
         used, response = known.access_token, None
         if used is not None or known.tokens is None:
@@ -194,14 +194,14 @@ class Authorization(httpx2.Auth):
     # ------------------------------------------------------------ signing in
 
     def _require_hope(self) -> None:
-        """Raise AgentError where signing in has failed in this run, so that nobody is asked again, or is not safe."""
+        """Raise McpServerError where signing in is not safe, or has failed in this run: nobody is asked again."""
         parts = urlsplit(self._url)
         if parts.scheme != "https" and not is_loopback(parts.hostname or ""):
             message = f"the MCP server `{self._name}` wants you to sign in, and others could read what is sent to it"
-            raise AgentError(message, help=f"Use an address that begins with `https://` instead of `{self._url}`.")
+            raise McpServerError(message, help=f"Use an address that begins with `https://` instead of `{self._url}`.")
         before = self._person.failures.get(self._url)
         if before is not None:
-            raise AgentError(before.message, help=before.help) from before
+            raise McpServerError(before.message, help=before.help) from before
 
     async def _signed_in(self, request: httpx2.Request, known: Credentials) -> AsyncGenerator[_Outgoing, None]:
         """The requests of the library until there is a token, and then the one that wants it."""
@@ -222,7 +222,7 @@ class Authorization(httpx2.Auth):
                 return
             except OAuthFlowError as error:
                 raise self._failure_error(one_line(str(error), 500)) from error
-            except AgentError as error:
+            except McpServerError as error:
                 self._person.failures[self._url] = error
                 raise
             finally:
@@ -245,7 +245,7 @@ class Authorization(httpx2.Auth):
         return provider
 
     async def _agree(self, *, lacks_scope: bool = False) -> None:
-        """Have the person agree to sign in. Raises AgentError when there is nobody, or they do not.
+        """Have the person agree to sign in. Raises McpServerError when there is nobody, or they do not.
 
         Args:
             lacks_scope: whether somebody has signed in, and a call needs more than they have agreed to.
@@ -261,12 +261,12 @@ class Authorization(httpx2.Auth):
             raise self._sign_in_error(lacks_scope)
         self._has_agreed = True
 
-    def _sign_in_error(self, lacks_scope: bool) -> AgentError:
+    def _sign_in_error(self, lacks_scope: bool) -> McpServerError:
         if lacks_scope:
             message = f"the MCP server `{self._name}` wants you to agree to more than you have when you signed in"
-            return AgentError(message, help="Run the program once in a terminal, where you can be asked.")
+            return McpServerError(message, help="Run the program once in a terminal, where you can be asked.")
         help = f"Sign in with `koi connect {self._url}`; what expects a key instead gets it in `headers`."
-        return AgentError(f"the MCP server `{self._name}` wants you to sign in", help=help)
+        return McpServerError(f"the MCP server `{self._name}` wants you to sign in", help=help)
 
     async def _lead(self, url: str) -> None:
         """Open the page where the person signs in."""
@@ -277,7 +277,7 @@ class Authorization(httpx2.Auth):
             help = (
                 f"Sign in with `koi connect {self._url} --no-browser`, which works with a browser on another machine."
             )
-            raise AgentError(f"there is no browser to sign in to the MCP server `{self._name}`", help=help)
+            raise McpServerError(f"there is no browser to sign in to the MCP server `{self._name}`", help=help)
 
     async def _wait(self, redirect: Loopback) -> AuthorizationCodeResult:
         read = self._person.sign_in.read_redirect
@@ -292,9 +292,9 @@ class Authorization(httpx2.Auth):
             raise self._failure_error(one_line(reason))
         return AuthorizationCodeResult(code=fields["code"], state=fields.get("state"), iss=fields.get("iss"))
 
-    def _failure_error(self, why: str) -> AgentError:
+    def _failure_error(self, why: str) -> McpServerError:
         """The error of a sign-in that came to nothing, which stands for the rest of the run."""
-        error = AgentError(f"signing in to the MCP server `{self._name}` failed: {why}")
+        error = McpServerError(f"signing in to the MCP server `{self._name}` failed: {why}")
         self._person.failures[self._url] = error
         return error
 

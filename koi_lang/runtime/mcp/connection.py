@@ -26,7 +26,7 @@ from mcp.types import (
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
-from koi_lang.errors import AgentError, KoiError, capture, reason
+from koi_lang.errors import KoiError, McpServerError, capture, reason
 from koi_lang.events import OMITTED, McpProgress
 from koi_lang.runtime.mcp.authorization import SignInContext
 from koi_lang.runtime.mcp.caller import Caller
@@ -171,18 +171,18 @@ class McpConnection:
     # ------------------------------------------------------------ calls
 
     async def wait_until_ready(self) -> None:
-        """Wait until tools can be called. Raises AgentError when that is not to be."""
+        """Wait until tools can be called. Raises McpServerError when that is not to be."""
         await self._started.wait()
         if self._client is None:
             error = self._failure
             if isinstance(error, KoiError):
-                raise AgentError(error.message, help=error.help) from error
+                raise McpServerError(error.message, help=error.help) from error
             if isinstance(error, OSError) and error.errno is not None and is_process(self._options):
                 raise _not_started(self.name, str(self._options.get("command")), error) from error
-            raise AgentError(f"the MCP server `{self.name}` cannot be reached: {self._cause(error)}") from error
+            raise McpServerError(f"the MCP server `{self.name}` cannot be reached: {self._cause(error)}") from error
 
     async def renew(self) -> bool:
-        """List the tools again if the server has said that they changed; whether it has. Raises AgentError."""
+        """List the tools again if the server has said that they changed; whether it has. Raises McpServerError."""
         if not self._is_outdated:
             return False
         self._is_outdated = False
@@ -190,7 +190,7 @@ class McpConnection:
         return True
 
     async def ask(self, what: str, work: Work[T], caller: Caller | None = None) -> T:
-        """The result of a request. Raises AgentError when the server gives no answer.
+        """The result of a request. Raises McpServerError when the server gives no answer.
 
         Args:
             what: the request, as messages name it.
@@ -233,7 +233,7 @@ class McpConnection:
         return result
 
     async def call(self, tool: str, arguments: Mapping[str, Any], caller: Caller) -> Any:
-        """The result of a tool, as the library gives it. Raises AgentError when the server gives none."""
+        """The result of a tool, as the library gives it. Raises McpServerError when the server gives none."""
 
         async def on_progress(progress: float, total: float | None, message: str | None) -> None:
             said = OMITTED if message is None else one_line(message)
@@ -257,16 +257,16 @@ class McpConnection:
             async with self._first_request:
                 yield cast(SessionMeta, {SESSION_HANDLE: self._handle})
 
-    async def _call_error(self, what: str, error: Exception, took_s: float) -> AgentError:
+    async def _call_error(self, what: str, error: Exception, took_s: float) -> McpServerError:
         if not self.over and _is_timeout(error) and took_s >= self._limits.call_s:
             message = f"`{self.name}.{what}` failed: no answer within {self._limits.call_s:g} s"
-            return AgentError(message, help="The option `timeout_s` of the server says how long it may take.")
+            return McpServerError(message, help="The option `timeout_s` of the server says how long it may take.")
         if not self.over:
-            return AgentError(f"`{self.name}.{what}` failed: {_text(error)}")
+            return McpServerError(f"`{self.name}.{what}` failed: {_text(error)}")
         await self._gone.wait()
         if isinstance(self._failure, KoiError):
-            return AgentError(self._failure.message, help=self._failure.help)
-        return AgentError(f"the MCP server `{self.name}` was lost during `{what}`: {self._cause(error)}")
+            return McpServerError(self._failure.message, help=self._failure.help)
+        return McpServerError(f"the MCP server `{self.name}` was lost during `{what}`: {self._cause(error)}")
 
     def _cause(self, error: Exception | None) -> str:
         """The cause of a failure: the server's answer or delay with its last output, else the error noticed here."""
@@ -310,11 +310,13 @@ def _is_timeout(error: Exception) -> bool:
     return isinstance(error, MCPError) and error.code == REQUEST_TIMEOUT
 
 
-def _not_started(server: str, command: str, error: OSError) -> AgentError:
+def _not_started(server: str, command: str, error: OSError) -> McpServerError:
     if shutil.which(command) is None:
         help = "Install it, or write where the program is in `command`."
-        return AgentError(f"the MCP server `{server}` cannot be started: there is no command `{command}`", help=help)
-    return AgentError(f"the MCP server `{server}` cannot be started: {reason(error)}: {error.filename or command}")
+        return McpServerError(
+            f"the MCP server `{server}` cannot be started: there is no command `{command}`", help=help
+        )
+    return McpServerError(f"the MCP server `{server}` cannot be started: {reason(error)}: {error.filename or command}")
 
 
 def _innermost(error: Exception) -> Exception:

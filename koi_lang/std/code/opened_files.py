@@ -19,7 +19,7 @@ from koi_lang.system.open_folders import open_folder, open_inside
 WHICH_THERE_ARE = "`list_files` tells which files there are."
 
 
-class UnreadableFileError(AgentError):
+class UnreadableFileError(AgentError, code="E0508"):
     """A valid path leads to an unreadable entry."""
 
 

@@ -81,6 +81,8 @@ export interface RunDetails {
   ok: boolean | null;
   /** of the last call; `Results` has its type */
   result: unknown;
+  /** the kind of failure of the last call, such as E0501 for a limit */
+  code: string | null;
   /** why the last call failed */
   error: string | null;
   help: string | null;
@@ -283,7 +285,7 @@ export interface RunStarted {
   recalled?: boolean;
 }
 
-/** A run has ended; `origin` is where the error that ended it was first told. */
+/** A run has ended; `code` is the kind of its failure, `origin` where the error was first told. */
 export interface RunEnded {
   v: 1;
   type: "run_ended";
@@ -296,6 +298,7 @@ export interface RunEnded {
   recalled?: boolean;
   ok: boolean;
   interrupted?: boolean;
+  code?: string;
   origin?: Array<string>;
 }
 
@@ -1235,7 +1238,7 @@ export interface CallStarted {
   client_state?: unknown;
 }
 
-/** Such a call has ended: with a result, because it was `aborted`, or with an error. */
+/** Such a call has ended: with a result, because it was `aborted`, or with an error, whose kind is `code`. */
 export interface CallEnded {
   v: 1;
   type: "call_ended";
@@ -1252,6 +1255,7 @@ export interface CallEnded {
   result?: unknown;
   aborted?: boolean;
   timed_out?: boolean;
+  code?: string;
   error?: string;
   help?: string;
   report?: string;
