@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from koi_lang.cli.remote.tokens import warning_of
+from koi_lang.cli.attaching.tokens import warning_of
 from koi_lang.system.loopback import is_loopback, is_loopback_url
 
 HERE = ["localhost", "LocalHost", "127.0.0.1", "127.255.255.254", "[::1]"]

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from koi_lang.cli.attaching.tokens import token_for, warning_of
 from koi_lang.cli.completing.values import complete_file
 from koi_lang.cli.options import argument_options, payload_of, plain_option, quiet_option, verbose_option
-from koi_lang.cli.remote.tokens import token_for, warning_of
 from koi_lang.cli.ui.interrupts import leave
 from koi_lang.cli.ui.messages import exit_code_of
 from koi_lang.errors import UsageError
@@ -21,10 +21,10 @@ from koi_lang.system.text_width import clean
 
 if TYPE_CHECKING:
     from koi_lang import client
-    from koi_lang.cli.remote import terminal_call
+    from koi_lang.cli.attaching import terminal_call
 else:
     client = lazy_module("koi_lang.client")
-    terminal_call = lazy_module("koi_lang.cli.remote.terminal_call")
+    terminal_call = lazy_module("koi_lang.cli.attaching.terminal_call")
 
 FILE = click.Path(path_type=Path)
 

@@ -83,7 +83,7 @@ def test_the_end_of_input_is_told(project: Project, terminal) -> None:
     child.expect(pexpect.EOF)
     child.close()
 
-    assert child.exitstatus == 1
+    assert child.exitstatus == 70
     assert b"Traceback" not in child.before
 
 

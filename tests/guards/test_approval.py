@@ -17,7 +17,7 @@ from koi_lang.system import resources
 # Those that decide, and those that pass on what was asked, or what was answered, between a person and a run.
 ASKING = {
     *("koi_lang/runtime/guards/policy.py", "koi_lang/runtime/run.py", "koi_lang/sessions/shared_host.py"),
-    *("koi_lang/cli/attaching/attached_terminal.py", "koi_lang/cli/remote/terminal_call.py"),
+    *("koi_lang/cli/attaching/attached_terminal.py", "koi_lang/cli/attaching/terminal_call.py"),
     *("koi_lang/cli/dashboard/app.py", "koi_lang/cli/dashboard/service_source.py"),
     *("koi_lang/client/async_client.py", "koi_lang/client/sync_client.py"),
 }

@@ -12,9 +12,8 @@ from typing import Any
 import click
 
 from koi_lang.cli.ui import live_view
-from koi_lang.cli.ui.interrupts import carried_out
+from koi_lang.cli.ui.interrupts import add_signal_handler, carried_out, remove_signal_handler
 from koi_lang.cli.ui.live_view import LineReporter
-from koi_lang.cli.ui.loop_signals import add_signal_handler, remove_signal_handler
 from koi_lang.cli.ui.reporters import CostMeter
 from koi_lang.cli.ui.terminal import Terminal
 from koi_lang.cli.ui.text import harmless, heard_when

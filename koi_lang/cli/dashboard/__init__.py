@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from koi_lang.cli.attaching.tokens import token_for, warning_of
 from koi_lang.cli.completing.values import complete_file
-from koi_lang.cli.remote.tokens import token_for, warning_of
 from koi_lang.cli.ui.interrupts import leave
 from koi_lang.cli.ui.messages import exit_code_of
 from koi_lang.cli.ui.text import look_of, size_of

@@ -170,3 +170,20 @@ def leave(code: int) -> NoReturn:
         sys.stderr.flush()
         os._exit(code)
     sys.exit(code)
+
+
+# ---------------------------------------------------------------- signals of an event loop, which Windows lacks
+
+
+def add_signal_handler(name: str, handler: Callable[..., Any], *args: Any) -> None:
+    """Have the running loop call a function at a signal such as `SIGWINCH`."""
+    if hasattr(signal, name):
+        with suppress(NotImplementedError):
+            asyncio.get_running_loop().add_signal_handler(getattr(signal, name), handler, *args)
+
+
+def remove_signal_handler(name: str) -> None:
+    """Have it call none any more."""
+    if hasattr(signal, name):
+        with suppress(NotImplementedError):
+            asyncio.get_running_loop().remove_signal_handler(getattr(signal, name))

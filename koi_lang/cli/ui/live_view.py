@@ -11,7 +11,7 @@ from typing import TextIO
 from koi_lang import settings
 from koi_lang.cli.ui.activity import PLAIN_TO_SEE, ActionOutcome, ActiveAgent, Activity
 from koi_lang.cli.ui.activity_text import describe_round, describe_step, doing_now
-from koi_lang.cli.ui.loop_signals import add_signal_handler, remove_signal_handler
+from koi_lang.cli.ui.interrupts import add_signal_handler, remove_signal_handler
 from koi_lang.cli.ui.reporters import CostMeter, Status
 from koi_lang.cli.ui.status_area import StatusArea
 from koi_lang.cli.ui.text import CYAN, GREEN, RED, WEAK, Theme, duration, fit_text, harmless, look_of, width, writable

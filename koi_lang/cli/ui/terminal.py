@@ -19,7 +19,7 @@ from koi_lang.cli.ui.approval_question import (
     question_of,
     rows_taken,
 )
-from koi_lang.cli.ui.loop_signals import add_signal_handler, remove_signal_handler
+from koi_lang.cli.ui.interrupts import add_signal_handler, remove_signal_handler
 from koi_lang.cli.ui.reporters import Status
 from koi_lang.cli.ui.text import harmless, look_of, one_line, size_of, writable
 from koi_lang.lazy import lazy_module

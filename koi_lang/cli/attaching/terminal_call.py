@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from koi_lang.cli.ui import live_view
-from koi_lang.cli.ui.interrupts import SignalError
-from koi_lang.cli.ui.loop_signals import add_signal_handler, remove_signal_handler
+from koi_lang.cli.ui.interrupts import SignalError, add_signal_handler, remove_signal_handler
 from koi_lang.cli.ui.reporters import CostMeter, as_lines
 from koi_lang.cli.ui.terminal import Terminal
 from koi_lang.cli.ui.text import period_text

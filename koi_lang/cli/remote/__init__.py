@@ -1,1 +1,0 @@
-"""Runs of a service at a terminal."""
