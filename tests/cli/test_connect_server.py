@@ -119,4 +119,4 @@ def test_no_browser_at_all(project: Project, gate: Gate, monkeypatch: pytest.Mon
     done = project.koi("connect", gate.url)
 
     assert f"Sign in with `koi connect {gate.url} --no-browser`" in done.stderr
-    assert 1 == done.returncode
+    assert 68 == done.returncode

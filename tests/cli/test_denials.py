@@ -44,5 +44,5 @@ def test_what_a_denied_action_would_have_given_is_not_made_up(
     monkeypatch.chdir(project.write("main.koi", PROGRAM).parent)
     project.write("answers.json", json.dumps([LIST, {"intent": "return", "data": {"r": "${s.output.stdout}"}}]))
 
-    assert 1 == exit_code_of("run", "main.koi", "--answers", "answers.json")
+    assert 69 == exit_code_of("run", "main.koi", "--answers", "answers.json")
     assert "return failed: `${s.output.stdout}` has no value: `s` failed" in capsys.readouterr().err

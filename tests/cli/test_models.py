@@ -75,7 +75,7 @@ def test_a_refused_key_is_one_sentence(project: Project) -> None:
 
     code, out, err = asyncio.run(run())
 
-    assert (code, out) == (1, "")
+    assert (code, out) == (69, "")
     assert "key" in err
     assert KEY not in err
     assert "Traceback" not in err
