@@ -17,18 +17,18 @@ from tests.package_trees import PACKAGE, nodes_of, sources, trees
 # `pytest --accept tests/test_shape.py` lowers them to what there is. One goes up by hand alone, with the reason in the
 # message of the commit. Shares are whole numbers, rounded up: that is all the room they have.
 CEILINGS = {
-    "modules": 978,
+    "modules": 976,
     "top_level_files": 12,
-    "modules_with_one_importer": 244,
-    "private_functions_used_once": 2407,
-    "short_helpers_used_once": 915,
-    "lazy_names": 133,
+    "modules_with_one_importer": 242,
+    "private_functions_used_once": 2406,
+    "short_helpers_used_once": 913,
+    "lazy_names": 132,
     "modules_with_lazy_names": 74,
     "homonyms": 54,
     "import_lines_per_1000": 83,
     "functions_per_1000_lines": 78,
     "untyped_mappings_per_10000_lines": 84,
-    "names_bound_together": 210,
+    "names_bound_together": 211,
     "stored_as_told": 52,
     "superlative_limits": 42,
     "leaning_docstrings_percent": 9,
@@ -161,12 +161,7 @@ def stored_as_told() -> int:
 
     Name the value: message, response, fields, lines.
     """
-    stored = sum(
-        node.id == "told" and isinstance(node.ctx, ast.Store)
-        for module in trees()
-        for node in nodes_of(module, ast.Name)
-    )
-    return stored + sum(node.arg == "told" for module in trees() for node in nodes_of(module, ast.arg))
+    return stored_names()["told"] + sum(node.arg == "told" for module in trees() for node in nodes_of(module, ast.arg))
 
 
 def superlative_limits() -> int:
@@ -174,10 +169,15 @@ def superlative_limits() -> int:
 
     Limits are `MAX_…` and `MIN_…`, with their unit where the type does not say it.
     """
-    constants = (
+    return sum(count for name, count in stored_names().items() if SUPERLATIVE.match(name))
+
+
+@cache
+def stored_names() -> Counter[str]:
+    """How often each name is bound by an assignment, a loop or a context."""
+    return Counter(
         node.id for module in trees() for node in nodes_of(module, ast.Name) if isinstance(node.ctx, ast.Store)
     )
-    return sum(SUPERLATIVE.match(name) is not None for name in constants)
 
 
 def leaning_docstrings_percent() -> int:
