@@ -41,6 +41,7 @@ from koi_lang.service.host import SessionHost
 from koi_lang.service.hosted import ANSWER_S, HostedSession
 from koi_lang.service.programs import ServedProgram
 from koi_lang.service.run_listing import read_call_end
+from koi_lang.service.unfinished import has_open_call
 from koi_lang.service.user_view import explain_to_user
 from koi_lang.service.users import User
 from koi_lang.sessions.calls import begin_prompt, handler_named
@@ -153,8 +154,10 @@ class HostedClient:
         call.questions = {
             each["id"]: self._question(each) for each in session.feed.requests if each["type"] == QUESTION
         }
-        usage = session.listing().usage
-        end = await asyncio.to_thread(read_call_end, session.feed.journal, usage.last_call, id)
+        journal, usage = session.feed.journal, session.listing().usage
+        if session.call is None and not call.questions and await asyncio.to_thread(has_open_call, journal):
+            await session.wake()  # its process was killed, and the service has not come to it yet
+        end = await asyncio.to_thread(read_call_end, journal, usage.last_call, id)
         if end:
             self._take_end(call, end)
         elif (session.call is not None and session.call.id != id) or (session.call is None and not call.questions):

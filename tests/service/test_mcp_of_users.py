@@ -17,12 +17,16 @@ from mcp import Client, types
 from mcp.client.streamable_http import streamable_http_client
 
 from koi_lang.mcp_server import http as mcp_http
+from koi_lang.mcp_server.call import CallSucceeded
 from koi_lang.runtime.mcp.transport import SESSION_HANDLE
 from koi_lang.service import host as hosts
+from koi_lang.service.host import SessionHost
 from koi_lang.service.watchdog import Watchdog
 from koi_lang.system.certificates import certificates
+from koi_lang.web.hosted_mcp import HostedClient
 from tests.limits import LIMIT_S
 from tests.playbook.playing import done
+from tests.service.hosting import ADMIN, begin, hosted_in, until
 from tests.service.serving_here import served_here
 from tests.service.serving_process import ServiceProcess
 from tests.service.user_tokens import SETTINGS, TOKENS, as_user
@@ -419,3 +423,30 @@ def test_a_task_is_cancelled(desk: ServiceProcess) -> None:
     first, second = (post(desk, "ada", "tasks/get", TASKS, taskId=task) for _ in range(2))
     assert "cancelled" == first["status"]
     assert first == second, "looking at it is no change of it"
+
+
+def test_an_answer_may_be_quicker_than_the_service(tmp_path: Path) -> None:
+    """A client brings its answer to a service that has just started, and not come to the call that was killed yet."""
+    (tmp_path / "desk.koi").write_text(DESK)
+
+    async def ask(host: SessionHost) -> tuple[str, str]:
+        session = await begin(host, "Desk.choose")
+        await until(session, "waiting")
+        assert session.call is not None
+        return session.id, session.call.id
+
+    async def answer(host: SessionHost, session: str, id: str) -> Any:
+        async with asyncio.TaskGroup() as group:
+            client = HostedClient(host, ADMIN, "desk", group, session)
+            call = await client.rejoin(id)
+            while not call.questions:
+                call.take(await call.news.get())
+            call.answer({key: {"answer": "b"} for key in call.questions})
+            while call.outcome is None:
+                call.take(await call.news.get())
+            return call.outcome
+
+    session, id = asyncio.run(hosted_in(tmp_path, ask, "desk.koi"))
+    outcome = asyncio.run(hosted_in(tmp_path, lambda host: answer(host, session, id), "desk.koi"))
+
+    assert CallSucceeded("it is b") == outcome
