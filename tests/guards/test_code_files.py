@@ -122,7 +122,7 @@ def test_code_of_the_program_needs_the_permission_too(project: Project) -> None:
 
     outcome = project.koi("run", "main.koi")
 
-    assert outcome.returncode == 1
+    assert outcome.returncode == 77
     assert "= help: Choose another name, or give `Worker` the permission: `can write_code`." in outcome.stderr
 
 
