@@ -177,7 +177,7 @@ def test_the_front_page_is_short() -> None:
     assert page.count("\n") <= 130
     assert f"[{len(PROVIDERS)} providers]" in page
     assert f"\nVersion {__version__.rpartition('.')[0]}, " in page
-    assert "pip install -e '.[dev]' && koi run examples/hello-world.koi\n" in page
+    assert "pip install -e '.[dev]' && echo Ada | koi run --rehearse examples/hello-world.koi\n" in page
     assert "\npython -m pytest -W error\n" in page
 
 
