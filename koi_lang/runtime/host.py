@@ -82,14 +82,10 @@ class Host(OutputPort, Protocol):
 
 
 def choose_option(answer: str, options: Sequence[str]) -> str:
-    """The option an answer means: by number, or the first one for an empty answer; anything else is free text."""
-    if not options:
-        return answer
-    if not answer:
-        return options[0]
+    """The option of an answer: by its number, or by its text in any letter case; anything else is free text."""
     if answer.isdigit() and 1 <= int(answer) <= len(options):
         return options[int(answer) - 1]
-    return answer
+    return next((option for option in options if option.casefold() == answer.casefold()), answer)
 
 
 def visible(text: str) -> str:

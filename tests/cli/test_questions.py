@@ -231,3 +231,15 @@ def test_nothing_is_kept_in_a_project(tmp_path: Path, monkeypatch: pytest.Monkey
     assert 0o600 == file.stat().st_mode & 0o777
     file.write_text("{")
     assert [] == project.rules()
+
+
+def test_an_empty_line_chooses_nothing(project: Project) -> None:
+    """A question with options is asked again until a line says something; the case of letters does not count."""
+    question = act("prompt_user", question="Which colour?", options=["red", "green"], id="c")
+    shown = fixing(project, question, act("print", message="You chose ${c.output.answer}"))
+
+    shown.until("Which colour?")
+    shown.child.send("\r")
+    shown.child.send("GREEN\r")
+    shown.until("You chose green")
+    shown.end()

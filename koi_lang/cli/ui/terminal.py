@@ -84,11 +84,13 @@ class Terminal:
         self.log(text)
 
     async def ask(self, question: str, options: Sequence[str] = ()) -> str:
-        """Ask one question at a time; an option may be answered by its number. Raises NobodyToAskError at the end."""
+        """Ask one question at a time, again while no option is chosen. Raises NobodyToAskError at the end."""
         async with self._turn:
             above = [f"  {number}. {one_line(option)}" for number, option in enumerate(options, 1)]
-            line = await self._ask_line(question, above)
-        return choose_option(line.strip(), options)
+            line = ""
+            while not (line := (await self._ask_line(question, above)).strip()) and options:
+                above = []
+        return choose_option(line, options)
 
     async def read_line(self) -> str | None:
         """The next line that is typed or piped in, without its end; None behind the last one."""
