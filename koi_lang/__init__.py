@@ -7,7 +7,7 @@ import sys
 if sys.version_info < (3, 11):  # noqa: UP036 - said here, before anything is read that older versions cannot read
     raise SystemExit(
         f"error: koi needs Python 3.11 or newer, and this is Python {sys.version_info[0]}.{sys.version_info[1]}\n"
-        "  = help: Install a newer Python, then koi with it: `python3.11 -m pip install koi-lang`."
+        "  = help: Install Python 3.11 or newer, and Koi with it, from where this one came."
     )
 
 # For type checkers, which see plain imports. The constant of `typing` would cost an import.

@@ -9,6 +9,7 @@ import signal
 import sys
 from collections import defaultdict
 from collections.abc import Generator, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 
@@ -25,6 +26,10 @@ from tests.needs import mark_counterparts
 from tests.projects import Project
 from tests.search_path import hide_bubblewrap
 from tests.wheel import Installed, installed_once
+
+# Tests that need more than the extra `test` brings.
+BEYOND_USUAL = {"api/test_jupyter.py": "IPython", "service/test_document_holds.py": "schemathesis"}
+collect_ignore = [path for path, package in BEYOND_USUAL.items() if find_spec(package) is None]
 
 pytest_plugins = ["tests.cpu_costs"]
 

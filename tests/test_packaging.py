@@ -139,7 +139,9 @@ def test_links_lead_to_the_repository_that_is_given() -> None:
 
 
 # What single commands need, which say so where it is missing.
-FOR_TESTS = ("dev", "grammars", "agentdojo")
+FOR_TESTS = ("dev", "test", "grammars", "agentdojo")
+# What `test` and `dev` take in of the extras of surfaces.
+FOR_SURFACES = ("a2a", "agui", "otel", "jupyter")
 EXTRAS = [lines for name, lines in PROJECT["optional-dependencies"].items() if name not in FOR_TESTS]
 
 
@@ -160,17 +162,18 @@ def test_what_is_imported_is_declared() -> None:
 
 def test_what_tests_import_is_declared() -> None:
     """Who installs the project with the extras `dev` and `agentdojo` has what tests and benchmarks import."""
-    extra = packages_in([line for name in ("dev", "agentdojo") for line in PROJECT["optional-dependencies"][name]])
+    names = ("dev", "test", "agentdojo", *FOR_SURFACES)
+    extra = packages_in([line for name in names for line in PROJECT["optional-dependencies"][name]])
     imported = imports_of(CHECKOUT / "tests") | imports_of(CHECKOUT / "benchmarks")
     known = packages_in(PROJECT["dependencies"]) | {"tests", "benchmarks", "docs", "editors", "hatch_build"}
 
-    assert imported - known == extra - COMMANDS
+    assert imported - known == extra - known - COMMANDS
 
 
 def packages_in(requirements: list[str]) -> set[str]:
     """The packages that requirements name, as they are imported."""
     names = {re.split(r"[<>=~!\[; ]", line)[0].replace("-", "_") for line in requirements}
-    return {IMPORTED_AS.get(name, name) for name in names}
+    return {IMPORTED_AS.get(name, name) for name in names} - {"koi_lang"}  # an extra of its own
 
 
 IMPORT = re.compile(r"""^\s*(?:from\s+(\w+)|import\s+(\w.*))|importorskip\(["'](\w+)""", re.MULTILINE)

@@ -11,6 +11,7 @@ import click
 from koi_lang.errors import UsageError, reason
 from koi_lang.settings import read_settings, trust_in_folder
 from koi_lang.system.resources import project_templates
+from koi_lang.system.installation import this_installation
 
 COMMON = "common"
 # What a folder that was cloned often has already.
@@ -61,7 +62,11 @@ def template_files(template: str) -> Mapping[str, bytes]:
     """The files of a new project by their paths in it: those of all projects, and those of a template."""
     folders = [project_templates() / COMMON, project_templates() / template]
     paths = [(path, folder) for folder in folders for path in sorted(folder.rglob("*")) if path.is_file()]
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path, folder in paths}
+    source = quote(this_installation().requirement()).encode()
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes().replace(b"KOI_REQUIREMENT", source)
+        for path, folder in paths
+    }
 
 
 def _require_free(folder: Path, files: Mapping[str, bytes]) -> None:

@@ -13,6 +13,7 @@ from koi_lang.errors import UsageError
 from koi_lang.grants import permits
 from koi_lang.lazy import lazy_module
 from koi_lang.program.files import DiskFiles
+from koi_lang.system.installation import this_installation
 
 if TYPE_CHECKING:
     from koi_lang.runtime.actions import lookup
@@ -42,7 +43,7 @@ def command(stdio: bool) -> None:
         package = str(error.name).partition(".")[0]
         if package not in NEEDED:
             raise
-        help = "install what it needs: `pip install 'koi-lang[lsp]'`."
+        help = f"install what it needs: `{this_installation().install_command('lsp')}`."
         raise UsageError(f"`koi lsp` needs the package `{package}`", help=help) from error
     # What modules print is no part of the protocol.
     stdout = sys.stdout.buffer

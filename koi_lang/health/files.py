@@ -17,6 +17,7 @@ from koi_lang.setup.keys.signing import FILE, signing_key
 from koi_lang.setup.keys.store import BEGUN, KeyStore
 from koi_lang.source import Source
 from koi_lang.system import resources
+from koi_lang.system.installation import this_installation
 
 OTHERS, OTHERS_WRITE = 0o077, 0o022
 MAX_JOURNAL_BYTES = 10**9
@@ -30,11 +31,11 @@ def grammar() -> Iterator[Finding]:
     # Whatever a damaged grammar or cache makes of the parser is a finding.
     error = error_of(lambda: problems.extend(parse(Source("doctor.koi", PROGRAM))[1]))
     if error is not None:
-        fix = "koi cache clear" if path.is_file() else "pip install --force-reinstall koi-lang"
+        fix = "koi cache clear" if path.is_file() else this_installation().update_command()
         yield Finding("grammar", "error", f"{path} cannot be used: {type(error).__name__}", fix)
         return
     if problems:
-        yield Finding("grammar", "error", f"{path} does not read a role", "pip install --force-reinstall koi-lang")
+        yield Finding("grammar", "error", f"{path} does not read a role", this_installation().update_command())
     else:
         yield Finding("grammar", "ok", str(path))
 

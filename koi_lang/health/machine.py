@@ -17,8 +17,9 @@ from koi_lang.health.findings import Finding, Level
 from koi_lang.runtime.command_sandbox import Sandbox, find_sandbox
 from koi_lang.settings import ProjectSettings
 from koi_lang.setup.keys import system
+from koi_lang.system.installation import this_installation
+from koi_lang.version import DISTRIBUTION
 
-PACKAGE = "koi-lang"
 OLDEST = (3, 11)
 REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)(?:\[[^]]*\])?\s*(?P<bounds>[^;]*)(?P<when>;.*)?")
 BOUND = re.compile(r"(?P<sign>>=|<)(?P<version>[\d.]+)")
@@ -38,14 +39,18 @@ def python() -> Iterator[Finding]:
 def packages() -> Iterator[Finding]:
     """Whether everything that koi needs is installed in a version that it works with."""
     try:
-        needed = [requirement for requirement in requires(PACKAGE) or () if "extra" not in requirement]
+        needed = [requirement for requirement in requires(DISTRIBUTION) or () if "extra" not in requirement]
     except PackageNotFoundError:
-        yield Finding("packages", "warning", "koi is not installed but run from a folder", "pip install -e .")
+        yield Finding(
+            "packages", "warning", "koi is not installed but run from a folder", this_installation().install_command()
+        )
         return
     wrong = [finding for requirement in needed for finding in _package(requirement)]
     yield from wrong
     if not wrong:
-        yield Finding("packages", "ok", f"{PACKAGE} {version(PACKAGE)} and the {len(needed)} packages it needs")
+        yield Finding(
+            "packages", "ok", f"{DISTRIBUTION} {version(DISTRIBUTION)} and the {len(needed)} packages it needs"
+        )
 
 
 def _package(requirement: str) -> Iterator[Finding]:

@@ -10,6 +10,7 @@ from koi_lang.errors import SettingsError
 from koi_lang.events import Event, RunEnded
 from koi_lang.lazy import lazy_module
 from koi_lang.otel.variables import is_content_wanted, is_wanted
+from koi_lang.system.installation import this_installation
 
 if TYPE_CHECKING:
     from koi_lang.otel import provider, run_spans, span_tree
@@ -17,8 +18,6 @@ else:
     provider = lazy_module("koi_lang.otel.provider")
     run_spans = lazy_module("koi_lang.otel.run_spans")
     span_tree = lazy_module("koi_lang.otel.span_tree")
-
-INSTALL = "Install it with `pip install 'koi-lang[otel]'`, or set OTEL_SDK_DISABLED=true."
 
 
 def trace_run(
@@ -34,7 +33,8 @@ def trace_run(
     if not is_wanted():
         return []
     if not provider.is_installed():
-        note_once("otel", f"no traces are written: the SDK of OpenTelemetry is missing. {INSTALL}")
+        help = f"Install it with `{this_installation().install_command('otel')}`, or set OTEL_SDK_DISABLED=true."
+        note_once("otel", f"no traces are written: the SDK of OpenTelemetry is missing. {help}")
         return []
     try:
         tracer = provider.tracer()

@@ -18,6 +18,7 @@ from koi_lang.js.inspect_value import console_text
 from koi_lang.js.undefined import undefined
 from koi_lang.source import Source, Span, decode
 from koi_lang.system import resources
+from koi_lang.system.installation import help_for
 
 MAX_CALLERS = 6
 MAX_CAUSES = 6
@@ -33,7 +34,7 @@ def explain(error: BaseException, folder: str = "") -> str:
     error = innermost(error)
     help = error.help if isinstance(error, KoiError) else None
     if isinstance(error, ModuleNotFoundError) and error.name:
-        help = installing(error.name)
+        help = help_for(error.name) or installing(error.name)
     help = TOO_DEEP if isinstance(error, RecursionError) else help
     places = _places_of(error)
     if not places or (isinstance(error, KoiError) and all(map(_is_standard, places))):

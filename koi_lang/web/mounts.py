@@ -19,6 +19,7 @@ from koi_lang.runtime.agents.agent import Agent
 from koi_lang.service.host import SessionHost
 from koi_lang.service.programs import ServedProgram
 from koi_lang.service.users import Users
+from koi_lang.system.installation import this_installation
 from koi_lang.web.answers import HttpError
 
 if TYPE_CHECKING:
@@ -73,13 +74,17 @@ class Mounts:
 def agui_routes() -> list[BaseRoute]:
     """`/agui`, and `/agui/NAME` where there are several programs; it is loaded with the first request."""
     if find_spec("ag_ui") is None:
-        return missing_routes(AGUI, "AG-UI is not installed here", "Install it with `pip install 'koi-lang[agui]'`.")
+        return missing_routes(AGUI, "AG-UI is not installed here", _help("agui"))
 
     async def answer(request: Request) -> Response:
         response: Response = await agui.answer(request)
         return response
 
     return [Route(AGUI, answer, methods=["POST"]), Route(AGUI + "/{program}", answer, methods=["POST"])]
+
+
+def _help(extra: str) -> str:
+    return f"Install it with `{this_installation().install_command(extra)}`."
 
 
 def a2a_routes(host: SessionHost, *, needs_token: bool) -> list[BaseRoute]:
@@ -91,7 +96,7 @@ def a2a_routes(host: SessionHost, *, needs_token: bool) -> list[BaseRoute]:
         help = "Write `expose a2a` in an agent of a program."
         return missing_routes(A2A, "no agent is served here by A2A", help)
     if find_spec("a2a") is None:
-        message, help = "A2A is not installed here", "Install it with `pip install 'koi-lang[a2a]'`."
+        message, help = "A2A is not installed here", _help("a2a")
         LOG.warning("warning: agents with `expose a2a` are not served: %s. %s", message, help)
         return missing_routes(A2A, message, help)
     listed = ", ".join(f"`{A2A}/{program}/{agent.about.name}`" for program, agent in exposed)

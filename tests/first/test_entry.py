@@ -27,7 +27,7 @@ OLD = """
     main()
     """
 TOO_OLD = """error: koi needs Python 3.11 or newer, and this is Python 3.{minor}
-  = help: Install a newer Python, then koi with it: `python3.11 -m pip install koi-lang`.
+  = help: Install Python 3.11 or newer, and Koi with it, from where this one came.
 """
 DOWN = "\x1b[B"
 

@@ -51,7 +51,7 @@ async function restart(): Promise<void> {
   } catch (error) {
     client = undefined
     const why = error instanceof Error ? error.message : String(error)
-    void vscode.window.showWarningMessage(`\`koi lsp\` does not start: ${why}. Install it with pip install 'koi-lang[lsp]'.`)
+    void vscode.window.showWarningMessage(`\`koi lsp\` does not start: ${why}. Install Koi, or set \`koi.path\`.`)
   }
 }
 
