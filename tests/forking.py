@@ -52,7 +52,8 @@ def import_all() -> None:
     """Import what commands import, and read a program with all that there is in the language."""
     for module in pkgutil.walk_packages(importlib.import_module("koi_lang").__path__, "koi_lang."):
         if not module.name.endswith("__main__"):
-            importlib.import_module(module.name)
+            with suppress(ModuleNotFoundError):  # of an extra that is not installed
+                importlib.import_module(module.name)
     for name in LAZY:
         importlib.import_module(name)
     # The lexer compiles its patterns, 30 ms of them for any program, when it first comes to where they count.
