@@ -67,7 +67,8 @@ class ProjectRecord:
         if self.file is None:
             return
         owner = {"project": str(self.project), **({"user": self.user} if self.user else {})}
-        self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for folder in (self.file.parent.parent, self.file.parent):  # `parents` would leave the upper one open to others
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         beside = self.file.with_name(f"{self.file.name}.{secrets.token_hex(4)}")
         with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as opened:
             opened.write(json.dumps({**owner, **content}, indent=2, ensure_ascii=True))

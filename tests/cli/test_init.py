@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -139,3 +140,12 @@ def test_what_cannot_be_written_leaves_nothing_behind(project: Project) -> None:
 def files_in(folder: Path) -> set[str]:
     """The paths of all files in a folder."""
     return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="folders have no modes there")
+def test_settings_stay_with_their_owner(project: Project) -> None:
+    """The first project makes the folder of settings, which nobody else may read, as `koi doctor` asks for."""
+    folder = project.folder / "settings"
+
+    assert 0 == project.koi("init", "mine", KOI_CONFIG_DIR=str(folder)).returncode
+    assert [0o700, 0o700] == [path.stat().st_mode & 0o777 for path in (folder, folder / "trust")]
