@@ -10,8 +10,8 @@ import click
 
 from koi_lang.errors import UsageError, reason
 from koi_lang.settings import read_settings, trust_in_folder
-from koi_lang.system.resources import project_templates
 from koi_lang.system.installation import this_installation
+from koi_lang.system.resources import project_templates
 
 COMMON = "common"
 # What a folder that was cloned often has already.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from koi_lang.lazy import lazy_module
-from koi_lang.resources import PACKAGE
+from koi_lang.system.resources import PACKAGE
 from koi_lang.version import DISTRIBUTION, __version__
 
 if TYPE_CHECKING:
