@@ -20,10 +20,13 @@ from koi_lang.runtime.budget.limits import UNPAID
 from koi_lang.runtime.host import SilentHost
 from koi_lang.runtime.run import Run
 from koi_lang.sessions.cost_bounds import Bound, CallLimits, CostBounds
-from koi_lang.sessions.prepared import Note, Prepared
+from koi_lang.sessions.prepared import STAND_IN, Note, Prepared
 from koi_lang.sessions.unneeded_keys import without_missing_keys
 
 EMBEDDING = "embedding"
+NOT_CHOSEN = frozenset({"a model to be configured"})
+# Of a model that is to be chosen: how often it is asked is known, and nothing else.
+UNKNOWN_REQUEST = WorstCase(inf, inf, NOT_CHOSEN, unread=NOT_CHOSEN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +66,12 @@ def audit_cost(ready: Prepared, note: Note) -> CostReport:
         note: is told about models, a line each.
     """
     agents = {agent.about.name: agent for agent in declarations.agents_of(ready.module)}
-    run = without_missing_keys(ready, list(agents.values())).run(SilentHost(), (), note)
+    noted: dict[str, None] = {}
+    run = without_missing_keys(ready, list(agents.values())).run(
+        SilentHost(), (), lambda line: noted.update({line: None})
+    )
     graph = CallGraph(build.check(ready.path).files)
-    prices = _Prices(run, agents, ready.wanted.blocks(), _offers(graph))
+    prices = _Prices(run, agents, ready.wanted.blocks(), _offers(graph), noted)
     rules = run.permissions.rules
     bounds = CostBounds(
         graph,
@@ -75,7 +81,10 @@ def audit_cost(ready: Prepared, note: Note) -> CostReport:
         may_sample=any(rule.startswith("mcp:") and rule.endswith(":model") for rule in rules),
     )
     handlers = {routine.name: bounds.of(routine) for routine in graph.routines if routine.is_handler}
-    return CostReport(handlers, bounds.of_run() if graph.runs() else None)
+    report = CostReport(handlers, bounds.of_run() if graph.runs() else None)
+    for line in noted:
+        note(line)
+    return report
 
 
 def _limits(run: Run, agent: type[Agent] | None, event: str) -> CallLimits:
@@ -100,15 +109,17 @@ class _Prices:
     Attributes:
         usual: the settings for a purpose that an agent says nothing about.
         texts: that a model for embeddings may be given at once.
+        noted: what has been said of models.
     """
 
     run: Run
     agents: Mapping[str, type[Agent]]
     usual: Mapping[str, Callable[[], Mapping[str, Any]]]
     texts: int
+    noted: Mapping[str, None]
 
     def of(self, name: str, use: str) -> WorstCase:
-        """For a purpose; models inside this process take nothing."""
+        """For a purpose; models inside this process take nothing, but one that stands in."""
         if name not in self.agents:
             return NOTHING
         agent, models = self.run.agent(self.agents[name]), self.run.models
@@ -117,7 +128,7 @@ class _Prices:
             return NOTHING if declared is None else self._embedding(str(declared().get("model") or use))
         model = models.of(agent, use)
         if model.provider in UNPAID:
-            return NOTHING
+            return UNKNOWN_REQUEST if STAND_IN in self.noted else NOTHING
         context = models.options(agent, use).get("context_tokens")
         return worst_case(candidates_of(model), context if isinstance(context, int) else None)
 

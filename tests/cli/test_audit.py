@@ -295,6 +295,9 @@ def test_costs_are_told(project: Project) -> None:
     text = project.koi("audit", "--cost", "cost.koi", "-m", "openai/gpt-5.4-mini")
     data = json.loads(project.koi("audit", "--cost", "--json", "cost.koi", "-m", "openai/gpt-5.4-mini").stdout)
 
+    unchosen = project.koi("audit", "--cost", "cost.koi").stdout
+    assert "A.go\n  at most 3 requests\n" in unchosen
+    assert "not known: a model to be configured\n" in unchosen
     assert "A.go\n  at most $2.49, 3 requests, 1,200,000 tokens\n" in text.stdout
     assert "A.stop\n  nothing: no model is asked\n" in text.stdout
     assert (3, 1_200_000, "") == tuple(data["run"][name] for name in ("requests", "tokens", "unbounded"))

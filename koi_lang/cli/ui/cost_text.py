@@ -22,8 +22,8 @@ RUN = "the run"
 
 def show_costs(ready: Prepared, *, as_json: bool) -> None:
     """Print the bounds of a program; what is to be said of models goes to stderr."""
-    notes: dict[str, None] = {}
-    report = audit_cost(ready, lambda line: notes.update({line: None}))
+    notes = list[str]()
+    report = audit_cost(ready, notes.append)
     redact = ready.redactor()
     if as_json:
         click.echo(redact(json.dumps(report.as_data(), indent=2)))
