@@ -16,7 +16,7 @@ from koi_lang.runtime.journal.store import is_running, path_of
 from koi_lang.service.errors import ServiceError
 from koi_lang.service.users import User
 from koi_lang.web.answers import HttpError
-from koi_lang.web.entry_pages import read_page
+from koi_lang.web.dev_routes import read_page
 from koi_lang.web.run_library import RunLibrary, RunQuery
 from tests.limits import LIMIT_S
 from tests.projects import Project
