@@ -30,7 +30,7 @@ CEILINGS = {
     "untyped_mappings_per_10000_lines": 84,
     "names_bound_together": 211,
     "stored_as_told": 52,
-    "superlative_limits": 42,
+    "superlative_limits": 0,
     "leaning_docstrings_percent": 9,
 }
 # A figure that is lower than its ceiling by more than this share is to be kept where it is now.

@@ -33,7 +33,7 @@ from koi_lang.system.text_width import clean
 COLUMNS = ("id", "started", "program", "state", "time", "requests", "tokens", "cost")
 NARROWEST = 60
 PAUSE_S = 0.1
-MOST_NAMED = 20
+MAX_NAMED = 20
 
 
 @click.group(invoke_without_command=True)
@@ -222,8 +222,8 @@ def _delete_older(age_s: float, *, yes: bool) -> None:
         click.confirm(f"Remove {count_text(len(paths), 'journal')}?{could}", abort=True, err=True)
     removed = list(filter(_is_removed, paths))
     sweep_snapshots(Path.cwd())
-    names = [path.stem for path in removed[:MOST_NAMED]]
-    more = f" and {len(removed) - MOST_NAMED:,} more" if len(removed) > MOST_NAMED else ""
+    names = [path.stem for path in removed[:MAX_NAMED]]
+    more = f" and {len(removed) - MAX_NAMED:,} more" if len(removed) > MAX_NAMED else ""
     _say(f"removed {count_text(len(removed), 'journal')}{': ' if names else ''}{', '.join(names)}{more}")
 
 

@@ -14,7 +14,7 @@ import httpx2
 from koi_lang.client import requests_of_runs as requests
 from koi_lang.client.exchange import (
     AWAY,
-    MOST_BYTES,
+    MAX_BYTES,
     Outgoing,
     Service,
     ServiceAnswer,
@@ -29,7 +29,7 @@ from koi_lang.client.exchange import (
     unreachable,
 )
 from koi_lang.client.following import APPROVAL, QUESTION, RunFollower, RunMessage
-from koi_lang.client.following import MOST_BYTES as LONGEST_MESSAGE
+from koi_lang.client.following import MAX_BYTES as LONGEST_MESSAGE
 
 # What is asked, and the answers to choose from; gives the answer, or None to leave it to others.
 Ask: TypeAlias = Callable[[str, Sequence[str]], "str | Awaitable[str | None] | None"]
@@ -369,7 +369,7 @@ async def _read(response: httpx2.Response) -> ServiceAnswer:
     body = bytearray()
     async for piece in response.aiter_bytes():
         body += piece
-        if len(body) > MOST_BYTES:
+        if len(body) > MAX_BYTES:
             raise httpx2.DecodingError("its answer has no end", request=response.request)
     return ServiceAnswer(response.status_code, response.headers, bytes(body))
 

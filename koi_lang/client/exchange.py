@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     import ssl
 
 # What a service may answer at once; files are given in pieces.
-MOST_BYTES = 64 << 20
-FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.2, 5.0
+MAX_BYTES = 64 << 20
+FIRST_PAUSE_S, MAX_PAUSE_S = 0.2, 5.0
 # For a service that has not answered yet, and may have too much to do for that.
 FIRST_PATIENCE_S = 2.0
 # Statuses of proxies whose service is not there at the moment.
@@ -152,7 +152,7 @@ def pauses_s() -> Iterator[float]:
     pause_s = FIRST_PAUSE_S
     while True:
         yield pause_s * random.uniform(0.75, 1.25)
-        pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
+        pause_s = min(pause_s * 2, MAX_PAUSE_S)
 
 
 def may_send_again(outgoing: Outgoing, error: httpx2.HTTPError) -> bool:

@@ -34,8 +34,8 @@ from koi_lang.events import (
 )
 
 # The service says something every 20 s, if only that it is there.
-LONGEST_SILENCE_S = 50.0
-MOST_BYTES = 64 << 20
+MAX_SILENCE_S = 50.0
+MAX_BYTES = 64 << 20
 QUESTION = "question"
 APPROVAL = "approval_request"
 CLOSED = "request_closed"
@@ -124,7 +124,7 @@ class RunFollower:
         headers = {"Accept": "text/event-stream"}
         if self._last_id:
             headers["Last-Event-ID"] = self._last_id
-        timeout = httpx2.Timeout(self._service.timeout_s, read=LONGEST_SILENCE_S, pool=None)
+        timeout = httpx2.Timeout(self._service.timeout_s, read=MAX_SILENCE_S, pool=None)
         path = f"{run_path(self.run, 'events')}?since={self._since}"
         return {"method": "GET", "url": path, "headers": headers, "timeout": timeout}
 

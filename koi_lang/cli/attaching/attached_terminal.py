@@ -29,7 +29,7 @@ from koi_lang.service.live.client import LiveClient, NotAttachableError, open_cl
 from koi_lang.sessions.client_host import ANSWERED, APPROVAL, CLOSED, QUESTION, Message, approval_in
 
 # Lines of what happened before.
-MOST_EARLIER = 12
+MAX_EARLIER = 12
 COMMANDS = (
     "/steer TEXT or only TEXT, /queue TEXT says something at the end, /back takes it back, /pause, /continue, /abort"
 )
@@ -127,10 +127,10 @@ class AttachedTerminal:
         for event in events:
             self._bill(event)
         if isinstance(status, LineReporter):
-            status.catch_up(events, MOST_EARLIER)
+            status.catch_up(events, MAX_EARLIER)
         else:
             printed = [event.data.message for event in events if isinstance(event.data, LinePrinted)]
-            for text in printed[-MOST_EARLIER:]:
+            for text in printed[-MAX_EARLIER:]:
                 self._terminal.print(text)
         return entries[-1].n if entries else 0
 

@@ -21,7 +21,7 @@ TOOLS = (
 # How AppleScript writes data.
 WRITTEN = re.compile(rb"\xc2\xabdata PNGf([0-9A-F]+)\xc2\xbb\s*")
 LIMIT_S = 3.0
-MOST_BYTES = 64 * 2**20
+MAX_BYTES = 64 * 2**20
 
 
 async def clipboard_image(limit_s: float = LIMIT_S) -> bytes:
@@ -44,9 +44,9 @@ async def _output(tool: tuple[str, ...], limit_s: float) -> bytes:
         async with asyncio.timeout(limit_s), _running(tool) as process:
             assert process.stdout is not None, "a pipe was asked for"
             content = b""
-            while len(content) <= MOST_BYTES and (piece := await process.stdout.read(1 << 20)):
+            while len(content) <= MAX_BYTES and (piece := await process.stdout.read(1 << 20)):
                 content += piece
-            return content if len(content) <= MOST_BYTES and await process.wait() == 0 else b""
+            return content if len(content) <= MAX_BYTES and await process.wait() == 0 else b""
     return b""
 
 

@@ -30,7 +30,7 @@ from koi_lang.settings.efforts import AUTO, EFFORTS, effort_help
 
 Function = Callable[[ChatConversation, str], Awaitable[None]]
 # Of the sessions that could go on.
-MOST_LISTED = 10
+MAX_LISTED = 10
 CLIPBOARD = "clipboard"
 
 
@@ -303,7 +303,7 @@ def _sessions(chat: ChatConversation) -> list[str]:
     """The latest sessions of the program, each with its first message."""
     program, current = str(chat.session.served.module.__file__), chat.session.run.id
     known = (path for path in sessions_of(Path.cwd(), program) if path.stem != current)
-    return [_session_line(path) for path in islice(known, MOST_LISTED)]
+    return [_session_line(path) for path in islice(known, MAX_LISTED)]
 
 
 def _session_line(path: Path) -> str:

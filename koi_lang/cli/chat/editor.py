@@ -24,7 +24,7 @@ from koi_lang.cli.chat.scrollback import CapturedStream, Scrollback
 from koi_lang.cli.chat.view import GrowingText, Request, options_of, request_text
 from koi_lang.cli.ui.approval_question import Paper
 from koi_lang.cli.ui.input_history import InputHistory
-from koi_lang.cli.ui.markdown import LEAST_COLUMNS, render_markdown, wrap_text
+from koi_lang.cli.ui.markdown import MIN_COLUMNS, render_markdown, wrap_text
 from koi_lang.cli.ui.text import COLOUR, RED, WEAK, Theme, fit_text, one_line
 from koi_lang.errors import KoiError
 from koi_lang.runtime.concurrency.tasks import together
@@ -286,7 +286,7 @@ def _load_ahead(look: Theme) -> None:
     """Load what the first answer needs, while the person types."""
     for name in LOADED_AHEAD:
         import_module(name)
-    render_markdown(SAMPLE, LEAST_COLUMNS, look)
+    render_markdown(SAMPLE, MIN_COLUMNS, look)
 
 
 class InputCompleter(Completer):

@@ -32,9 +32,9 @@ from koi_lang.sessions.message_targets import text_of
 
 PRINT = "print"
 # Lines of an earlier part of a conversation that are shown when it goes on.
-MOST_EARLIER = 24
+MAX_EARLIER = 24
 # Pieces of thoughts of a turn that can be shown.
-MOST_THOUGHTS = 20_000
+MAX_THOUGHTS = 20_000
 
 
 class EventView:
@@ -55,8 +55,8 @@ class EventView:
         self._work = Activity(lambda: asyncio.get_running_loop().time(), redact)
         self._written = WrittenNow(lambda: GrowingMarkdown(screen.look))
         self._redact = redact
-        self._thoughts: deque[str] = deque(maxlen=MOST_THOUGHTS)
-        self._earlier: deque[str] = deque(maxlen=MOST_EARLIER)
+        self._thoughts: deque[str] = deque(maxlen=MAX_THOUGHTS)
+        self._earlier: deque[str] = deque(maxlen=MAX_EARLIER)
 
     def follow(self, event: Event) -> None:
         """Take in an event, also one of an earlier part of the conversation."""
@@ -132,7 +132,7 @@ class EventView:
 
     def tell_earlier(self) -> None:
         """Show the end of the earlier part of a conversation that goes on."""
-        lines = [line for text in self._earlier for line in text.splitlines()][-MOST_EARLIER:]
+        lines = [line for text in self._earlier for line in text.splitlines()][-MAX_EARLIER:]
         self._earlier.clear()
         for line in lines:
             self.screen.note(line)

@@ -19,7 +19,7 @@ MARK = re.compile(r"\[image (\d+): [^\[\]\n]*\]")
 BRACKETS = str.maketrans("[]", "()")
 # Also those that models do not read, so that a person learns of it.
 SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".heic", ".avif"})
-LONGEST = 16_384
+MAX_PATH_CHARS = 16_384
 PASTED = "pasted"
 
 
@@ -69,7 +69,7 @@ def pasted_images(text: str) -> list[tuple[str, Image]]:
 
 def pasted_files(text: str) -> list[Path]:
     """The image files that a text is nothing but paths of, as terminals write what is dropped on them."""
-    if len(text) > LONGEST:
+    if len(text) > MAX_PATH_CHARS:
         return []
     paths = [path for line in text.splitlines() if line.strip() for path in _paths(line.strip())]
     return [] if None in paths else [path for path in paths if path is not None]

@@ -29,7 +29,7 @@ else:
     store = lazy_module("koi_lang.runtime.journal.store")
 
 # Of many runs only the last ones are offered before something of an id has been typed.
-MOST_RUNS = 30
+MAX_RUNS = 30
 # Heads of agents and of their handlers; a program that is being written need not compile.
 HEAD = re.compile(
     r"^[ \t]*(?:agent[ \t]+(\w+)[ \t]*:|(?:private[ \t]+)?on[ \t]+(\w+)[ \t]*\()", re.MULTILINE | re.IGNORECASE
@@ -50,7 +50,7 @@ def complete_run(_: Context, __: Parameter, word: str) -> list[CompletionItem]:
     """The ids of runs that were recorded in this folder, the latest first, with what was run."""
     paths = [path for path in reversed(store.journals(Path.cwd())) if path.stem.startswith(word)]
     last = [CompletionItem(store.LAST, help="the last run")] if paths and store.LAST.startswith(word) else []
-    return [*last, *(CompletionItem(path.stem, help=_describe_run(path)) for path in paths[:MOST_RUNS])]
+    return [*last, *(CompletionItem(path.stem, help=_describe_run(path)) for path in paths[:MAX_RUNS])]
 
 
 def complete_program_or_run(context: Context, parameter: Parameter, word: str) -> list[CompletionItem]:

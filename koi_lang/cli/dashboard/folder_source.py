@@ -24,7 +24,7 @@ from koi_lang.runtime.journal.journal_folder import JournalFolder
 from koi_lang.runtime.journal.run_costs import RunCosts, open_costs
 from koi_lang.runtime.journal.summary import RunSummary, summarise
 
-MOST_RUNS = 200
+MAX_RUNS = 200
 PAUSE_S = 1.0
 # How often files are looked at whose run had ended: somebody may go on with it.
 ALL_S = 10.0
@@ -65,9 +65,7 @@ class FolderSource:
         runs = [RunLine.of_summary(run, each, self._state_of(run, each)) for run, each in _sound(self._known).items()]
         unread = sum(isinstance(each, JournalError) for each in self._known.values())
         notes = (f"{unread} of the journals cannot be read; `koi runs list` says why",) if unread else ()
-        return DashboardSnapshot(
-            str(self._folder), in_order(runs, MOST_RUNS), self._live.requests, *self._tables, notes
-        )
+        return DashboardSnapshot(str(self._folder), in_order(runs, MAX_RUNS), self._live.requests, *self._tables, notes)
 
     def _look_at_files(self) -> None:
         stamp, now = self._summaries.stamp(), time.monotonic()

@@ -15,7 +15,7 @@ from koi_lang.service.live.addresses import connect, has_sockets, is_there, sock
 
 # Behind every entry: what has happened before is read from the journal.
 SINCE = 2**53
-LONGEST_LINE = 64 << 20
+MAX_LINE_BYTES = 64 << 20
 # How long the first messages of a run, and the response to a command, may take.
 FIRST_S, ANSWER_S = 1.0, 10.0
 STATE = "state"
@@ -111,7 +111,7 @@ class FollowedSocket:
         """
         try:
             connection = await asyncio.to_thread(connect, socket_path(self._folder, self.run))
-            reader, writer = await asyncio.open_unix_connection(sock=connection, limit=LONGEST_LINE)
+            reader, writer = await asyncio.open_unix_connection(sock=connection, limit=MAX_LINE_BYTES)
         except OSError:
             return
         self._writer = writer

@@ -24,13 +24,13 @@ STATE_COLOURS = {
 # Columns of a table of runs but for the program, which has the rest: id, state, start, time, tokens, cost.
 WIDTHS = (12, 11, 12, 7, 9, 9)
 HEADS = ("run", "state", "began", "time", "tokens", "cost")
-LEAST_PROGRAM = 8
+MIN_PROGRAM = 8
 # What is left out first where there is no room: when it began, tokens, time, cost, state.
 DISPENSABLE = (2, 4, 3, 5, 1)
 # How many rows the parts beside the recent runs have at most, on a low and on a high screen.
 LOW, HIGH = 5, 12
 HIGH_ROWS = 34
-LEAST_RECENT, MOST_NOTES = 3, 3
+MIN_RECENT, MAX_NOTES = 3, 3
 KEYS = "↑↓ choose  ⏎ open  r look again  q quit"
 ANSWER_KEYS = "⏎ send  esc back  ↑↓ scroll"
 RUN_KEYS = "esc back  q quit"
@@ -68,7 +68,7 @@ def places(snapshot: DashboardSnapshot) -> list[DashboardPlace]:
 def list_lines(snapshot: DashboardSnapshot, chosen: DashboardPlace | None, sheet: Sheet) -> list[str]:
     """The whole of it: what is open, what is at work, what was recently, and what it cost."""
     head = _head(snapshot, sheet)
-    notes = [_weak(sheet, f"! {one_line(note)}") for note in snapshot.notes[:MOST_NOTES]]
+    notes = [_weak(sheet, f"! {one_line(note)}") for note in snapshot.notes[:MAX_NOTES]]
     open_ = _part(sheet, "open", [_open_line(each, chosen, sheet) for each in snapshot.open])
     work = _part(sheet, "at work", _run_lines(snapshot.at_work, chosen, sheet), "nothing")
     costs = _costs(snapshot, sheet)
@@ -78,7 +78,7 @@ def list_lines(snapshot: DashboardSnapshot, chosen: DashboardPlace | None, sheet
     most = LOW if sheet.rows < HIGH_ROWS else HIGH
     open_, work = (_cut(part, most, _row_of(part, chosen), sheet) for part in (open_, work))
     costs = costs[: most + 1]
-    room = max(sheet.rows - sum(map(len, (head, notes, open_, work, costs))), LEAST_RECENT)
+    room = max(sheet.rows - sum(map(len, (head, notes, open_, work, costs))), MIN_RECENT)
     part = _part(sheet, "recent", recent, "none was recorded")
     return [*head, *notes, *open_, *work, *_fill_rows(_cut(part, room, _row_of(part, chosen), sheet), room), *costs]
 
@@ -188,14 +188,14 @@ def _run_line(run: RunLine, is_chosen: bool, sheet: Sheet) -> str:
     hidden = _hidden_cells(sheet.columns)
     kept = [value for at, value in enumerate(values) if at not in hidden]
     room = sheet.columns - _columns_taken(hidden)
-    program = fit_text(one_line(run.program), room, sheet.look.more) if room >= LEAST_PROGRAM else ""
+    program = fit_text(one_line(run.program), room, sheet.look.more) if room >= MIN_PROGRAM else ""
     return _line("  ".join([f"{mark} {kept[0]}", *kept[1:], program]).rstrip(), mark, sheet)
 
 
 def _hidden_cells(columns: int) -> tuple[int, ...]:
     """The columns of a table of runs that are left out so that the program has room."""
     counts = range(len(DISPENSABLE) + 1)
-    fits = (n for n in counts if _columns_taken(DISPENSABLE[:n]) + LEAST_PROGRAM <= columns)
+    fits = (n for n in counts if _columns_taken(DISPENSABLE[:n]) + MIN_PROGRAM <= columns)
     return DISPENSABLE[: next(fits, len(DISPENSABLE))]
 
 

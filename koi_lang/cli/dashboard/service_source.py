@@ -10,7 +10,7 @@ from koi_lang.cli.dashboard.snapshot import CostLine, DashboardSnapshot, OpenReq
 from koi_lang.client import AsyncClient, RefusedError
 
 # One page: the service looks at the journal of each.
-MOST_RUNS = 50
+MAX_RUNS = 50
 PAUSE_S = 2.0
 
 
@@ -35,7 +35,7 @@ class ServiceSource:
 
     async def look(self) -> DashboardSnapshot:
         """What there is now. Raises RemoteError."""
-        told = [run async for run in self._client.runs(limit=MOST_RUNS)]
+        told = [run async for run in self._client.runs(limit=MAX_RUNS)]
         runs = [RunLine.of_service(run) for run in told]
         open_ = await asyncio.gather(*(self._requests_of(run) for run in told if run.get("state") == "waiting"))
         state = [(run.run, run.requests, run.tokens) for run in runs]
@@ -43,7 +43,7 @@ class ServiceSource:
         self._costs_of = None if notes else state
         place, requests = str(self._client.service.address), tuple(each for requests in open_ for each in requests)
         days, models = (self._costs.get(by, ()) for by in ("day", "model"))
-        return DashboardSnapshot(place, in_order(runs, MOST_RUNS), requests, days, models, notes)
+        return DashboardSnapshot(place, in_order(runs, MAX_RUNS), requests, days, models, notes)
 
     async def _requests_of(self, run: dict[str, Any]) -> tuple[OpenRequest, ...]:
         """What a run waits for."""

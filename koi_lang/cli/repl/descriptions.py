@@ -14,7 +14,7 @@ from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.agents.declarations import Handler
 from koi_lang.runtime.schema import signature_text, type_text
 
-MOST_FIELDS, DEEPEST = 12, 3
+MAX_FIELDS, MAX_DEPTH = 12, 3
 
 
 def describe(text: str, program: InteractiveProgram) -> str:
@@ -54,12 +54,12 @@ def shape(value: Any, depth: int = 0) -> str:
         if isinstance(value, kind):
             return name
     if is_array(value):
-        kinds = list(dict.fromkeys(shape(item, depth + 1) for item in list(value)[:MOST_FIELDS]))
+        kinds = list(dict.fromkeys(shape(item, depth + 1) for item in list(value)[:MAX_FIELDS]))
         return f"{kinds[0]}[]" if len(kinds) == 1 else f"({' | '.join(kinds)})[]" if kinds else "any[]"
     if is_record(value) and isinstance(value, Mapping):
-        if depth >= DEEPEST:
+        if depth >= MAX_DEPTH:
             return "{ … }"
-        fields = [f"{name}: {shape(item, depth + 1)}" for name, item in list(value.items())[:MOST_FIELDS]]
-        more = ["…"] if len(value) > MOST_FIELDS else []
+        fields = [f"{name}: {shape(item, depth + 1)}" for name, item in list(value.items())[:MAX_FIELDS]]
+        more = ["…"] if len(value) > MAX_FIELDS else []
         return f"{{ {', '.join([*fields, *more])} }}" if fields else "{}"
     return "function" if callable(value) else type(value).__name__

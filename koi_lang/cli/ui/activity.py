@@ -28,8 +28,8 @@ from koi_lang.events import (
 from koi_lang.runtime.playbook.partial_reply import PartialReply, ReplyPreview
 from koi_lang.runtime.replay.location import Path
 
-LONGEST_OBJECT = 60
-LONGEST_RESULT = 200
+MAX_OBJECT_CHARS = 60
+MAX_RESULT_CHARS = 200
 # The person sees what these do.
 PLAIN_TO_SEE = frozenset({"print", "prompt_user", "return", "if", "while", "repeat"})
 
@@ -152,7 +152,7 @@ class Activity:
             case ModelAnswered() | ModelFailed():
                 worker.expect_answer(None)
             case RetryStarted() as retry:
-                worker.note = f"{trying_again(retry)}: {self._excerpt(retry.error, LONGEST_RESULT)}"
+                worker.note = f"{trying_again(retry)}: {self._excerpt(retry.error, MAX_RESULT_CHARS)}"
             case McpProgress() as progress:
                 _note_progress(worker.steps.get(event.path), progress)
             case ActionStarted(intent=intent, fields=fields) | EffectStarted(intent=intent, fields=fields):
@@ -169,7 +169,7 @@ class Activity:
         step = worker.end(event.path)
         if step is None or event.recalled:
             return None
-        shown = self._excerpt(result, LONGEST_RESULT)
+        shown = self._excerpt(result, MAX_RESULT_CHARS)
         return ActionOutcome(self.label(worker), step, ok, shown, self.clock() - step.since)
 
     def wrote(self, path: Path, text: str) -> bool:
@@ -218,13 +218,13 @@ class Activity:
         written = worker.draft.preview()
         if written is None:
             return None
-        name = self._redact(one_line(written.name))[:LONGEST_OBJECT]
-        return replace(written, name=name, text=self._redact(one_line(written.text))[-LONGEST_RESULT:])
+        name = self._redact(one_line(written.name))[:MAX_OBJECT_CHARS]
+        return replace(written, name=name, text=self._redact(one_line(written.text))[-MAX_RESULT_CHARS:])
 
     def _what(self, intent: str, fields: Any) -> str:
         """An action and the first of what it is given, where that is a text."""
         first = next(iter(fields.values()), None) if isinstance(fields, dict) else None
-        shown = self._excerpt(first, LONGEST_OBJECT) if isinstance(first, str) else ""
+        shown = self._excerpt(first, MAX_OBJECT_CHARS) if isinstance(first, str) else ""
         return f"{one_line(intent)} {shown}".rstrip()
 
     def _excerpt(self, value: Any, longest: int) -> str:

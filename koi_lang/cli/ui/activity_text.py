@@ -8,7 +8,7 @@ from koi_lang.events import PlanStepFinished, RoundEnded
 from koi_lang.runtime.playbook.partial_reply import ReplyPreview
 
 # A text that would be shorter is not shown.
-LEAST_TEXT = 8
+MIN_TEXT = 8
 
 
 def describe_round(ended: RoundEnded) -> str:
@@ -48,12 +48,12 @@ def _writing(written: ReplyPreview, columns: int, more: str) -> str:
         return _writing_action(written, columns, more)
     before = "thinking: " if written.kind == "thought" else ""
     room = columns - len(before)
-    return before + ending(written.text, room, more) if written.text and room >= LEAST_TEXT else "thinking"
+    return before + ending(written.text, room, more) if written.text and room >= MIN_TEXT else "thinking"
 
 
 def _writing_action(written: ReplyPreview, columns: int, more: str) -> str:
     action = f"writing {written.name}".rstrip()
     room = columns - width(action) - len(' ""')
-    if written.text and room >= LEAST_TEXT:
+    if written.text and room >= MIN_TEXT:
         return f'{action} "{ending(written.text + ("" if written.is_whole else more), room, more)}"'
     return f"planning ({written.count} actions)" if written.count > 1 else action

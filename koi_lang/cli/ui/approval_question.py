@@ -25,7 +25,7 @@ EVERYTHING = "d"
 # Of those who asked each other, at the beginning and at the end.
 FIRST_CALLERS, LAST_CALLERS = 2, 6
 # What is shown of a change however low a terminal is, and what stands around it: its end, and the line of the cursor.
-LEAST_ROWS, OTHER_ROWS = 3, 2
+MIN_ROWS, OTHER_ROWS = 3, 2
 HEADS = 2
 
 
@@ -92,7 +92,7 @@ def preview_lines(preview: str, paper: Paper, other_rows: int = 0) -> list[str]:
     if not preview:
         return []
     rows = _rows(preview.split("\n"), paper)
-    room = len(rows) if paper.rows is None else max(paper.rows - other_rows - OTHER_ROWS, LEAST_ROWS)
+    room = len(rows) if paper.rows is None else max(paper.rows - other_rows - OTHER_ROWS, MIN_ROWS)
     if len(rows) <= room:
         return rows
     return [*rows[:room], f"({count_text(len(rows) - room, 'more line')}; `{EVERYTHING}` shows all of them)"]

@@ -17,7 +17,7 @@ from koi_lang.runtime.replay.location import Path
 from koi_lang.system.text_width import clean
 
 RESULT = "result="
-MOST_LISTED = 3
+MAX_LISTED = 3
 QUESTION = "Do it again, leave it out, tell what it gave, or stop? (retry, skip, result=JSON, stop)"
 KNOWN = {"retry": RETRY, "skip": SKIP, "stop": STOP}
 Wish = Decision | None
@@ -127,8 +127,8 @@ on_doubt_option = click.option(
 
 def list_effects(effects: Sequence[JournalEntry]) -> str:
     """Some effects of the run that another one is a branch of, the first of them named."""
-    named = [f"{doubt_in(entry).name_and_fields} (entry {entry.n})" for entry in effects[:MOST_LISTED]]
-    more = f" and {len(effects) - MOST_LISTED} more" if len(effects) > MOST_LISTED else ""
+    named = [f"{doubt_in(entry).name_and_fields} (entry {entry.n})" for entry in effects[:MAX_LISTED]]
+    more = f" and {len(effects) - MAX_LISTED} more" if len(effects) > MAX_LISTED else ""
     return ", ".join(named) + more
 
 

@@ -10,7 +10,7 @@ from prompt_toolkit.history import FileHistory
 
 CHAT = "chat-history"
 # Characters of the file; what is older is left out when it is read.
-MOST = 1 << 19
+MAX_BYTES = 1 << 19
 
 
 class InputHistory(FileHistory):
@@ -37,7 +37,7 @@ class InputHistory(FileHistory):
 
     def load_history_strings(self) -> Iterable[str]:
         """What was kept, the newest first."""
-        if self._path.is_file() and self._path.stat().st_size > MOST:
+        if self._path.is_file() and self._path.stat().st_size > MAX_BYTES:
             self._drop_older_half()
         try:
             return list(super().load_history_strings())
@@ -56,7 +56,7 @@ class InputHistory(FileHistory):
     def _drop_older_half(self) -> None:
         """Leave the older half away."""
         try:
-            text = self._path.read_bytes()[-MOST // 2 :]
+            text = self._path.read_bytes()[-MAX_BYTES // 2 :]
             self._path.write_bytes(text[text.find(b"\n# ") + 1 :])
         except OSError:  # as above
             return

@@ -17,7 +17,7 @@ from koi_lang.runtime.journal.summary import summarise
 from koi_lang.runtime.model_calls.images import replace_images
 from koi_lang.system.text_width import clean
 
-LONGEST = 60
+MAX_CHARS = 60
 
 
 def tree(folder: Path, path: Path) -> Iterator[str]:
@@ -94,4 +94,4 @@ def _bounds(data: Mapping[str, Any]) -> str:
 def _short(value: Any) -> str:
     text = value if isinstance(value, str) else json.dumps(replace_images(value), ensure_ascii=False)
     text = " ".join(clean(text).split())
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+    return text if len(text) <= MAX_CHARS else f"{text[:MAX_CHARS]}…"

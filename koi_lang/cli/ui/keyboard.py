@@ -13,7 +13,7 @@ from typing import Any
 SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|O.|[^\[O])", re.DOTALL)
 BEGUN = re.compile(r"\x1b(?:\[[0-?]*[ -/]*|O)?$")
 LAST_WORD = re.compile(r"\S*\s*$")
-LONGEST = 100_000
+MAX_CHARS = 100_000
 LOCAL_MODES = 3
 
 
@@ -146,6 +146,6 @@ class LineEditor:
                 lines.append(None)
             elif key in self._edits:
                 self.text = self._edits[key](self.text)
-            elif key.isprintable() and len(self.text) < LONGEST:
+            elif key.isprintable() and len(self.text) < MAX_CHARS:
                 self.text += key
         return lines

@@ -21,13 +21,13 @@ else:
     markdown = lazy_module("rich.markdown")
     rich_text = lazy_module("rich.text")
 
-LEAST_COLUMNS = 20
+MIN_COLUMNS = 20
 # Lines of a block that is rendered anew whenever it grows.
-MOST_OPEN = 200
+MAX_OPEN = 200
 # Of a table.
-LEAST_CELL = 6
+MIN_CELL = 6
 # The parser leaves out what is nested deeper; a list and each of its items are a level.
-DEEPEST = 12
+MAX_DEPTH = 12
 # Highlights code in the sixteen colours of the terminal, whose background stays.
 CODE_THEME = "ansi_dark"
 
@@ -67,7 +67,7 @@ class GrowingMarkdown:
 
     def last_lines(self, columns: int, most: int) -> list[str]:
         """The last lines of what there is so far, rendered; of a long block that is not complete, as it was written."""
-        if self._text.count("\n", self._last_start) > MOST_OPEN:
+        if self._text.count("\n", self._last_start) > MAX_OPEN:
             return wrap_text("\n".join(self._text.rsplit("\n", most)[1:]), columns, self._look)[-most:]
         return self.lines(columns)[-most:]
 
@@ -113,7 +113,7 @@ def _blocks(source: str) -> Iterator[list[markdown_it.token.Token]]:
 def _has_no_room(block: list[markdown_it.token.Token], columns: int) -> bool:
     """Whether a part of a block would not be seen: a table has too many columns, or lists are nested too deep."""
     cells = sum(token.type == "th_open" for token in block)
-    return cells * LEAST_CELL > columns or any(token.level >= DEEPEST for token in block)
+    return cells * MIN_CELL > columns or any(token.level >= MAX_DEPTH for token in block)
 
 
 @cache
@@ -137,7 +137,7 @@ def _document_type() -> type[markdown.Markdown]:
 def _console(columns: int, look: Theme) -> console.Console:
     return console.Console(
         file=io.StringIO(),
-        width=max(columns, LEAST_COLUMNS),
+        width=max(columns, MIN_COLUMNS),
         color_system="standard" if look.colour else None,
         force_terminal=look.colour,
         legacy_windows=False,

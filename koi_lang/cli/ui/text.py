@@ -40,11 +40,11 @@ FRAME = re.compile(r"^ *(?:-->|\d* \||= (?:cause|help):)", re.MULTILINE)
 # Units of limits in seconds, the largest first.
 PERIODS = ((86_400, "day"), (3600, "hour"), (60, "minute"), (1, "second"))
 # Of a value that is told in a line.
-LONGEST = 400
+MAX_CHARS = 400
 # Of what is asked about, in characters: about what a small window shows.
-MOST_SEEN = 1000
-MOST_ITEMS = 12
-DEEPEST = 2
+MAX_SEEN = 1000
+MAX_ITEMS = 12
+MAX_DEPTH = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ def harmless(text: str) -> str:
 
 def whole(asked: str) -> str:
     """What a person is to allow, with how long it is where its beginning may be out of sight."""
-    return asked if len(asked) <= MOST_SEEN else f"{asked}\n(all of these {len(asked):,} characters)"
+    return asked if len(asked) <= MAX_SEEN else f"{asked}\n(all of these {len(asked):,} characters)"
 
 
 def writable(text: str, stream: TextIO) -> str:
@@ -153,13 +153,13 @@ def brief(value: Any, depth: int = 0) -> str:
     """A value on one line, for people: no quotes, little nesting, only its beginning, no fields that tell nothing."""
     value = medium(value) or value
     if isinstance(value, str):
-        return one_line(value[:LONGEST])
-    if isinstance(value, Mapping) and value and depth < DEEPEST:
+        return one_line(value[:MAX_CHARS])
+    if isinstance(value, Mapping) and value and depth < MAX_DEPTH:
         telling = ((key, item) for key, item in value.items() if item is not True and item not in (None, ""))
-        return ", ".join(f"{one_line(str(key))}: {brief(item, depth + 1)}" for key, item in islice(telling, MOST_ITEMS))
-    if isinstance(value, list) and value and depth < DEEPEST:
-        return f"[{', '.join(brief(item, depth + 1) for item in value[:MOST_ITEMS])}]"
-    return one_line(json.dumps(replace_images(value), default=str, ensure_ascii=False)[:LONGEST])
+        return ", ".join(f"{one_line(str(key))}: {brief(item, depth + 1)}" for key, item in islice(telling, MAX_ITEMS))
+    if isinstance(value, list) and value and depth < MAX_DEPTH:
+        return f"[{', '.join(brief(item, depth + 1) for item in value[:MAX_ITEMS])}]"
+    return one_line(json.dumps(replace_images(value), default=str, ensure_ascii=False)[:MAX_CHARS])
 
 
 # ---------------------------------------------------------------- columns

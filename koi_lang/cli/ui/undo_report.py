@@ -12,7 +12,7 @@ from koi_lang.runtime.file_changes.undoing import UndoneFile
 from koi_lang.system.text_width import clean
 
 # Of a difference, in lines; of what is compared line by line, in bytes.
-MOST_LINES, MOST_COMPARED = 60, 1_000_000
+MAX_LINES, MAX_COMPARED = 60, 1_000_000
 Redact = Callable[[str], str]
 
 
@@ -48,14 +48,14 @@ def _difference(undo: RunUndo, left: PathUndo, redact: Redact) -> Iterator[str]:
     if contents[0] == contents[1]:
         yield "    its mode is another one"
         return
-    if any(b"\0" in data or len(data) > MOST_COMPARED for data in contents):
+    if any(b"\0" in data or len(data) > MAX_COMPARED for data in contents):
         yield f"    {len(contents[0]):,} bytes became {len(contents[1]):,}"
         return
     before, now = (redact(data.decode("utf-8", "replace")).splitlines() for data in contents)
     lines = list(unified_diff(before, now, "as the run left it", "as it is now", lineterm="", n=2))
-    yield from (f"    {clean(line)}" for line in lines[:MOST_LINES])
-    if len(lines) > MOST_LINES:
-        yield f"    ({len(lines) - MOST_LINES:,} more lines)"
+    yield from (f"    {clean(line)}" for line in lines[:MAX_LINES])
+    if len(lines) > MAX_LINES:
+        yield f"    ({len(lines) - MAX_LINES:,} more lines)"
 
 
 def _kind(left: PathUndo) -> str:

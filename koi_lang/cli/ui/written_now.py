@@ -25,7 +25,7 @@ from koi_lang.runtime.playbook.written_texts import RETURN
 from koi_lang.runtime.replay.location import Path
 
 # Characters of a text that is looked through for secrets: it is cut to half of them when it has more.
-MOST_KEPT = 20_000
+MAX_KEPT = 20_000
 
 
 class Growing(Protocol):
@@ -108,8 +108,8 @@ class RedactedMarkdown:
     def add(self, text: str) -> None:
         """Take in what follows."""
         self._text += text
-        if len(self._text) > MOST_KEPT:
-            self._text = FIRST_WORD.sub("", self._text[-MOST_KEPT // 2 :])
+        if len(self._text) > MAX_KEPT:
+            self._text = FIRST_WORD.sub("", self._text[-MAX_KEPT // 2 :])
 
     def last_lines(self, columns: int, most: int) -> list[str]:
         """The last lines of what there is so far, rendered."""
