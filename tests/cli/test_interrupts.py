@@ -7,6 +7,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -33,12 +35,13 @@ def program(code: str) -> str:
     return f"{tool}\nrole Worker {{ can execute }}\n{agent}run A.go({{}})\n"
 
 
-def started(project: Project, code: str) -> subprocess.Popen[str]:
-    """A run that has begun."""
+@contextmanager
+def started(project: Project, code: str) -> Iterator[subprocess.Popen[str]]:
+    """A run that has begun; it is killed where a test fails, which would wait for it otherwise."""
     project.write("tool.py", TOOL)
     project.write("a.koi", program(code))
     words, pipe = forks.koi("run", "a.koi"), subprocess.PIPE
-    process = subprocess.Popen(
+    with subprocess.Popen(
         words,
         cwd=project.folder,
         env=project.environment,
@@ -46,10 +49,14 @@ def started(project: Project, code: str) -> subprocess.Popen[str]:
         stdout=pipe,
         stderr=pipe,
         stdin=subprocess.DEVNULL,
-    )
-    assert process.stdout is not None
-    assert "begun\n" == process.stdout.readline()
-    return process
+    ) as process:
+        assert process.stdout is not None
+        try:
+            assert "begun\n" == process.stdout.readline()
+            yield process
+        except BaseException:
+            process.kill()
+            raise
 
 
 SIGNALS = {
