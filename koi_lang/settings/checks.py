@@ -29,7 +29,10 @@ def check_above_zero(kind: str, *types: type) -> Mapping[str, Any]:
     """The check of a number above 0."""
 
     def check(value: Any, name: str) -> Problem:
-        return None if type(value) in types and value > 0 else (f"must be a {kind} above 0, not {value!r}", None)
+        if type(value) in types and value > 0:
+            return None
+        help = f"Write it without quotes and unit, as in `{name} = 60`." if isinstance(value, str) else None
+        return f"must be a {kind} above 0, not {value!r}", help
 
     return {"check": check, "kind": kind}
 

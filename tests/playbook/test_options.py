@@ -138,6 +138,16 @@ def test_limits_that_make_no_sense(tmp_path: Path, text: str, problem: str) -> N
     assert error.value.message.startswith(problem)
 
 
+def test_a_number_in_quotes_is_told_how_to_write(tmp_path: Path) -> None:
+    """Limits of the command line have units, those of the file are numbers."""
+    (tmp_path / "koi.toml").write_text('[limits]\ntime = "350ms"')
+
+    with pytest.raises(SettingsError) as error:
+        project.limits(read_settings(tmp_path))
+
+    assert "Write it without quotes and unit, as in `time = 60`." == error.value.help
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
