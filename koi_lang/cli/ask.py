@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from koi_lang.cli.attaching.tokens import token_for, warning_of
-from koi_lang.cli.completing.values import complete_file
+from koi_lang.cli.attaching.tokens import token_file_option, token_for, warning_of
 from koi_lang.cli.options import argument_options, payload_of, plain_option, quiet_option, verbose_option
 from koi_lang.cli.ui.interrupts import leave
 from koi_lang.cli.ui.messages import exit_code_of
@@ -26,8 +25,6 @@ else:
     client = lazy_module("koi_lang.client")
     terminal_call = lazy_module("koi_lang.cli.attaching.terminal_call")
 
-FILE = click.Path(path_type=Path)
-
 
 @click.command()
 @click.argument("url")
@@ -36,13 +33,7 @@ FILE = click.Path(path_type=Path)
 @argument_options("the payload")
 @click.option("--program", metavar="NAME", help="The program, where the service has several.")
 @click.option("--run", "id", metavar="ID", help="Go on watching a run that was left, and give its result.")
-@click.option(
-    "--token-file",
-    metavar="FILE",
-    type=FILE,
-    shell_complete=complete_file,
-    help="A file with the token for the service.",
-)
+@token_file_option
 @click.option("--json", "as_json", is_flag=True, help="Write only the result to stdout, as JSON on one line.")
 @plain_option
 @verbose_option

@@ -115,17 +115,17 @@ def _words(text: str) -> str:
 
 def _page_text(topic: str) -> str:
     """The text of a page, of a section of it, or of what answers a word of the field. Raises UsageError."""
-    known = topics()
+    pages = topics()
     anchor = topic.partition("#")[2]
     name = topic.partition("#")[0].lower().removesuffix(".md")
-    if name not in known:
+    if name not in pages:
         answers = {_stems(word): target for word, target in _words_of_the_field()}
         if _stems(name) not in answers:
-            near = nearest(topic, list(known))
+            near = nearest(topic, list(pages))
             help = f"did you mean `{near}`?" if near else f"`koi docs --search '{topic}'` looks for words."
             raise UsageError(f"the manual has no page `{topic}`", help=f"{help} `koi docs` lists them.")
         name, anchor = answers[_stems(name)]
-    text = HIDDEN.sub("", known[name].read_text("utf-8"))
+    text = HIDDEN.sub("", pages[name].read_text("utf-8"))
     if not anchor:
         return text
     sections = [*_sections(text)]
@@ -154,11 +154,11 @@ def _stems(words: str) -> tuple[str, ...]:
 
 def _sections(text: str) -> Iterator[PageSection]:
     """The sections of a page, in order."""
-    headings = [found for found in HEADING.finditer(text) if found[1]]
-    ends = [*(found.start() for found in headings[1:]), len(text)]
-    for found, end in zip(headings, ends, strict=True):
-        anchor = re.sub(r"[^\w\- ]", "", found[2].lower()).replace(" ", "-")
-        yield PageSection(len(found[1]), found[2], anchor, text[found.start() : end])
+    headings = [heading for heading in HEADING.finditer(text) if heading[1]]
+    ends = [*(heading.start() for heading in headings[1:]), len(text)]
+    for heading, end in zip(headings, ends, strict=True):
+        anchor = re.sub(r"[^\w\- ]", "", heading[2].lower()).replace(" ", "-")
+        yield PageSection(len(heading[1]), heading[2], anchor, text[heading.start() : end])
 
 
 def _search(query: str) -> list[str]:
@@ -166,14 +166,14 @@ def _search(query: str) -> list[str]:
 
     What answers a word of the field comes first, then titles, descriptions and headings, then texts.
     """
-    stems, known = {*_stems(query)}, topics()
+    stems, pages = {*_stems(query)}, topics()
     answers = [target for word, target in _words_of_the_field() if stems <= {*_stems(word)}]
     described = {name: about for name, about in _descriptions().items() if name != "words"}
     hits = []
-    for name in [*described, *(name for name in known if name.startswith("std/"))]:
+    for name in [*described, *(name for name in pages if name.startswith("std/"))]:
         anchors = [anchor for topic, anchor in answers if topic == name]
-        found = _hits(known[name].read_text("utf-8"), described.get(name, ""), stems, anchors) if stems else ()
-        if best := min(found, default=None):
+        sections = _hits(pages[name].read_text("utf-8"), described.get(name, ""), stems, anchors) if stems else ()
+        if best := min(sections, default=None):
             hits.append((best.rank, f"{name}#{best.anchor}" if best.anchor else name, best.title))
     if not hits:
         raise UsageError(f"no page of the manual has the words `{query}`", help="`koi docs` lists the pages.")

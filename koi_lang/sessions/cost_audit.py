@@ -36,10 +36,12 @@ class CostReport:
     Attributes:
         handlers: by `Agent.event`.
         run: of the `run` statements together; None in a program without any.
+        is_unchosen: whether no model is configured.
     """
 
     handlers: Mapping[str, Bound]
     run: Bound | None
+    is_unchosen: bool
 
     def as_data(self) -> dict[str, Any]:
         """The JSON form."""
@@ -81,7 +83,7 @@ def audit_cost(ready: Prepared, note: Note) -> CostReport:
         may_sample=any(rule.startswith("mcp:") and rule.endswith(":model") for rule in rules),
     )
     handlers = {routine.name: bounds.of(routine) for routine in graph.routines if routine.is_handler}
-    report = CostReport(handlers, bounds.of_run() if graph.runs() else None)
+    report = CostReport(handlers, bounds.of_run() if graph.runs() else None, STAND_IN in noted)
     for line in noted:
         note(line)
     return report

@@ -5,11 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import click
+
 from koi_lang import settings
+from koi_lang.cli.completing.values import complete_file
 from koi_lang.errors import UsageError, reason
 from koi_lang.system.loopback import is_loopback
 
 VARIABLE = "KOI_SERVE_TOKEN"
+token_file_option = click.option(
+    "--token-file",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    shell_complete=complete_file,
+    help="A file with the token for the service.",
+)
 
 
 def token_for(file: Path | None) -> str | None:

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from koi_lang.cli.attaching.tokens import token_for, warning_of
-from koi_lang.cli.completing.values import complete_file
+from koi_lang.cli.attaching.tokens import token_file_option, token_for, warning_of
 from koi_lang.cli.ui.interrupts import leave
 from koi_lang.cli.ui.messages import exit_code_of
 from koi_lang.cli.ui.text import look_of, size_of
@@ -28,18 +27,10 @@ else:
     screen = lazy_module("koi_lang.cli.dashboard.screen")
     service_source = lazy_module("koi_lang.cli.dashboard.service_source")
 
-FILE = click.Path(path_type=Path)
-
 
 @click.command()
 @click.option("--url", metavar="URL", help="Look at a service instead of this folder.")
-@click.option(
-    "--token-file",
-    metavar="FILE",
-    type=FILE,
-    shell_complete=complete_file,
-    help="A file with the token for the service.",
-)
+@token_file_option
 @click.option("--once", is_flag=True, help="Print it once and end, as where there is no terminal.")
 @click.option("--json", "as_json", is_flag=True, help="The same as one JSON object.")
 @click.option("--debug", is_flag=True, help="Show Python tracebacks.")

@@ -10,7 +10,7 @@ import click
 
 from koi_lang.sessions.cost_audit import audit_cost
 from koi_lang.sessions.cost_bounds import Bound
-from koi_lang.sessions.prepared import STAND_IN, Prepared
+from koi_lang.sessions.prepared import Prepared
 from koi_lang.system.text_width import clean
 
 ADVICE = (
@@ -32,7 +32,7 @@ def show_costs(ready: Prepared, *, as_json: bool) -> None:
         texts = ["\n".join([name, *(f"  {line}" for line in _lines(bound))]) for name, bound in bounds.items()]
         has_none = any(bound.why for bound in bounds.values())
         click.echo(clean(redact("\n\n".join([*texts, *([ADVICE] if has_none else [])]))))
-    for line in [*notes, *([NAME_ONE] if STAND_IN in notes else [])]:
+    for line in [*notes, *([NAME_ONE] if report.is_unchosen else [])]:
         click.echo(clean(redact(line)), err=True)
 
 
