@@ -1,8 +1,8 @@
 """Edited programs: versions in which the text of a playbook is another one, each kept for the runs that go on with it.
 
-`.koi/versions/ID/files` has the files of the program with the edit, links to what stands beside them, and
-`.koi/versions/ID/edit.json` says where the files are from, and what they were. Nothing is changed in the program itself
-before `keep` is called.
+`.koi/versions/ID/files` has the files of the program with the edit and links to what stands beside them;
+`.koi/versions/ID/edit.json` says which files those are, and what they were. A folder of somebody else may have such a
+record, so it is believed only of `.koi` files of that folder. Nothing is changed in the program before `keep` is called.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from koi_lang.errors import KoiError, UsageError, reason
 from koi_lang.events import CallStarted, HandlerStarted
 from koi_lang.program import build, cache
 from koi_lang.program.formatting import Formatted, replace_file
+from koi_lang.runtime.guards.paths import project_path
 from koi_lang.runtime.journal.calls import is_session
 from koi_lang.runtime.journal.entries import Header
 from koi_lang.runtime.journal.reader import Journal
@@ -89,14 +90,12 @@ class ProgramEdit:
     Attributes:
         folder: of the project.
         version: the folder of the version.
-        root: the folder whose files it has, as seen from the project.
         handlers: whose playbooks have another text.
-        files: the hash of each edited file as it was before, by its path as seen from `root`.
+        files: the hash of each edited file as it was before, by its path as seen from the project.
     """
 
     folder: Path
     version: Path
-    root: str
     handlers: Collection[str]
     files: Mapping[str, str]
 
@@ -109,22 +108,24 @@ class ProgramEdit:
         version = versions / program.relative_to(versions).parts[0]
         try:
             record = json.loads((version / RECORD).read_text("utf-8"))
-        except (OSError, ValueError):
+            return ProgramEdit(folder, version, list(record["handlers"]), dict(record["files"]))
+        except (OSError, ValueError, TypeError, KeyError):
             return None
-        return ProgramEdit(folder, version, record["root"], record["handlers"], record["files"])
 
     def write(self) -> None:
         """Write the record of the edit."""
-        about = {"root": self.root, "handlers": list(self.handlers), "files": dict(self.files)}
+        about = {"handlers": list(self.handlers), "files": dict(self.files)}
         (self.version / RECORD).write_text(json.dumps(about), encoding="utf-8")
 
     def changes(self) -> list[Formatted]:
         """Each edited file: as it is in the program by now, and as the version has it. Raises KoiError."""
         found = []
         for name in self.files:
-            file = self.folder / self.root / name
+            file, edited = (project_path(folder, name) for folder in (self.folder, self.version / FILES))
+            if file.suffix != ".koi":
+                raise KoiError(f"`{name}` is no program, and is left alone", help=f"Remove `{self.version}`.")
             try:
-                data, after = file.read_bytes(), (self.version / FILES / name).read_bytes()
+                data, after = file.read_bytes(), edited.read_bytes()
             except OSError as error:
                 raise KoiError(f"`{name}` cannot be read: {reason(error)}") from error
             found.append(Formatted(str(file), data, data.decode("utf-8", "replace"), after.decode("utf-8")))
@@ -203,24 +204,22 @@ def edit_program(folder: Path, program: Path, handler: str, text: str) -> Path:
     program, before = program.resolve(), ProgramEdit.of(folder, program.resolve())
     playbook = EditablePlaybook.find(program, handler)
     project = folder.resolve()
-    inside = project if program.is_relative_to(project) else program.parent
-    tree = inside if before is None else before.version / FILES
+    tree = project if before is None else before.version / FILES
     sources = [Path(path) for path in build.check(str(program)).read]
-    if not Path(playbook.source.path).is_relative_to(tree):
+    if not all(file.is_relative_to(tree) for file in (program, Path(playbook.source.path))):
         help = "Edit it in its file."
         raise UsageError(f"the playbook of `{handler}` is not in a file of this project", help=help)
     edited = Path(playbook.source.path).relative_to(tree)
     version = versions_folder(folder) / secrets.token_hex(6)
-    root = "." if inside == project else str(inside)
     files = {edited.as_posix(): cache.digest(Path(playbook.source.path).read_bytes())}
     handlers = {handler: None}
     if before is not None:
-        root, files = before.root, {**files, **before.files}
+        files = {**files, **before.files}
         handlers = {**dict.fromkeys(before.handlers), **handlers}
     try:
         mirror_files(tree, version / FILES, {file.relative_to(tree) for file in sources if file.is_relative_to(tree)})
         (version / FILES / edited).write_bytes(playbook.source_with(text).encode())
-        ProgramEdit(folder, version, root, list(handlers), files).write()
+        ProgramEdit(folder, version, list(handlers), files).write()
         made = version / FILES / program.relative_to(tree)
         if errors := build.check(str(made)).errors:
             raise CompileError(errors)

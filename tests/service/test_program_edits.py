@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from koi_lang.errors import KoiError
 from koi_lang.program import loader
+from koi_lang.program.cache import digest
 from koi_lang.service.program_edits import EditablePlaybook, ProgramEdit, edit_program
 
 MAIN = """
@@ -82,3 +85,38 @@ def test_what_cannot_be_edited_is_refused(program: Path, handler: str, text: str
     with pytest.raises(KoiError, match=reason):
         edit_program(program.parents[1], program, handler, text)
     assert [] == [*program.parents[1].glob(".koi/versions/*")]
+
+
+@pytest.mark.parametrize("name", ["/{}/shared.koi", "../shared.koi", "link.koi", ".git/hook.koi", "koi.toml"])
+def test_a_record_of_somebody_else_leads_nowhere(program: Path, name: str, tmp_path_factory: Any) -> None:
+    """What a stranger's folder says of an edit is believed only of its own programs: nothing else is read or written."""
+    folder, outside = program.parents[1], tmp_path_factory.mktemp("outside") / "shared.koi"
+    made = edit_program(folder, program, "Lead.start", "Say hello.")
+    name = name.replace("/{}", str(outside.parent))
+    version = made.parents[2]
+    outside.write_text("mine")
+    (folder / "link.koi").symlink_to(outside)
+    (folder / ".git").mkdir()
+    targets = [outside, folder / ".git" / "hook.koi", folder / "koi.toml"]
+    for file in targets:
+        file.write_text("mine")
+    if not name.startswith(("/", "..")):
+        (version / "files" / name).unlink(missing_ok=True)
+        (version / "files" / name).parent.mkdir(exist_ok=True)
+        (version / "files" / name).write_text("theirs")
+    (version / "edit.json").write_text(json.dumps({"root": "/", "handlers": [], "files": {name: digest(b"mine")}}))
+    edit = ProgramEdit.of(folder, made)
+    assert edit is not None
+
+    for use in (edit.as_data, edit.keep):
+        with pytest.raises(KoiError, match=r"outside of the project|hidden from|is no program"):
+            use()
+    assert ["mine"] * 3 == [file.read_text() for file in targets]
+
+
+@pytest.mark.parametrize("record", ["[]", "{}", "null", '{"handlers": 1, "files": 2}', "{"])
+def test_a_broken_record_is_none(program: Path, record: str) -> None:
+    """A program beside a record that says nothing is one of a person."""
+    made = edit_program(program.parents[1], program, "Lead.start", "Say hello.")
+    (made.parents[2] / "edit.json").write_text(record)
+    assert ProgramEdit.of(program.parents[1], made) is None
