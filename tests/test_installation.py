@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import shlex
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -143,6 +146,19 @@ def test_a_clone_is_updated_by_git(tmp_path: Path, project: Project) -> None:
 
     assert Installation(str(tmp_path)).update_command().startswith(f"git -C {tmp_path} pull && pip install ")
     assert (0, this_installation().update_command() + "\n") == (shown.returncode, shown.stdout)
+
+
+def test_the_environment_that_runs_is_updated(project: Project, tmp_path: Path) -> None:
+    """Where the first `pip` on PATH belongs to another Python, the one that runs Koi is named."""
+    other = tmp_path / "pip"
+    other.write_text("#!/bin/sh\n")
+    other.chmod(0o755)
+    shown = project.koi("update", PATH=os.pathsep.join([str(tmp_path), os.environ["PATH"]]))
+    words = shlex.split(shown.stdout)
+    called = words[words.index("-m") - 1 : words.index("install")]
+
+    assert [sys.executable, "-m", "pip"] == called
+    assert 0 == subprocess.run([*called, "--version"], capture_output=True).returncode
 
 
 def test_a_new_project_installs_what_made_it(project: Project) -> None:

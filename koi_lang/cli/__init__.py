@@ -88,7 +88,7 @@ def _with_current_names(words: list[str]) -> list[str]:
 
 
 def _report_former_name(former: str, current: str) -> None:
-    click.echo(f"`{former}` is now `{current}`; the old name goes with the next release", err=True)
+    click.echo(f"`{former}` is now `{current}`; the old name will be removed in the next release", err=True)
 
 
 def _refuse(ctx: click.Context, word: str, meant: str | None) -> NoReturn:

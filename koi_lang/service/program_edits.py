@@ -2,7 +2,7 @@
 
 `.koi/versions/ID/files` has the files of the program with the edit and links to what stands beside them;
 `.koi/versions/ID/edit.json` says which files those are, and what they were. A folder of somebody else may have such a
-record, so it is believed only of `.koi` files of that folder. Nothing is changed in the program before `keep` is called.
+record, so it is believed only of `.koi` files of that folder. Before `keep` nothing is changed in the program.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,7 +49,8 @@ class Installation:
     Attributes:
         source: a folder, or an address as pip takes it; empty for an index of packages.
         is_editable: whether the folder is used as it stands.
-        installer: the command that installs: `pip`, `uv pip`, `uv tool` or `pipx`.
+        installer: the command that installs: `pip`, `uv pip`, `uv tool` or `pipx`; of a Python that is not the one on
+            PATH, `/path/of/python -m pip`.
     """
 
     source: str
@@ -69,7 +71,7 @@ class Installation:
     def update_command(self) -> str:
         """The command line that installs the newest version from where this one came from."""
         if not self.source:
-            verb = {"pip": "install --upgrade", "uv pip": "install --upgrade"}.get(self.installer, "upgrade")
+            verb = "upgrade" if self.installer in ISOLATING.values() else "install --upgrade"
             return f"{self.installer} {verb} {DISTRIBUTION}"
         again = self._command(self.requirement(), *([] if self.is_editable else ["--force-reinstall"]))
         is_clone = "://" not in self.source and (Path(self.source) / ".git").exists()
@@ -90,7 +92,10 @@ def this_installation() -> Installation:
         return Installation(str(PACKAGE.parent), is_editable=True)
     isolating = (name for file, name in ISOLATING.items() if (Path(sys.prefix) / file).is_file())
     by_uv = (distribution.read_text("INSTALLER") or "").strip() == "uv"
-    installer = next(isolating, "uv pip" if by_uv else "pip")
+    python = Path(sys.executable)
+    is_active = all(shutil.which(name) == str(python.with_name(name)) for name in (python.name, "pip"))
+    pip = "pip" if is_active else shlex.join([str(python), "-m", "pip"])
+    installer = next(isolating, "uv pip" if by_uv else pip)
     origin = json.loads(distribution.read_text("direct_url.json") or "{}")
     url, is_editable = str(origin.get("url", "")), bool(origin.get("dir_info", {}).get("editable"))
     if "vcs_info" in origin:

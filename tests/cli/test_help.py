@@ -63,7 +63,9 @@ def test_former_names_go_on_working(former: tuple[str, ...], current: tuple[str,
     """A former name does what the present one does, and says on stderr what that is."""
     runner = CliRunner()
     old, new = (runner.invoke(koi, [*words, "--help"], prog_name="koi") for words in (former, current))
-    notice = f"`koi {' '.join(former)}` is now `koi {' '.join(current)}`; the old name goes with the next release\n"
+    notice = (
+        f"`koi {' '.join(former)}` is now `koi {' '.join(current)}`; the old name will be removed in the next release\n"
+    )
 
     assert (0, new.stdout, notice) == (old.exit_code, old.stdout, old.stderr)
 
@@ -75,7 +77,7 @@ def test_former_options_go_on_working() -> None:
         done = runner.invoke(koi, ["runs", "costs", *words], prog_name="koi")
 
         assert "`--from 7` has no unit" in str(done.exception)
-        assert "`--since` is now `--from`; the old name goes with the next release\n" == done.stderr
+        assert "`--since` is now `--from`; the old name will be removed in the next release\n" == done.stderr
 
 
 def test_former_options_are_none_of_their_command() -> None:

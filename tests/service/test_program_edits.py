@@ -89,7 +89,7 @@ def test_what_cannot_be_edited_is_refused(program: Path, handler: str, text: str
 
 @pytest.mark.parametrize("name", ["/{}/shared.koi", "../shared.koi", "link.koi", ".git/hook.koi", "koi.toml"])
 def test_a_record_of_somebody_else_leads_nowhere(program: Path, name: str, tmp_path_factory: Any) -> None:
-    """What a stranger's folder says of an edit is believed only of its own programs: nothing else is read or written."""
+    """A record in a folder of somebody else is believed only of programs there: nothing else is read or written."""
     folder, outside = program.parents[1], tmp_path_factory.mktemp("outside") / "shared.koi"
     made = edit_program(folder, program, "Lead.start", "Say hello.")
     name = name.replace("/{}", str(outside.parent))
