@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,9 +15,10 @@ from koi_lang.system.resources import PACKAGE
 from koi_lang.version import DISTRIBUTION, __version__
 
 if TYPE_CHECKING:
+    import shutil
     from importlib import metadata
 else:
-    metadata = lazy_module("importlib.metadata")
+    shutil, metadata = lazy_module("shutil"), lazy_module("importlib.metadata")
 
 # The extra that brings a package; the packages of most surfaces are among the dependencies, too.
 EXTRAS = {
