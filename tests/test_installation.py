@@ -45,6 +45,7 @@ def tracked(*patterns: str) -> list[Path]:
     return [CHECKOUT / name for name in listed.stdout.splitlines() if name != "CHANGELOG.md"]
 
 
+@pytest.mark.needs("git")
 @pytest.mark.skipif(not (CHECKOUT / ".git").exists(), reason="this is no clone")
 def test_no_place_installs_by_name() -> None:
     """Documentation, messages, templates and workflows install from a clone or from where Koi came from."""

@@ -61,7 +61,7 @@ CODE = {
     """,
     "races": """
         for (let n = 0; n < 4; n++) {
-          const winner = await Promise.race([30, 1, 60].map(ms => tool.slow(`race ${n} ${ms}`, ms)))
+          const winner = await Promise.race([300, 1, 600].map(ms => tool.slow(`race ${n} ${ms}`, ms)))
           console.log(winner)
         }
         console.log(await tool.slow("last", 80))

@@ -62,7 +62,7 @@ def test_a_request_that_was_on_its_way_is_counted_once(service: ServiceProcess, 
         time.sleep(0.02)
     (_, left), (_, spent) = rows(tmp_path, "reservations"), rows(tmp_path, "spending")
 
-    assert (1, most) == before
+    assert before in ((1, most), (1, most - 900))  # the latter where the run goes on already
     assert most > 900
     assert 0 < spent < most - 800
     assert left <= 4000 - spent
