@@ -36,6 +36,9 @@ _ASCII_SET = re.compile(r"(?:[\x00-\x5b\x5e-\x7f]|\\[^uxDWSpP])+\]")
 _GROUP = re.compile(r"\?(?::|<?[=!])")
 _BACK_REFERENCE = re.compile(r"\\[1-9k]")
 _NAMED = re.compile(r"\(\?<([A-Za-z_$][\w$]*)>")
+_BRACKETS = re.compile(r"\\.|\[(?:\\.|[^\]])*\]|\((?:\?<?[:=!])?|\)", re.DOTALL)
+# Around a group that is repeated and has groups: the number of these, which show by it in which round they took part.
+_ROUNDS = re.compile(r"__rounds\d+_(\d+)__")
 _LONG_NAMES = {
     "Letter": "L", "Uppercase_Letter": "Lu", "Lowercase_Letter": "Ll", "Number": "N", "Decimal_Number": "Nd",
     "Punctuation": "P", "Symbol": "S", "Separator": "Z", "Mark": "M", "Other": "C",
@@ -63,6 +66,8 @@ class Translation:
 
     Attributes:
         size: after `run`, the characters of the pattern with all counts written out.
+        groups: how many groups of the pattern capture.
+        numbers: of each of these that was opened, its number in Python's pattern.
     """
 
     def __init__(self, pattern: str, flags: str, *, captures: bool = True) -> None:
@@ -70,13 +75,16 @@ class Translation:
         self.pattern = pattern
         self.flags = flags
         self.captures = captures or _BACK_REFERENCE.search(pattern) is not None
+        self.groups, self._rounds = _find_repeated(pattern)
+        self.numbers = [0]
         self.at = 0
         self.size = 0
         self._outer_sizes: list[int] = []
         self._last_size = 0
         self._can_repeat = False
-        self.groups = len(re.findall(r"(?<!\\)\((?!\?)|\(\?<(?![=!])", re.sub(r"\\.|\[(?:\\.|[^\]])*\]", "", pattern)))
-        self.opened = 0
+        if not captures:
+            self._rounds.clear()
+        self._opened = 0
 
     def run(self) -> str:
         """The whole pattern, translated."""
@@ -125,7 +133,11 @@ class Translation:
         if character == "[":
             return self._set()
         if character == "(":
-            return self._group()
+            rounds = self._rounds.get(self.at - 1, "")
+            self._opened += bool(rounds)
+            return rounds + self._group()
+        if character == ")" and self.at - 1 in self._rounds:
+            return "))"
         if character == "^" and "m" in self.flags:
             return f"(?<![^{_LINE_ENDS}])"
         if character == "$":
@@ -142,16 +154,20 @@ class Translation:
 
     def _group(self) -> str:
         if self.pattern[self.at : self.at + 1] != "?":
-            self.opened += 1
+            self._open()
             return "(" if self.captures else "(?:"
         if found := _NAMED.match(self.pattern, self.at - 1):
             self.at = found.end()
-            self.opened += 1
+            self._open()
             return f"(?P<{_python_name(found[1])}>" if self.captures else "(?:"
         if found := _GROUP.match(self.pattern, self.at):
             self.at = found.end()
             return f"({found[0]}"
         raise re.error("Invalid group")
+
+    def _open(self) -> None:
+        self._opened += 1
+        self.numbers.append(self._opened)
 
     def _escape(self) -> str:
         character = self.pattern[self.at : self.at + 1]
@@ -168,7 +184,8 @@ class Translation:
         found = re.compile("[1-9][0-9]*").match(self.pattern, self.at)
         if found and int(found[0]) <= self.groups:
             self.at = found.end()
-            return f"(?({found[0]})\\{found[0]})" if int(found[0]) <= self.opened else ""
+            number = self.numbers[int(found[0])] if int(found[0]) < len(self.numbers) else 0
+            return f"(?({number})\\{number})" if number else ""
         if found := _PROPERTY.match(self.pattern, self.at):
             self.at = found.end()
             return f"[{_category(found[0])}]"
@@ -233,14 +250,61 @@ class Translation:
         return self._character()
 
 
+def _find_repeated(pattern: str) -> tuple[int, dict[int, str]]:
+    """How many groups of a pattern capture, and where groups begin and end that are repeated and have such groups.
+
+    In JavaScript each round begins with empty groups; in Python they keep what they had. So a group is put around the
+    repeated one, by whose last place `group_spans` tells what is left of earlier rounds. Groups in a lookbehind may lie
+    before their round, so nothing is done about these.
+    """
+    opened: list[tuple[int, int]] = []
+    captures = made = 0
+    rounds: dict[int, str] = {}
+    for found in _BRACKETS.finditer(pattern):
+        if found[0] == ")" and opened:
+            start, before = opened.pop()
+            is_capturing = pattern[start : start + 2] != "(?" or _NAMED.match(pattern, start) is not None
+            inside = captures + made - before
+            quantifier = _QUANTIFIER.match(pattern, found.end())
+            is_repeated = quantifier is not None and not quantifier[0].startswith("?")
+            if is_repeated and inside > is_capturing and "(?<" not in re.sub(_NAMED, "", pattern[start : found.end()]):
+                rounds[start] = rounds[found.start()] = f"(?P<__rounds{start}_{inside}__>"
+                made += 1
+        elif found[0][0] == "(":
+            opened.append((found.start(), captures + made))
+            captures += found[0] == "("
+    return captures, rounds
+
+
+@lru_cache(maxsize=512)
+def _find_rounds(pattern: re.Pattern[str]) -> tuple[list[int], list[tuple[int, int]]]:
+    """The numbers of the groups that a pattern was written with, and each repeated group with the last one in it."""
+    counts = {at: _ROUNDS.fullmatch(name) for name, at in pattern.groupindex.items()}
+    rounds = {at: at + int(found[1]) for at, found in counts.items() if found}
+    return [at for at in range(pattern.groups + 1) if at not in rounds], list(rounds.items())
+
+
+def group_spans(found: re.Match[str]) -> list[tuple[int, int]]:
+    """Where a match and each group of the written pattern begin and end; -1 for one that took no part."""
+    groups, rounds = _find_rounds(found.re)
+    return [
+        (-1, -1)
+        if any(at < group <= last and found.start(group) < found.start(at) for at, last in rounds)
+        else found.span(group)
+        for group in groups
+    ]
+
+
+def group_names(found: re.Match[str]) -> dict[str, int]:
+    """The names of groups as the pattern wrote them, each with its number there."""
+    groups, _ = _find_rounds(found.re)
+    names = found.re.groupindex.items()
+    return {name.replace("__dollar__", "$"): groups.index(at) for name, at in names if at in groups}
+
+
 def _python_name(name: str) -> str:
     """Python's group names have no `$`."""
     return name.replace("$", "__dollar__")
-
-
-def koi_name(name: str) -> str:
-    """A group's name as the pattern wrote it."""
-    return name.replace("__dollar__", "$")
 
 
 def _in_set(character: str) -> str:

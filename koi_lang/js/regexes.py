@@ -103,25 +103,23 @@ class MatchIndices(list[Value]):
     __koi_members__: ClassVar[dict[str, str]] = {"groups": "groups"}
 
     def __init__(self, found: re.Match[str]) -> None:
-        spans = [list(found.span(at)) if found.start(at) >= 0 else undefined for at in range(found.re.groups + 1)]
+        spans = [undefined if start < 0 else [start, end] for start, end in regex_translation.group_spans(found)]
         super().__init__(spans)
-        names = found.re.groupindex
-        self.groups: Value = undefined
-        if names:
-            self.groups = Groups({regex_translation.koi_name(name): spans[at] for name, at in names.items()})
+        names = regex_translation.group_names(found)
+        self.groups: Value = Groups({name: spans[at] for name, at in names.items()}) if names else undefined
 
 
 def captures(found: re.Match[str]) -> list[Value]:
     """The groups of a match; undefined where one took no part."""
-    return [undefined if group is None else group for group in found.groups()]
+    spans = regex_translation.group_spans(found)[1:]
+    return [undefined if start < 0 else found.string[start:end] for start, end in spans]
 
 
 def named_captures(found: re.Match[str]) -> Value:
     """The named groups of a match, undefined when the pattern names none."""
-    if not found.re.groupindex:
-        return undefined
-    groups = found.groupdict(undefined)
-    return Groups({regex_translation.koi_name(name): group for name, group in groups.items()})
+    names = regex_translation.group_names(found)
+    groups = captures(found)
+    return Groups({name: groups[at - 1] for name, at in names.items()}) if names else undefined
 
 
 def regex(pattern: str, flags: str = "") -> RegExpValue:
@@ -133,12 +131,11 @@ def _build(pattern: Value = undefined, flags: Value = undefined) -> RegExpValue:
     if isinstance(pattern, RegExpValue):
         return RegExpValue(pattern.source, pattern.flags if flags is undefined else text(flags))
     source = "" if pattern is undefined else text(pattern)
-    return RegExpValue(_escape_slashes(source), "" if flags is undefined else text(flags))
-
-
-def _escape_slashes(source: str) -> str:
-    """The text of a pattern as it would stand between slashes."""
-    return re.sub(r"(\\.)|/|\n", lambda found: found[1] or {"/": "\\/", "\n": "\\n"}[found[0]], source, flags=re.DOTALL)
+    # As it would stand between slashes.
+    source = re.sub(
+        r"(\\.)|/|\n", lambda found: found[1] or {"/": "\\/", "\n": "\\n"}[found[0]], source, flags=re.DOTALL
+    )
+    return RegExpValue(source, "" if flags is undefined else text(flags))
 
 
 def match(subject: str, wanted: Value) -> Value:

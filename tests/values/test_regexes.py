@@ -10,6 +10,7 @@ from koi_lang.js.call_helpers import get, invoke, new, put
 from koi_lang.js.errors import SyntaxErrorValue
 from koi_lang.js.inspect_value import inspect
 from koi_lang.js.regexes import REGEXP, regex
+from koi_lang.js.undefined import undefined
 
 MATCHES: list[tuple[Any, ...]] = [
     ("\\d+", "a12b3", "", "[ '12', index: 1, input: 'a12b3', groups: undefined ]"),
@@ -61,6 +62,30 @@ MATCHES: list[tuple[Any, ...]] = [
 def test_patterns_match_what_javascript_matches(pattern: str, subject: str, flags: str, expected: str) -> None:
     """The match and its groups are those that Node prints."""
     assert expected == inspect(invoke(regex(pattern, flags), "exec", subject))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "subject", "expected"),
+    [
+        ("(?:(a)|(b))*", "ab", "[ 'ab', undefined, 'b' ]"),
+        ("((a)|b)*", "ab", "[ 'ab', 'b', undefined ]"),
+        ("(z)((a+)?(b+)?(c))*", "zaacbbbcac", "[ 'zaacbbbcac', 'z', 'ac', 'a', undefined, 'c' ]"),
+        ("(?:(?:(a)|b)+c(d)?)*", "acdbc", "[ 'acdbc', undefined, undefined ]"),
+        ("(?:(?<k>a)|(b)){2}(c)\\3", "abcc", "[ 'abcc', undefined, 'b', 'c' ]"),
+        ("(?:(?<=(a))b|a)*", "ab", "[ 'ab', 'a' ]"),
+        ("(?:(a)|[(]|\\()*", "a((", "[ 'a((', undefined ]"),
+        ("(?:(?=(a))a|b)*", "ab", "[ 'ab', undefined ]"),
+        ("(?:(a)|b)?", "b", "[ 'b', undefined ]"),
+    ],
+)
+def test_each_round_begins_with_empty_groups(pattern: str, subject: str, expected: str) -> None:
+    """Groups in a repeated group are those of its last round, by index and by name, as Node has them."""
+    found = invoke(regex(pattern, "d"), "exec", subject)
+    where = ["undefined" if each is undefined else repr(subject[each[0] : each[1]]) for each in get(found, "indices")]
+
+    assert expected == inspect(list(found))
+    assert expected == f"[ {', '.join(where)} ]"
+    assert ["k"] * ("<k>" in pattern) == [*(get(found, "groups") or ())]
 
 
 def test_members_tell_the_pattern_and_its_flags() -> None:
