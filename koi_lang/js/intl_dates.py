@@ -70,13 +70,10 @@ def form_of(options: Value, *, date: bool, time: bool) -> DateFormat:
         RangeErrorValue: an option or its value is not known.
         TypeErrorValue: options do not go together.
     """
-    given = {} if nullish(options) else dict(options) if isinstance(options, Mapping) else _no_options(options)
-    chosen = {name: value for name, value in given.items() if value is not undefined and name not in IGNORED}
-    fields = {name: _check_option(name, value) for name, value in chosen.items()}
+    fields = read_options(options, KNOWN)
     zone, hours = fields.pop("timeZone", ""), fields.pop("hourCycle", "h12")
-    if "hour12" in chosen:
-        hours = "h12" if truth(chosen["hour12"]) else "h24"
-        del fields["hour12"]
+    if fields.pop("hour12", undefined) is not undefined:
+        hours = "h12" if truth(options["hour12"]) else "h24"
     if "dateStyle" in fields or "timeStyle" in fields:
         return _apply_styles(fields, zone, hours, date=date, time=time)
     if not any(name in fields for name in (*(DATE if date else ()), *(TIME if time else ()))):
@@ -87,19 +84,26 @@ def form_of(options: Value, *, date: bool, time: bool) -> DateFormat:
     return DateFormat(fields, zone, hours)
 
 
-def _no_options(options: Value) -> dict[str, Value]:
-    raise TypeErrorValue(f"options are an object, not {text(options)}")
+def read_options(options: Value, known: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
+    """The options that are said, each as text.
 
+    Args:
+        known: the values of each option that there is; empty where any may stand.
 
-def _check_option(name: str, value: Value) -> str:
-    """The value of an option. Raises RangeErrorValue."""
-    if name not in KNOWN:
-        near = nearest(name, KNOWN)
-        raise RangeErrorValue(f"the option `{name}` is not known here{f'; did you mean `{near}`?' if near else ''}")
-    known, chosen = KNOWN[name], text(value)
-    if known and chosen not in known:
-        raise RangeErrorValue(f'"{chosen}" is no value of `{name}`, only {", ".join(known)}')
-    return chosen
+    Raises:
+        RangeErrorValue: an option or its value is not known.
+        TypeErrorValue: what was given is no object.
+    """
+    if not nullish(options) and not isinstance(options, Mapping):
+        raise TypeErrorValue(f"options are an object, not {text(options)}")
+    chosen = {name: text(value) for name, value in (options or {}).items() if value is not undefined}
+    for name in chosen.keys() - IGNORED:
+        if name not in known:
+            near = nearest(name, known)
+            raise RangeErrorValue(f"the option `{name}` is not known here{f'; did you mean `{near}`?' if near else ''}")
+        if known[name] and chosen[name] not in known[name]:
+            raise RangeErrorValue(f'"{chosen[name]}" is no value of `{name}`, only {", ".join(known[name])}')
+    return {name: value for name, value in chosen.items() if name not in IGNORED}
 
 
 def _apply_styles(fields: dict[str, str], zone: str, hours: str, *, date: bool, time: bool) -> DateFormat:

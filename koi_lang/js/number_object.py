@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -20,21 +19,19 @@ from koi_lang.js.number_format import (
     parse_float,
     parse_int,
     radix_text,
-    shortest,
 )
 from koi_lang.js.undefined import Value, undefined
 from koi_lang.lazy import lazy_module
 
 if TYPE_CHECKING:
-    from koi_lang.js import intl_dates
+    from koi_lang.js import intl_objects
 else:
-    intl_dates = lazy_module("koi_lang.js.intl_dates")
+    intl_objects = lazy_module("koi_lang.js.intl_objects")
 
 METHODS = MethodTable()
 FLAGS = MethodTable()
 STATICS = MethodTable()
 GLOBALS = MethodTable()
-_SIGNS = {"USD": "$", "EUR": "€", "GBP": "£", "JPY": "¥"}
 
 
 def _finite(n: Value) -> bool:
@@ -124,45 +121,8 @@ def _to_string(n: Value, radix: Value = undefined) -> str:
 
 @METHODS.add_as("toLocaleString")
 def _to_locale_string(n: Value, locales: Value = undefined, options: Value = undefined) -> str:
-    """English grouping; knows fraction and whole digits, `useGrouping`, `style` percent and currency."""
-    intl_dates.require_american(locales)
-    wanted = options if isinstance(options, dict) else {}
-    style, currency = wanted.get("style", "decimal"), text(wanted.get("currency", ""))
-    usual = {"percent": (0, 0), "currency": (0, 0) if currency == "JPY" else (2, 2)}.get(style, (0, 3))
-    shift = 2 if style == "percent" else 0
-    body = _format_grouped(abs(n), shift, *_places(wanted, *usual)) if _finite(n) else ("NaN" if n != n else "∞")
-    if _finite(n):
-        body = _with_whole_digits(body, wanted)
-    before = _SIGNS.get(currency, currency + "\u00a0") if style == "currency" else ""
-    is_negative = n == n and math.copysign(1, n) < 0
-    return ("-" if is_negative else "") + before + body + ("%" if style == "percent" else "")
-
-
-def _with_whole_digits(body: str, options: dict[str, Value]) -> str:
-    """A number with at least so many digits before its point, and with or without commas."""
-    whole, dot, fraction = body.partition(".")
-    digits = whole.replace(",", "").rjust(integer(options.get("minimumIntegerDigits", 1), 1), "0")
-    grouped = digits if options.get("useGrouping", True) is False else re.sub(r"\B(?=(?:\d{3})+$)", ",", digits)
-    return grouped + dot + fraction
-
-
-def _places(options: dict[str, Value], least: int, most: int) -> tuple[int, int]:
-    chosen = integer(options.get("minimumFractionDigits", undefined), -1)
-    limit = integer(options.get("maximumFractionDigits", undefined), -1)
-    if chosen < 0:
-        chosen = min(least, limit) if limit >= 0 else least
-    return chosen, limit if limit >= 0 else max(most, chosen)
-
-
-def _format_grouped(n: int | float, shift: int, least: int, most: int) -> str:
-    """The decimal that a number prints as, times 10**shift, rounded half upward and in groups of three."""
-    digits, point = shortest(n) if n else ("0", 1)
-    scale = point - len(digits) + shift + most
-    rounded = int(digits) * 10**scale if scale >= 0 else (2 * int(digits) + 10**-scale) // (2 * 10**-scale)
-    text_digits = str(rounded).rjust(most + 1, "0")
-    whole, fraction = text_digits[: len(text_digits) - most], text_digits[len(text_digits) - most :]
-    fraction = fraction[:least] + fraction[least:].rstrip("0")
-    return f"{int(whole):,}" + (f".{fraction}" if fraction else "")
+    """As `Intl.NumberFormat` has it."""
+    return intl_objects.NumberFormatValue(locales, options).format(n)
 
 
 @METHODS.add_as("valueOf")

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from koi_lang.js.call_helpers import call, invoke
-from koi_lang.js.errors import ErrorValue
+from koi_lang.js.errors import ErrorValue, RangeErrorValue, TypeErrorValue
 from koi_lang.js.globals import GLOBALS
 from koi_lang.js.inspect_value import inspect
+from koi_lang.js.intl_objects import NumberForm
 from koi_lang.js.number_format import INFINITY, NAN
 from koi_lang.js.operators import text
 from koi_lang.js.undefined import undefined
@@ -131,3 +132,65 @@ def test_integers_are_read_from_the_start_of_a_text(source: str, radix: Any, exp
 def test_decimals_are_read_from_the_start_of_a_text(source: str, expected: str) -> None:
     """`parseFloat` reads as far as there is a number."""
     assert expected == inspect(call(GLOBALS["parseFloat"], source))
+
+
+@pytest.mark.parametrize(
+    ("options", "n", "expected"),
+    [
+        ({"style": "unit", "unit": "kilometer"}, 123456, "123,456 km"),
+        ({"maximumSignificantDigits": 3}, 123456, "123,000"),
+        ({"signDisplay": "always"}, 123456, "+123,456"),
+        ({"notation": "compact"}, 123456, "123K"),
+        ({"notation": "compact"}, 999950, "1M"),
+        ({"notation": "compact", "compactDisplay": "long"}, -1500, "-1.5 thousand"),
+        ({"notation": "compact"}, 1000000000000000, "1000T"),
+        ({"notation": "scientific"}, 12345, "1.235E4"),
+        ({"notation": "engineering"}, -0.00005, "-50E-6"),
+        ({"style": "currency", "currency": "EUR", "currencyDisplay": "code"}, 123456, "EUR\u00a0123,456.00"),
+        ({"style": "currency", "currency": "KRW"}, 123456.5, "₩123,457"),
+        ({"style": "currency", "currency": "kwd"}, 1, "KWD\u00a01.000"),
+        ({"style": "currency", "currency": "XAF"}, -1.5, "-FCFA\u00a02"),
+        ({"style": "currency", "currency": "CAD", "currencySign": "accounting"}, -5, "(CA$5.00)"),
+        ({"style": "currency", "currency": "USD", "notation": "compact", "compactDisplay": "long"}, 1234, "$1.2K"),
+        ({"minimumSignificantDigits": 3, "maximumSignificantDigits": 3}, 9.999, "10.0"),
+        ({"minimumSignificantDigits": 3}, 0, "0.00"),
+        ({"signDisplay": "exceptZero"}, -0.0001, "0"),
+        ({"signDisplay": "never"}, -1, "1"),
+        ({"signDisplay": "negative"}, -0.0001, "0"),
+        ({"useGrouping": "min2"}, 1234, "1234"),
+        ({"useGrouping": False}, 12345, "12345"),
+        ({"style": "percent", "signDisplay": "always"}, 0.256, "+26%"),
+        ({"style": "unit", "unit": "day"}, 1, "1 day"),
+        ({"style": "unit", "unit": "foot", "unitDisplay": "long"}, 2, "2 feet"),
+        ({"style": "unit", "unit": "mile-per-hour"}, 60, "60 mph"),
+        ({"style": "unit", "unit": "celsius", "unitDisplay": "long"}, 1, "1 degree Celsius"),
+        ({"style": "unit", "unit": "liter-per-kilometer", "unitDisplay": "long"}, 7.5, "7.5 liters per kilometer"),
+        ({"style": "currency", "currency": "JPY"}, NAN, "¥NaN"),
+        ({"style": "unit", "unit": "gigabyte"}, -INFINITY, "-∞ GB"),
+        ({"localeMatcher": "lookup"}, 5, "5"),
+    ],
+)
+def test_options_of_number_formats(options: dict[str, Any], n: float, expected: str) -> None:
+    """Numbers are written as Node writes them in American English."""
+    assert expected == NumberForm.of(options).write(n)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"notaton": "compact"}, RangeErrorValue, "did you mean `notation`"),
+        ({"style": "money"}, RangeErrorValue, '"money" is no value of `style`, only decimal, percent, currency, unit'),
+        ({"style": "currency"}, TypeErrorValue, "`currency` is needed"),
+        ({"style": "currency", "currency": "EU"}, RangeErrorValue, "Invalid currency code : EU"),
+        ({"currencyDisplay": "name"}, RangeErrorValue, "only symbol, code"),
+        ({"style": "unit", "unit": "parsec"}, RangeErrorValue, "parsec"),
+        ({"maximumFractionDigits": 101}, RangeErrorValue, "maximumFractionDigits value is out of range"),
+        ({"minimumFractionDigits": 5, "maximumFractionDigits": 2}, RangeErrorValue, "value is out of range"),
+        ({"minimumSignificantDigits": "x"}, RangeErrorValue, "value is out of range"),
+        (5, TypeErrorValue, "options are an object"),
+    ],
+)
+def test_odd_options_of_number_formats_are_refused(options: Any, error: type[Exception], message: str) -> None:
+    """Nothing is shown another way than it was asked for, in silence."""
+    with pytest.raises(error, match=message):
+        NumberForm.of(options)
