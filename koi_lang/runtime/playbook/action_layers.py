@@ -1,14 +1,15 @@
 """The execution of actions: the layers that an action goes through, from the outside in.
 
-What they decide is an event, so the run can go on, branch and be replayed without them: it is done again then. Fields
-that they change are the model's own for what follows: the role has to permit them, and the schema to allow them.
+What a person at a debugger decides about an action is an event, so the run can go on, branch and be replayed without
+that person: it is done again then. Fields that such a decision changes are the model's own for what follows: the role
+has to permit them, and the schema to allow them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ from koi_lang.js.tagged_json import as_fields, from_fields
 from koi_lang.js.undefined import undefined
 from koi_lang.llm.tools import TOOL_MARK, plain_name
 from koi_lang.runtime.actions.kept_results import with_marks, with_references
-from koi_lang.runtime.actions.layers import PERMITTED, ActionLayer, Fields, Next, compose, permit
+from koi_lang.runtime.actions.layers import PERMITTED, ActionLayer, Fields, Next, RunningAction, compose, permit
 from koi_lang.runtime.actions.lookup import find_action
 from koi_lang.runtime.actions.registered import ActionContext, ActionError, ActionKind, FormError
 from koi_lang.runtime.budget.limits import LimitReachedError
@@ -29,11 +30,11 @@ from koi_lang.runtime.intervention import Intervention
 from koi_lang.runtime.playbook import delegation, prompting
 from koi_lang.runtime.playbook.action_parsing import Action, as_steps
 from koi_lang.runtime.playbook.call import PlaybookCall
-from koi_lang.runtime.playbook.lenient_fields import read_names
+from koi_lang.runtime.playbook.lenient_fields import read_names, read_values
+from koi_lang.runtime.playbook.lenient_inputs import read_inputs
 from koi_lang.runtime.playbook.lenient_intents import known_names, read_intent
 from koi_lang.runtime.playbook.prompting import SKIPPED
 from koi_lang.runtime.playbook.references import ActionScope, require_results
-from koi_lang.runtime.playbook.running_action import PlaybookAction
 from koi_lang.runtime.playbook.tool_offer import named_action
 from koi_lang.runtime.playbook.turn import TurnAction
 from koi_lang.runtime.replay.error_records import as_koi_error, data_of
@@ -42,6 +43,55 @@ from koi_lang.runtime.replay.ordering import BEGIN
 
 if TYPE_CHECKING:
     from koi_lang.runtime.ports import RunPort
+
+
+# Loops are bounded, loops within loops are not; so many actions take a minute or so.
+MAX_REPEATED = 100_000
+
+
+@dataclass(slots=True)
+class PlaybookAction(RunningAction):
+    """An action of a playbook that is being carried out.
+
+    Attributes:
+        names: what its references can mention.
+        action: as the model wrote it, by the name that it is known by.
+        is_delegated: whether it is for a team member; `kind` says for which one once that is known.
+        read_as: how it was read where the model wrote it otherwise.
+        is_literal: whether it is taken as written, since an earlier part of the run has taken it so.
+        filled: its fields with their references replaced, once somebody needed them.
+        is_withheld: whether a person at a debugger has not let it be carried out.
+    """
+
+    call: PlaybookCall
+    names: ActionScope
+    action: Action
+    is_delegated: bool
+    read_as: list[str] = field(default_factory=list)
+    is_literal: bool = False
+    filled: dict[str, Any] | None = None
+    is_withheld: bool = False
+
+    def fill(self) -> dict[str, Any]:
+        """The fields with their references replaced, as the action asks for them.
+
+        Raises:
+            AgentError: that gets too large.
+        """
+        if self.filled is None:
+            self.filled = self.names.substitute(self.action.data)
+            if not self.is_literal:
+                self._read_values(self.filled)
+        return self.filled
+
+    def _read_values(self, filled: dict[str, Any]) -> None:
+        fields, notes = read_values(self.kind, filled)
+        type = self.call.result_type
+        result = {} if type is None else type.schema
+        self.filled, given = read_inputs(
+            self.context.agent, self.kind, fields, is_delegated=self.is_delegated, result=result
+        )
+        self.read_as += [*notes, *given]
 
 
 def intervene(running: PlaybookAction, fields: Fields, next: Next[PlaybookAction]) -> Awaitable[Any]:
@@ -91,10 +141,6 @@ async def _follow(running: PlaybookAction, decided: Intervention, next: Next[Pla
     fields = decided.value if decided.decision == "fields" else {"data": decided.value}
     running.filled = dict(fields)
     return await next(running, fields)
-
-
-# Loops are bounded, loops within loops are not; so many actions take a minute or so.
-MAX_REPEATED = 100_000
 
 
 Rest = Next[PlaybookAction]
