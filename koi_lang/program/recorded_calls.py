@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable
 from contextlib import suppress
 from types import ModuleType
 from typing import Any
@@ -21,8 +19,8 @@ from koi_lang.runtime.journal.entries import JournalEntry
 from koi_lang.runtime.journal.history import is_cut
 from koi_lang.runtime.plan_mode import BEGUN as PLAN_BEGUN
 from koi_lang.runtime.playbook.compaction import request_compaction
-from koi_lang.runtime.replay.location import Location, Path, current_place, enter_place
-from koi_lang.runtime.replay.ordering import BEGIN, LATE
+from koi_lang.runtime.replay.location import Location, current_place, enter_place
+from koi_lang.runtime.replay.ordering import BEGIN
 from koi_lang.runtime.run import Run
 
 
@@ -109,7 +107,7 @@ async def _repeat(
     with enter_place(within):
         work = _carry_out(run, module, name, call.data.get("args"), budget)
         if ended is not None and is_cut(ended):
-            await _follow_to_its_cut(run, place.path, within, work)
+            await run.recorder.follow_to_cut(capture(work), place.path)
             return None
         outcome = await capture(work)
     if ended is not None:
@@ -135,14 +133,3 @@ async def _carry_out(run: Run, module: ModuleType, name: str, args: Any, budget:
         if first not in agents:
             raise AgentError(f"there is no agent `{first}`", help=suggestion(first, list(agents), "agent"))
         return await run.call(agents[first], event, args)
-
-
-async def _follow_to_its_cut(run: Run, path: Path, place: Location, work: Awaitable[Any]) -> None:
-    """Have a call get as far as it had got when it was ended from outside, and end it there."""
-    with place.time_out():
-        async with together() as group:
-            task = group.create_task(capture(work))
-            turn = group.create_task(run.recorder.slots.take_slot(LATE, path))
-            await asyncio.wait([task, turn], return_when=asyncio.FIRST_COMPLETED)
-            turn.cancel()
-            task.cancel()

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from koi_lang.errors import JournalError, ProviderError
+from koi_lang.errors import JournalError, KoiError, ProviderError
 from koi_lang.events import (
     CallEnded,
     CallStarted,
@@ -40,7 +40,7 @@ from koi_lang.runtime.events import Consumer
 from koi_lang.runtime.host import SilentHost
 from koi_lang.runtime.journal.calls import is_evaluation, is_of_python, is_session, require_run
 from koi_lang.runtime.journal.entries import JournalEntry, entry_in, entry_of, line_of
-from koi_lang.runtime.journal.history import RESUMED, History, until_interrupted
+from koi_lang.runtime.journal.history import RESUMED, History, is_early_end, until_interrupted
 from koi_lang.runtime.journal.reader import Journal, program_of, read
 from koi_lang.runtime.replay.digest_forms import is_of_same_form
 from koi_lang.runtime.replay.effect_inputs import is_same_input
@@ -110,6 +110,7 @@ class Replayed:
         requests: where a model is told something else than when it answered.
         faults: what is wrong with the recording.
         error: what ended the run, where that is not what ended it before.
+        is_early: whether the recorded run was ended from outside of its program, where the replay ends, too.
     """
 
     actions: int = 0
@@ -118,6 +119,7 @@ class Replayed:
     requests: list[str] = field(default_factory=list)
     faults: Sequence[str] = ()
     error: str = ""
+    is_early: bool = False
 
     @property
     def is_same(self) -> bool:
@@ -127,7 +129,7 @@ class Replayed:
     def as_data(self) -> dict[str, Any]:
         """The JSON form: differences with their places, and `same`: whether there is none."""
         counts = {"same": self.is_same, "actions": self.actions, "answers": self.answers}
-        fields = {"requests": self.requests, "faults": list(self.faults), "error": self.error}
+        fields = {"requests": self.requests, "faults": list(self.faults), "error": self.error, "early": self.is_early}
         return {**counts, "differences": [each.as_data() for each in self.differences], **fields}
 
     def text(self) -> str:
@@ -137,7 +139,8 @@ class Replayed:
         lines += [f"note: a model is told something else than before, in {where}" for where in self.requests]
         known = f"{_count(self.actions, 'action')}, {_count(self.answers, 'model answer')}"
         if self.is_same:
-            return "\n".join([*lines, f"replayed: {known}, nothing is different"])
+            up_to = " up to where the run was ended" if self.is_early else ""
+            return "\n".join([*lines, f"replayed: {known}, nothing is different{up_to}"])
         different = _count(len(self.differences), "difference")
         end = [f"the run ended with: {self.error}"] if self.error else []
         return "\n".join(["--- recorded", "+++ now", *lines, *end, f"replayed: {known}, {different}"])
@@ -217,7 +220,25 @@ def run_again(module: ModuleType, journal: Journal, history: History, **own: Any
 
 
 async def carry_out_again(run: Run, module: ModuleType, journal: Journal) -> None:
-    """Repeat the recorded run in a run that has begun; raises its end."""
+    """Repeat the recorded run in a run that has begun, as far as it is recorded; raises its end."""
+    assert run.recorded.history is not None, "a replay"
+    if is_ended_early(run.recorded.history.entries):
+        await run.recorder.follow_to_cut(_carry_out(run, module, journal))
+        raise KoiError("the recorded run was ended here")
+    await _carry_out(run, module, journal)
+    run.ledger.require_within_budget()
+
+
+def is_ended_early(entries: Sequence[JournalEntry]) -> bool:
+    """Whether a recorded run was ended from outside of its program, so that its record says nothing about the rest."""
+    end = next((entry for entry in reversed(entries) if entry.kind == RunEnded.type), None)
+    if end is not None:
+        return is_early_end(end)
+    kinds = Counter(entry.kind for entry in entries)
+    return not 0 < kinds[CallStarted.type] == kinds[CallEnded.type]  # a session that could go on
+
+
+async def _carry_out(run: Run, module: ModuleType, journal: Journal) -> None:
     if is_session(journal.header):
         await repeat_session(run, module, Budget())
     elif is_of_python(journal.header.words):
@@ -226,7 +247,6 @@ async def carry_out_again(run: Run, module: ModuleType, journal: Journal) -> Non
         await carry_out_case(run, module, journal.header.case, Trial())
     else:
         await module.main()
-    run.ledger.require_within_budget()
 
 
 class Recorded:
@@ -291,16 +311,13 @@ class Comparison:
 
     def result(self, entries: Sequence[JournalEntry], error: str) -> Replayed:
         """Everything that is different, in the order of the recording."""
-        kinds = Counter(entry.kind for entry in entries)
-        is_at_rest = 0 < kinds[CallStarted.type] == kinds[CallEnded.type]  # a session that could go on
-        has_ended = kinds[RunEnded.type] > 0 or is_at_rest
+        self._result.is_early = is_ended_early(entries)
         for entry in entries:
-            if has_ended and entry.kind in COMPARED and (entry.kind, entry.path) not in self._seen:
+            if entry.kind in COMPARED and (entry.kind, entry.path) not in self._seen:
                 self._order.append((entry.n, Difference(entry.path, self._where(entry), _compared_data(entry), None)))
         self._order.sort(key=lambda pair: pair[0])
         self._result.differences = [difference for _, difference in self._order]
-        if not has_ended:
-            # A recording that was interrupted says nothing about what would have come.
+        if self._result.is_early:
             self._result.differences = [each for each in self._result.differences if each.before is not None]
         self._result.error = error if self._result.differences else ""
         return self._result

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import shutil
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from koi_lang.runtime.journal.entries import line_of
 from tests.cli.test_models import KEY
 from tests.cli.test_models import koi as outcome_of
 from tests.journal.commands import Commands, Done
@@ -186,6 +189,52 @@ def test_a_failed_recording(koi: Commands) -> None:
 
     assert (1, 0, "a\n") == (first.code, same.code, same.out), same.err
     assert (1, True) == (other.code, '- error: "Error: no"' in other.err), other.err
+
+
+ENDLESS = """
+role R { can execute, can delegate }
+team T { worker: Worker }
+agent Worker : R {
+  on wait(args: Json) {
+    console.log("tick")
+    await new Promise(resolve => setTimeout(resolve, 20))
+    for (let turn = 0; turn < 1000; turn++) await null
+  }
+}
+agent Main : R {
+  uses team T
+  on go(args: Json) {
+    setInterval(() => console.log("beside"), 7)
+    while (true) await Promise.all([this.both(args), this.both(args)])
+  }
+  private on both(args: Json) { await send peers.event("wait").any()({}) }
+}
+run Main.go({})
+"""
+ENDED = re.compile("replayed: .*, nothing is different up to where the run was ended\n")
+
+
+def test_a_run_that_its_limit_of_time_has_ended(koi: Commands) -> None:
+    """The replay ends where the limit has ended the run, and says so."""
+    first = koi.record(ENDLESS, None, "--max-time", "0.3")
+    same = koi("replay", "last")
+
+    assert (4, 0, first.out) == (first.code, same.code, same.out), same.err
+    assert ENDED.fullmatch(same.err), same.err
+
+
+@pytest.mark.parametrize("end", [[], [{"ok": False, "interrupted": True}]])
+def test_a_run_that_somebody_has_ended(koi: Commands, end: list[dict[str, Any]]) -> None:
+    """A signal leaves a last entry, a kill does not; the replay ends there, and what it does not do is a difference."""
+    koi.record(ENDLESS, None, "--max-time", "0.3")
+    last = koi.entries()[-1]
+    koi.cut(last.n - 1, b"".join(line_of(replace(last, data=data), str) for data in end))
+    same = koi("replay", "last", "--json")
+    koi.project.write("main.koi", ENDLESS.replace('console.log("tick")', ""))
+    other = koi("replay", "last", "--quiet")
+
+    assert (0, True, True) == (same.code, json.loads(same.out)["same"], json.loads(same.out)["early"]), same.out
+    assert (1, True, False) == (other.code, '- message: "tick"' in other.err, "+ message" in other.err), other.err
 
 
 def test_an_exported_recording_is_replayed_elsewhere(recorded: Commands) -> None:

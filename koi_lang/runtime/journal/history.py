@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from koi_lang.errors import ProgramChangedError
+from koi_lang.errors import OverLimitError, ProgramChangedError
 from koi_lang.events import (
     PAID,
     AnswerDiscarded,
@@ -266,8 +266,8 @@ def _turn_of(entry: JournalEntry) -> str:
         return BEGIN if "id" in entry.data else ""  # only an action of a playbook begins when it is told to
     if entry.kind == CallStarted.type:
         return BEGIN
-    if entry.kind == CallEnded.type:
-        return LATE if is_cut(entry) else ""
+    if entry.kind in (CallEnded.type, RunEnded.type):
+        return LATE if is_cut(entry) or is_early_end(entry) else ""
     if entry.kind == ModelAnswered.type and entry.data.get("stop") == CUT:
         return ""  # nobody read it to its end
     return TURNS.get(entry.kind, "")
@@ -276,6 +276,13 @@ def _turn_of(entry: JournalEntry) -> str:
 def is_cut(entry: JournalEntry) -> bool:
     """Whether an entry is the end of a call of a session that was ended from outside."""
     return entry.kind == CallEnded.type and bool(entry.data.get("aborted") or entry.data.get("timed_out"))
+
+
+def is_early_end(entry: JournalEntry) -> bool:
+    """Whether an entry is the end of a run that was interrupted, or that reached its limit of time."""
+    # Every other limit ends a handler first, so that its error begins there.
+    is_late = entry.data.get("code") == OverLimitError.failure_code and len(entry.data.get("origin", ())) == 1
+    return entry.kind == RunEnded.type and (is_late or bool(entry.data.get("interrupted")))
 
 
 def _paid_by_path(entries: Iterable[JournalEntry]) -> dict[Path, tuple[int, float, int]]:

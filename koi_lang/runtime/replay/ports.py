@@ -73,5 +73,8 @@ class Recorder(Protocol):
     async def with_recorded_timeout(self, work: Coroutine[Any, Any, Any]) -> Any:
         """The result of work under a timeout; a recorded timeout is repeated at the same point."""
 
+    async def follow_to_cut(self, work: Coroutine[Any, Any, Any], path: Path = ...) -> None:
+        """Repeat work as far as it had got when it was ended, in the slot of a path."""
+
     def diverge(self, how: str, path: Path) -> NoReturn:
         """End a resumed run that takes another way than before; `how` says at which difference."""

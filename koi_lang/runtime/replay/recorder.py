@@ -357,14 +357,20 @@ class RunRecorder:
         )
         if before is None or past is None or place is None:
             return await work
-        with place.time_out():
-            async with together() as group:
-                task = group.create_task(work)
-                await self.slots.take_slot(LATE, place.path)
-                task.cancel()
+        await self.follow_to_cut(work, place.path)
         failure = {name: value for name, value in before.data.items() if name != "recalled"}
         self._events.emit(TimedOut(failure), before.agent)
         raise from_data(before.data)
+
+    async def follow_to_cut(self, work: Coroutine[Any, Any, Any], path: Path = ()) -> None:
+        """Repeat work at the current place as far as it had got when it was ended, in the slot of a path."""
+        place = current_place()
+        assert place is not None, "a run that has been entered"
+        with place.time_out():
+            async with together() as group:
+                task = group.create_task(work)
+                await self.slots.take_slot(LATE, path)
+                task.cancel()
 
     # ------------------------------------------------------------ chance
 
