@@ -447,6 +447,38 @@ def test_koi_knows_exceptions_by_their_class(project: Project) -> None:
     assert result_of(project, caught) == [True, False]
 
 
+LEAVING = """
+import sys
+def leave(): sys.exit("bye")
+def leave_quietly(): exit()
+def close(): raise GeneratorExit
+async def leave_later(): quit(3)
+class Door:
+    def __init__(self): sys.exit(4)
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "raised"),
+    [
+        ("leave()", "SystemExit: bye"),
+        ("leave_quietly()", "SystemExit"),
+        ("close()", "GeneratorExit"),
+        ("leave_later()", "SystemExit: 3"),
+        ("Door()", "SystemExit: 4"),
+    ],
+)
+def test_a_tool_does_not_end_the_run(project: Project, call: str, raised: str) -> None:
+    """A Python function that ends the process fails instead, and the error says what to do."""
+    project.write("tools.py", LEAVING)
+    body = f"try {{ await tools.{call} }} catch (e) {{ return e.message }}"
+    source = f'import tools from "./tools.py"\nskill S {{ export async function result(): Promise<Json> {{ {body} }} }}'
+
+    message = asyncio.run(project.load("using.koi", source).result())
+
+    assert f"`{call[:-2]}` has raised `{raised}`, with which a tool would end the whole run" == message
+
+
 def test_exceptions_of_python_pass_through_koi(project: Project) -> None:
     """What Koi does not catch, or throws again, reaches Python as the exception it was."""
     with pytest.raises(Exception, match=r"^no values$") as raised:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from inspect import iscoroutinefunction
 from typing import Any, Protocol, TypeVar
 
-from koi_lang.errors import KoiError
+from koi_lang.errors import AgentError, KoiError
 
 T = TypeVar("T")
 
@@ -70,6 +70,10 @@ def call_outside(function: Callable[..., Any], /, *args: Any, **named: Any) -> A
     """Call a function that is not ours: its code can be ended wherever it is."""
     try:
         return function(*args, **named)
+    except (SystemExit, GeneratorExit) as error:
+        if function is sys.exit:
+            raise
+        raise _as_failure(function, error) from error
     finally:
         end_here()
 
@@ -78,8 +82,17 @@ async def await_outside(function: Callable[..., Any], /, *args: Any, **named: An
     """The same for an async one."""
     try:
         return await function(*args, **named)
+    except SystemExit as error:
+        raise _as_failure(function, error) from error
     finally:
         end_here()
+
+
+def _as_failure(function: Callable[..., Any], error: BaseException) -> AgentError:
+    name = getattr(function, "__qualname__", "a function of Python")
+    reason = "".join(f": {part}" for part in error.args if part is not None)
+    message = f"`{name}` has raised `{type(error).__name__}{reason}`, with which a tool would end the whole run"
+    return AgentError(message, help="Return a value that says so, or raise an exception such as `ValueError`.")
 
 
 def end_here() -> None:

@@ -185,7 +185,7 @@ def test_what_python_prints_is_output(project: Project) -> None:
     says, leaves = (case.run() for case in collect(path, False))
 
     assert says.message == ""
-    assert leaves.message.startswith("error: SystemExit: 4")
+    assert leaves.message.startswith("error: `leave` has raised `SystemExit: 4`, with which")
 
 
 def test_a_file_that_does_not_compile_is_one_failure(project: Project) -> None:
