@@ -114,6 +114,9 @@ def koi(ctx: click.Context) -> None:
 
 def main(args: list[str] | None = None) -> NoReturn:
     """Run the command line; the process ends with the code of the error."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:  # closed by the shell: the lowest free descriptor is its own
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
     colours = Colours()
     if settings.variable(COMPLETE_VARIABLE):
         importlib.import_module("koi_lang.cli.completing.shells")
