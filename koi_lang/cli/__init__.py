@@ -6,6 +6,7 @@ import gc
 import importlib
 import os
 import sys
+from io import TextIOWrapper
 from typing import TYPE_CHECKING, NoReturn
 
 import click
@@ -117,6 +118,8 @@ def main(args: list[str] | None = None) -> NoReturn:
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:  # closed by the shell: the lowest free descriptor is its own
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
+    if isinstance(sys.stdout, TextIOWrapper):  # half of a surrogate pair becomes its escape in JSON
+        sys.stdout.reconfigure(errors="backslashreplace")
     colours = Colours()
     if settings.variable(COMPLETE_VARIABLE):
         importlib.import_module("koi_lang.cli.completing.shells")

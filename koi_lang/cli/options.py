@@ -59,7 +59,7 @@ result_option = click.option(
     "as_result",
     is_flag=True,
     default=None,
-    help="Write only what the last `run` returned to stdout, as JSON on one line.",
+    help="Write only what the last `run` returned to stdout, as JSON on one line; objects of Python become texts.",
 )
 verbose_option = click.option("-v", "--verbose", is_flag=True, help="Show every event on stderr.")
 answers_option = click.option(

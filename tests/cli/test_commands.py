@@ -54,6 +54,20 @@ def test_the_result_is_written_as_json(project: Project) -> None:
     assert '{"name": "Bo"}\n' == again.stdout
 
 
+def test_a_result_that_json_does_not_have_is_a_text(project: Project) -> None:
+    """Values of Python are written as texts, and half of a surrogate pair as its escape."""
+    project.write("made.py", "import decimal\ndef make(): return [decimal.Decimal('1.50'), b'a', {1}, '\\ud800']\n")
+    body = (
+        'import made from "./made.py"\nrole R { can go }\nagent A : R { on go() { return made.make() } }\nrun A.go({})'
+    )
+    project.write("a.koi", body)
+    done, told = project.koi("run", "a.koi", "--result"), project.koi("run", "a.koi", "--json")
+    expected = ["1.50", "b'a'", "{1}", "\ud800"]
+
+    assert (0, expected) == (done.returncode, json.loads(done.stdout)), done.stderr
+    assert expected in [json.loads(line).get("result") for line in told.stdout.splitlines()]
+
+
 def test_fields_from_the_command_line_reach_the_handler(project: Project) -> None:
     """`--arg` and `--args` replace fields of what `run` passes on."""
     project.write("a.koi", GREETER)

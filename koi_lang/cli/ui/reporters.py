@@ -12,6 +12,7 @@ from koi_lang.cli.ui.text import count_text, usage_text
 from koi_lang.events import ActionFailed, Detail, EffectFailed, Event, ModelFailed
 from koi_lang.runtime.budget.limits import UNPAID
 from koi_lang.runtime.host import NobodyAllowsError
+from koi_lang.runtime.journal.entries import plain
 from koi_lang.runtime.journal.totals import UsageTotals
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ def as_json(redact: Callable[[str], str], detail: Detail = "verbose") -> Callabl
     """A consumer that writes every event as one JSON object a line to standard output, with as much as is wanted."""
 
     def show(event: Event) -> None:
-        sys.stdout.write(redact(json.dumps(event.as_data(detail), default=str, ensure_ascii=False)) + "\n")
+        sys.stdout.write(json.dumps(plain(event.as_data(detail), redact), ensure_ascii=False) + "\n")
         sys.stdout.flush()
 
     return show

@@ -299,7 +299,4 @@ def _write(stream: TextIO, text: str) -> None:
     """Write a text as it is; at a terminal without what would steer it, and anywhere what cannot be written as `?`."""
     if stream.isatty():
         text = harmless(text)
-    try:
-        stream.write(text)
-    except UnicodeEncodeError:
-        stream.write(writable(text, stream))
+    stream.write(writable(text, stream))
