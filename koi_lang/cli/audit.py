@@ -55,7 +55,8 @@ def command(file: str, as_json: bool, cost: bool, model: str | None, allow: Sequ
         click.echo(redact(json.dumps(audited, indent=2, default=str)))
         return
     click.echo(redact("\n\n".join(map(_describe_agent, audited))))
-    click.echo(f"\nWhat may be done is decided by: {', '.join(name for name, _ in describe_sources())}; else by you.")
+    names = ", ".join(name for name, _ in describe_sources())
+    click.echo(f"\nThe first of these that applies decides: {names}. If none does, you are asked.")
 
 
 def _describe_agent(audited: Mapping[str, Any]) -> str:

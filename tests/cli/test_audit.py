@@ -201,7 +201,7 @@ def test_an_agent_is_one_short_block(folder: Project) -> None:
     """A person reads a row for each kind of thing, and one for each server."""
     main, other, sources = folder.koi("audit", "a.koi").stdout.split("\n\n")
 
-    assert sources.startswith("What may be done is decided by: plan mode, role, narrowing, ")
+    assert sources.startswith("The first of these that applies decides: plan mode, role, narrowing, ")
 
     assert [
         "  mcp        files (stdio ./no-such-program --root .); read_*; asks first for write_*",
