@@ -1,13 +1,14 @@
 """Expressions that arrive while a program runs, read with the Koi grammar and computed over a whitelist.
 
 This is the only way text of a model or payload is ever given a meaning: operators, members of plain values, and the
-functions listed here. Nothing can be assigned, awaited, defined or reached outside of the names that are given.
+functions listed here, arrow functions of one expression among their arguments. Nothing can be assigned, awaited or
+reached outside of the names that are given.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import singledispatchmethod
 from typing import Any
 
@@ -25,6 +26,8 @@ from koi_lang.source import Source, Span
 
 MAX_CHARS = 2000
 MAX_SIZE = 1_000_000
+# Calls of arrow functions in one expression; so many take a second or so.
+MAX_CALLS = 100_000
 QUOTED = r""""(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'"""
 TEXTS = re.compile(rf"{QUOTED}|`(?:\\.|[^`\\])*`")
 FORBIDDEN = frozenset({"constructor", "prototype"})
@@ -45,6 +48,8 @@ METHODS = frozenset(
     "includes startsWith endsWith indexOf toLowerCase toUpperCase trim slice substring charAt join "
     "split toFixed toString at".split()
 )
+# Methods of lists that call an arrow function; lists are sorted as copies.
+CALLING = frozenset("map filter find findIndex some every reduce flatMap sort toSorted".split())
 CONSTANTS = {"undefined": undefined, "NaN": float("nan"), "Infinity": float("inf")}
 
 
@@ -57,7 +62,10 @@ def evaluate(text: str, names: Mapping[str, Any]) -> Any:
     if len(text) > MAX_CHARS:
         raise ExpressionError(f"an expression has at most {MAX_CHARS} characters, this one has {len(text)}")
     spelled = text.strip()
-    _require_no_comment(spelled)
+    without_texts = TEXTS.sub("", spelled)
+    if "//" in without_texts or "/*" in without_texts:  # a part would count for nothing: `10 // 3` is 10 and a comment
+        message = f"`{spelled}` holds a comment, and what stands in it would not count"
+        raise ExpressionError(message, help="Write `Math.floor(a / b)` to divide whole numbers.")
     readable, spelt = _without_reserved(spelled, names)
     try:
         expression, problem = parse_expression(Source("expression", readable), Span(0, len(readable)))
@@ -68,14 +76,6 @@ def evaluate(text: str, names: Mapping[str, Any]) -> Any:
         raise ExpressionError("the expression is nested too deeply") from None
     except (ErrorValue, ArithmeticError) as error:
         raise ExpressionError(f"`{spelled}` cannot be computed: {getattr(error, 'message', error)}") from error
-
-
-def _require_no_comment(text: str) -> None:
-    """Refuse a text of which a part would count for nothing, such as `10 // 3`, which is 10 with a comment."""
-    without_texts = TEXTS.sub("", text)
-    if "//" in without_texts or "/*" in without_texts:
-        message = f"`{text}` holds a comment, and what stands in it would not count"
-        raise ExpressionError(message, help="Write `Math.floor(a / b)` to divide whole numbers.")
 
 
 def _without_reserved(text: str, names: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
@@ -112,6 +112,7 @@ class _Evaluator:
     def __init__(self, names: Mapping[str, Any], shown: Iterable[str]) -> None:
         self.names = names
         self.told = shown
+        self._calls = self._made = 0
 
     @singledispatchmethod
     def value(self, node: n.Expression) -> Any:
@@ -182,6 +183,8 @@ class _Evaluator:
 
     @value.register
     def _call(self, node: n.Call) -> Any:
+        if isinstance(node.callee, n.Member) and node.callee.name in CALLING:
+            return self._call_each(node.callee, node.arguments)
         arguments = [self.value(argument) for argument in node.arguments]
         match node.callee:
             case n.Name(name=name) if name in FUNCTIONS and name not in self.names:
@@ -191,6 +194,39 @@ class _Evaluator:
             case n.Member(name=name) if name in METHODS and not any(map(callable, arguments)):
                 return self._method(self.value(node.callee.object), name, arguments)
         raise ExpressionError("this call is not allowed in an expression")
+
+    def _call_each(self, callee: n.Member, arguments: Sequence[n.Expression]) -> Any:
+        """A method of a list that calls a function."""
+        items = self.value(callee.object)
+        if operators.nullish(items):
+            return undefined
+        if not isinstance(items, list):
+            raise ExpressionError(f"`{callee.name}` cannot be called on a {operators.type_of(items)} here")
+        given = [self._arrow(each) if isinstance(each, n.Function) else self.value(each) for each in arguments]
+        return _light(call_helpers.apply_member(list(items), callee.name, *given))
+
+    def _arrow(self, node: n.Function) -> Callable[..., Any]:
+        patterns = [each.pattern for each in node.parameters if each.is_plain]
+        names = [each.name for each in patterns if isinstance(each, n.Binding)]
+        if not isinstance(node.body, n.Expression) or node.is_async or len(names) < len(node.parameters):
+            raise ExpressionError("a function in an expression is written `x => …`: plain names, and one expression")
+        around, body = self.names, node.body
+
+        def call(*values: Any) -> Any:
+            self._calls += 1
+            if self._calls > MAX_CALLS:
+                raise ExpressionError(f"the expression calls its functions more than {MAX_CALLS} times")
+            before = self.names
+            self.names = {**around, **dict.fromkeys(names, undefined), **dict(zip(names, values, strict=False))}
+            try:
+                value = self.value(body)
+            finally:
+                self.names = before
+            self._made += weight(value, MAX_SIZE)
+            _require_room(self._made)
+            return value
+
+        return call
 
     def _method(self, holder: Any, name: str, arguments: list[Any]) -> Any:
         if operators.nullish(holder):

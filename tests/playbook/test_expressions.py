@@ -69,6 +69,16 @@ NAMES: dict[str, Any] = {
         ("{ role: role }", {"role": "lead"}),
         ("1 / 0", math.inf),
         ("9" * 300 + " * " + "9" * 300, math.inf),
+        ("a.output.list.map(x => x * n)", [5, 10, 15]),
+        ("a.output.list.filter((x, at) => x > 1 && at < 2).length", 1),
+        ("a.output.list.map(n => n + 1).some(x => x === 4) && a.output.list.every(x => x)", True),
+        ("a.output.list.reduce((sum, x) => sum + x, 0)", 6),
+        ("a.output.list.find(x => x > 1) + a.output.list.findIndex(x => x > 1)", 3),
+        ("a.output.list.toSorted((x, y) => y - x).join()", "3,2,1"),
+        ("[3, 1].sort()", [1, 3]),
+        ("[[1], [2]].flatMap(x => x.map(y => [y, n]))", [[1, 5], [2, 5]]),
+        ("a.output.none?.map(x => x)", undefined),
+        ("a.output.list.map(x => ({ x: x }))[0].x", 1),
     ],
 )
 def test_what_is_computed(text: str, value: Any) -> None:
@@ -82,8 +92,14 @@ def test_what_is_computed(text: str, value: Any) -> None:
         "a.__class__", "a['__class__']", "''.__class__.__mro__", "a['__cl' + 'ass__']", "[].__init__", "a.constructor",
         "a['constructor']", "n.prototype", "a.__proto__", "a.output.list.__len__()",
         "n()", "a.output.n()", "a['output']()", "(1)(2)", "eval('1')", "exec('1')", "print(1)", "open('x')",
-        "'x'.repeat(9)", "'x'.padEnd(9)", "[1].push(2)", "[3, 1].sort()", "a.output.list.map(x => x)",
-        "'a'.replace('a', 'b')",
+        "'x'.repeat(9)", "'x'.padEnd(9)", "[1].push(2)", "'a'.replace('a', 'b')",
+        "a.output.list.map(n)", "a.output.list.map('x')", "a.output.s.map(x => x)", "a.output.list.forEach(x => x)",
+        "a.output.list.map(x => y)", "a.output.list.map(async x => x)", "a.output.list.map(x => { return x })",
+        "a.output.list.map(([x]) => x)", "a.output.list.map((x = 1) => x)", "a.output.list.map((...x) => x)",
+        "a.output.list.map(x => y => x)", "a.output.list.map(x => x.constructor)",
+        "a.output.list.map(x => x.__class__)",
+        "a.output.list.map(String)", "many.map(x => x)", "many.slice(0, 9).map(x => big + x)",
+        "many.slice(0, 999).map(x => many.slice(0, 999).some(y => y < 0))",
         "[1].concat([2])", "a.hasOwnProperty('x')", "a.toString()", "Math.random()", "Date.now()",
         "Object.assign(a, a)",
         "Math.max(...[1, 2])", "Math['max'](1)", "JSON['parse']('1')", "Promise.resolve(1)",
@@ -147,5 +163,6 @@ def test_the_values_stay_as_they_are() -> None:
     names = {"list": [3, 1], "o": {"a": 1}}
     evaluate("list.slice(1).concat", names)
     evaluate("[list, o, list.join('')]", names)
+    evaluate("list.sort((a, b) => a - b)", names)
 
     assert {"list": [3, 1], "o": {"a": 1}} == names

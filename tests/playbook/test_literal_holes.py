@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from koi_lang.errors import AgentError
 from koi_lang.llm.rehearsal.values import without_references
 from koi_lang.program.safe_expressions import evaluate
 from koi_lang.runtime.playbook.references import ActionScope, require_results
@@ -41,6 +42,29 @@ def scope(**args: object) -> ActionScope:
 def test_backslashes(written: str, filled: str) -> None:
     """One has what follows stand as it is, two stand for one; in front of anything else they are characters."""
     assert {"a": [filled]} == scope(n=3).resolve({"a": [written]})
+
+
+@pytest.mark.parametrize(
+    ("written", "message"),
+    [
+        ("${args.list.map(x => x.name).push(1)}", "this call is not allowed"),
+        ("in all ${args.list.map(a => a + c)}", "there is no `c` here"),
+        ("${args.list.map(x => }", "is no expression"),
+        ("{{state.n.map(x => x)}}", "`map` cannot be called on a number"),
+    ],
+)
+def test_what_cannot_be_computed_is_told(written: str, message: str) -> None:
+    """It is no text that passes for a result: whoever wrote it begins with a value that is known."""
+    with pytest.raises(AgentError, match=message):
+        scope(list=[{"name": "Ada"}]).resolve({"data": [written]})
+
+
+@pytest.mark.parametrize(
+    "written", ["${total + args.n}", "${x => args.n}", "`${args.list.forEach(x => 1)}`", "{{#each args}}"]
+)
+def test_texts_for_others_stay(written: str) -> None:
+    """Templates, programs in backticks and names that nobody here knows are texts."""
+    assert written == scope(list=[1], n=3).resolve(written)
 
 
 def test_a_literal_refers_to_nothing() -> None:

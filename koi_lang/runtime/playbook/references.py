@@ -178,7 +178,11 @@ class ActionScope:
         return fill_holes(text, put) if self._has_literals else HOLE.sub(put, text)
 
     def _value(self, hole: re.Match[str], otherwise: str) -> Any:
-        """The value of a hole: the value at its path, else that of its expression."""
+        """The value of a hole: the value at its path, else that of its expression.
+
+        Raises:
+            AgentError: it computes with a value that is known, and cannot be computed; in code it is taken for code.
+        """
         spelled = spelled_in(hole)
         if self.is_told(hole):
             return otherwise
@@ -188,8 +192,11 @@ class ActionScope:
                 return otherwise if found is undefined else found
         try:
             return self._evaluate(spelled, self._all)
-        except KoiError:
-            return otherwise
+        except KoiError as error:
+            root = NAME.match(spelled)
+            if root is None or root[0] not in self._all or "`" in hole.string:
+                return otherwise
+            raise AgentError(f"`{hole[0]}` has no value: {error.message}", help=error.help or AS_TEXT) from error
 
     def evaluate_condition(self, condition: Any) -> bool:
         """Whether a condition is true: a boolean, or the text of an expression, with or without `${…}` around parts.
