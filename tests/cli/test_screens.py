@@ -225,7 +225,7 @@ def test_a_question_has_the_terminal_for_itself(project: Project, start: Start, 
     """While a question is open nothing else changes there; what has ended meanwhile is told after the answer."""
     asking = [act("prompt_user", question="Which?", options=["red", "blue"]), waiting("dee"), done()]
     shown = start({**team(), "as Dee": asking})
-    shown.until("Which?")
+    shown.until("  2. blue\nWhich?")  # not the answer of the model, which is shown while it is written
 
     let_go(project, "ann")
     shown.child.send("2")
