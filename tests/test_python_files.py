@@ -13,6 +13,7 @@ from types import ModuleType
 import pytest
 
 import koi_lang
+from koi_lang.program import build
 from koi_lang.runtime.modules import python_neighbours
 from tests.projects import Project
 
@@ -236,3 +237,31 @@ def test_packages_above_a_part_are_not_executed(project: Project) -> None:
     done = project.koi("check", "main.koi", PYTHONPATH=f"{project.environment['PYTHONPATH']}:{project.folder}")
 
     assert (0, "main.koi: no problems\n") == (done.returncode, done.stderr)
+
+
+@pytest.mark.parametrize(
+    ("content", "reason", "help"),
+    [
+        (b"x = 1\ndef f(:\n", "invalid syntax", "correct line 2: `def f(:`."),
+        (b"return 1\n", "'return' outside function", "correct line 1: `return 1`."),
+        (b"x = '\xff'\n", "(unicode error) 'utf-8' codec can't decode", "correct line 1: `x = '"),
+        (b"x = 1\0\n", "source code", "save it again as Python source."),
+    ],
+)
+def test_a_file_that_is_no_python_is_a_problem_of_its_import(
+    project: Project, content: bytes, reason: str, help: str
+) -> None:
+    """A check reads imported files as Python, without executing them."""
+    (project.folder / "tool.py").write_bytes(content)
+    problem, *more = build.check(str(project.write("using.koi", USING))).diagnostics
+
+    assert ("E0118", "error", []) == (problem.code, problem.severity, more)
+    assert problem.message.startswith(f"`./tool.py` cannot be read as Python: {reason}"), problem.message
+    assert (problem.help or "").startswith(help), problem.help
+
+
+def test_a_check_executes_no_python(project: Project) -> None:
+    """Neither what a file does when it is imported nor what Python would warn of takes place."""
+    project.write("tool.py", "pattern = '\\d'\nraise SystemExit('executed')\n")
+
+    assert () == build.check(str(project.write("using.koi", USING))).diagnostics

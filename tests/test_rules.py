@@ -67,10 +67,10 @@ def test_the_right_example_is_clean(code: str) -> None:
     assert codes(example(code, "Right")) == []
 
 
-@pytest.mark.parametrize("code", ["E0106", "E0107", "E0108"])
+@pytest.mark.parametrize("code", ["E0106", "E0107", "E0108", "E0118"])
 def test_the_wrong_import_is_reported(code: str) -> None:
     """The wrong examples of imports have the problem that the text explains."""
-    others = {**OTHERS, "rules.md": "Be brief.", "prices.ts": ""}
+    others = {**OTHERS, "rules.md": "Be brief.", "prices.ts": "", "unclosed.py": "print(\n"}
 
     assert [code] == [found.code for found in diagnostics_of_text(example(code, "Wrong"), others)]
 

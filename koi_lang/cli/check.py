@@ -6,6 +6,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -18,12 +19,13 @@ from koi_lang.compiler import nodes as n
 from koi_lang.compiler.compile import Checked
 from koi_lang.compiler.rules import explanations
 from koi_lang.diagnostics import Diagnostic, LabeledSpan, suggestion
-from koi_lang.errors import EXIT_SOURCE, KoiError, UsageError
+from koi_lang.errors import EXIT_SOURCE, KoiError, UsageError, error_of
 from koi_lang.lazy import lazy_module
 from koi_lang.llm.model_choice import written_choice
 from koi_lang.llm.model_name_check import fits, nearest_models
 from koi_lang.program import build
 from koi_lang.program.files import programs
+from koi_lang.runtime.mcp.configured import description_of
 from koi_lang.settings import ProjectSettings, read_settings
 from koi_lang.setup.availability import connection_of, lists
 from koi_lang.setup.keys.lookup import Keys
@@ -75,11 +77,12 @@ def command(files: Sequence[str], strict: bool, as_json: bool, is_explained: boo
 def _check(files: Sequence[str], *, strict: bool, as_json: bool) -> int:
     """Report the problems of programs; returns the exit code."""
     reported: dict[Diagnostic, None] = {}
-    is_broken = False
+    is_broken, settings = False, read_settings()
     for file in programs(files):
         checked = build.check(file, strict=strict)
-        problems = (*checked.diagnostics, *_mistyped_models(checked, read_settings()))
-        is_broken |= bool(checked.errors)
+        found = (*_mistyped_models(checked, settings), *_missing_servers(checked, settings))
+        problems = (*checked.diagnostics, *(replace(each, severity="error") if strict else each for each in found))
+        is_broken |= any(problem.severity == "error" for problem in problems)
         if not as_json:
             show_diagnostics(problem for problem in problems if problem not in reported)
             counts = Counter(problem.severity for problem in problems)
@@ -105,7 +108,7 @@ def _explain(code: str = "", *others: str) -> None:
         raise UsageError(f"no message has the code `{code}`", help=near)
 
 
-# ---------------------------------------------------------------- names of models
+# ---------------------------------------------------------------- names that settings know
 
 
 def _mistyped_models(checked: Checked, settings: ProjectSettings) -> tuple[Diagnostic, ...]:
@@ -117,6 +120,18 @@ def _mistyped_models(checked: Checked, settings: ProjectSettings) -> tuple[Diagn
         for llm, _ in file.index.of(n.Llm)
         for warning in _name_warnings(llm, file.unit.source, keys)
     )
+
+
+def _missing_servers(checked: Checked, settings: ProjectSettings) -> Iterator[Diagnostic]:
+    """A warning for each MCP server that neither its file declares nor the settings of this folder describe."""
+    for file in checked.files:
+        uses = (each for each, _ in file.index.of(n.Uses) if each.kind == "mcp")
+        used: list[tuple[n.Node, str]] = [(each, each.name) for named in uses for each in named.names]
+        used += [(each.value, each.tool[0]) for each, _ in file.index.of(n.TeamMember) if each.tool is not None]
+        for node, name in used:
+            if file.table.find("mcp", name) is None and (error := error_of(description_of, name, settings)):
+                help = error.help if isinstance(error, KoiError) else None
+                yield Diagnostic("E0205", "warning", str(error), LabeledSpan(file.unit.source, node.span), help=help)
 
 
 def _name_warnings(llm: n.Llm, source: Source, keys: Keys) -> Iterator[Diagnostic]:

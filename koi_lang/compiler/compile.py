@@ -23,7 +23,7 @@ from koi_lang.source import Source, Span
 # Files whose nodes are nested no deeper than this can be compiled; Python allows 20 loops within each other.
 SHALLOW = 40
 # Codes of imports and files that could not be read.
-UNREAD = frozenset({"E0105", "E0106", "E0107", "E0108"})
+UNREAD = frozenset({"E0105", "E0106", "E0107", "E0108", "E0118"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
+from warnings import catch_warnings, simplefilter
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.parser import parse
@@ -156,8 +157,25 @@ class _Loading:
         if is_koi:
             return Imported(statement, "koi", path)
         if path.endswith(".py"):
-            return Imported(statement, "python", path, _name_of(statement, _safe_name(wanted)))
+            return self._python(statement, path)
         return self._text(statement, path)
+
+    def _python(self, statement: n.Import, path: str) -> Imported:
+        """A Python file, which is read and not executed; without a name it is called like its path."""
+        wanted = statement.path.value
+        try:
+            with catch_warnings():
+                simplefilter("ignore")
+                compile(self.files.read(path), path, "exec", dont_inherit=True)
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+            at = error if isinstance(error, SyntaxError) and error.lineno else None
+            help = (
+                f"correct line {at.lineno}: `{(at.text or '').strip()}`." if at else "save it again as Python source."
+            )
+            message = f"`{wanted}` cannot be read as Python: {at.msg if at else error}"
+            raise _UnresolvedError("E0118", message, help) from error
+        stem = re.sub(r"\.\w+$", "", wanted.removeprefix("./"))
+        return Imported(statement, "python", path, _name_of(statement, re.sub(r"\W", "_", stem)))
 
     def _skill(self, unit: Unit, statement: n.Import) -> Imported:
         """A folder with a `SKILL.md`, which is read when the program is run; here its front matter is looked at."""
@@ -265,9 +283,3 @@ def standard_names(files: Files) -> dict[str, str]:
 
 def _name_of(statement: n.Import, default: str) -> str:
     return statement.name.name if statement.name else default
-
-
-def _safe_name(path: str) -> str:
-    """How a module imported without a name is called: its path with `_` for everything that no name can hold."""
-    stem = re.sub(r"\.\w+$", "", path.removeprefix("./"))
-    return re.sub(r"\W", "_", stem)

@@ -268,10 +268,15 @@ UNREADABLE = {"syntax": "def (", "nul": "x = 1\0", "deep": "(" * 5000, "bytes": 
 def test_what_is_no_python_is_told(project: Project, text: str) -> None:
     """One message, whatever the file holds."""
     (project.folder / "tool.py").write_bytes(text.encode("latin-1"))
-    project.write("main.koi", 'import tool from "./tool.py"\nskill S { export function go() { return tool.f() } }')
+    found = []
+    for path in ("./tool.py", "python:tool"):
+        project.write(
+            "main.koi", f'import tool from "{path}"\nskill S {{ export function go() {{ return tool.f() }} }}'
+        )
+        python_path = f"{project.environment['PYTHONPATH']}:{project.folder}"
+        found.append(project.koi("audit", "main.koi", PYTHONPATH=python_path))
 
-    done = project.koi("audit", "main.koi")
-
-    assert done.returncode == 1
-    assert "error: `tool.py` cannot be read as Python" in done.stderr
-    assert "Traceback" not in done.stderr
+    assert [65, 1] == [done.returncode for done in found]
+    for done, name in zip(found, ("./tool.py", "tool"), strict=True):
+        assert f"error: `{name}` cannot be read as Python" in done.stderr
+        assert "Traceback" not in done.stderr

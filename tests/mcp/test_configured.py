@@ -37,17 +37,19 @@ def test_a_program_uses_a_server_it_does_not_declare(shelf: Shelf, project: Proj
     describe(project.folder, shelf={**shelf.raw(), "type": "stdio"})
     project.write("main.koi", PROGRAM)
 
-    done = project.koi("run", "main.koi")
+    done, checked = project.koi("run", "main.koi"), project.koi("check", "main.koi")
 
     assert ("hello\n", "", 0) == (done.stdout, done.stderr, done.returncode)
+    assert "main.koi: no problems\n" == checked.stderr
 
 
 def test_where_it_was_looked_for_is_said_before_anything_runs(project: Project) -> None:
-    """A program is fine for itself, and does not start where nothing describes the server it uses."""
+    """A program does not start where nothing describes the server it uses, and a check of it warns of that."""
     project.write("main.koi", PROGRAM.replace("console.log(", 'console.log("too late", '))
-    checked, done = project.koi("check", "--strict", "main.koi"), project.koi("run", "main.koi")
+    checked, strict, done = (project.koi(*words, "main.koi") for words in (("check",), ("check", "--strict"), ("run",)))
 
-    assert (0, "main.koi: no problems\n") == (checked.returncode, checked.stderr)
+    assert (0, 65) == (checked.returncode, strict.returncode)
+    assert checked.stderr.startswith("warning: there is no MCP server `shelf` [E0205]\n --> main.koi:2:32\n")
     assert (2, "") == (done.returncode, done.stdout)
     assert done.stderr.startswith("error: there is no MCP server `shelf`, which `Main` uses\n")
     assert "as `mcp shelf = { command: … }`, nor described in `.mcp.json` or `koi.toml` of `" in done.stderr
@@ -65,9 +67,10 @@ def test_addresses_of_teams_are_looked_up_too(project: Project) -> None:
         """,
     )
 
-    done = project.koi("run", "main.koi")
+    done, checked = project.koi("run", "main.koi"), project.koi("check", "main.koi")
 
     assert (2, True) == (done.returncode, "there is no MCP server `far-away`, which `Shelf` uses" in done.stderr)
+    assert "warning: there is no MCP server `far-away` [E0205]" in checked.stderr
 
 
 def test_tables_of_koi_toml_come_first(tmp_path: Path) -> None:

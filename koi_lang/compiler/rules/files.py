@@ -58,6 +58,20 @@ _TEXTS = {
 
             import prices from "./prices.py"
     """,
+    "E0118": """
+        An imported Python file cannot be read as Python.
+
+        Checks read the file with the Python that Koi runs on, and do not execute it. The help has the line at which
+        reading has stopped; a mistake may stand on the line before.
+
+        Wrong:
+
+            import prices from "./unclosed.py"
+
+        Right:
+
+            import prices from "./prices.py"
+    """,
     "E0419": """
         An `llm` block names a model that its provider does not list.
 

@@ -137,8 +137,8 @@ def unknown_server(file: Analysis, report: Report) -> None:
 
     `uses mcp` names a server that an `mcp` declaration of this file describes. Such declarations do not travel through
     imports, because they start programs on this machine: the file that uses a server declares it. A name that is like
-    none of those stands for a server that `.mcp.json` or `koi.toml` describes; that is found out when the program is
-    run.
+    none of those stands for a server that `.mcp.json` or `koi.toml` describes. `koi check` warns where those of the
+    current folder do not.
 
     Wrong:
 

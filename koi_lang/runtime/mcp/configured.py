@@ -29,12 +29,7 @@ def options_of(name: str, settings: ProjectSettings, user: str = "") -> Mapping[
     Raises:
         SettingsError: nothing describes it, its description lacks a variable, or a file is broken.
     """
-    known = mcp_servers(settings)
-    found = _find_description(name, known)
-    if found is None:
-        used = f", which `{user}` uses" if user else ""
-        raise SettingsError(f"there is no MCP server `{name}`{used}", help=_advice(name, list(known), settings.folder))
-    file, about = found
+    file, about = description_of(name, settings, user)
     if not (settings.is_trusted or about.keys() & {"command", "url"}):
         help = "`koi trust` shows what the settings of the folder do, and has them count."
         raise SettingsError(f"the MCP server `{name}` in `{file}` does not count: its folder is not trusted", help=help)
@@ -42,6 +37,20 @@ def options_of(name: str, settings: ProjectSettings, user: str = "") -> Mapping[
         return {key: _fill_variables(value, settings) for key, value in about.items()}
     except SettingsError as error:
         raise SettingsError(f"the MCP server `{name}` in `{file}`: {error.message}", help=error.help) from error
+
+
+def description_of(name: str, settings: ProjectSettings, user: str = "") -> Description:
+    """The description of a server as it stands in `koi.toml` or `.mcp.json`.
+
+    Raises:
+        SettingsError: nothing describes it, or a file is broken.
+    """
+    known = mcp_servers(settings)
+    found = _find_description(name, known)
+    if found is None:
+        used = f", which `{user}` uses" if user else ""
+        raise SettingsError(f"there is no MCP server `{name}`{used}", help=_advice(name, list(known), settings.folder))
+    return found
 
 
 def is_process(options: Mapping[str, Any]) -> bool:
