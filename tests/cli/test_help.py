@@ -58,6 +58,14 @@ def test_words_of_other_tools_lead_to_commands(word: str, ours: str) -> None:
     assert [] == below or (isinstance(command, click.Group) and below[0] in command.list_commands(click.Context(koi)))
 
 
+@pytest.mark.parametrize("word", ["auth", "login", "key", "keys", "token", "credentials"])
+def test_words_of_keys_lead_to_the_command_that_stores_them(word: str) -> None:
+    """Whoever looks for a place to put a key finds `koi connect`, not a command of a similar name."""
+    told = CliRunner().invoke(koi, [word], prog_name="koi")
+
+    assert (2, True) == (told.exit_code, "Did you mean `koi connect`?" in told.stderr)
+
+
 @pytest.mark.parametrize(("former", "current"), FORMER_COMMANDS.items())
 def test_former_names_go_on_working(former: tuple[str, ...], current: tuple[str, ...]) -> None:
     """A former name does what the present one does, and says on stderr what that is."""
