@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import secrets
 import sys
 from collections.abc import Sequence
@@ -26,25 +25,21 @@ from koi_lang.lazy import lazy_module
 from koi_lang.program import cache, loader
 from koi_lang.sessions.options import COMMAND_HELP, SERVICE_HELP, RunOptions
 from koi_lang.sessions.prepared import prepare_program
+from koi_lang.settings.service import ADDRESS, DEFAULT_ADDRESS, ServiceSettings, check_public_url
 from koi_lang.system.loopback import is_loopback
 
 if TYPE_CHECKING:
     from koi_lang.mcp_server import service as mcp_service
     from koi_lang.settings import project
-    from koi_lang.settings import service as service_settings
-    from koi_lang.settings.service import ServiceSettings
     from koi_lang.web import server as web_service
 else:
     mcp_service = lazy_module("koi_lang.mcp_server.service")
     project = lazy_module("koi_lang.settings.project")
-    service_settings = lazy_module("koi_lang.settings.service")
     web_service = lazy_module("koi_lang.web.server")
 
-ADDRESS = "127.0.0.1:8420"
-PAGES_ADDRESS = "127.0.0.1:8421"
+MCP_ADDRESS = "127.0.0.1:8420"
 TOKEN = "KOI_SERVE_TOKEN"
 CODER = "std/coder"
-WHERE = re.compile(r"(?:(?P<host>[^\s:/\[\]]+)|\[(?P<six>[0-9a-fA-F:.]+)\])?:(?P<port>\d{1,5})")
 
 
 class _Protocols(click.Group):
@@ -64,19 +59,24 @@ def command() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """How clients reach a server, as the command line says: over stdio without an address."""
+    """How clients reach a server, as the command line says: over stdio without an address.
+
+    Attributes:
+        default: an address of the kind, for advice.
+    """
 
     address: str | None
     token: str | None
     no_token: bool
     names: Sequence[str]
+    default: str = MCP_ADDRESS
 
 
 @command.command("mcp")
 @click.argument("file", required=False, shell_complete=complete_program)
 @click.option(
-    "--http", "address", is_flag=False, flag_value=ADDRESS, metavar="[HOST:PORT]",
-    help=f"Serve over HTTP instead of stdio, by default at {ADDRESS}.",
+    "--http", "address", is_flag=False, flag_value=MCP_ADDRESS, metavar="[HOST:PORT]",
+    help=f"Serve over HTTP instead of stdio, by default at {MCP_ADDRESS}.",
 )  # fmt: skip
 @click.option("--token", help=f"What HTTP clients must show as bearer token; better set {TOKEN}.")
 @click.option("--no-token", is_flag=True, help="Let everybody on this machine in.")
@@ -91,7 +91,7 @@ def mcp(file: str | None, strict: bool, no_cache: bool, **given: Any) -> None:
     reach = Reach(*(given.pop(name) for name in ("address", "token", "no_token", "names")))
     if file is None and reach.address is not None and reach.address.endswith(".koi"):
         # `--http FILE`: what stands behind the option was meant as the file.
-        file, reach = reach.address, Reach(ADDRESS, reach.token, reach.no_token, reach.names)
+        file, reach = reach.address, Reach(MCP_ADDRESS, reach.token, reach.no_token, reach.names)
     if file is None:
         raise UsageError("no program is named", help="Write koi serve mcp FILE.")
     needed = "" if given["rehearse"] else COMMAND_HELP
@@ -105,7 +105,7 @@ def mcp(file: str | None, strict: bool, no_cache: bool, **given: Any) -> None:
 
 @command.command("http")
 @click.argument("files", nargs=-1, metavar="[FILE...]", shell_complete=complete_program)
-@click.option("--http", "address", metavar="HOST:PORT", help=f"Where to listen; by default {PAGES_ADDRESS}.")
+@click.option("--http", "address", metavar="HOST:PORT", help=f"Where to listen; by default {DEFAULT_ADDRESS}.")
 @click.option("--token", help=f"What clients must show as bearer token; better set {TOKEN}.")
 @click.option("--no-token", is_flag=True, help="Let everybody on this machine in.")
 @click.option("--name", "names", multiple=True, metavar="HOST", help="A further name clients use for this machine.")
@@ -130,11 +130,12 @@ def http(files: Sequence[str], strict: bool, no_cache: bool, **given: Any) -> No
         raise UsageError("the programs of `[serve]` do not count: this folder is not trusted", help=help)
     place, token, no_token, names = (given.pop(name) for name in ("address", "token", "no_token", "names"))
     about = replace(about, public_url=public_url or about.public_url)
-    if problem := about.public_url and service_settings.check_public_url(about.public_url, ""):
+    if problem := about.public_url and check_public_url(about.public_url, ""):
         raise UsageError(f"`--public-url` {problem[0]}", help=problem[1])
     if no_token and about.users:
         raise UsageError("with `[serve.users]` everybody shows a token", help="Leave out --no-token.")
-    address = _address(Reach(place or about.http or PAGES_ADDRESS, token, no_token, (*about.names, *names)))
+    place = place or about.http or DEFAULT_ADDRESS
+    address = _address(Reach(place, token, no_token, (*about.names, *names), DEFAULT_ADDRESS))
     assert address is not None, "one is always given"
     address = replace(address, origins=tuple(about.origins), public_url=about.public_url)
     folder = record_dir or about.record_dir
@@ -146,7 +147,7 @@ def http(files: Sequence[str], strict: bool, no_cache: bool, **given: Any) -> No
 def served_settings(project_settings: settings.ProjectSettings) -> ServiceSettings:
     """`[serve]` of the folder in which the service is started. Raises SettingsError."""
     if not project_settings.has_project_file:
-        return service_settings.ServiceSettings()
+        return ServiceSettings()
     about = project.service_settings(project_settings)
     secrets_by_name = {
         name: settings.fill_variables(value, project_settings) for name, value in about.hook_secrets.items()
@@ -171,9 +172,9 @@ def _address(reach: Reach) -> Address | None:
         if reach.token is not None or reach.no_token or reach.names:
             raise UsageError("over stdio there is no token and no name", help="Add --http, or leave them out.")
         return None
-    found = WHERE.fullmatch(reach.address)
+    found = ADDRESS.fullmatch(reach.address)
     if found is None or int(found["port"]) > 65535:
-        raise UsageError(f"`--http {reach.address}` is no address", help=f"Write --http {ADDRESS}.")
+        raise UsageError(f"`--http {reach.address}` is no address", help=f"Write --http {reach.default}.")
     host = found["host"] or found["six"] or "127.0.0.1"
     if reach.no_token and not is_loopback(host):
         raise UsageError("without a token only this machine may be served", help="Leave out --no-token.")

@@ -17,7 +17,7 @@ import click
 from koi_lang import settings
 from koi_lang.cli.completing.values import complete_program
 from koi_lang.cli.options import age_s, inspecting_command, settings_here
-from koi_lang.cli.serve import PAGES_ADDRESS, TOKEN, served_settings
+from koi_lang.cli.serve import TOKEN, served_settings
 from koi_lang.cli.ui.text import count_text, width
 from koi_lang.errors import UsageError
 from koi_lang.lazy import lazy_module
@@ -84,7 +84,7 @@ def token(name: str, admin: bool) -> None:
 
 
 @command.command("reload")
-@click.argument("url", default=f"http://{PAGES_ADDRESS}")
+@click.argument("url", default=f"http://{service_settings.DEFAULT_ADDRESS}")
 def reload_service(url: str) -> None:
     """Have the service at URL serve its programs as their files are now; sessions stay with what they were begun with.
 

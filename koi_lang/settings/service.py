@@ -26,6 +26,7 @@ from koi_lang.settings.checks import (
 ADMIN = "admin"
 USER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
 TOKEN_HASH = re.compile(r"sha256:[0-9a-f]{64}")
+DEFAULT_ADDRESS = "127.0.0.1:8421"
 ADDRESS = re.compile(r"(?:(?P<host>[^\s:/\[\]]+)|\[(?P<six>[0-9a-fA-F:.]+)\])?:(?P<port>\d{1,5})")
 # What can be told to others over HTTP.
 HOOK_EVENTS = ("run.ended", "run.failed", "question.open", "approval.open", "budget.80", "budget.100")
@@ -46,7 +47,7 @@ def _check_listening(value: Any, name: str) -> Problem:
     found = ADDRESS.fullmatch(value) if isinstance(value, str) else None
     if found is not None and int(found["port"]) <= 65535:
         return None
-    return f"must be an address to listen at, not {value!r}", f'Write `{name} = "127.0.0.1:8420"`.'
+    return f"must be an address to listen at, not {value!r}", f'Write `{name} = "{DEFAULT_ADDRESS}"`.'
 
 
 def _check_hash(value: Any, name: str) -> Problem:

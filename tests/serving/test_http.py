@@ -15,6 +15,7 @@ from mcp import Client
 
 from koi_lang.cli import main
 from koi_lang.http_server.address import Address
+from koi_lang.settings.service import DEFAULT_ADDRESS
 from tests.serving.conftest import AUTHORIZED, INITIALIZE, LIMIT_S, PROGRAM, TOKEN, Listening, Place, listening, posted
 
 
@@ -176,6 +177,15 @@ def test_wrong_addresses_and_tokens(capsys: pytest.CaptureFixture[str], words: l
     printed, message = capsys.readouterr()
     assert (2, "") == (ended.value.code, printed)
     assert message.startswith(told)
+
+
+def test_the_advice_about_an_address_is_the_default(capsys: pytest.CaptureFixture[str]) -> None:
+    """An address that is none is answered with the one that the command would take by itself."""
+    with pytest.raises(SystemExit):
+        main(["serve", "http", str(PROGRAM), "--http", "nonsense"])
+
+    assert f"= help: Write --http {DEFAULT_ADDRESS}.\n" in capsys.readouterr().err
+    assert "127.0.0.1:8421" == DEFAULT_ADDRESS
 
 
 def test_a_port_that_is_taken(place: Place) -> None:
