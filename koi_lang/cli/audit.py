@@ -95,7 +95,7 @@ def _function_lines(functions: Mapping[str, Sequence[str]]) -> list[str]:
 def _server_line(server: Mapping[str, Any]) -> str:
     name = server.get("member", server["server"])
     if "problem" in server:
-        return f"{name}: {server['problem']}"
+        return f"{name}: {server['problem']}. {server['help']}".strip()
     args = server.get("args", [])
     words = [server.get("command", server.get("url", "")), *(args if isinstance(args, list) else [args])]
     granted = "" if "member" in server else _patterns(server["granted"])

@@ -101,8 +101,8 @@ def _used_servers(module: ModuleType) -> list[tuple[str, Mcp]]:
 def servers_of(agent: type[Agent], settings: ProjectSettings) -> list[dict[str, Any]]:
     """The MCP servers an agent may use: name, how it is reached, what is granted, and what rules ask for or deny.
 
-    None is started. What cannot be read of a description is left out, and `problem` says why. Values of `env` and
-    `headers`, which may be secrets, are left out; their names are there.
+    None is started. What cannot be read of a description is left out: `problem` says why, and `help` what to do. Values
+    of `env` and `headers`, which may be secrets, are left out; their names are there.
     """
     return [_server(server, settings) for server in by_name(agent.about.mcps()).values()]
 
@@ -114,7 +114,7 @@ def _server(server: Mcp, settings: ProjectSettings) -> dict[str, Any]:
         options = configured.options_of(server.name, settings) if server.options is None else server.options()
         rules = configured.access_to(server, settings).rules
     except KoiError as error:
-        return {**about, "problem": error.message}
+        return {**about, "problem": error.message, "help": error.help or ""}
     plain = {
         key: options[key] for key in ("command", "args", "cwd", "url") if options.get(key) not in (None, undefined)
     }

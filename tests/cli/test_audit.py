@@ -206,7 +206,8 @@ def test_an_agent_is_one_short_block(folder: Project) -> None:
     assert [
         "  mcp        files (stdio ./no-such-program --root .); read_*; asks first for write_*",
         "             git (http https://example.org/mcp); everything; denied push; allowed without asking pull*",
-        "             gone: there is no MCP server `gone`",
+        "             gone: there is no MCP server `gone`. It is neither declared in the program, as `mcp gone = { "
+        f"command: … }}`, nor described in `.mcp.json` or `koi.toml` of `{folder.folder}`; these describe `git`.",
         "             mcp://files/read_text_file (stdio ./no-such-program --root .); asks first for write_*",
         "  commands   git status, ls *; asks first for all others",
         "  hosts      public ones, 127.0.0.1:8080",
@@ -214,6 +215,19 @@ def test_an_agent_is_one_short_block(folder: Project) -> None:
         "the whole run: 5,000 requests, $1.5",
     ] == main.splitlines()[5:]
     assert "  mcp        none\n  commands   none\n  hosts      none\n" in other
+
+
+def test_a_server_that_cannot_be_read_says_what_lets_it_look(folder: Project) -> None:
+    """A description that code computes, or that came with a folder, is read with an option, or once it is trusted."""
+    folder.write("tool.py", "def make(): return './server'\n")
+    program = PROGRAM.replace('command: "./no-such-program"', "command: tool.make()")
+    folder.write("a.koi", f'import tool from "./tool.py"\n{program}')
+    computed, trusted = audit(folder)["Main"]["mcp"][0], audit(folder, "--run-code")["Main"]["mcp"][0]
+    strange = folder.koi("audit", "a.koi", KOI_TRUST_FOLDER="").stdout
+
+    assert "add `--run-code`" in computed["help"]
+    assert "./server" == trusted["command"]
+    assert "its folder is not trusted. `koi trust` shows what the settings of the folder do" in strange
 
 
 def test_what_a_folder_says_cannot_look_like_an_audit(folder: Project) -> None:
