@@ -193,6 +193,16 @@ def test_docs_show_sections_without_colours(project: Project) -> None:
     assert "  = help: did you mean `language#memory`?" in refused.stderr
 
 
+def test_a_search_with_a_word_too_many_finds_the_others(project: Project) -> None:
+    """Where nothing has all words of a query, what has most of them is listed, and that is said."""
+    whole = project.koi("docs", "--search", "guardrails memory")
+    more = project.koi("docs", "--search", "guardrails xyzzy memory")
+
+    assert (0, "", 0) == (whole.returncode, whole.stderr, more.returncode)
+    assert more.stdout.split()[0] == whole.stdout.split()[0]
+    assert "no section has all of these words; those with most of them are\n" == more.stderr
+
+
 def test_a_search_without_hits_says_so(project: Project) -> None:
     """Words that stand nowhere are an error of usage, and so is a query without words."""
     for query in ("xyzzy", "!"):

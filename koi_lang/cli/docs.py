@@ -47,11 +47,13 @@ class Hit(NamedTuple):
     """A section that a search finds; the least one is the best.
 
     Attributes:
+        lacking: how many words of the query it lacks.
         rank: 0 for an answer to a word of the field, 1 for a title or a description, 2 for a text.
         place: where it stands in its page.
         anchor: empty for the page itself.
     """
 
+    lacking: int
     rank: int
     place: int
     anchor: str
@@ -60,7 +62,9 @@ class Hit(NamedTuple):
 
 @click.command()
 @click.argument("topic", required=False)
-@click.option("--search", "query", metavar="WORDS", help="List the pages and sections with these words, best first.")
+@click.option(
+    "--search", "query", metavar="WORDS", help="List the sections with these words, or most of them, best first."
+)
 def command(topic: str | None, query: str | None) -> None:
     """Show the page TOPIC of the manual; without one, list all pages. `std/NAME` is a part of the standard library.
 
@@ -162,9 +166,10 @@ def _sections(text: str) -> Iterator[PageSection]:
 
 
 def _search(query: str) -> list[str]:
-    """The best section of each page with all words of a query, the best page first. Raises UsageError.
+    """The best section of each page with the most words of a query, the best page first. Raises UsageError.
 
-    What answers a word of the field comes first, then titles, descriptions and headings, then texts.
+    Where no section has all of them, that is said on stderr. What answers a word of the field comes first, then
+    titles, descriptions and headings, then texts.
     """
     stems, pages = {*_stems(query)}, topics()
     answers = [target for word, target in _words_of_the_field() if stems <= {*_stems(word)}]
@@ -174,16 +179,19 @@ def _search(query: str) -> list[str]:
         anchors = [anchor for topic, anchor in answers if topic == name]
         sections = _hits(pages[name].read_text("utf-8"), described.get(name, ""), stems, anchors) if stems else ()
         if best := min(sections, default=None):
-            hits.append((best.rank, f"{name}#{best.anchor}" if best.anchor else name, best.title))
+            hits.append((best.lacking, best.rank, f"{name}#{best.anchor}" if best.anchor else name, best.title))
     if not hits:
         raise UsageError(f"no page of the manual has the words `{query}`", help="`koi docs` lists the pages.")
-    best_hits = sorted(hits, key=lambda hit: hit[0])[:MAX_RESULTS]
-    width = max(len(topic) for _, topic, _ in best_hits)
-    return [f"{topic:<{width}}  {title}" for _, topic, title in best_hits]
+    is_partial = min(hits)[0] > 0
+    if is_partial:
+        click.echo("no section has all of these words; those with most of them are", err=True)
+    best_hits = sorted((hit for hit in hits if is_partial or not hit[0]), key=lambda hit: hit[:2])[:MAX_RESULTS]
+    width = max(len(topic) for _, _, topic, _ in best_hits)
+    return [f"{topic:<{width}}  {title}" for _, _, topic, title in best_hits]
 
 
 def _hits(page: str, about: str, stems: set[str], anchors: Sequence[str]) -> Iterator[Hit]:
-    """The sections of a page with all words of a query.
+    """The sections of a page with words of a query.
 
     Args:
         about: the description of the page in the contents.
@@ -192,6 +200,8 @@ def _hits(page: str, about: str, stems: set[str], anchors: Sequence[str]) -> Ite
     for place, section in enumerate(_sections(HIDDEN.sub("", page))):
         anchor = section.anchor if place else ""
         title = section.heading if place else f"{section.heading} {about}"
-        ranks = [anchor in anchors, stems <= {*_stems(title)}, stems <= {*_stems(section.text)}]
-        if any(ranks):
-            yield Hit(ranks.index(True), place, anchor, _words(section.heading if place or not about else about))
+        found = [stems if anchor in anchors else set(), stems & {*_stems(title)}, stems & {*_stems(section.text)}]
+        counts = [len(each) for each in found]
+        if most := max(counts):
+            name = _words(section.heading if place or not about else about)
+            yield Hit(len(stems) - most, counts.index(most), place, anchor, name)
