@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import click
 
 from koi_lang.cli.completing.values import complete_program
-from koi_lang.cli.options import allow_option, allow_rules, inspecting_command, no_extensions_option, settings_here
+from koi_lang.cli.options import (
+    add_options,
+    allow_option,
+    inspecting_command,
+    limiting_options,
+    no_extensions_option,
+    options_from,
+)
 from koi_lang.cli.ui.cost_text import show_costs
 from koi_lang.cli.ui.text import period_text
 from koi_lang.errors import UsageError
@@ -17,13 +25,14 @@ from koi_lang.grants import EVERYTHING
 from koi_lang.program import declarations, loader
 from koi_lang.runtime.guards.policy import describe_sources
 from koi_lang.sessions.audit import ALLOW, DENY, audit
-from koi_lang.sessions.options import RunOptions
 from koi_lang.sessions.prepared import prepare_program
 from koi_lang.system.text_width import clean
 
 # Rows that are lists of names.
 LISTS = ("actions", "answers", "state", "delegates")
 TITLE = 10
+# The limits of a run that bound what it costs.
+BOUNDS = limiting_options("the whole run", "")[2:6]
 COUNTS = ("turns", "requests", "tokens")
 
 
@@ -32,24 +41,24 @@ COUNTS = ("turns", "requests", "tokens")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON list.")
 @click.option("--cost", is_flag=True, help="Show what a call of each handler can cost at most.")
 @click.option("-m", "--model", metavar="MODEL", help="With `--cost`: use `provider/model`, whatever the program says.")
-@allow_option
+@add_options(allow_option, *BOUNDS)
 @no_extensions_option
 @inspecting_command
-def command(file: str, as_json: bool, cost: bool, model: str | None, allow: Sequence[str], no_extensions: bool) -> None:
+def command(file: str, as_json: bool, cost: bool, **given: Any) -> None:
     """Show what a model may do on behalf of each agent of FILE, if it is run in this folder.
 
     Listed are actions, agents it can delegate to, skills, MCP servers, commands, hosts, and what it may spend. No
     server is started, and no model is asked.
     """
-    options = RunOptions(allow=allow_rules(allow), no_extensions=no_extensions, model=model, settings=settings_here())
+    options = replace(options_from(given), missing_model_help="")
     redact = options.key_lookup().redactor()
-    if model is not None and not cost:
+    if options.model is not None and not cost:
         raise UsageError("`-m` says whose prices count, and no costs are wanted", help="add `--cost`.")
     if cost:
         show_costs(prepare_program(file, loader.load_compiled(file), options), as_json=as_json)
         return
     audited = audit(file, options)
-    for line in declarations.explain_unused_rules(loader.load(file), allow):
+    for line in declarations.explain_unused_rules(loader.load(file), options.allow):
         click.echo(line, err=True)
     if as_json:
         click.echo(redact(json.dumps(audited, indent=2, default=str)))

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from koi_lang.cli.completing.values import complete_program_or_run
-from koi_lang.cli.options import answers_option, argument_options, payload_of
+from koi_lang.cli.options import (
+    allow_option,
+    allow_rules,
+    answers_option,
+    argument_options,
+    payload_of,
+    rehearse_option,
+)
 from koi_lang.cli.run import options_of
 from koi_lang.errors import UsageError
 from koi_lang.lazy import lazy_module
@@ -29,6 +36,8 @@ else:
 @argument_options("what `run` passes on")
 @click.option("-m", "--model", metavar="MODEL", help="Use this model, `provider/model`.")
 @answers_option
+@rehearse_option
+@allow_option
 @click.option("--stop-on-entry", is_flag=True, help="Stop at the first line.")
 @click.option("--debuggee", hidden=True, metavar="DESCRIPTOR,ADAPTER")
 def command(target: str | None, listen: str | None, debuggee: str | None, **given: Any) -> None:
@@ -38,7 +47,8 @@ def command(target: str | None, listen: str | None, debuggee: str | None, **give
         process.serve(int(descriptor), int(adapter), options_of)
         return
     named = {} if target is None else {"program" if target.endswith(SUFFIX) else "run": target}
-    options = {"model": given["model"], "answers": given["answers"], "stopOnEntry": given["stop_on_entry"] or None}
+    options = {name: given[name] for name in ("model", "answers", "rehearse")}
+    options |= {"allow": list(allow_rules(given["allow"])), "stopOnEntry": given["stop_on_entry"]}
     defaults = {name: value for name, value in {**named, **options}.items() if value}
     if payload := payload_of(given["pairs"], given["document"]):
         defaults["args"] = payload

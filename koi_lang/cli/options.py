@@ -63,8 +63,12 @@ result_option = click.option(
 )
 verbose_option = click.option("-v", "--verbose", is_flag=True, help="Show every event on stderr.")
 answers_option = click.option(
-    "--answers", metavar="FILE", shell_complete=complete_file, help="Take the model's answers from a file."
+    "--answers",
+    metavar="FILE",
+    shell_complete=complete_file,
+    help="Take the model's answers from a JSON file: a list of actions or texts, or such lists by a text of playbooks.",
 )
+rehearse_option = click.option("--rehearse", is_flag=True, help="Follow playbooks without a model.")
 keys_option = click.option(
     "--keys",
     metavar="FILE",
@@ -129,7 +133,7 @@ def running_options(whole: str, one: str) -> Callable[[Command], Command]:
         effort,
         keys_option,
         answers_option,
-        click.option("--rehearse", is_flag=True, help="Follow playbooks without a model."),
+        rehearse_option,
         allow_option,
         trust_folder_option,
         *limits,

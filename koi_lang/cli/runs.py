@@ -114,10 +114,16 @@ def _row(path: Path, summary: RunSummary) -> tuple[str, ...]:
 @command.command()
 @click.argument("run", metavar="[ID]", default=store.LAST, shell_complete=complete_run)
 @click.option("--full", is_flag=True, help="Do not shorten what was recorded.")
-def show(run: str, full: bool) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object, whose `entries` are a list.")
+def show(run: str, full: bool, as_json: bool) -> None:
     """Show what happened in a run, one line for each entry."""
     path = store.find(Path.cwd(), run)
     summary, journal = summarise(path), read_journal(path)
+    if as_json:
+        entries = [entry.as_data() for entry in journal.entries]
+        click.echo(json.dumps({**_data(path, summary), "entries": entries}, indent=2))
+        warn_of_journal(path, journal)
+        return
     for name, text in _facts(path, summary).items():
         _say(f"{name:9} {text}")
     click.echo()

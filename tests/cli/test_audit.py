@@ -217,6 +217,16 @@ def test_an_agent_is_one_short_block(folder: Project) -> None:
     assert "  mcp        none\n  commands   none\n  hosts      none\n" in other
 
 
+def test_limits_of_the_command_line_bound_what_is_shown(folder: Project) -> None:
+    """`--max-usd` and its neighbours count as they would in a run, for what is allowed and for what it costs."""
+    words = ("a.koi", "--json", "--max-usd", "0.25", "--max-requests", "3")
+    budgets = audit(folder, *words[1:])["Main"]["budgets"]
+    costs = json.loads(folder.koi("audit", "--cost", "-m", "openai/gpt-5.4-mini", *words).stdout)
+
+    assert {"usd": 0.25, "requests": 3} == budgets["run"]
+    assert all(each["usd"] <= 0.25 and each["requests"] <= 3 for each in costs["handlers"].values())
+
+
 def test_a_server_that_cannot_be_read_says_what_lets_it_look(folder: Project) -> None:
     """A description that code computes, or that came with a folder, is read with an option, or once it is trusted."""
     folder.write("tool.py", "def make(): return './server'\n")

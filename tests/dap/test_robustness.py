@@ -245,3 +245,36 @@ def test_standard_input_may_be_nothing(project: Project) -> None:
 
     assert (0, b"") == (done.returncode, done.stderr)
     assert b'"event": "terminated"' in done.stdout
+
+
+WITHOUT_A_PERSON = """
+    role R { can execute }
+    agent A : R {
+      on go() { playbook 'Print "hello".' }
+      on act() { console.log((await this.callAction("shell", { command: "echo ran", description: "act" })).stdout) }
+    }
+    run A.go({})
+    run A.act({})
+    """
+
+
+@pytest.mark.parametrize("is_in_launch", [False, True])
+def test_a_program_is_debugged_without_model_and_person(project: Project, is_in_launch: bool) -> None:
+    """A rehearsal follows playbooks, and rules allow what would be asked for; on the command line or in `launch`."""
+    project.write("a.koi", WITHOUT_A_PERSON)
+    words = () if is_in_launch else ("--rehearse", "--allow", "run:echo *")
+    given = {"rehearse": True, "allow": ["run:echo *"]} if is_in_launch else {}
+
+    with debugging(project, "a.koi", *words) as client:
+        client.launch({}, **given)
+        assert client.stop() == "terminated"
+        assert client.output() == "hello\nran\n\n"
+
+
+@pytest.mark.parametrize("rules", ["run", ["nothing of the kind"], [1]])
+def test_rules_that_allow_nothing_are_refused(project: Project, rules: object) -> None:
+    """`allow` is a list of rules, each in the form that `--allow` takes."""
+    project.write("a.koi", WITHOUT_A_PERSON)
+
+    with debugging(project, "a.koi") as client, pytest.raises(RefusedError, match="`allow` is no list of rules"):
+        client.launch({}, allow=rules)

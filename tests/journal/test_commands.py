@@ -312,6 +312,18 @@ def test_unknown_runs_are_told(recorded: Recorded, words: tuple[str, ...]) -> No
     assert "help: `koi runs list` shows the runs of this folder." in told
 
 
+def test_a_run_is_shown_as_json(recorded: Recorded) -> None:
+    """One object: what `koi runs list --json` tells of the run, and its entries as they stand in the journal."""
+    shown = json.loads(recorded.project.koi("runs", "show", "--json").stdout)
+    (listed,) = json.loads(recorded.project.koi("runs", "list", "--json").stdout)
+    lines = [json.loads(line) for line in recorded.path.read_text("utf-8").splitlines()[1:]]
+
+    assert [{key: line[key] for key in entry} for entry, line in zip(shown["entries"], lines, strict=True)] == shown[
+        "entries"
+    ]
+    assert listed == {key: value for key, value in shown.items() if key != "entries"}
+
+
 def test_a_folder_without_journals(project: Project) -> None:
     """Listing says that there is none, beside the output; naming a run says how one is recorded."""
     listed = project.koi("runs")
