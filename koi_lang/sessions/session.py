@@ -76,9 +76,8 @@ class Session(HeldRun):
 
     def _require_opened(self) -> PreparedRun:
         if self.opened is None:
-            raise SessionError(
-                "session_over", "the run of this session has ended", help="Begin another with `new_session`."
-            )
+            help = "Begin another session, with `new_session` or `POST /api/runs`."
+            raise SessionError("session_over", "the run of this session has ended", help=help)
         return self.opened
 
     @property

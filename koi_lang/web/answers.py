@@ -25,6 +25,15 @@ STATUSES: Mapping[str, int] = {
     "overloaded": 503,
     **dict.fromkeys(("program_broken", "program_changed", "model_unavailable"), 409),
 }
+# What a client of HTTP does about refusals that are explained with commands of `koi rpc` elsewhere.
+HELP: Mapping[str, str] = {
+    "agent_busy": "Say something to it with `POST /api/runs/ID/steer`, or end it with `POST /api/runs/ID/cancel`.",
+    "nothing_to_continue": "Begin a call with `POST /api/runs/ID/messages` or `POST /api/runs/ID/calls`.",
+    "unknown_request": (
+        "`open` of `GET /api/runs/ID` lists the requests: `POST /api/runs/ID/answer` answers a `question`, and"
+        " `POST /api/runs/ID/approve` an `approval_request`."
+    ),
+}
 
 
 class HttpError(KoiError):
@@ -46,7 +55,7 @@ def error_answer(error: KoiError) -> JSONResponse:
     status = error.status if isinstance(error, HttpError) else STATUSES.get(code, 400)
     # Whoever goes on sending what is too large is not listened to.
     headers = {"Connection": "close"} if status == TOO_LARGE else headers_of(status)
-    return JSONResponse({"code": code, "message": error.message, "help": error.help}, status, headers)
+    return JSONResponse({"code": code, "message": error.message, "help": HELP.get(code, error.help)}, status, headers)
 
 
 def headers_of(status: int) -> dict[str, str]:
@@ -59,7 +68,7 @@ def headers_of(status: int) -> dict[str, str]:
 def refused_answer(response: Message) -> JSONResponse:
     """The answer to a command that was not carried out, by its response."""
     code = response["error_code"]
-    error = {"code": code, "message": response["error"], "help": response.get("help")}
+    error = {"code": code, "message": response["error"], "help": HELP.get(code, response.get("help"))}
     status = STATUSES.get(code, 400)
     return JSONResponse(error, status, headers_of(status))
 

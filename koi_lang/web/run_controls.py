@@ -55,7 +55,11 @@ async def approve_run(request: Request) -> Response:
 
 async def answer_run(request: Request) -> Response:
     """Answer a question."""
-    return await _answer_command(run_of(request), "answer", await body_with(request, "request", "answer"))
+    body = await body_with(request, "request", "answer")
+    if not isinstance(body.get("answer"), str):
+        help = "Send the `id` of a question as `request`, and a text as `answer`."
+        raise HttpError(400, "invalid_request", "`answer` is missing or no text", help=help)
+    return await _answer_command(run_of(request), "answer", body)
 
 
 async def branch_run(request: Request) -> Response:

@@ -100,6 +100,33 @@ def test_what_does_not_fit_is_refused(service: ServiceProcess, waiting: str, wha
     assert "waiting" == service.get(f"api/runs/{waiting}")["state"]
 
 
+@pytest.mark.parametrize(
+    ("what", "body", "told"),
+    [
+        ("calls", {"handler": "Editor.start", "payload": {"topic": "tea"}}, "`POST /api/runs/ID/cancel`"),
+        ("continue", {}, "`POST /api/runs/ID/cancel`"),
+        ("answer", {"request": "request-99", "answer": "yes"}, "`open` of `GET /api/runs/ID`"),
+        ("answer", {"request": "request-1"}, "a text as `answer`"),
+        ("approve", {"request": "request-1", "decision": "yes"}, "`POST /api/runs/ID/answer`"),
+    ],
+)
+def test_help_names_what_a_client_of_http_can_send(
+    service: ServiceProcess, waiting: str, what: str, body: Any, told: str
+) -> None:
+    """A refusal is explained with paths and fields of the API, not with commands of `koi rpc`."""
+    help = post(service, waiting, what, **body).json()["help"]
+
+    assert told in help
+    assert not {"`steer`", "`follow_up`", "`abort`", "`get_state`", "`approve`", "`cancelled`"} & {*help.split()}
+
+
+def test_a_run_without_work_has_nothing_to_continue(service: ServiceProcess, waiting: str) -> None:
+    """Whoever ends a pause that there is not reads how a call is begun."""
+    post(service, waiting, "cancel")
+
+    assert "`POST /api/runs/ID/calls`" in post(service, waiting, "continue").json()["help"]
+
+
 def send(service: ServiceProcess, method: str, path: str, content: Any = b"", **headers: str) -> httpx2.Response:
     """The answer to a request with a body of bytes."""
     shown = {"Authorization": f"Bearer {TOKEN}", **headers}
