@@ -141,7 +141,7 @@ def _require_known(options: RunOptions, run: str) -> None:
 def reuse_lines(meter: ReuseMeter, left: Sequence[JournalEntry]) -> Iterator[str]:
     """What a run has taken over from the one before, and what of that it has neither taken over nor done."""
     if meter.taken_over or meter.asked:
-        kept = f"{count_text(meter.taken_over, 'model answer')} taken over ({usage_text(meter.saved)})"
-        yield f"{kept}, {meter.asked:,} asked anew ({usage_text(meter.spent)})"
+        kept = f"{count_text(meter.taken_over, 'model answer')} reused ({usage_text(meter.saved)})"
+        yield f"{kept}, {meter.asked:,} requested again ({usage_text(meter.spent)})"
     if left:
         yield f"left behind, which this run has not done: {list_effects(left)}"

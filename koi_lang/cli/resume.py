@@ -312,7 +312,7 @@ class KeptAnswers:
         asked = sum(entry.kind == ModelAnswered.type for entry in entries)
         if not asked:
             return ""
-        return f"{self.answers} of {_count(asked, 'model answer')} were taken over, so they were not asked for again"
+        return f"{self.answers} of {_count(asked, 'model answer')} were reused and not requested again"
 
 
 def _count(number: int, what: str) -> str:

@@ -125,7 +125,7 @@ def test_another_answer_of_the_person(family: Commands) -> None:
     done = family("resume", "last", "--at", number, "--answer", "Eve")
 
     assert (0, "hello Eve\n", ["first", "second"]) == (done.code, done.out, family.lines("effects")), done.err
-    assert "6 of 8 model answers were taken over, so they were not asked for again\n" in done.err
+    assert "6 of 8 model answers were reused and not requested again\n" in done.err
 
 
 def test_another_answer_of_a_model(family: Commands) -> None:
@@ -166,7 +166,7 @@ def test_a_changed_playbook_goes_on_where_it_changed(family: Commands) -> None:
     assert ["first", "second", "other"] == family.lines("effects")
     assert f"going on as a branch of {first.stem}: " in done.err
     assert " are known; allowed as before: shell\n" in done.err
-    assert "3 of 8 model answers were taken over, so they were not asked for again\n" in done.err
+    assert "3 of 8 model answers were reused and not requested again\n" in done.err
     assert (2, before) == (len(family.journals()), first.read_bytes())
 
 

@@ -77,7 +77,7 @@ def test_a_branch_of_an_old_run_asks_anew_where_its_program_changed(old: Command
     program.write_text(program.read_text("utf-8").replace("which is", words), "utf-8")
     done = old("resume", "last", "--trust", "--branch", "--on-doubt", "retry")
 
-    assert (0, True) == (done.code, f"{taken_over} of 7 model answers were taken over" in done.err), done.err
+    assert (0, True) == (done.code, f"{taken_over} of 7 model answers were reused" in done.err), done.err
 
 
 def test_errors_are_known_by_their_former_names() -> None:

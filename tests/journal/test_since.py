@@ -89,8 +89,10 @@ def test_only_the_edited_playbook_is_asked(machine: Machine) -> None:
     assert ["ANTS,BEES,CATS\n", "ANTS,WASPS,CATS\n"] == [same[1].out, again[1].out]
     assert [first[1].out, edited[1].out] == [same[1].out, again[1].out]
     assert f"; as before: -m openai/{MODEL}\n" in edited[1].err
-    assert "2 model answers taken over (2,200 tokens, $0.0004), 1 asked anew (1,100 tokens, $0.0002)\n" in edited[1].err
-    assert "3 model answers taken over (3,300 tokens, $0.0006), 0 asked anew (0 tokens, $0.0000)\n" in again[1].err
+    assert (
+        "2 model answers reused (2,200 tokens, $0.0004), 1 requested again (1,100 tokens, $0.0002)\n" in edited[1].err
+    )
+    assert "3 model answers reused (3,300 tokens, $0.0006), 0 requested again (0 tokens, $0.0000)\n" in again[1].err
 
 
 def test_of_forty_one_is_asked(machine: Machine) -> None:

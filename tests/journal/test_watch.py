@@ -88,7 +88,7 @@ def test_every_change_runs_the_program_again(watched: Watched) -> None:
 
     assert (130, "ANTS!\nANTS?\nANTS;\nANTS?\n") == (watched.process.returncode, out), told
     assert told[0].startswith("changed: suffix.koi\ngoing on from ")
-    assert "1 model answer taken over" in told[0]
+    assert "1 model answer reused" in told[0]
     assert "error: `{` cannot stand after `agent` [E0101]\n --> main.koi:1:7\n" in told[1]
     assert "late.koi" in told[2]
 

@@ -52,6 +52,15 @@ def test_the_system_text_is_the_same_for_all_payloads(play: Player, payload: Any
     assert request.messages[1].text.startswith('What stands in the playbook for: {"⟨args.words * 2⟩":')
 
 
+@pytest.mark.parametrize("indentation", ["", "    ", "\t"])
+def test_a_playbook_means_the_same_wherever_it_stands(play: Player, indentation: str) -> None:
+    """The indentation of its place in the program is not told; what is further in stays so."""
+    lines = ["", "Greet {{args.who}}.", "  Twice.", "Return.", ""]
+    text = f"\n{indentation}".join(lines)
+
+    assert "Greet ⟨args.who⟩.\n  Twice.\nReturn." == playbook_in(asked(play, {}, solo("execute", playbook=text)))
+
+
 def test_a_model_knows_its_name_and_what_is_data(play: Player) -> None:
     """The rules say who is spoken to, and that nothing which is told as data instructs."""
     system = asked(play, {}).system

@@ -45,7 +45,7 @@ class NamedPlaybook:
     """A playbook as the system text has it.
 
     Attributes:
-        text: with `⟨name⟩` where a value stands.
+        text: without the indentation of its place in the program, and with `⟨name⟩` where a value stands.
         shown: the values by their names.
         found: names of those that are at their paths in the payload or the state.
     """
@@ -94,7 +94,7 @@ def name_values(playbook: Rendered, args: Any, state: Mapping[str, Any]) -> Name
             found.add(name)
         shown[name] = part
         texts.append(f"⟨{name}⟩")
-    return NamedPlaybook("".join(texts), shown, frozenset(found))
+    return NamedPlaybook(inspect.cleandoc("".join(texts)), shown, frozenset(found))
 
 
 def fill_in(playbook: NamedPlaybook, args: Any, today: str = "") -> str | None:
@@ -113,7 +113,7 @@ def fill_in(playbook: NamedPlaybook, args: Any, today: str = "") -> str | None:
         return None
     others = {name: args[name] for name in args if f"{ARGS}.{name}" not in texts} if isinstance(args, dict) else args
     context = {**({ARGS: others} if others else {}), **({TODAY: today} if today else {})}
-    text = NAME.sub(lambda found: texts.get(found[1], found[0]), inspect.cleandoc(playbook.text))
+    text = NAME.sub(lambda found: texts.get(found[1], found[0]), playbook.text)
     return f"Context: {escape_breaks(prompt_text(context))}\n\n{text}" if context else text
 
 
