@@ -191,7 +191,9 @@ class DapAdapter:
         return {**CAPABILITIES, **(BACKWARDS if self._defaults.get("run") else {})}
 
     async def _launch(self, given: Mapping[str, Any]) -> Any:
-        wanted = {**self._defaults, **{name: value for name, value in given.items() if value is not None}}
+        # The fields of an editor may be those of a file in the folder, which allows nothing: a person does.
+        fields = {name: value for name, value in given.items() if value is not None and name != "allow"}
+        wanted = {**self._defaults, **fields}
         self._stops_at_entry = bool(wanted.get("stopOnEntry"))
         try:
             response = await self._debuggee.request("load", **wanted)

@@ -19,7 +19,7 @@ from koi_lang.runtime.journal import store
 from koi_lang.runtime.journal.calls import require_run
 from koi_lang.runtime.journal.reader import Journal, program_of
 from koi_lang.sessions.known_history import is_changed, own_journal
-from koi_lang.sessions.options import RunOptions, is_rule
+from koi_lang.sessions.options import RunOptions
 from koi_lang.sessions.prepared import Prepared, prepare_program
 from koi_lang.sessions.trust import require_trust
 
@@ -139,22 +139,14 @@ def _options(given: Mapping[str, Any], file: str) -> RunOptions:
         model=given.get("model") or None,
         answers=given.get("answers") or None,
         rehearse=bool(given.get("rehearse")),
-        allow=_rules(given),
+        allow=list(given.get("allow") or ()),
         words=words,
     )
-
-
-def _rules(given: Mapping[str, Any]) -> list[str]:
-    """What is allowed without asking. Raises UsageError."""
-    rules = given.get("allow") or []
-    if not isinstance(rules, list) or not all(isinstance(rule, str) and is_rule(rule) for rule in rules):
-        raise UsageError("`allow` is no list of rules", help='Write `"allow": ["run:ls *", "write:src/**"]`.')
-    return rules
 
 
 def _words(given: Mapping[str, Any]) -> list[str]:
     """The words of a command line that say where answers come from, and what is allowed."""
     named = [("-m", given.get("model")), ("--answers", given.get("answers"))]
-    named += [("--allow", rule) for rule in _rules(given)]
+    named += [("--allow", rule) for rule in given.get("allow") or ()]
     words = [str(word) for option, value in named if value for word in (option, value)]
     return [*words, "--rehearse"] if given.get("rehearse") else words
