@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import signal
+import socket
 import stat
+from queue import Queue
+from typing import Any
 
 import pytest
 
+from koi_lang.service.live.live_run import FollowerThread
+from tests.limits import LIMIT_S
 from tests.live.following import (
     at_terminal,
     following,
@@ -172,3 +178,14 @@ def test_secrets_stay_out_of_what_followers_are_told(
 
     assert "Is it [redacted]?" == told
     assert path.stem == (client.ready or {})["run"]
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="this system masks no signals")
+def test_signals_are_left_to_the_main_thread() -> None:
+    """One that the thread at the socket took would not end what the main thread waits in, such as a Python function."""
+    masks = Queue[set[Any]]()
+    with socket.socket(socket.AF_UNIX) as listening:
+        thread = FollowerThread(listening, lambda *_: masks.put({*signal.pthread_sigmask(signal.SIG_BLOCK, ())}))
+
+        assert {signal.SIGINT, signal.SIGTERM, signal.SIGHUP} <= masks.get(timeout=LIMIT_S)
+        assert thread.end()

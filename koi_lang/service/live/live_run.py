@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import selectors
+import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -103,7 +104,13 @@ class FollowerThread:
 
     def __init__(self, listening: socket.socket, work: Callable[[socket.socket, int], None]) -> None:
         self._stopped, self._stop = os.pipe()
-        self._thread = threading.Thread(target=work, args=(listening, self._stopped), daemon=True, name="followers")
+
+        def serve() -> None:
+            if hasattr(signal, "pthread_sigmask"):  # signals of a process wake whichever thread the system chooses
+                signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+            work(listening, self._stopped)
+
+        self._thread = threading.Thread(target=serve, daemon=True, name="followers")
         self._thread.start()
 
     def end(self) -> bool:
