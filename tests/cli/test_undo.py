@@ -147,6 +147,7 @@ def test_a_killed_run_is_undone(project: Project, first: int) -> None:
     script = """
         import os
         import shutil
+        import sys
         from pathlib import Path
         from tests.journal import killing
 
@@ -160,6 +161,8 @@ def test_a_killed_run_is_undone(project: Project, first: int) -> None:
                 undone = killing.forked(("undo", "--yes"), here, lambda: None)
                 left = (here / "a.txt").read_text(), (here / "made.txt").exists()
                 print(lines, kill.__name__, undone, *left)
+                if undone:
+                    sys.stderr.write((here / "err").read_text())
                 shutil.rmtree(here / ".koi")
                 (here / "made.txt").unlink(missing_ok=True)
             lines += 6
@@ -168,4 +171,4 @@ def test_a_killed_run_is_undone(project: Project, first: int) -> None:
     outcomes = [line.split() for line in done.stdout.splitlines()]
 
     assert len(outcomes) > 5, done.stderr
-    assert [] == [outcome for outcome in outcomes if outcome[2:] != ["0", "zero", "False"]]
+    assert [] == [outcome for outcome in outcomes if outcome[2:] != ["0", "zero", "False"]], done.stderr
