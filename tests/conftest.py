@@ -124,8 +124,10 @@ def _recursion_limit() -> Iterator[None]:
 def _tables(tmp_path_factory: pytest.TempPathFactory) -> None:
     """The tables of the parser are made once, and not at the cost of the test that happens to be the first to parse.
 
-    They are taken from the cache of whoever runs the suite into that of the tests.
+    They are taken from the cache of whoever runs the suite into that of the tests. Keys and trust of that person are
+    left alone: the tests have a folder of their own for them.
     """
+    os.environ["KOI_CONFIG_DIR"] = str(tmp_path_factory.getbasetemp() / "config")
     lalr.parse_tokens("")
     parse(Source("", ""))
     folder = tmp_path_factory.getbasetemp() / "cache"
@@ -147,7 +149,6 @@ def project(
     (cache / FOLDER).mkdir(parents=True, exist_ok=True)
     (cache / FOLDER / "no-sandbox").touch()
     monkeypatch.setenv("KOI_CACHE_DIR", str(cache))
-    monkeypatch.setenv("KOI_CONFIG_DIR", str(tmp_path_factory.getbasetemp() / "config"))
     for name in ("FORCE_COLOR", "CLICOLOR_FORCE"):
         monkeypatch.delenv(name, raising=False)
     folder = tmp_path / "project"

@@ -32,6 +32,7 @@ def shell(project: Project, monkeypatch: pytest.MonkeyPatch) -> InteractiveShell
     """A shell in a folder with answers of a model."""
     project.write("answers.json", json.dumps(ANSWERS))
     monkeypatch.chdir(project.folder)
+    monkeypatch.setenv("IPYTHONDIR", str(project.folder / "ipython"))
     monkeypatch.delenv("VIRTUAL_ENV", raising=False)  # which IPython compares with the Python that it is run by
     shell = InteractiveShell.instance()
     load_ipython_extension(shell)

@@ -50,7 +50,7 @@ class ServiceProcess:
         at = self.url.rpartition("/")[2] or "127.0.0.1:0"
         kept = {
             name: os.environ[name]
-            for name in ("PATH", "HOME", "KOI_CACHE_DIR", "KOI_TRUST_FOLDER")
+            for name in ("PATH", "HOME", "KOI_CACHE_DIR", "KOI_CONFIG_DIR", "KOI_TRUST_FOLDER")
             if name in os.environ
         }
         self.process = subprocess.Popen(
@@ -113,9 +113,11 @@ class ServiceProcess:
     def follow(self, run: str, since: str = "0") -> Iterator[tuple[str, dict[str, Any]]]:
         """The messages of a run with their ids, as they come."""
         headers = {"Authorization": f"Bearer {self.token}", "Last-Event-ID": since}
+        end_s = time.monotonic() + LIMIT_S
         with httpx2.stream("GET", f"{self.url}/api/runs/{run}/events", headers=headers, timeout=LIMIT_S) as answer:
             id = ""
             for line in answer.iter_lines():
+                assert time.monotonic() < end_s, "nothing that was waited for has come"  # but lines that keep it open
                 name, _, value = line.partition(": ")
                 if name == "id":
                     id = value

@@ -21,7 +21,7 @@ agent Main : Worker {
   state { count: number = 0 }
   on add(args: Json) { this.state.count += 1; console.log(this.state.count) }
   on count(args: Json) {
-    for (let n = 0; n < 200; n++) { console.log("x".repeat(200)); await new Promise((done) => setTimeout(done, 5)) }
+    while (true) { console.log("x".repeat(200)); await new Promise((done) => setTimeout(done, 5)) }
   }
 }
 """
