@@ -102,6 +102,12 @@ def _object(fields: Mapping[str, Schema]) -> dict[str, Any]:
 
 def close(schema: Schema) -> dict[str, Any] | None:
     """A closed form of a schema; optional fields may be null. None for a schema that accepts anything."""
+    found = _close_type(schema)
+    said = schema.get("description")
+    return {**found, "description": said} if found is not None and isinstance(said, str) else found
+
+
+def _close_type(schema: Schema) -> dict[str, Any] | None:
     if "anyOf" in schema:
         options = [close(option) for option in schema["anyOf"]]
         if all(option is not None and "enum" in option for option in options):
@@ -116,7 +122,7 @@ def close(schema: Schema) -> dict[str, Any] | None:
             items = close(schema["items"]) if isinstance(schema.get("items"), Mapping) else None
             return None if items is None else {"type": "array", "items": items}
         case "string" | "number" | "integer" | "boolean" | "null" as kind:
-            return {"type": kind, **_description(schema)}
+            return {"type": kind}
     return None
 
 
@@ -132,14 +138,11 @@ def _close_object(schema: Schema) -> dict[str, Any] | None:
 
 
 def _or_null(schema: Schema) -> Schema:
-    options = schema.get("anyOf", [schema])
-    return schema if NULL in options else {"anyOf": [*options, NULL]}
+    said = {name: value for name, value in schema.items() if name == "description"}
+    options = schema.get("anyOf", [{name: value for name, value in schema.items() if name not in said}])
+    return schema if NULL in options else {"anyOf": [*options, NULL], **said}
 
 
 def _enumeration(values: Sequence[Any]) -> dict[str, Any] | None:
     is_of_texts = all(isinstance(value, str) for value in values)
     return {"type": "string", "enum": list(values)} if is_of_texts else None
-
-
-def _description(schema: Schema) -> dict[str, Any]:
-    return {"description": schema["description"]} if isinstance(schema.get("description"), str) else {}

@@ -35,6 +35,8 @@ FORMS = {
     "null": "null",
     "object": "{…}",
 }
+# Those that have room for what is said of a field.
+SIMPLE_FORMS = frozenset({FORMS["string"], FORMS["number"], FORMS["integer"]})
 # Of a path that is longer only the ends are told.
 MAX_PATH_CHARS = 200
 
@@ -401,7 +403,8 @@ def type_text(schema: Schema) -> str:
 def json_form(schema: Schema) -> str:
     """A schema as the JSON that fits it, with types in place of values: `{"word":"<text>","n"?:<number>}`.
 
-    Declared types stand by their names where the schema does not hold them at its root.
+    What is said of a field stands behind its type: `<number: from 0 to 1>`. Declared types have their names where the
+    schema does not hold them at its root.
     """
     return _form(schema, schema.get("$defs", {}), ())
 
@@ -419,10 +422,13 @@ def _form(schema: Schema, definitions: Mapping[str, Schema], inside: tuple[str, 
         return f"[{_form(schema.get('items', {}), definitions, inside)}, …]"
     if schema.get("type") == "object" and schema.get("properties"):
         required = schema.get("required", ())
-        names = (json.dumps(name, ensure_ascii=False) + "?" * (name not in required) for name in schema["properties"])
-        fields = (field if name in required else _without_null(field) for name, field in schema["properties"].items())
-        forms = (_form(field, definitions, inside) for field in fields)
-        return "{" + ",".join(f"{name}:{form}" for name, form in zip(names, forms, strict=True)) + "}"
+        fields = []
+        for name, field in schema["properties"].items():
+            form = _form(field if name in required else _without_null(field), definitions, inside)
+            if said := field.get("description"):
+                form = form.replace(">", f": {said}>") if form in SIMPLE_FORMS else f"{form} ({said})"
+            fields.append(f"{json.dumps(name, ensure_ascii=False)}{'' if name in required else '?'}:{form}")
+        return "{" + ",".join(fields) + "}"
     return FORMS.get(schema.get("type", "any"), "<any>")
 
 

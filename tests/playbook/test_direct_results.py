@@ -44,6 +44,34 @@ def is_direct(play: Player, program: str) -> bool:
     return played.requests[0].system.startswith("Do what you are asked.")
 
 
+COMMENTED = """{
+    /** What it is about,
+     *  in a few words. */
+    title: string,
+    // from 0 to 1
+    score?: number,
+    kind: "bug" | "wish", // which of the two
+    tags: string[], /* lower case */
+    at: Finding, // where
+    plain: boolean
+  }"""
+
+
+def test_comments_of_fields_are_told(play: Player) -> None:
+    """Above a field or behind it; in the form that models read, and in the schema that they are held to."""
+    (request,) = play(typed(COMMENTED), [{}], payload={"text": "a"}).requests[:1]
+    assert request.schema is not None
+    fields = request.schema["properties"]
+
+    assert {"title": "What it is about, in a few words.", "score": "from 0 to 1"}.items() <= {
+        name: field.get("description") for name, field in fields.items()
+    }.items()
+    assert ["which of the two", "lower case"] == [fields[name]["description"] for name in ("kind", "tags")]
+    assert "description" not in fields["plain"]
+    assert '{"title":"<text: What it is about, in a few words.>","score"?:<number: from 0 to 1>' in request.system
+    assert '"kind":"bug" | "wish" (which of the two),"tags":["<text>", …] (lower case)' in request.system
+
+
 def test_the_request_has_the_form_the_playbook_and_the_values(play: Player) -> None:
     """No action is explained; the answer is the result."""
     played = play(typed(), [{"mood": "good"}], payload={"text": "I like it"})

@@ -78,7 +78,9 @@ def _keywords(node: n.Agent, file: Analysis, names: ModuleNames, at: py.At) -> d
         match item:
             case n.State():
                 result["state"] = _state(item, file, names)
-                declared = {field.name.name: schema(field.type, file.table) for field in item.fields}
+                declared = {
+                    field.name.name: schema(field.type, file.table, file.unit.source.text) for field in item.fields
+                }
                 if types := {name: of_field for name, of_field in declared.items() if of_field}:
                     result["state_types"] = plain_data(types, at)
             case n.Amnesia(value=True):
@@ -195,7 +197,7 @@ def handler(node: n.Handler, agent: str, file: Analysis, names: ModuleNames) -> 
 
 def _declare_result(node: n.Handler, agent: str, file: Analysis, names: ModuleNames) -> str:
     """`Agent_event_result = koi.ResultType("Agent.event", {…})` before the agent; gives that name, empty for none."""
-    declared = schema(node.returns, file.table)
+    declared = schema(node.returns, file.table, file.unit.source.text)
     if node.returns is None or not declared:
         return ""
     at = place(node.returns.span, file)
@@ -218,7 +220,7 @@ def _on(node: n.Handler, playbook: n.Playbook | None, file: Analysis, names: Mod
     at = place(node.name.span, file)
     description = next((item.text for item in node.body.statements if isinstance(item, n.Affordance)), None)
     first = node.parameters[0].type if node.parameters else None
-    declared = schema(first, file.table)
+    declared = schema(first, file.table, file.unit.source.text)
     return py.call(
         py.koi("on", at),
         [py.constant(node.name.name, at)],
@@ -325,14 +327,17 @@ def _permission(node: n.Function, permission: n.Name | None, e: Emitter) -> list
 def _describe_types(node: n.Function, e: Emitter) -> list[ast.expr]:
     """`koi.with_types(parameters={…}, result={…}, …)` for types that say more than annotations of Python."""
     table, at = e.names.table, e.at(node.span)
+    text = e.source.text
     parameters = {
         name: each.type
         for each in node.parameters
         if isinstance(each.pattern, n.Binding)
         for name in [each.pattern.name]
     }
-    described = {name: schema(type, table) for name, type in parameters.items() if says_more_than_python(type, table)}
-    result = schema(node.returns, table) if says_more_than_python(node.returns, table) else {}
+    described = {
+        name: schema(type, table, text) for name, type in parameters.items() if says_more_than_python(type, table)
+    }
+    result = schema(node.returns, table, text) if says_more_than_python(node.returns, table) else {}
     if not described and not result:
         return []
     declared = {name: type for each in (*described.values(), result) for name, type in each.pop("$defs", {}).items()}

@@ -9,7 +9,7 @@ from typing import Any
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.codegen import py_ast as py
 from koi_lang.compiler.codegen.module_names import ModuleNames
-from koi_lang.compiler.doc_comments import doc_comment
+from koi_lang.compiler.doc_comments import comment_of_field, doc_comment
 from koi_lang.compiler.literals import value_of_literal_type
 from koi_lang.compiler.symbols import Symbol, SymbolTable
 from koi_lang.compiler.walk import everything
@@ -83,10 +83,14 @@ def is_record(node: n.Node) -> bool:
     return isinstance(node, n.TypeDeclaration) and node.type.name == "object" and bool(node.type.fields)
 
 
-def schema(type: n.Type | None, table: SymbolTable) -> dict[str, Any]:
+def schema(type: n.Type | None, table: SymbolTable, text: str) -> dict[str, Any]:
     """The JSON Schema of a type; empty (anything) for types that say nothing.
 
-    Declared types that it mentions stand under `$defs`; one that is all of it stands in its place.
+    Declared types that it mentions stand under `$defs`; one that is all of it stands in its place. Comments of declared
+    types and of fields are their descriptions.
+
+    Args:
+        text: of the file that the type stands in.
     """
     if type is None:
         return {}
@@ -96,7 +100,8 @@ def schema(type: n.Type | None, table: SymbolTable) -> dict[str, Any]:
     while (symbol := table.types.get(type.name)) is not None and symbol.name not in seen:
         seen.add(symbol.name)
         type, described = _type_of(symbol), described or _description(symbol)
-    found = {**made.schema(type), **described}
+        text = symbol.unit.source.text
+    found = {**made.schema(type, text), **described}
     return {**found, "$defs": made.definitions} if made.definitions else found
 
 
@@ -117,25 +122,29 @@ class _SchemaWriter:
     table: SymbolTable
     definitions: dict[str, Any] = field(default_factory=dict)
 
-    def schema(self, type: n.Type) -> dict[str, Any]:
+    def schema(self, type: n.Type, text: str) -> dict[str, Any]:
         simple = SIMPLE.get(type.name.lower())
         if simple is not None:
             return {"type": SCHEMAS[simple]}
         match type.name:
             case "Array" if type.arguments:
-                return {"type": "array", "items": self.schema(type.arguments[0])}
+                return {"type": "array", "items": self.schema(type.arguments[0], text)}
             case "Promise" if type.arguments:
-                return self.schema(type.arguments[0])
+                return self.schema(type.arguments[0], text)
             case "union":
-                return {"anyOf": [self.schema(argument) for argument in type.arguments]}
+                return {"anyOf": [self.schema(argument, text) for argument in type.arguments]}
             case "literal":
                 return {"const": value_of_literal_type(type.text)}
             case "object":
-                return {
-                    "type": "object",
-                    "properties": {field.name: self.schema(field.type) for field in type.fields},
-                    "required": [field.name for field in type.fields if not field.optional],
-                }
+                properties = {}
+                for each in type.fields:
+                    found = self.schema(each.type, text)
+                    said = (
+                        "" if "$ref" in found else comment_of_field(text, each.span)
+                    )  # a reference has no room for it
+                    properties[each.name] = {**found, "description": said} if said else found
+                required = [each.name for each in type.fields if not each.optional]
+                return {"type": "object", "properties": properties, "required": required}
         symbol = self.table.types.get(type.name)
         return {} if symbol is None else self._refer(symbol)
 
@@ -143,7 +152,10 @@ class _SchemaWriter:
         """A reference to a declared type, whose schema is kept."""
         if symbol.name not in self.definitions:
             self.definitions[symbol.name] = {}  # it may mention itself
-            self.definitions[symbol.name] = {**self.schema(_type_of(symbol)), **_description(symbol)}
+            self.definitions[symbol.name] = {
+                **self.schema(_type_of(symbol), symbol.unit.source.text),
+                **_description(symbol),
+            }
         return {"$ref": f"#/$defs/{symbol.name}"}
 
 
