@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
-from koi_lang.errors import BestEffortError, OverLimitError
+from koi_lang.errors import BestEffortError
 from koi_lang.events import RoundEnded, RoundStarted
 from koi_lang.js.errors import ErrorValue
 from koi_lang.runtime.budget.limits import LimitReachedError
@@ -35,21 +35,17 @@ def _emit(data: RoundStarted | RoundEnded, name: str) -> None:
         run.events.emit(data, "" if asking is None else asking.name, path=leaf_path(name))
 
 
-def end(decision: str, checks: str) -> NoReturn:
+def end(checks: str) -> NoReturn:
     """End the run with the result of rounds that were not accepted.
 
     Args:
-        decision: as `improve` gives it.
-        checks: what the checks said of it, as a clause.
+        checks: what the checks said of the best round, as a clause.
 
     Raises:
-        OverLimitError: a limit has ended the rounds.
-        BestEffortError: for every other decision.
+        BestEffortError: always.
     """
     run = current.get()
     if run is not None and run.planning.is_on:
         raise BestEffortError("no plan was accepted, so nothing was changed", help="Say what the plan is to be like.")
-    if decision == "budget":
-        raise OverLimitError(f"a limit has ended the work; {checks}", help="Give it more, such as `--max-usd 2`.")
     help = "Look at what was changed; `koi undo` puts it back."
     raise BestEffortError(f"this is the best that came of it: {checks}", help=help)

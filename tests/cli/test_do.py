@@ -98,6 +98,48 @@ def test_rounds_go_on_until_the_tests_pass(project: Project) -> None:
     assert passes(about("failing-test")["check"], folder)
 
 
+HALF = ("return 0", "return a * 2")
+WORSE = ("return a * 2", "raise ValueError")
+
+
+def script_rounds(project: Project, *rounds: list[dict[str, object]]) -> str:
+    """A project with two failing tests, and the file with the answers of rounds, each of which returns its number."""
+    project.write("sums.py", "def add(a, b):\n    return 0\n")
+    tests = ("assert add(1, 1) == 2", "assert add(1, 2) == 3")
+    lines = (f"def test_{n}():\n    {test}\n" for n, test in enumerate(tests))
+    project.write("test_sums.py", "from sums import add\n" + "".join(lines))
+    ends = ({"intent": "return", "data": f"text {n}"} for n in range(1, len(rounds) + 1))
+    answers = [answer for work, end in zip(rounds, ends, strict=True) for answer in (*work, end)]
+    return str(project.write("rounds.json", json.dumps(answers)))
+
+
+def edit(piece: tuple[str, str]) -> dict[str, object]:
+    """An edit of the only module."""
+    return {"intent": "edit_file", "path": "sums.py", "before": piece[0], "after": piece[1]}
+
+
+def test_the_best_round_stays(project: Project) -> None:
+    """Text, figure and files are those of one round, where a later one has made it worse."""
+    answers = script_rounds(project, [edit(HALF)], [edit(WORSE)])
+
+    done = project.koi("do", "mend it", "--answers", answers, *ALLOW)
+
+    assert (done.returncode, done.stdout) == (3, "text 1\n1 of 2 tests fail\n"), done.stderr
+    assert "return a * 2" in (project.folder / "sums.py").read_text()
+
+
+def test_a_limit_leaves_the_files_to_go_on_with(project: Project) -> None:
+    """A resumed run finds what its limit interrupted, also behind a round that is whole."""
+    answers = script_rounds(project, [edit(HALF)], [edit(WORSE), edit(("raise ValueError", "return a + b"))])
+
+    ended = project.koi("do", "mend it", "--max-turns", "2", "--answers", answers, *ALLOW)
+    resumed = project.koi("resume", "--max-turns", "5")
+
+    assert (ended.returncode, resumed.returncode) == (4, 0), ended.stderr + resumed.stderr
+    assert "--max-turns N` goes on with a higher limit" in ended.stderr
+    assert "return a + b" in (project.folder / "sums.py").read_text()
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [((" ",), "there is nothing to do"), ((), "Missing argument"), (("x", "-i", "0"), "0 is not")],

@@ -127,6 +127,16 @@ def test_what_fails_at_once_is_raised(play: Player) -> None:
     assert "x = 0" == work.read_text()
 
 
+def test_an_error_can_be_raised_with_the_files_as_they_are(play: Player) -> None:
+    """So that a resumed run finds what it has written, also behind a round that was judged."""
+    options = {"files": "restore", "errors": "raise"}
+
+    played = play(PROGRAM, [], payload={"rounds": [*scored(0.5), {"fails": True}], "options": options, "writes": True})
+
+    assert "no idea" in str(played.error)
+    assert "x = 1" == (play.folder / "work.py").read_text()
+
+
 def test_rounds_know_what_was_found(play: Player) -> None:
     """A round is told its number, and findings, score and result of the one before."""
     played = play(PROGRAM, [], payload={"rounds": scored(0.5, 0.6, 0.7)})
@@ -184,11 +194,12 @@ def test_a_budget_ends_a_round(play: Player) -> None:
 
 
 BAD: dict[str, tuple[Any, str]] = {
-    "unknown": ({"round": 3}, "`improve` has no option `round`: it has rounds, accept, gain, drop, files"),
+    "unknown": ({"round": 3}, "`improve` has no option `round`: it has rounds, accept, gain, drop, files, errors"),
     "no rounds": ({"rounds": 0}, "`rounds` must be a whole number from 1, not 0"),
     "half a round": ({"rounds": 1.5}, "`rounds` must be a whole number from 1, not 1.5"),
     "accept": ({"accept": 80}, "`accept` must be a number from 0 to 1, not 80"),
     "files": ({"files": "undo"}, '`files` must be "keep" or "restore", not "undo"'),
+    "errors": ({"errors": "keep"}, '`errors` must be "end" or "raise", not "keep"'),
 }
 
 
