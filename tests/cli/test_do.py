@@ -128,6 +128,44 @@ def test_the_best_round_stays(project: Project) -> None:
     assert "return a * 2" in (project.folder / "sums.py").read_text()
 
 
+NO_TEST = [{"intent": "run_command", "command": "rm test_sums.py"}]
+NO_COLLECTION = {"path": "conftest.py", "content": "collect_ignore = ['test_sums.py']\n"}
+ONE_TEST = {"path": "test_sums.py", "content": "def test_nothing():\n    pass\n"}
+NEW_TEST = {"path": "test_more.py", "content": "def test_more():\n    pass\n"}
+OWN_SCRIPT = {"path": "package.json", "content": '{"scripts": {"test": "true"}}'}
+
+
+@pytest.mark.parametrize(
+    ("work", "file"),
+    [
+        (NO_TEST, "test_sums.py"),
+        ([{"intent": "write_file", **ONE_TEST}], "test_sums.py"),
+        ([{"intent": "write_file", **NEW_TEST}, {"intent": "write_file", **NO_COLLECTION}], "conftest.py"),
+        ([*NO_TEST, {"intent": "write_file", **OWN_SCRIPT}], "package.json, test_sums.py"),
+    ],
+    ids=["no test", "another test", "settings", "script"],
+)
+def test_work_that_changes_its_judge_is_accepted_by_a_person_alone(
+    work: list[dict[str, object]], file: str, project: Project
+) -> None:
+    """It is told, and asked about; where nobody can be asked, green tests are a best effort."""
+    answers = script_rounds(project, work)
+
+    done = project.koi("do", "mend it", "-i", "1", "--answers", answers, *ALLOW)
+
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert f"the work changed what the tests rest on: {file}\n" in done.stdout
+
+
+def test_new_tests_change_no_judge(project: Project) -> None:
+    """Work may add tests of its own; those that were there have to pass."""
+    answers = script_rounds(project, [edit(("return 0", "return a + b")), {"intent": "write_file", **NEW_TEST}])
+
+    done = project.koi("do", "mend it", "--answers", answers, *ALLOW)
+
+    assert (done.returncode, done.stdout) == (0, "text 1\n3 tests pass\n"), done.stderr
+
+
 def test_a_limit_leaves_the_files_to_go_on_with(project: Project) -> None:
     """A resumed run finds what its limit interrupted, also behind a round that is whole."""
     answers = script_rounds(project, [edit(HALF)], [edit(WORSE), edit(("raise ValueError", "return a + b"))])
@@ -179,3 +217,12 @@ def test_chat_needs_no_file(project: Project) -> None:
     said = project.koi("chat", "--answers", str(script), stdin="How many files are here?\n")
 
     assert (said.stdout.strip(), said.returncode) == ("four files", 0), said.stderr
+
+
+def test_a_person_may_accept_another_judge(project: Project) -> None:
+    """Whoever asked for other tests says so once."""
+    answers = script_rounds(project, [{"intent": "write_file", **ONE_TEST}])
+
+    done = project.koi("do", "another test", "--answers", answers, *ALLOW, stdin="yes\n")
+
+    assert done.returncode == 0, done.stdout + done.stderr

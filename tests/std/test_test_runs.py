@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from koi_lang.errors import AgentError, PermissionDeniedError
+from koi_lang.std.checks.project_files import judging_files
 from koi_lang.std.checks.runner import run_command, run_lint, run_tests, run_types
 from tests.playbook.conftest import play as play
 from tests.playbook.playing import Player
@@ -191,3 +192,23 @@ def test_a_folder_that_is_gone(checked: CheckedProject) -> None:
 
     assert [(False, 0, 1)] * 4 == [*map(summary, results)]
     assert "`true` cannot be started: no such file or directory" == titles(results[3])[0]
+
+
+JUDGES = {
+    "pyproject.toml": ("[project]\nname = 'a'\n[tool.pytest]\nx = 1\n", "name = 'a'", "name = 'b'", "x = 1", "x = 2"),
+    "package.json": ('{"name": "a", "scripts": {"test": "x"}}', '"a"', '"b"', '"x"', '"true"'),
+    "setup.cfg": ("[metadata]\nname = a\n[tool:pytest]\nx = 1\n", "name = a", "name = b", "x = 1", "x = 2"),
+}
+
+
+@pytest.mark.parametrize("name", JUDGES)
+def test_settings_of_tests_are_told_from_others(name: str, checked: CheckedProject) -> None:
+    """Only those parts of a file count that say how tests run."""
+    text, other, another, part, changed = JUDGES[name]
+    before = judging_files(checked.write({name: text}).folder)
+
+    same = judging_files(checked.write({name: text.replace(other, another)}).folder)
+    different = judging_files(checked.write({name: text.replace(part, changed)}).folder)
+
+    assert [name] == list(before)
+    assert (before, True) == (same, before != different)
