@@ -42,6 +42,7 @@ class Command:
         why: what it is for, for the person.
         agent: on whose behalf; empty for the program as a whole.
         words: a program with its arguments, which is started without a shell.
+        usual: the command as people write it in rules that allow it; empty where that is the text.
         variables: of its environment, beside those of this process.
         changeable: folders outside of the project that it has to write to.
         network: whether its agent may reach other machines; once it is permitted, whether it does from the sandbox.
@@ -53,6 +54,7 @@ class Command:
     why: str
     agent: str = ""
     words: Sequence[str] = ()
+    usual: str = ""
     variables: Mapping[str, str] = field(default_factory=dict)
     changeable: Sequence[str] = ()
     network: bool = False
@@ -76,7 +78,8 @@ async def permit_command(run: RunPort, command: Command) -> Command:
     request = ApprovalRequest(f"run `{command.text}`{where}{confined}", detail, command.agent)
     help = "`--allow run` allows commands beforehand."
     subject = f"`{command.text}`{where}"
-    access = Access(subject, request, CommandPermission(command.text, command.place), done="run", help=help)
+    permission = CommandPermission(command.text, command.place, command.usual)
+    access = Access(subject, request, permission, done="run", help=help)
     await run.policy.require(access)
     return replace(command, sandbox=sandbox, network=network)
 

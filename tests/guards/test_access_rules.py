@@ -167,6 +167,14 @@ def test_deny_goes_before_allow(tmp_path: Path) -> None:
     assert known.is_allowed(FilePermission("write", "src/a.py"))
 
 
+@pytest.mark.parametrize("rule", ["run:python*", "run:.venv/bin/python*"])
+def test_a_usual_spelling_opens_nothing_that_is_denied(tmp_path: Path, rule: str) -> None:
+    """Rules that deny one spelling of a command count for it, although the other one is allowed."""
+    wanted = CommandPermission(".venv/bin/python -m pytest", place_of(None, tmp_path), "python -m pytest")
+
+    assert rule == permissions("run:python -m pytest shell", rule).denial(wanted)
+
+
 def test_everything_can_be_denied(tmp_path: Path) -> None:
     """`**` means all kinds, and what belongs to none."""
     known = permissions("shell", "**")

@@ -129,6 +129,27 @@ def test_a_rule_for_the_command_is_enough(checked: CheckedProject) -> None:
     assert checked.write(GREEN).check(run_tests, allow=["shell:python -m pytest"])["ok"]
 
 
+def write_own_python(checked: CheckedProject) -> CheckedProject:
+    """Green tests, and a virtual environment that the check finds."""
+    checked.write({**GREEN, ".venv/bin/python": f'#!/bin/sh\nexec {sys.executable} "$@"\n'})
+    (checked.folder / ".venv/bin/python").chmod(0o755)
+    return checked
+
+
+def test_a_rule_for_python_covers_that_of_the_project(checked: CheckedProject) -> None:
+    """Rules say what runs; where the check has found it is no other command."""
+    result = write_own_python(checked).check(run_tests, {"files": ["test_adding.py"]}, allow=["run:python -m pytest*"])
+
+    assert (True, 1, 0) == summary(result)
+
+
+@pytest.mark.parametrize("rule", ["run:python -m mypy*", "run:pytest*", "run:.venv/bin/python -m mypy"])
+def test_a_rule_for_another_command_does_not(rule: str, checked: CheckedProject) -> None:
+    """No other words are read as those of the tests."""
+    with pytest.raises(PermissionDeniedError, match="nobody can be asked"):
+        write_own_python(checked).check(run_tests, allow=[rule])
+
+
 @pytest.mark.parametrize("timeout", [0, -1, "10", True, None, float("nan"), float("inf"), 3601])
 def test_no_time_is_told(checked: CheckedProject, timeout: Any) -> None:
     """A limit that is none gives one clear message before anybody is asked."""

@@ -63,10 +63,16 @@ def place_of(cwd: str | None, root: Path) -> Place:
 
 @dataclass(frozen=True, slots=True)
 class CommandPermission:
-    """Leave to carry out a command in a folder."""
+    """Leave to carry out a command in a folder.
+
+    Attributes:
+        usual: the command as people write it in rules that allow it, where Koi itself has found its program; else
+            empty. Rules that deny read programs by their names in any case.
+    """
 
     command: str
     place: Place
+    usual: str = ""
 
     @property
     def access(self) -> WantedAccess:
@@ -108,7 +114,8 @@ class CommandPermission:
         if not self.place.is_inside:
             return False
         shell = [AccessRule("run", pattern) for pattern in command_patterns(rules)]
-        return any(rule.covers(self.access) for rule in (*known, *shell))
+        spellings = [self.access, *([WantedAccess("run", self.usual)] if self.usual else [])]
+        return any(rule.covers(access) for rule in (*known, *shell) for access in spellings)
 
 
 def command_patterns(rules: Set[str]) -> list[str]:

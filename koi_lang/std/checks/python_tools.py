@@ -42,6 +42,7 @@ def find_pytest(folder: Path) -> CheckTool | None:
         counts_tests=True,
         suffixes=SUFFIXES,
         missing="No module named pytest",
+        usual=("python", "-m", "pytest"),
     )
 
 

@@ -85,7 +85,8 @@ async def run_tool(tool: CheckTool, request: ToolRequest) -> ToolRun:
         options = [word.replace(REPORT, file) for word in tool.options]
         variables = {name: value.replace(REPORT, file) for name, value in tool.variables.items()}
         words = [tool.program, *tool.command[1:], *options, *files]
-        command = Command(text, place, request.why, request.agent, words, VARIABLES | variables, (own,))
+        usual = shlex.join([*tool.usual, *files]) if tool.usual else ""
+        command = Command(text, place, request.why, request.agent, words, usual, VARIABLES | variables, (own,))
         ended = await _carry_out(command, request.timeout_s, is_merged=not tool.is_report_printed)
         report = await asyncio.to_thread(_judge, tool, replace(request, folder=place.folder), ended, file)
     printed = ended.text if report.output is None else clip_ends(report.output) + ended.outputs[-1].text()

@@ -33,6 +33,8 @@ class CheckTool:
         whole: what stands in place of files for the whole of the project.
         missing: what it prints where a part of it is not installed.
         nothing: what it prints where there is nothing to check.
+        usual: the words of the command in rules of people; empty for the command itself. Only for a tool that runs code
+            of the project in any case, since the program is the project's, too.
     """
 
     name: str
@@ -49,6 +51,7 @@ class CheckTool:
     whole: Sequence[str] = ()
     missing: str = ""
     nothing: str = ""
+    usual: Sequence[str] = ()
 
     def files_of(self, folder: Path, files: Sequence[str]) -> list[str]:
         """Those of some files that it is for; folders are for every tool."""
