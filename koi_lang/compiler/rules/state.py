@@ -11,9 +11,11 @@ from koi_lang.compiler.analysis import Analysis
 from koi_lang.compiler.rules.program import AnalysedProgram
 from koi_lang.compiler.rules.scopes import is_state, state_fields
 from koi_lang.compiler.rules.table import Report, rule
-from koi_lang.diagnostics import SLIP_IN_FOUR
+from koi_lang.compiler.walk import everything
+from koi_lang.diagnostics import MAX_NAMES, SLIP_IN_FOUR
 
 STARTS = {"array": "[]", "object": "{}"}
+CHANGES: tuple[type[n.Assignment | n.Update], ...] = (n.Assignment, n.Update)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +71,10 @@ def state_without_start(file: Analysis, report: Report) -> None:
 
 @rule("E0229", "warning")
 def misspelt_state(file: Analysis, report: Report) -> None:
-    """Code reads or sets a field of the state that is nearly, but not quite, a declared one.
+    """Code reads a field of the state that nobody declares or sets, or uses one that is nearly a declared one.
 
-    A field that nobody has set reads as `undefined`, and one that nobody reads is set for nothing.
+    A field that nobody has set reads as `undefined`, and one that nobody reads is set for nothing. Of fields that are
+    not nearly declared this is said in a program that starts by itself, of agents whose playbooks do not mention them.
 
     Wrong:
 
@@ -82,8 +85,10 @@ def misspelt_state(file: Analysis, report: Report) -> None:
         in agent: state { count = 0 }  on add(args) { this.state.count = 1 }
     """
     targets = {assignment.target for assignment, _ in file.index.of(n.Assignment) if not assignment.operator}
+    changes = (each for other in report.program.files for kind in CHANGES for each, _ in other.index.of(kind))
+    changed = {part.name for each in changes for part in everything(each.target) if isinstance(part, n.Member)}
     for uses in _uses(file, report.program):
-        known = fields_of(uses.agent)
+        known, settable = fields_of(uses.agent), state_fields(uses.agent, file, report.program) or frozenset()
         for name in (name for name in uses.own if name not in known):
             members = uses.of(name)
             is_one_sided = len({member in targets for member in members}) == 1
@@ -94,6 +99,11 @@ def misspelt_state(file: Analysis, report: Report) -> None:
                 first, *more = (member.name_span for member in members)
                 fixes = report.replacement(first, near[0], *more)
                 report.add(first, message, others=others, help=f"did you mean `{near[0]}`?", fixes=fixes)
+            elif not near and report.program.starts and name not in settable | changed and not uses.is_told(name):
+                listed = ", ".join(f"`{field}`" for field in [*known][:MAX_NAMES]) + ", …" * (len(known) > MAX_NAMES)
+                message = f"nobody declares or sets the field `{name}` of the state of `{uses.agent.name.name}`"
+                help = f"write `state {{ {name} = … }}`, or read one of its fields: {listed}."
+                report.add(uses.own[name][0].name_span, message, help=help)
 
 
 @rule("E0230", "error")
