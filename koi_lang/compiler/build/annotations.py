@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from lark import Token
@@ -61,7 +61,8 @@ class Annotations:
         if any(part.name != "object" for part in parts):
             return n.Type(cover(children), "any", text)
         fields = {field.name: field for part in parts for field in part.fields}
-        return n.Type(cover(children), "object", text, (), tuple(fields.values()))
+        is_open = any(part.is_open for part in parts)
+        return n.Type(cover(children), "object", text, (), tuple(fields.values()), is_open)
 
     def named_type(self, children: Children) -> n.Type:
         """The name of a type, whether it is known or not."""
@@ -100,8 +101,7 @@ class Annotations:
         found: TypeItems = children[0]
         if len(found.items) != 1 or found.items[0].label:
             raise BuildError(found.span, "these parentheses hold no single type", "write `(…) => type` for a function.")
-        type = found.items[0].type
-        return n.Type(found.span, type.name, type.text, type.arguments, type.fields)
+        return replace(found.items[0].type, span=found.span)
 
     def function_type(self, children: Children) -> n.Type:
         """`(name: type) => type`, with types of its own or without."""
@@ -111,7 +111,7 @@ class Annotations:
     def readonly_type(self, children: Children) -> n.Type:
         """`readonly type[]`, which is the type."""
         type: n.Type = children[1]
-        return n.Type(cover(children), type.name, type.text, type.arguments, type.fields)
+        return replace(type, span=cover(children))
 
     def computed_type(self, children: Children) -> n.Type:
         """`keyof type`, `typeof name` and `type["key"]`, which are known to TypeScript only.
@@ -139,7 +139,8 @@ class Annotations:
         """`{ field: type, … }`."""
         fields = only(children, n.TypeField)
         listed = ", ".join(f"{field.name}{'?' if field.optional else ''}: {field.type.text}" for field in fields)
-        return n.Type(span_between(children[0], children[-1]), "object", _clip(f"{{ {listed} }}"), (), fields)
+        span, is_open = span_between(children[0], children[-1]), bool(only(children, Span))
+        return n.Type(span, "object", _clip(f"{{ {listed} }}"), (), fields, is_open)
 
     def type_field(self, children: Children) -> n.TypeField:
         """`name?: type`."""
@@ -153,8 +154,9 @@ class Annotations:
         type = n.Type(cover(children), "function", _clip(text))
         return n.TypeField(cover(children), _field_name(name), type, False)
 
-    def other_fields(self, children: Children) -> None:
-        """`[key: string]: type`: any other field may be there, as in every object."""
+    def other_fields(self, children: Children) -> Span:
+        """`[key: string]: type`: any other field may be there, as in every object; code may read them, too."""
+        return cover(children)
 
     def predicate(self, children: Children) -> n.Type:
         """`name is type`, which is a boolean."""

@@ -253,13 +253,15 @@ def strip_parentheses(expression: Expression | None) -> Expression | None:
 class Type(Node):
     """A type annotation; `text` is its source, `name` its outermost kind.
 
-    Kinds: a type's name, `array` (one argument), `object` (fields), `union` (arguments), `literal` (text).
+    Kinds: a type's name, `array` (one argument), `object` (fields), `union` (arguments), `literal` (text). An object
+    that declares `[key: string]: …` beside its fields is open.
     """
 
     name: str
     text: str
     arguments: tuple[Type, ...] = ()
     fields: tuple[TypeField, ...] = ()
+    is_open: bool = False
 
     @property
     def one_line(self) -> str:

@@ -30,7 +30,7 @@ MISSING = frozenset(
 )
 IMPORTABLE = frozenset("E0201 E0202 E0203 E0204 E0206 E0207 E0208 E0221 E0226 E0231 E0244 E0321 E0624".split())
 # Problems of something that a gap may use or set.
-UNUSED = frozenset("E0228 E0229 E0243 E0246 E0317 E0318".split())
+UNUSED = frozenset("E0228 E0229 E0243 E0246 E0251 E0317 E0318".split())
 # Problems of what is missing altogether, each with a word that a gap holds if it may be there.
 ABSENT = {"E0241": "", "E0242": "agent", "E0402": "agent", "E0401": "can", "E0403": "can"}
 # Problems of a handler, which a gap among the parts of an agent may be.

@@ -1,4 +1,4 @@
-"""What handlers give, beside the types that they declare for it, and what their callers read of that."""
+"""Declared types of values: results beside the types of their handlers, and what code reads and computes of values."""
 
 from __future__ import annotations
 
@@ -7,18 +7,23 @@ from dataclasses import dataclass, field
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
-from koi_lang.compiler.declared_types import choices_of, resolve_type
+from koi_lang.compiler.declared_types import choice_names, choices_of
+from koi_lang.compiler.rules.kinds import WORDS, kind_of_type
 from koi_lang.compiler.rules.members import OF_ALL
 from koi_lang.compiler.rules.payloads import TypedPlace, value_problems
 from koi_lang.compiler.rules.program import AnalysedProgram, handlers, variable_of
 from koi_lang.compiler.rules.sends import targets
+from koi_lang.compiler.rules.skills import find_calls
+from koi_lang.compiler.rules.state import CHANGES, fields_of
 from koi_lang.compiler.rules.table import Report, rule
 from koi_lang.compiler.rules.tests import agent_of
 from koi_lang.compiler.scope import ScopeVariable
-from koi_lang.compiler.walk import Enclosing
-from koi_lang.diagnostics import nearest
+from koi_lang.compiler.walk import Enclosing, everything
+from koi_lang.diagnostics import MAX_NAMES, nearest
 from koi_lang.source import Span
 
+# How much of a type messages show.
+MAX_TYPE_CHARS = 60
 # Types of which a handler that ends without a result gives a value.
 KNOWN = frozenset({"string", "number", "int", "boolean", "bool"})
 NOTHING = frozenset({"null", "undefined", "void", "any", "json", "unknown"})
@@ -84,18 +89,20 @@ def missing_result(file: Analysis, report: Report) -> None:
 
 
 @rule("E0251", "warning")
-def unknown_result_field(file: Analysis, report: Report) -> None:
-    """A field is read that what a handler gives does not have.
+def undeclared_field(file: Analysis, report: Report) -> None:
+    """A field is read that the declared type of a value does not have.
 
-    Where a handler declares the type of its result, its callers know its fields: those of `await Agent.event(…)`, of
-    `handle`, and of a `send` whose members all declare it.
+    The fields of a value are known where its type is declared: for a parameter, a variable, a field of the state, the
+    result of a function, and the result of a handler that is waited for, also with `handle` and by a `send` whose
+    members all declare it. A payload may have more fields than its type; those that code reads belong into the type,
+    so that models and other programs see them. Nothing is said of fields that code adds or asks for with `in`.
 
     Wrong:
 
         role Worker { can execute }
         agent Judge : Worker {
-          on judge(args: Json): { verdict: string } { return { verdict: "fine" } }
-          on start(args: Json) { const { verdit } = await this.judge(args)  console.log(verdit) }
+          on judge(args: { text: string }): { verdict: string } { return { verdict: args.text } }
+          on start(args: Json) { const { verdit } = await this.judge({ text: "a" })  console.log(verdit) }
         }
         run Judge.start({})
 
@@ -103,47 +110,97 @@ def unknown_result_field(file: Analysis, report: Report) -> None:
 
         role Worker { can execute }
         agent Judge : Worker {
-          on judge(args: Json): { verdict: string } { return { verdict: "fine" } }
-          on start(args: Json) { const { verdict } = await this.judge(args)  console.log(verdict) }
+          on judge(args: { text: string }): { verdict: string } { return { verdict: args.text } }
+          on start(args: Json) { const { verdict } = await this.judge({ text: "a" })  console.log(verdict) }
         }
         run Judge.start({})
     """
-    types = report.program.for_file(result_types, file)
-    if not types.waited:
+    types = report.program.for_file(value_types, file)
+    if not types.given and not types.variables:
         return
     patterns = [each for pattern, _ in file.index.of(n.ObjectPattern) for each in pattern.elements]
     shorthands = {each.span.start for each in patterns if each.pattern.span.start == each.span.start}
-    for span, name, known in sorted(_read_fields(file, types), key=lambda each: each[0]):
-        near = nearest(name, known)
-        help = f"did you mean `{near}`?" if near else f"it has {', '.join(f'`{field}`' for field in known)}."
+    for span, name, type in sorted(_read_fields(file, types), key=lambda each: each[0]):
+        known = list(types.fields_of(type) or ())
+        near, listed = nearest(name, known), ", ".join(f"`{field}`" for field in known[:MAX_NAMES])
+        listed, text = listed + ", …" * (len(known) > MAX_NAMES), type.one_line
+        help = f"did you mean `{near}`?" if near else f"it has {listed}; declare `{name}?: …` if it may have that, too."
+        shown = text if len(text) <= MAX_TYPE_CHARS else f"{text[:MAX_TYPE_CHARS].rpartition(',')[0]}, … }}"
         place = Span(span.start, span.start + len(name))
         fixes = report.replacement(place, f"{near}: {name}" if near and span.start in shorthands else near)
-        report.add(span, f"what the handler gives has no field `{name}`", help=help, fixes=fixes)
+        report.add(span, f"`{shown}` has no field `{name}`", help=help, fixes=fixes)
 
 
-def _read_fields(file: Analysis, types: ResultTypes) -> Iterator[tuple[Span, str, list[str]]]:
-    """Every field that is read, and neither declared nor added here: where, its name, and the ones that there are."""
-    given = {each.target.name for each, _ in file.index.of(n.Assignment) if isinstance(each.target, n.Member)}
-    for member, around in file.index.of(n.Member):
-        fields = types.fields_of(types.type_of(member.object, around)) if member.name not in OF_ALL else None
-        if fields is not None and member.name not in fields and member.name not in given:
-            yield member.name_span, member.name, list(fields)
+def _read_fields(file: Analysis, types: ValueTypes) -> Iterator[tuple[Span, str, n.Type]]:
+    """Every field that is read, and neither declared nor added here: where, its name, and the type without it."""
+    index = file.index
+    adding: list[n.Node] = [each.target for kind in CHANGES for each, _ in index.of(kind)]
+    adding += [call for call, _ in index.of(n.Call) if isinstance(call.callee, n.Member) and call.callee.name in ADDING]
+    adding += [operation for operation, _ in index.of(n.Operation) if "in" in operation.operators]
+    added = set[str]()
+    for part in (part for node in adding for part in everything(node)):
+        match part:
+            case n.Member(name=name) | n.Text(value=name) | n.Property(key=str(name)):
+                added.add(name)
+    removed = {prefix.operand for prefix, _ in index.of(n.Prefix) if prefix.operator == "delete"}
+    for member, around in reversed(index.of(n.Member)):
+        type = types.type_of(member.object, around) if member.name not in OF_ALL and member not in removed else None
+        fields = types.fields_of(type)
+        if type is not None and fields is not None and member.name not in fields and member.name not in added:
+            yield member.name_span, member.name, type
     for pattern, value, around in given_patterns(file):
-        yield from _unknown_in(pattern, type_given(pattern, value, around, types), types)
+        for span, name, without in _unknown_in(pattern, type_given(pattern, value, around, types), types):
+            yield from [(span, name, without)] if name not in added else ()
 
 
-def _unknown_in(pattern: n.Node, type: n.Type | None, types: ResultTypes) -> Iterator[tuple[Span, str, list[str]]]:
+def _unknown_in(pattern: n.Node, type: n.Type | None, types: ValueTypes) -> Iterator[tuple[Span, str, n.Type]]:
     if isinstance(pattern, n.ArrayPattern):
         for element in pattern.elements:
             yield from _unknown_in(element.pattern, types.item_type(type), types)
     fields = types.fields_of(type)
-    if fields is None or not isinstance(pattern, n.ObjectPattern):
+    if type is None or fields is None or not isinstance(pattern, n.ObjectPattern):
         return
     for element in pattern.elements:
         if isinstance(element.key, str) and element.key not in fields:
-            yield element.span, element.key, list(fields)
+            yield element.span, element.key, type
         elif isinstance(element.key, str):
-            yield from _unknown_in(element.pattern, fields[element.key], types)
+            yield from _unknown_in(element.pattern, types.field_type(type, element.key), types)
+
+
+@rule("E0253", "warning")
+def computed_text(file: Analysis, report: Report) -> None:
+    """Code computes with a value that is declared as a text, a list or an object.
+
+    `-`, `*`, `/`, `%` and `**` need numbers. A list or an object makes `NaN` of them, and so does a text that is no
+    number. `+` joins texts, and is not meant here.
+
+    Wrong:
+
+        in handler(args: { price: string, pieces: number }): return args.price * args.pieces
+
+    Right:
+
+        in handler(args: { price: number, pieces: number }): return args.price * args.pieces
+    """
+    types = report.program.for_file(value_types, file)
+    used: list[tuple[str, n.Expression, Enclosing]] = []
+    for operation, around in file.index.of(n.Operation):
+        operators, operands = operation.operators, operation.operands
+        if len(operands) == 2 and (operators[0], getattr(operands[1], "value", None)) in CONVERSIONS:
+            continue
+        # In front of a later operator stands what was computed before it.
+        pairs = zip((operators[0], *operators), operands, strict=True)
+        used += [(operator, operand, around) for operator, operand in pairs]
+    for assignment, around in file.index.of(n.Assignment):
+        if not isinstance(assignment.target, n.Pattern):
+            used += [(assignment.operator, each, around) for each in (assignment.target, assignment.value)]
+    for operator, operand, around in used:
+        kinds = {kind_of_type(option) for option in types.options(types.type_of(operand, around))}
+        kind = kinds.pop() if operator in ARITHMETIC and len(kinds) == 1 else None
+        if kind in ("string", "array", "object"):
+            text = " ".join(file.unit.source.text[operand.span.start : operand.span.end].split())
+            help = f"write `Number({text})`, or declare it as a number." if kind == "string" else "take a number of it."
+            report.add(operand.span, f"`{text}` is {WORDS[kind]}, and `{operator}` computes with numbers", help=help)
 
 
 def _may_be_nothing(type: n.Type, file: Analysis) -> bool:
@@ -174,68 +231,93 @@ def _falls_through(node: n.Statement) -> bool:
     return False
 
 
-# Methods of a list that give some of its items in a list, and those whose function is given an item first.
+# Methods and functions that add fields to an object, or ask whether it has one.
+ADDING = frozenset({"assign", "defineProperty", "hasOwn", "hasOwnProperty"})
+ARITHMETIC = frozenset({"-", "*", "/", "%", "**"})
+# What makes a number of a text on purpose: `text * 1`.
+CONVERSIONS = frozenset({("-", 0), ("*", 1), ("/", 1)})
+# Methods of a list that give some of its items in a list, one of them, and those whose function is given an item first.
 SAME_ITEMS = frozenset({"filter", "slice", "toSorted", "toReversed", "concat", "sort", "reverse"})
+ONE_ITEM = frozenset({"at", "find", "findLast", "pop", "shift"})
 ITEM_FIRST = frozenset({"map", "filter", "forEach", "find", "findLast", "findIndex", "some", "every", "flatMap"})
 
 
 @dataclass(slots=True, eq=False)
-class ResultTypes:
-    """The types that values of one file have because they come from handlers.
+class ValueTypes:
+    """The types that are declared for the values of one file.
 
     Attributes:
-        waited: of sends, and of calls of handlers that are waited for.
-        variables: of those that keep their first value, by where they are declared.
+        given: of sends, and of calls of handlers and functions, promises of those that are waited for.
+        variables: of those that keep their first value.
+        known: of expressions that were asked for already.
     """
 
     file: Analysis
-    waited: dict[n.Node, n.Type]
+    given: dict[n.Node, n.Type]
     variables: dict[ScopeVariable, n.Type] = field(default_factory=dict)
+    known: dict[n.Node, n.Type | None] = field(default_factory=dict)
 
     def type_of(self, node: n.Expression | None, around: Enclosing) -> n.Type | None:
-        """The type of an expression, without the name that is declared for it; None where it is not known."""
-        found = self._declared_type(node, around)
-        return None if found is None else resolve_type(found, self.file.table)
+        """The type of an expression as it is declared; None where it is not known."""
+        if node is None or node in self.known:
+            return None if node is None else self.known[node]
+        found = self.known[node] = self._declared_type(node, around)
+        return found
 
-    def _declared_type(self, node: n.Expression | None, around: Enclosing) -> n.Type | None:
+    def _declared_type(self, node: n.Expression, around: Enclosing) -> n.Type | None:
         match node:
+            case n.Send() | n.Call() if node in self.given:
+                return self.given[node]
             case n.Parenthesized():
                 # A type that stands behind a value begins with it: `x as any`.
                 is_cast = node.span.start == node.value.span.start
                 return None if is_cast else self.type_of(node.value, around)
-            case n.Await() | n.Send():
-                return self.waited.get(node)
+            case n.Await():
+                waited = self.type_of(node.value, around)
+                is_promise = waited is not None and waited.name == "Promise" and waited.arguments
+                return waited.arguments[0] if waited is not None and is_promise else waited
             case n.Name():
                 variable = variable_of(node, around, self.file)
                 return None if variable is None else self.variables.get(variable)
+            case n.Member(object=n.Member(name="state") as state) if (
+                symbol := agent_of(state.object, around, self.file)
+            ) is not None:
+                declared = fields_of(symbol.node).get(node.name) if isinstance(symbol.node, n.Agent) else None
+                return None if declared is None else declared.type
             case n.Member():
                 return self.field_type(self.type_of(node.object, around), node.name)
             case n.Index():
                 return self.item_type(self.type_of(node.object, around))
-            case n.Call(callee=n.Member(name=name) as callee) if name in SAME_ITEMS:
+            case n.Call(callee=n.Member(name=name) as callee) if name in SAME_ITEMS | ONE_ITEM:
                 outer = self.type_of(callee.object, around)
-                return outer if self.item_type(outer) is not None else None
+                item = self.item_type(outer)
+                return item if name in ONE_ITEM or item is None else outer
         return None
 
     def fields_of(self, type: n.Type | None) -> dict[str, n.Type] | None:
         """The fields of an object, those of each kind of object of a union; None where it may be anything else."""
-        if type is None:
-            return None
-        options = [choice for choice in choices_of(type, self.file.table) if choice.name != "null"]
-        if not all(option.name == "object" and option.fields for option in options):
+        options = self.options(type)
+        if not all(option.name == "object" and option.fields and not option.is_open for option in options):
             return None
         return {field.name: field.type for option in options for field in option.fields} or None
 
+    def options(self, type: n.Type | None) -> list[n.Type]:
+        """What a value of a type may be where it is there at all; none where that is not known, as for a promise."""
+        if type is None or "Promise" in choice_names(type, self.file.table):
+            return []
+        return [each for each in choices_of(type, self.file.table) if each.name not in ("null", "undefined")]
+
     def field_type(self, type: n.Type | None, name: str) -> n.Type | None:
-        """The type of a field of an object of one kind."""
-        found = None if type is None else resolve_type(type, self.file.table)
-        fields = self.fields_of(found) if found is not None and found.name == "object" else None
-        return None if fields is None else fields.get(name)
+        """The type of a field of an object, where all kinds of object that it may be agree on it."""
+        options = self.options(type) if self.fields_of(type) is not None else []
+        found = {field.type.text: field.type for option in options for field in option.fields if field.name == name}
+        return next(iter(found.values())) if len(found) == 1 else None
 
     def item_type(self, type: n.Type | None) -> n.Type | None:
         """The type of the items of a list."""
-        found = None if type is None else resolve_type(type, self.file.table)
-        return found.arguments[0] if found is not None and found.name == "Array" and found.arguments else None
+        options = self.options(type)
+        is_list = len(options) == 1 and options[0].name == "Array" and options[0].arguments
+        return options[0].arguments[0] if is_list else None
 
     def bind(self, pattern: n.Node, type: n.Type | None, around: Enclosing) -> None:
         """Have the variables of a pattern be of the types of what they are given."""
@@ -253,20 +335,27 @@ class ResultTypes:
                     self.bind(element.pattern, type if element.rest else self.item_type(type), around)
 
 
-def result_types(file: Analysis, program: AnalysedProgram) -> ResultTypes:
-    """What a file has from handlers; asked for by `program.for_file`."""
-    found = ResultTypes(file, dict(_types_of_calls(file)) | dict(_types_of_sends(file, program)))
-    if found.waited:
-        for pattern, value, around in sorted(given_patterns(file), key=lambda each: each[0].span.start):
-            found.bind(pattern, type_given(pattern, value, around, found), around)
+def value_types(file: Analysis, program: AnalysedProgram) -> ValueTypes:
+    """The declared types of a file; asked for by `program.for_file`."""
+    found = ValueTypes(file, dict(_types_of_calls(file, program)) | dict(_types_of_sends(file, program)))
+    for pattern, value, around in sorted(given_patterns(file), key=lambda each: each[0].span.start):
+        found.bind(pattern, type_given(pattern, value, around, found), around)
+    # A variable may have been asked for before its type was known.
+    found.known.clear()
     return found
 
 
 def given_patterns(file: Analysis) -> Iterator[tuple[n.Node, n.Node, Enclosing]]:
-    """Every pattern that is given a value where it stands, with what gives it: a value, a loop, a call of a method."""
+    """Every pattern that is given a value where it stands, with what gives it: a type, a value, a loop, a method."""
+    generics = {name for function, _ in file.index.of(n.Function) for name in function.generics}
+    for parameter, around in file.index.of(n.Parameter):
+        if parameter.type is not None and parameter.type.name not in generics:
+            yield parameter.pattern, parameter.type, around
     for declarator, around in file.index.of(n.Declarator):
         if declarator.value is not None and declarator.type is None:
             yield declarator.pattern, declarator.value, around
+        elif declarator.type is not None and declarator.type.name not in generics:
+            yield declarator.pattern, declarator.type, around
     for loop, around in file.index.of(n.ForEach):
         if loop.over == "of":
             yield loop.pattern, loop, around
@@ -280,8 +369,10 @@ def given_patterns(file: Analysis) -> Iterator[tuple[n.Node, n.Node, Enclosing]]
                 yield first.pattern, call, functions[function]
 
 
-def type_given(pattern: n.Node, value: n.Node, around: Enclosing, types: ResultTypes) -> n.Type | None:
+def type_given(pattern: n.Node, value: n.Node, around: Enclosing, types: ValueTypes) -> n.Type | None:
     """The type of what a pattern is given."""
+    if isinstance(value, n.Type):
+        return value
     if isinstance(value, n.ForEach):
         return types.item_type(types.type_of(value.iterable, around))
     if isinstance(value, n.Call) and isinstance(value.callee, n.Member) and value.span.encloses(pattern.span):
@@ -289,11 +380,14 @@ def type_given(pattern: n.Node, value: n.Node, around: Enclosing, types: ResultT
     return types.type_of(value, around) if isinstance(value, n.Expression) else None
 
 
-def _types_of_calls(file: Analysis) -> Iterator[tuple[n.Node, n.Type]]:
-    """Every `await Agent.event(…)` and `await Agent.handle("event", …)` with the type that the handler declares."""
-    for wait, around in file.index.of(n.Await):
-        call = n.strip_parentheses(wait.value)
-        if not isinstance(call, n.Call) or not isinstance(call.callee, n.Member):
+def _types_of_calls(file: Analysis, program: AnalysedProgram) -> Iterator[tuple[n.Node, n.Type]]:
+    """Every call of a handler, also by `handle`, and of a function that is known, with the type that it declares."""
+    for called in program.for_file(find_calls, file):
+        function, is_waited = called.function, called.function.is_async or isinstance(called.call.callee, n.Member)
+        if function.returns is not None and not function.generics and not function.is_generator:
+            yield called.call, _promise_of(function.returns) if is_waited else function.returns
+    for call, around in file.index.of(n.Call):
+        if not isinstance(call.callee, n.Member):
             continue
         symbol, event = agent_of(call.callee.object, around, file), call.callee.name
         if event == "handle" and call.arguments and isinstance(call.arguments[0], n.Text):
@@ -301,7 +395,11 @@ def _types_of_calls(file: Analysis) -> Iterator[tuple[n.Node, n.Type]]:
         if symbol is not None and isinstance(symbol.node, n.Agent):
             returns = [handler.returns for handler in handlers(symbol.node) if handler.name.name == event]
             if len(returns) == 1 and returns[0] is not None:
-                yield wait, returns[0]
+                yield call, _promise_of(returns[0])
+
+
+def _promise_of(type: n.Type) -> n.Type:
+    return type if type.name == "Promise" else n.Type(type.span, "Promise", f"Promise<{type.text}>", (type,))
 
 
 def _types_of_sends(file: Analysis, program: AnalysedProgram) -> Iterator[tuple[n.Node, n.Type]]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
+from koi_lang.compiler.declared_types import resolve_type
 from koi_lang.compiler.rules.program import AnalysedProgram, Use
 from koi_lang.compiler.templates import PURE, payload_parts
 from koi_lang.compiler.walk import Enclosing, everything
@@ -41,8 +42,9 @@ def in_handler(use: Use, program: AnalysedProgram) -> PlaceholderScope:
     names = payload_parts(parameters)
     fields: dict[str, frozenset[str]] = {}
     for parameter in parameters:
-        if parameter.type is not None and parameter.type.name == "object":
-            known = frozenset(field.name for field in parameter.type.fields)
+        type = None if parameter.type is None else resolve_type(parameter.type, use.file.table)
+        if type is not None and type.name == "object" and not type.is_open:
+            known = frozenset(field.name for field in type.fields)
             fields |= dict.fromkeys({"args", *(name for name, part in names.items() if not part.path)}, known)
     state = state_fields(agent, use.file, program) if agent is not None else None
     if state is not None:

@@ -24,6 +24,7 @@ OPEN_TYPES = frozenset({"any", "json", "unknown", "undefined", "null", "void"})
 class Called:
     """A call of a function whose declaration is known, with where its name stands."""
 
+    call: n.Call
     function: n.Function
     arguments: Sequence[n.Expression]
     place: Span
@@ -35,6 +36,7 @@ class SkillCall:
     """`callSkill(skill, …arguments)` of a known agent; `skills` are those that the agent uses, by name."""
 
     name: n.Text
+    call: n.Call
     arguments: Sequence[n.Expression]
     agent: n.Agent
     skills: dict[str, n.Skill]
@@ -143,7 +145,7 @@ def skill_calls(file: Analysis, program: AnalysedProgram) -> Iterator[SkillCall]
         uses = (item for item in symbol.node.items if isinstance(item, n.Uses) and item.kind == "skill")
         found = [home.table.find("skill", used.name) for item in uses for used in item.names]
         skills = {each.name: each.node for each in found if each is not None and isinstance(each.node, n.Skill)}
-        yield SkillCall(name, call.arguments[1:], symbol.node, skills, around)
+        yield SkillCall(name, call, call.arguments[1:], symbol.node, skills, around)
 
 
 def find_calls(file: Analysis, program: AnalysedProgram) -> list[Called]:
@@ -157,7 +159,7 @@ def _calls_by_name(file: Analysis, program: AnalysedProgram) -> Iterator[Called]
         if isinstance(call.callee, n.Name) and not call.optional:
             function = _function(call.callee, around, file, local)
             if function is not None:
-                yield Called(function, call.arguments, call.callee.span, around)
+                yield Called(call, function, call.arguments, call.callee.span, around)
 
 
 def _calls_by_skill(file: Analysis, program: AnalysedProgram) -> Iterator[Called]:
@@ -168,7 +170,7 @@ def _calls_by_skill(file: Analysis, program: AnalysedProgram) -> Iterator[Called
             _exported_functions(skill).get(first.value) if skill is not None and isinstance(first, n.Text) else None
         )
         if function is not None and first is not None:
-            yield Called(function, each.arguments[1:], first.span, each.around)
+            yield Called(each.call, function, each.arguments[1:], first.span, each.around)
 
 
 def _function(
