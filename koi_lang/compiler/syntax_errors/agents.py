@@ -30,16 +30,39 @@ ITEMS = (
 HEAD = ("ON", "WORD", "OPEN", "RPAR")
 # The name of a model without quotes.
 MODEL = re.compile(r"\w[\w.:/-]*")
-AFFORDANCE = 'write `affordance "…"`, which says what the agent is for.'
-INSTRUCTIONS = 'put it into the handlers that need it: `on start() { playbook "…" }`.'
-# What people write as parts of an agent, and what stands in their place.
+INSTRUCTIONS = "put it into the handlers that need it: `on start() {{ playbook {value} }}`."
+AFFORDANCE = "write `affordance {value}`, which says what the agent is for."
+RESULT = "the type of a result stands behind the parameters: `on start(args): {value} {{ … }}`."
+TEXT = '"…"'
+# What people write as parts of an agent, in small letters without `_`; what to write, and the value if none is given.
 INSTEAD = {
-    **dict.fromkeys(("model", "provider", "temperature", "client"), 'write `llm default = { model: "…" }`.'),
-    **dict.fromkeys(("tool", "tools", "functions"), "write `uses skill …` or `uses mcp …` with names of declarations."),
-    **dict.fromkeys(("description", "goal", "backstory", "name", "purpose"), AFFORDANCE),
-    **dict.fromkeys(("system", "instruction", "instructions", "system_prompt", "systemPrompt"), INSTRUCTIONS),
-    **dict.fromkeys(("memory", "context", "variables"), "write `state { name = value }`."),
-    **dict.fromkeys(("can", "needs", "permissions"), "permissions stand in the role: `role Worker { can execute }`."),
+    **dict.fromkeys(("model", "provider", "client"), ("write `llm default = {{ model: {value} }}`.", TEXT)),
+    "temperature": ("write `llm default = {{ temperature: {value} }}`.", "0.2"),
+    "topp": ("write `llm default = {{ top_p: {value} }}`.", "0.9"),
+    "maxtokens": ("write `llm default = {{ max_tokens: {value} }}`.", "2000"),
+    **dict.fromkeys(
+        ("tool", "tools", "functions"), ("write `uses skill …` or `uses mcp …` with names of declarations.", "")
+    ),
+    **dict.fromkeys(
+        ("handoff", "handoffs", "agents", "subagents", "members"),
+        ("declare `team Crew {{ … }}` outside of the agent, and write `uses team Crew`.", ""),
+    ),
+    **dict.fromkeys(("description", "goal", "backstory", "name", "purpose", "persona"), (AFFORDANCE, TEXT)),
+    "role": ("write `affordance {value}`; the role of an agent stands behind its name and `:`.", TEXT),
+    **dict.fromkeys(("system", "instruction", "instructions", "systemprompt", "prompt"), (INSTRUCTIONS, TEXT)),
+    **dict.fromkeys(("context", "variables"), ("write `state {{ name = value }}`.", "")),
+    "memory": ("leave it out: agents remember. Values of their own stand in `state {{ name = value }}`.", ""),
+    **dict.fromkeys(
+        ("can", "needs", "permissions"), ("permissions stand in the role: `role Worker {{ can execute }}`.", "")
+    ),
+    **dict.fromkeys(
+        ("maxiter", "maxiterations", "maxturns", "maxsteps"), ("write `budget {{ turns: {value} }}`.", "40")
+    ),
+    **dict.fromkeys(
+        ("outputtype", "outputschema", "resulttype", "responsemodel", "responseformat"), (RESULT, "Review")
+    ),
+    **dict.fromkeys(("retries", "maxretries"), ('write `resilience "start" {{ retry_max_attempts = {value} }}`.', "3")),
+    **dict.fromkeys(("verbose", "debug"), ("leave it out: `koi run --verbose` shows every event.", "")),
 }
 OWN_MODEL = "a handler cannot choose its own model"
 LLM_FORM = 'write `llm default = { provider: "openai", model: "…" }` in the body of the agent.'
@@ -277,6 +300,8 @@ def statement(failure: Failure) -> SyntaxHelp | None:
     if failure.frame.word not in ("agent", "skill") or "AFFORDANCE" not in failure.expected:
         return None
     follows = failure.word(1) in (".", "=") and failure.piece().kind == "word"
+    if failure.word(1) == "=" and failure.frame.word == "agent":
+        return None  # a part as other frameworks have it
     if failure.word() not in STATEMENTS and not follows:
         return None
     place = (
@@ -309,12 +334,14 @@ def unknown_item(failure: Failure) -> SyntaxHelp | None:
         if near is None
         else f"did you mean `{near}`?"
     )
-    suggested = help
-    if kind == "agent" and failure.word() == "prompt" and failure.piece(1).kind != "word":
-        help = INSTRUCTIONS
-    elif kind == "agent" and failure.piece().text in INSTEAD and failure.word(1) != "(":
-        written = failure.piece(2)
-        help = INSTEAD[failure.piece().text].replace('"…"', written.text if written.kind == "text" else '"…"')
+    suggested, name = help, failure.piece().text
+    part = INSTEAD.get(name.replace("_", "").lower()) if kind == "agent" and failure.word(1) != "(" else None
+    if part is not None and (failure.piece(1).kind != "word" or failure.word() not in DECLARATIONS):
+        written, (form, value) = failure.piece(2), part
+        is_value = written.kind == {TEXT: "text", "Review": "word"}.get(value, "number")
+        help = form.format(value=written.text if is_value else value)
+    elif near is None and kind == "agent" and failure.word(1) == "=":
+        help = f"a value that the agent keeps stands in its state: `state {{ {name} = … }}`."
     elif failure.word() in DECLARATIONS:
         help = f"move it out of the {failure.frame.word}, before it or behind it."
     elif kind == "skill" and failure.word() in ITEMS:
