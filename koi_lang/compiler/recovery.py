@@ -29,6 +29,8 @@ UNCLOSED = "E0131"
 DANGLING = frozenset({"E0171", "E0172", "E0183", "E0193"})
 # What is said of a step that stands outside, as the block before it was closed too early.
 OUTSIDE = frozenset({"E0123", "E0125", "E0153"})
+# What is said of the head of a handler or function whose body has no brace: its steps seem to stand beside it.
+HEADLESS = frozenset({"E0151", "E0162"})
 MAX_ATTEMPTS = 60
 # How much is read again at most, in characters: large declarations are given up sooner.
 MAX_CHARS_READ = 1_000_000
@@ -73,6 +75,8 @@ class _Recovery:
         self.span = span
         self.attempt = attempt
         self.text = _EditedText(source.text)
+        # Whether there is a bracket too many.
+        self.has_stray = False
         self.steps = self._find_steps()
         self.problems: list[Diagnostic] = []
         self.gaps: list[Span] = []
@@ -122,6 +126,7 @@ class _Recovery:
     def _find_steps(self) -> SourceSteps:
         text = self.text
         found = scan(text.with_ends, Span(self.span.start, self.span.end + len(text.ends)))
+        self.has_stray = bool(found.stray)
         pieces = [piece._replace(span=Span(*map(text.original, piece.span))) for piece in found.pieces]
         return SourceSteps(balance(replace(found, pieces=pieces), text.blanked, self.span.end))
 
@@ -192,10 +197,24 @@ class _Recovery:
         return any("}" in cut or cut.startswith('"""') for cut in cuts)
 
     def _reaching(self, problem: Diagnostic) -> Span | None:
-        """The step before a gap, where a problem behind the gap shows that it was the one without an end."""
-        gap = next((gap for gap in self.gaps if self.steps.after(gap.end) == problem.place.span.start), None)
-        before = None if gap is None else self.steps.before(gap.start)
-        if gap is None or before is None or problem.code not in DANGLING or before.text in BOUNDARIES:
+        """A gap with the step beside it that a problem behind the gap shows to belong to it.
+
+        It is the step before, where that was the one without an end, or the next one of a body that has no `{`. Where
+        there is a `}` too many, the one behind that body belongs to it.
+        """
+        place = problem.place.span
+        gap = next((gap for gap in self.gaps if self.steps.after(gap.end) == place.start), None)
+        if gap is None:
+            return None
+        heads = (each.place.span for each in self.problems if each.code in HEADLESS)
+        is_headless = any(gap.encloses(head) and self.source.text[slice(*head)] in (")", ":") for head in heads)
+        step = self.steps.step(place) if is_headless else None
+        if step is not None and step.start == place.start:
+            end = self.steps.after(step.end)
+            is_closer = end is not None and self.has_stray and self.text.blanked.startswith("}", end)
+            return gap.to(Span(step.start, end + 1) if end is not None and is_closer else step)
+        before = self.steps.before(gap.start)
+        if before is None or problem.code not in DANGLING or before.text in BOUNDARIES:
             return None
         step = self.steps.step(before.span)
         return None if step is None else step.to(gap)
@@ -306,10 +325,6 @@ class _Balancing:
         while self.open:
             self._end_at(self.end)
         return Scan(self.pieces, self.partners, (), ())
-
-    def _open(self, number: int, piece: ScannedToken) -> None:
-        opener, is_suspicious = len(self.pieces) - 1, self._is_suspicious(number)
-        self.open.append(_Bracket(opener, piece.span.start, CLOSERS[piece.text], self.indents[number], is_suspicious))
 
     def _closes(self, number: int, piece: ScannedToken) -> bool:
         """Whether a token closes a bracket, or would if there were one."""

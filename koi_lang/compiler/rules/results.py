@@ -80,7 +80,8 @@ def missing_result(file: Analysis, report: Report) -> None:
         run Sizes.size(10)
     """
     for handler, _ in file.index.of(n.Handler):
-        if handler.returns is None or _may_be_nothing(handler.returns, file) or _is_playbook(handler.body):
+        is_playbook = any(isinstance(statement, n.Playbook) for statement in handler.body.statements)
+        if handler.returns is None or _may_be_nothing(handler.returns, file) or is_playbook:
             continue
         if _falls_through(handler.body):
             message = f"`{handler.name.name}` gives `{handler.returns.one_line}`, and may end without a `return`"
@@ -210,10 +211,6 @@ def _may_be_nothing(type: n.Type, file: Analysis) -> bool:
         if choice.name.lower() in NOTHING or not is_known:
             return True
     return False
-
-
-def _is_playbook(body: n.Block) -> bool:
-    return any(isinstance(statement, n.Playbook) for statement in body.statements)
 
 
 def _falls_through(node: n.Statement) -> bool:

@@ -52,6 +52,8 @@ INSTEAD = {
 }
 # These may stand directly before a parenthesis; others would be calls of a function of that name.
 WITH_PARENTHESES = frozenset("elif elseif elsif unless except foreach not until match with".split())
+COLON_BLOCK = "a block does not begin with `:`"
+IN_BRACES = "put its statements between `{` and `}`."
 # A value in a text of Python, without what says how it is shown.
 PLACE = re.compile(r"\{([^{}:!]+)(?:![rsa])?(?::[^{}]*)?\}")
 THREE_QUOTES = 'write `"""` at both ends of the text.'
@@ -74,7 +76,7 @@ def foreign(failure: Failure) -> SyntaxHelp | None:
     """
     if failure.tail == ("AGENT", "NAME") or (failure.is_top and failure.word() == "def"):
         return None
-    for offset in (0, *failure.same_line()):
+    for offset in (1 if failure.word() == "async" else 0, *failure.same_line()):
         if _is_foreign(failure.piece(offset - 1), failure.piece(offset), failure.piece(offset + 1)):
             if failure.is_top and failure.word(offset) == "type" and failure.word(offset + 2) == "<":
                 message, help = "a type that is declared takes no parameters", "declare one for each: `type Name = …`."
@@ -96,12 +98,19 @@ def colon_block(failure: Failure) -> SyntaxHelp | None:
 
         if (args.ready) { console.log("go") }
     """
+    if failure.frame.word in ("agent", "skill") and "COLON" in failure.tail:
+        # The first words of the body were read as the type of the result.
+        pieces = (
+            (failure.piece(offset - 1), failure.piece(offset), failure.piece(offset + 1)) for offset in range(-8, 0)
+        )
+        colon = next((here for before, here, after in pieces if before.text + here.text == "):" and after.fresh), None)
+        return None if colon is None else SyntaxHelp(COLON_BLOCK, colon.span, IN_BRACES)
     if failure.word() != ":" or failure.frame.bracket not in ("{", "") or not failure.piece(1).fresh:
         return None
     first = next((failure.piece(offset) for offset in failure.same_line() if failure.piece(offset).fresh), None)
     if first is None or first.text.lower() not in ("if", "else", "for", "while", "try", "catch", "finally"):
         return None
-    return SyntaxHelp("a block does not begin with `:`", failure.span, "put its statements between `{` and `}`.")
+    return SyntaxHelp(COLON_BLOCK, failure.span, IN_BRACES)
 
 
 @hint(HINTS, "E0179")
