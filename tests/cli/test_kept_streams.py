@@ -155,8 +155,9 @@ def test_hostile_names_stay_inside(project: Project) -> None:
 
 
 def test_a_stream_that_is_too_long_is_not_kept(project: Project) -> None:
-    """Of 20 MB nothing is written, and the run has its answer."""
-    told = _run(project, Answer((GREETING,), raw=f": {'x' * 60_000}\n\n" * 350), **KEEP)
+    """Of 9 MB nothing is written, and the run has its answer."""
+    thoughts = ("x" * 100_000,) * 90  # before the answer: what comes behind it need not be read
+    told = _run(project, Answer((GREETING,), thoughts=thoughts, thoughts_in="reasoning_content"), **KEEP)
 
     assert "Hello Ada\n" in told
     assert "a stream is not kept: it is larger than 8 MiB" in told

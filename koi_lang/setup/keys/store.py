@@ -83,7 +83,10 @@ class KeyStore:
             loaded = json.loads(self.path.read_text("utf-8"))
         except FileNotFoundError:
             return {}
-        except (OSError, ValueError):
+        except OSError as error:
+            help = "Set `KOI_CONFIG_DIR` to a folder you may read."
+            raise SettingsError(f"the file of keys `{self.path}` cannot be read: {reason(error)}", help=help) from error
+        except ValueError:
             loaded = None
         if not isinstance(loaded, dict) or not all(map(_is_entry, loaded.values())):
             help = f"Remove it with `rm {self.path}`, then store the keys again with `koi connect`."
