@@ -73,8 +73,8 @@ def state_without_start(file: Analysis, report: Report) -> None:
 def misspelt_state(file: Analysis, report: Report) -> None:
     """Code reads a field of the state that nobody declares or sets, or uses one that is nearly a declared one.
 
-    A field that nobody has set reads as `undefined`, and one that nobody reads is set for nothing. Of fields that are
-    not nearly declared this is said in a program that starts by itself, of agents whose playbooks do not mention them.
+    A field that nobody has set reads as `undefined`, and one that nobody reads is set for nothing. A name
+    that is not near a declared one is reported only in a program with `run`, if no playbook of the agent mentions it.
 
     Wrong:
 
