@@ -7,6 +7,7 @@ has to permit them, and the schema to allow them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -30,6 +31,7 @@ from koi_lang.runtime.intervention import Intervention
 from koi_lang.runtime.playbook import delegation, prompting
 from koi_lang.runtime.playbook.action_parsing import Action, as_steps
 from koi_lang.runtime.playbook.call import PlaybookCall
+from koi_lang.runtime.playbook.holes import texts_in
 from koi_lang.runtime.playbook.lenient_fields import read_names, read_values
 from koi_lang.runtime.playbook.lenient_inputs import read_inputs
 from koi_lang.runtime.playbook.lenient_intents import known_names, read_intent
@@ -37,6 +39,7 @@ from koi_lang.runtime.playbook.prompting import SKIPPED
 from koi_lang.runtime.playbook.references import ActionScope, require_results
 from koi_lang.runtime.playbook.tool_offer import named_action
 from koi_lang.runtime.playbook.turn import TurnAction
+from koi_lang.runtime.prompts import value_text
 from koi_lang.runtime.replay.error_records import as_koi_error, data_of
 from koi_lang.runtime.replay.location import enter
 from koi_lang.runtime.replay.ordering import BEGIN
@@ -45,6 +48,9 @@ if TYPE_CHECKING:
     from koi_lang.runtime.ports import RunPort
 
 
+# What a form has where values belong; models that are small copy it.
+STANDS_FOR = re.compile(r"<(text|number|integer)(?:: [^<>]*)?>")
+MAX_SHOWN_CHARS = 80
 # Loops are bounded, loops within loops are not; so many actions take a minute or so.
 MAX_REPEATED = 100_000
 
@@ -226,8 +232,22 @@ async def condition(running: PlaybookAction, fields: Fields, next: Rest) -> Any:
 
 
 def substitute(running: PlaybookAction, fields: Fields, next: Rest) -> Awaitable[Any]:
-    """Replace references. Raises AgentError where one refers to a result that is not there."""
+    """Replace references.
+
+    Raises:
+        AgentError: one refers to a result that is not there.
+        FormError: a text still holds what stands for a value in the form of an action, such as `<text>`.
+    """
     require_results(running.names, fields)
+    call = running.call
+    for text in texts_in(dict(fields)):
+        found = STANDS_FOR.search(text)
+        # As an element of XML it is closed.
+        if found is None or f"</{found[1]}>" in text:
+            continue
+        if found[0] not in call.playbook.text and found[0] not in value_text(call.args):
+            message = f"`{found[0]}` stands for a value, and is none: {text.strip()[:MAX_SHOWN_CHARS]!r}"
+            raise FormError(message, help=f"Write the {found[1]} itself in its place.")
     return next(running, running.fill())
 
 
