@@ -51,6 +51,7 @@ def options_of(given: Mapping[str, Any]) -> RunOptions:
         options,
         payload={"task": given["task"], **rounds},
         as_result=False,
+        reports_changes=True,
         missing_model_help="" if options.rehearse else COMMAND_HELP,
     )
 

@@ -59,6 +59,7 @@ class RunOptions:
         no_extensions: whether installed extensions are left out.
         plain: whether a terminal gets finished lines only.
         missing_model_help: what to do where no model is configured; empty lets a rehearsal stand in there.
+        reports_changes: whether a line at the end names the files that were changed, and the cost, also on a pipe.
         plan: whether agents only look and plan, until the person has accepted a plan.
         settings: of the project whose program is run, read once.
         user: of a service, who answers in the run; empty for the person at this machine.
@@ -82,6 +83,7 @@ class RunOptions:
     keys: str | None = None
     no_extensions: bool = False
     plain: bool = False
+    reports_changes: bool = False
     missing_model_help: str = ""
     plan: bool = False
     settings: ProjectSettings = field(default_factory=read_settings)

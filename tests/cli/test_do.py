@@ -157,6 +157,21 @@ def test_work_that_changes_its_judge_is_accepted_by_a_person_alone(
     assert f"the work changed what the tests rest on: {file}\n" in done.stdout
 
 
+def test_the_end_tells_what_changed(project: Project) -> None:
+    """Files with added and removed lines, and how to put them back: on a pipe, too, and behind a limit."""
+    more = {"intent": "write_file", "path": "notes/new.md", "content": "one\ntwo\n"}
+    answers = script_rounds(project, [edit(("    return 0\n", "    a += b\n    return a\n")), more])
+
+    done = project.koi("do", "mend it", "--answers", answers, *ALLOW)
+    ended = project.koi("do", "mend it", "--answers", answers, "--max-turns", "1", "--allow", "write:notes/**")
+    nothing = project.koi("do", "mend it", "-i", "1", "--answers", answers)
+
+    run = done.stderr.partition("`koi undo ")[2][:12]
+    assert done.stderr == f"2 files changed, +4 −1: notes/new.md, sums.py; `koi undo {run}` puts them back\n"
+    assert "no file was changed\nerror: " in ended.stderr
+    assert "no file was changed\nerror: " in nothing.stderr
+
+
 def test_new_tests_change_no_judge(project: Project) -> None:
     """Work may add tests of its own; those that were there have to pass."""
     answers = script_rounds(project, [edit(("return 0", "return a + b")), {"intent": "write_file", **NEW_TEST}])

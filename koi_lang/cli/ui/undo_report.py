@@ -6,13 +6,19 @@ from collections.abc import Callable, Iterator, Sequence
 from difflib import unified_diff
 
 from koi_lang.cli.ui.text import count_text
+from koi_lang.errors import KoiError
 from koi_lang.runtime.file_changes.run_undo import RunUndo
 from koi_lang.runtime.file_changes.undo_plan import PathUndo, UndoPlan
 from koi_lang.runtime.file_changes.undoing import UndoneFile
+from koi_lang.runtime.journal.reader import read
+from koi_lang.runtime.journal.store import path_of
+from koi_lang.runtime.ports import RunPort
 from koi_lang.system.text_width import clean
 
 # Of a difference, in lines; of what is compared line by line, in bytes.
 MAX_LINES, MAX_COMPARED = 60, 1_000_000
+# Of the line at the end: files that are named, and bytes of one whose lines are counted.
+MAX_NAMED, MAX_COUNTED = 5, 200_000
 Redact = Callable[[str], str]
 
 
@@ -41,7 +47,7 @@ def _difference(undo: RunUndo, left: PathUndo, redact: Redact) -> Iterator[str]:
     if left.now.state is None:
         yield "    it is not there any more"
         return
-    contents = undo.content(left)
+    contents = undo.contents(left.left, left.now)
     if contents is None:
         yield f"    it is {_kind(left)} now"
         return
@@ -73,6 +79,31 @@ def outcome_lines(run: str, plan: UndoPlan, done: Sequence[UndoneFile], redact: 
             yield clean(redact(f"warning: {each.undo.file} was left: {each.refusal}"))
         elif each.is_kept_folder:
             yield clean(redact(f"{each.undo.file} stays: others have put something into it"))
+
+
+def changes_text(run: RunPort) -> str:
+    """The files that a recorded run has changed, with added and removed lines; empty where that is not known."""
+    marks: list[str] = []
+    names: list[str] = []
+    try:
+        undo = RunUndo(run.folder, run.id, read(path_of(run.folder, run.id)).entries, run.settings)
+        for each in undo.plan().paths:
+            states = [state for state in (each.now.state, each.target) if state is not None]
+            if not (each.has_change or each.refusal) or any(state.is_of == "folder" for state in states):
+                continue
+            names.append(each.file)
+            contents = undo.contents(each.target, each.now)
+            if contents is not None and max(map(len, contents)) <= MAX_COUNTED:
+                before, now = (data.decode("utf-8", "replace").splitlines() for data in contents)
+                marks += [line[0] for line in list(unified_diff(before, now, lineterm="", n=0))[2:]]
+    except KoiError:
+        return ""
+    if not names:
+        return "no file was changed"
+    more = f", and {len(names) - MAX_NAMED:,} more" if len(names) > MAX_NAMED else ""
+    count = f"{count_text(len(names), 'file')} changed, +{marks.count('+'):,} −{marks.count('-'):,}"
+    them = "it" if len(names) == 1 else "them"
+    return f"{count}: {', '.join(sorted(names)[:MAX_NAMED])}{more}; `koi undo {run.id}` puts {them} back"
 
 
 def nothing_text(run: str, entry: int) -> str:

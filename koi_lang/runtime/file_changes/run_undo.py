@@ -12,7 +12,7 @@ from koi_lang.errors import AgentError, KoiError, reason
 from koi_lang.events import FileRestored
 from koi_lang.runtime.file_changes.change_recorder import LOCK, PAUSE_S
 from koi_lang.runtime.file_changes.content_keeper import ContentKeeper, never_stop
-from koi_lang.runtime.file_changes.path_states import PathState, data_of
+from koi_lang.runtime.file_changes.path_states import PathContent, PathState, data_of
 from koi_lang.runtime.file_changes.run_changes import changes_in
 from koi_lang.runtime.file_changes.tree_watch import find_differences
 from koi_lang.runtime.file_changes.undo_plan import PathUndo, UndoPlan, plan_undo
@@ -78,13 +78,13 @@ class RunUndo:
                     note(_restoration(undo))
         return done
 
-    def content(self, undo: PathUndo) -> tuple[bytes, bytes] | None:
-        """What the run had left at a path, and what is there now; None where there are no two files to compare."""
-        if undo.left is None or undo.left.is_of != "file" or undo.now.state is None or undo.now.state.is_of != "file":
+    def contents(self, then: PathState | None, now: PathContent) -> tuple[bytes, bytes] | None:
+        """The contents of a path then and now, empty for nothing; None where one of them is no file, or not kept."""
+        if any(state is not None and state.is_of != "file" for state in (then, now.state)):
             return None
         with self._open() as (_, store):
             try:
-                return store.get(undo.left.content), undo.now.data
+                return b"" if then is None else store.get(then.content), now.data
             except AgentError:
                 return None
 
