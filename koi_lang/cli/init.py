@@ -49,7 +49,7 @@ def command(name: str | None, template: str) -> None:
     files = dict(template_files(template))
     _require_free(folder, files)
     if (folder / IGNORED).is_file():
-        click.echo(f"`{IGNORED}` is left as it is; it should list `.koi/` and `.env`", err=True)
+        click.echo(f"`{IGNORED}` is left as it is; it should list `.env`", err=True)
         del files[IGNORED]
     _write(folder, files)
     settings = read_settings(folder.resolve())

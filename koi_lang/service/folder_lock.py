@@ -10,6 +10,7 @@ from pathlib import Path
 
 from koi_lang.errors import SettingsError, UsageError, reason
 from koi_lang.system.file_locks import try_lock
+from koi_lang.system.open_folders import make_state_folder
 
 NAME = "service.lock"
 # A command that a killed service had just started holds the lock until it is executed.
@@ -21,7 +22,7 @@ async def sole_service(folder: Path) -> AsyncIterator[None]:
     """A context in which no other service works in a folder. Raises UsageError where one does, and SettingsError."""
     path = folder / ".koi" / NAME
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_state_folder(path.parent)
         held = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
         raise SettingsError(f"`{path}` cannot be used: {reason(error)}") from error

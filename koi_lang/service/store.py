@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from koi_lang.errors import SettingsError, reason
+from koi_lang.system.open_folders import make_state_folder
 
 NAME = "service.sqlite"
 
@@ -26,7 +27,7 @@ class Database:
         """That of a project's folder. Raises SettingsError."""
         path = folder / ".koi" / NAME
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_state_folder(path.parent)
             path.touch(0o600)
             return cls(path)
         except (OSError, sqlite3.Error) as error:

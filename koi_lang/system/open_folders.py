@@ -15,8 +15,26 @@ FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW",
 UNFOLLOWED = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 FILE = os.O_RDONLY | UNFOLLOWED
 
+# The folder of a project in which Koi keeps what runs leave.
+STATE = ".koi"
 # What the system says where something else has taken the place of a file, a link or a folder around it.
 REPLACED = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EISDIR, errno.ENXIO, errno.EINVAL})
+
+
+def make_state_folder(folder: Path, mode: int = 0o777) -> None:
+    """Make a folder, with those around it; a new `.koi` among them is ignored by git as a whole. Raises OSError.
+
+    One that exists is left as it is, so that a project may track parts of it.
+    """
+    for each in (folder, *folder.parents):
+        if each.name == STATE:
+            with suppress(FileExistsError):
+                each.parent.mkdir(parents=True, exist_ok=True)
+                each.mkdir(mode)
+                rule = each / ".gitignore"
+                rule.touch(0o600)
+                rule.write_text("*\n", "utf-8")
+    folder.mkdir(mode, parents=True, exist_ok=True)
 
 
 def resolve_links(path: Path) -> Path:

@@ -337,3 +337,17 @@ def test_a_folder_without_journals(project: Project) -> None:
 def test_durations(seconds: float, shown: str) -> None:
     """Times are shown in the two largest units that matter."""
     assert shown == _duration(seconds)
+
+
+def test_what_runs_leave_is_hidden_from_git(project: Project) -> None:
+    """A new `.koi` ignores itself as a whole; one that is there stays as its project has it."""
+    project.write("a.koi", PROGRAM)
+    project.write("answers.json", json.dumps(ANSWERS))
+    rule, words = project.folder / ".koi/.gitignore", ("run", "--answers", "answers.json", "a.koi")
+
+    project.koi(*words)
+    first = rule.read_text()
+    rule.unlink()
+    project.koi(*words)
+
+    assert ("*\n", False) == (first, rule.exists())

@@ -160,5 +160,5 @@ def test_files_end_with_the_journal(project: Project) -> None:
     assert (0, 0, True, 0) == (ran.returncode, replayed.returncode, before, deleted.returncode)
     assert ran.stdout == replayed.stdout
     assert f" {LENGTH}\n" == ran.stdout[ran.stdout.index(" ") :]
-    assert {"runs", "snapshots", "live"} >= {each.name for each in (project.folder / ".koi").iterdir()}
+    assert {".gitignore", "runs", "snapshots", "live"} >= {each.name for each in (project.folder / ".koi").iterdir()}
     assert [] == list((project.folder / ".koi/runs").iterdir())

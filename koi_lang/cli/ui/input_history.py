@@ -8,6 +8,8 @@ from pathlib import Path
 
 from prompt_toolkit.history import FileHistory
 
+from koi_lang.system.open_folders import make_state_folder
+
 CHAT = "chat-history"
 # Characters of the file; what is older is left out when it is read.
 MAX_BYTES = 1 << 19
@@ -47,7 +49,7 @@ class InputHistory(FileHistory):
     def store_string(self, string: str) -> None:
         """Write what was typed, without secrets."""
         try:
-            self._path.parent.mkdir(exist_ok=True)
+            make_state_folder(self._path.parent)
             os.close(os.open(self._path, os.O_WRONLY | os.O_CREAT, 0o600))
             super().store_string(self._redact(string))
         except OSError:  # a folder that cannot be written is no reason to end a conversation

@@ -30,7 +30,7 @@ from koi_lang.runtime.tree.taking import StoreFullError
 from koi_lang.runtime.tree.walking import ManyFilesError
 from koi_lang.settings.project import most_of_snapshots
 from koi_lang.system.file_locks import open_lock, try_lock
-from koi_lang.system.open_folders import OpenFolders
+from koi_lang.system.open_folders import OpenFolders, make_state_folder
 
 if TYPE_CHECKING:
     from koi_lang.runtime.ports import RunPort
@@ -99,7 +99,7 @@ class ChangeRecorder:
         held = -1
         with self._telling_why(agent):
             folder = snapshots_folder(self._run.folder)
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_state_folder(folder, 0o700)
             held = open_lock(folder / LOCK)
         try:
             until = time.monotonic() + MAX_WAIT_S

@@ -19,6 +19,7 @@ from koi_lang.runtime.journal.reader import End
 from koi_lang.runtime.journal.signatures import Chain, Signer
 from koi_lang.runtime.journal.totals import LAST_CALL, TOTALS, CallEnd
 from koi_lang.system.file_locks import sync_folder, try_lock_patiently
+from koi_lang.system.open_folders import make_state_folder
 
 if TYPE_CHECKING:
     from koi_lang.events import Event
@@ -202,7 +203,7 @@ class Writer:
 def _open_locked(path: Path, *, is_new: bool) -> int:
     """A journal to write, locked; a new one with its folder. Raises OSError, JournalError when it is being written."""
     if is_new:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_state_folder(path.parent)
     flags = os.O_WRONLY | os.O_APPEND | getattr(os, "O_BINARY", 0)
     file = os.open(path, flags | (os.O_CREAT | os.O_EXCL if is_new else 0), 0o600)
     with ExitStack() as undo:

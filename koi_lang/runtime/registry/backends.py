@@ -18,6 +18,7 @@ from koi_lang.errors import RegistryError, SettingsError
 from koi_lang.runtime.registry.registry import Registry
 from koi_lang.runtime.registry.store import IdempotencyKey, MemoryStore, RegistryStore, T
 from koi_lang.runtime.registry.v1_import import JsonFile, KeyvTable, Legacy
+from koi_lang.system.open_folders import make_state_folder
 
 FOLDER = ".koi/registry"
 FILE = "registry.sqlite"
@@ -218,7 +219,7 @@ class DurableStore:
         return self._connection
 
     def _connect(self) -> Connection:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
+        make_state_folder(self._path.parent)
         self._path.touch(mode=0o600)  # its log has the same
         connection = sqlite3.connect(self._path, timeout=BUSY_TIMEOUT_S, isolation_level=None)
         with ExitStack() as undo:

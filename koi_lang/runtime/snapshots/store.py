@@ -27,6 +27,7 @@ from pathlib import Path
 from koi_lang.errors import AgentError, reason
 from koi_lang.runtime.snapshots.manifest import DIGEST, Manifest, digests_in, tree_digest
 from koi_lang.system.file_locks import open_lock, try_lock
+from koi_lang.system.open_folders import make_state_folder
 
 # An id: the run, and what its list is made of.
 SNAPSHOT = re.compile(r"([A-Za-z0-9_][A-Za-z0-9_.-]{0,99})-([0-9a-f]{16})")
@@ -67,7 +68,7 @@ class SnapshotStore:
         store = SnapshotStore(snapshots_folder(project))
         try:
             for each in (store.folder.parent, store.folder):
-                each.mkdir(mode=0o700, exist_ok=True)
+                make_state_folder(each, 0o700)
                 if each.is_symlink():
                     raise OSError(f"`{each.name}` is a link")
             for name in ("objects", "runs", "staging"):

@@ -12,6 +12,8 @@ from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 
+from koi_lang.system.open_folders import make_state_folder
+
 FOLDER, SUFFIX = "live", ".sock"
 # Bytes of a name that every system takes.
 MAX_NAME_BYTES = 100
@@ -74,7 +76,7 @@ def listen(path: Path) -> socket.socket:
 
 def _make_folder(folder: Path) -> None:
     """Have a folder of the person's own. Raises OSError."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
+    make_state_folder(folder.parent)
     with suppress(FileExistsError):
         folder.mkdir(mode=0o700)
     status = os.lstat(folder)

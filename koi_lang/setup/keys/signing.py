@@ -12,6 +12,7 @@ from pathlib import Path
 
 from koi_lang.errors import SettingsError, reason
 from koi_lang.system.file_locks import locked_folder
+from koi_lang.system.open_folders import make_state_folder
 
 FILE = "signing.key"
 BYTES = 32
@@ -62,7 +63,7 @@ def _text(path: Path) -> str:
 
 def _make_key(path: Path) -> str:
     """A new key, unless another process has made one meanwhile; nobody sees half of it. Raises OSError."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_state_folder(path.parent, 0o700)
     with ExitStack() as undo:
         undo.enter_context(locked_folder(path.parent))
         known = _text(path)
