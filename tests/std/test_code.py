@@ -58,6 +58,46 @@ def test_a_file_is_written_once_it_is_allowed(play: Player, tmp_path: Path) -> N
     assert request.preview == "--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+2"
 
 
+FAMILIAR: dict[str, tuple[dict[str, Any], str]] = {
+    "read": (act("Read", file_path="a.txt", offset=2), "read_file"),
+    "edit": (act("edit", file_path="a.txt", old_string="one", new_string="three"), "edit_file"),
+    "write": (act("write", file_path="a.txt", content="three\n"), "write_file"),
+    "bash": (act("bash", command="echo three"), "run_command"),
+    "view": (act("str_replace_editor", command="view", path="a.txt", view_range=[2, 2]), "read_file"),
+    "create": (act("str_replace_editor", command="create", path="a.txt", file_text="three\n"), "write_file"),
+    "replace": (
+        act("str_replace_editor", command="str_replace", path="a.txt", old_str="one", new_str="3"),
+        "edit_file",
+    ),
+}
+
+
+@pytest.mark.parametrize(("asked", "name"), FAMILIAR.values(), ids=FAMILIAR)
+def test_tools_of_other_agents_lead_to_ours(asked: Any, name: str, play: Player, tmp_path: Path) -> None:
+    """Models write names that they know; they get what they mean, and what they may do stays the same."""
+    (tmp_path / "a.txt").write_text("one\ntwo\n")
+
+    refused, played = (work(play, tmp_path, asked, allow=allow) for allow in ([], ["write:**", "run:**"]))
+
+    assert (played.error, [name, "return"]) == (None, played.did())
+    assert [] == [each for each in refused.did() if each not in ("read_file", "return")]
+
+
+def test_a_member_keeps_its_name(play: Player, tmp_path: Path) -> None:
+    """An event that members handle is theirs, whatever tools of others are called."""
+    program = """
+    import "std/code"
+    role Worker { can write, can delegate }
+    agent Library : Worker { on read(args: { title: string }) { return `${args.title}, read` } }
+    team Desk { library = Library }
+    agent Main : Worker { uses team Desk on go() { playbook "Work." } }
+    """
+
+    played = work(play, tmp_path, act("read", title="Emma"), program=program)
+
+    assert '"Emma, read"' in played.feedback[1]
+
+
 def test_a_piece_is_edited(play: Player, tmp_path: Path) -> None:
     """By a piece that stands there once, or by a diff; nothing is done where the place is unclear."""
     (tmp_path / "a.py").write_text("def parse(x):\n    return x\n\n\nx = 1\nx = 1\n")

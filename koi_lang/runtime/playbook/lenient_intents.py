@@ -20,11 +20,25 @@ if TYPE_CHECKING:
     from koi_lang.runtime.ports import AgentPort
 
 
+# What tools of other coding agents are called here, the first one that there is; models know their names by heart.
+FAMILIAR: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("bash", "execute_command", "run_shell_command"), ("run_command", "shell")),
+    **dict.fromkeys(("read", "view", "cat"), ("read_file",)),
+    **dict.fromkeys(("edit", "replace", "str_replace"), ("edit_file",)),
+    **dict.fromkeys(("write", "create_file"), ("write_file",)),
+    **dict.fromkeys(("glob", "ls", "list_dir"), ("list_files",)),
+    "search": ("grep",),
+}
+# One tool of theirs does several things, by its field `command`.
+EDITOR = frozenset({"str_replace_editor", "str_replace_based_edit_tool"})
+EDITOR_COMMANDS = {"view": "read_file", "create": "write_file", "str_replace": "edit_file"}
+
+
 def read_intent(call: PlaybookCall, action: Action) -> tuple[Action, list[str]]:
     """The action behind an intent, with notes where a model wrote it differently."""
     if not action.delegated and find_action(call.agent.run, action.intent) is not None:
         return _unwrap_result(call, action) if action.intent == "return" else (action, [])
-    read = None if action.delegated else _of_skill(call.agent, action) or _of_server(call, action)
+    read = None if action.delegated else _of_address(call, action) or _of_habit(call.agent, action)
     if read is not None:
         return read, [f"`{action.intent}` as `{read.intent}`"]
     return _unwrap_payload(call.agent, action)
@@ -57,27 +71,36 @@ def _unwrap_payload(agent: AgentPort, action: Action) -> tuple[Action, list[str]
     return _instead(action, action.intent, {"data": inner}), [f"{what} as the payload"]
 
 
-def _of_skill(agent: AgentPort, action: Action) -> Action | None:
-    """`Skill.function` as a call of that function."""
-    name, mark, function = action.intent.partition(".")
+def _of_address(call: PlaybookCall, action: Action) -> Action | None:
+    """`Skill.function` as a call of that function, `server.tool` of that tool, where the server is known to have it."""
+    agent = call.agent
+    name, mark, part = action.intent.partition(".")
+    members = {known.lower() for each in reachable(agent) for known in (each.key, each.agent.about.name)}
+    if not mark or name.lower() in members:
+        return None
     skill = next((known for known in agent.about.skills() if known.name == name), None)
-    if not mark or skill is None or function not in skill.functions or _is_member(agent, name):
+    if skill is not None and part in skill.functions:
+        input = unwrap(action.data, of_function(skill.functions[part]))
+        return _instead(action, "call_skill", {"skill": name, "function": part, "input": input})
+    if name in by_name(agent.about.mcps()) and part in call.tools.get("names", {}).get(name, ()):
+        return _instead(action, "call_mcp", {"mcp": name, "tool": part, "input": unwrap(action.data, {})})
+    return None
+
+
+def _of_habit(agent: AgentPort, action: Action) -> Action | None:
+    """A tool that other coding agents have, as the action that does the same, where no member handles its name."""
+    intent, fields = action.intent.casefold(), dict(action.data)
+    if intent in EDITOR:
+        known: tuple[str, ...] = (EDITOR_COMMANDS.get(str(fields.pop("command", "")), ""),)
+        lines = fields.pop("view_range", None)
+        if isinstance(lines, list) and len(lines) == 2 and all(type(line) is int for line in lines):
+            fields |= {"offset": lines[0]} | ({"limit": lines[1] - lines[0] + 1} if lines[1] >= lines[0] else {})
+    else:
+        known = FAMILIAR.get(intent, ())
+    name = next((name for name in known if find_action(agent.run, name) is not None), None)
+    if name is None or any(action.intent in member.events for member in reachable(agent)):
         return None
-    input = unwrap(action.data, of_function(skill.functions[function]))
-    return _instead(action, "call_skill", {"skill": name, "function": function, "input": input})
-
-
-def _of_server(call: PlaybookCall, action: Action) -> Action | None:
-    """`server.tool` as a call of that tool, where the server is known to have it."""
-    name, mark, tool = action.intent.partition(".")
-    is_known = name in by_name(call.agent.about.mcps()) and tool in call.tools.get("names", {}).get(name, ())
-    if not mark or not is_known or _is_member(call.agent, name):
-        return None
-    return _instead(action, "call_mcp", {"mcp": name, "tool": tool, "input": unwrap(action.data, {})})
-
-
-def _is_member(agent: AgentPort, name: str) -> bool:
-    return any(name.lower() in (member.key.lower(), member.agent.about.name.lower()) for member in reachable(agent))
+    return replace(action, intent=name, data=fields)
 
 
 def _instead(action: Action, intent: str, fields: dict[str, Any]) -> Action:

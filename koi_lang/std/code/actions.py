@@ -5,8 +5,8 @@ Each is described once: its parameters are the fields of the action and the para
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Any
 
 from koi_lang.runtime.actions import shell
@@ -16,7 +16,12 @@ from koi_lang.std.code import web_search as web_search_engines
 from koi_lang.std.code.access import Workplace
 from koi_lang.std.code.searching import SearchRequest
 
-LATER_NAMES = {"ignoreCase": "ignore_case", "maxMatches": "max_matches", "glob": "files", "timeout": "timeout_ms"}
+# Other names of fields: of the functions for code, and of the tools of other coding agents.
+OTHER_NAMES = {
+    "ignoreCase": "ignore_case", "maxMatches": "max_matches", "glob": "files", "timeout": "timeout_ms",
+    "context": "context_lines", "maxChars": "max_chars", "text": "content", "file_text": "content",
+    "file_path": "path", "old_string": "before", "old_str": "before", "new_string": "after", "new_str": "after",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +31,6 @@ class ToolAction:
     Attributes:
         needs: the permission that the role of an agent must have.
         safe: whether it changes nothing.
-        aliases: other names of its fields.
         shown: most characters of its result that a model is told at once.
         tool: its kind for editors.
     """
@@ -34,7 +38,6 @@ class ToolAction:
     function: Callable[..., Awaitable[Any]]
     needs: str | None
     safe: bool = False
-    aliases: Mapping[str, str] = field(default_factory=dict)
     shown: int = MAX_SHOWN
     tool: ToolKind = "other"
 
@@ -128,13 +131,13 @@ LONG = 60_000
 TOOLS = (
     ToolAction(read_file, "read", safe=True, shown=LONG, tool="read"),
     ToolAction(list_files, "read", safe=True, shown=LONG, tool="search"),
-    ToolAction(grep, "read", safe=True, aliases={**LATER_NAMES, "context": "context_lines"}, shown=LONG, tool="search"),
+    ToolAction(grep, "read", safe=True, shown=LONG, tool="search"),
     ToolAction(outline, "read", safe=True, shown=LONG, tool="read"),
     ToolAction(find_symbol, "read", safe=True, shown=LONG, tool="search"),
-    ToolAction(write_file, "write", aliases={"text": "content"}, tool="edit"),
+    ToolAction(write_file, "write", tool="edit"),
     ToolAction(edit_file, "write", tool="edit"),
-    ToolAction(run_command, "execute", aliases=LATER_NAMES, shown=LONG, tool="execute"),
-    ToolAction(web_fetch, "web_access", safe=True, aliases={"maxChars": "max_chars"}, shown=LONG, tool="fetch"),
+    ToolAction(run_command, "execute", shown=LONG, tool="execute"),
+    ToolAction(web_fetch, "web_access", safe=True, shown=LONG, tool="fetch"),
     ToolAction(web_search, "web_access", safe=True, shown=LONG, tool="search"),
     ToolAction(think, None, safe=True, tool="think"),
 )
@@ -144,5 +147,5 @@ def extend_koi(koi: Any) -> None:
     """Add the tools to the runs of programs that import `std/code`."""
     for tool in TOOLS:
         names = tool.function.__code__.co_varnames[: tool.function.__code__.co_argcount]
-        aliases = {name: meant for name, meant in tool.aliases.items() if meant in names}
+        aliases = {name: meant for name, meant in OTHER_NAMES.items() if meant in names and name not in names}
         koi.action(tool.needs, aliases=aliases, safe=tool.safe, shown=tool.shown, tool=tool.tool)(tool.function)
