@@ -121,9 +121,6 @@ def _require_session(path: Path, header: Header, ready: Prepared) -> None:
     # A service has one program of a name, wherever the folder, or a release of the program, is by now.
     is_same = program.name == Path(ready.path).name if ready.is_service else str(program) == ready.path
     if not is_same:
-        by_browser = f"Go on with it in a browser: `koi serve http {program}`."
-        help = f"Go on with it: `koi {resuming_command(header)} {program} --resume {header.run}`."
-        raise JournalError(
-            f"`{header.run}` is a session of another program, `{program.name}`",
-            help=by_browser if header.words[0] == SERVE else help,
-        )
+        where = " in a browser" if header.words[0] == SERVE else ""
+        help = f"Go on with it{where}: `{resuming_command(header.words[0], program, header.run)}`."
+        raise JournalError(f"`{header.run}` is a session of another program, `{program.name}`", help=help)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import shlex
 import signal
 import time
 
@@ -357,3 +359,18 @@ def test_secrets_stay_out(project: Project) -> None:
     files = [path for path in project.folder.rglob("*") if path.is_file()]
     assert [] == [path for path in files if key.encode() in path.read_bytes()]
     assert os.stat(project.folder / ".koi/runs" / f"{runs(project)[0]}.jsonl").st_mode & 0o77 == 0
+
+
+def test_the_command_that_goes_on_can_be_typed(project: Project) -> None:
+    """From the folder of the conversation, whatever program it is with."""
+    script = project.write("answers.json", json.dumps([act("return", data=each) for each in ("one", "two")]))
+    project.write("sub dir/a.koi", PROGRAM)
+    answers = ("--answers", str(script))
+
+    for file in (["sub dir/a.koi"], []):
+        project.koi("chat", *file, *answers, stdin="hi\n")
+        (command,) = re.findall(r"`(koi chat .*)`\.", project.koi("resume", "last").stderr)
+        words = shlex.split(command)[1:]
+
+        assert (["chat", *file, "--resume"], True) == (words[:-1], words[-1] in runs(project))
+        assert "two\n" == project.koi(*words, *answers, stdin="more\n").stdout

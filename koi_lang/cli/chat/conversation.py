@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Protocol
 
 from koi_lang.cli.chat.event_view import EventView
@@ -17,12 +18,13 @@ from koi_lang.events import CallEnded, CallStarted, Event, MessageDelivered, unl
 from koi_lang.llm.images import Image, require_few
 from koi_lang.rpc.dispatcher import Dispatcher
 from koi_lang.runtime.host import ApprovalDecision
+from koi_lang.runtime.journal.calls import CHAT, resuming_command
 from koi_lang.runtime.model_calls.images import value_of
 from koi_lang.runtime.playbook.steering import How
 from koi_lang.sessions.client_host import ANSWERED, APPROVAL, CLOSED, QUESTION, Message
 from koi_lang.sessions.config import SessionConfig
 from koi_lang.sessions.errors import SessionError
-from koi_lang.sessions.message_targets import IMAGES, MessageTarget, text_of
+from koi_lang.sessions.message_targets import IMAGES, MessageTarget, targets, text_of
 from koi_lang.sessions.session import Session
 
 ELSEWHERE = "answered elsewhere"
@@ -247,7 +249,10 @@ class ChatConversation:
         """Say how the conversation can go on later, if it can."""
         session = self.session
         if session.is_open and session.journal is not None and session.statistics.counts["calls"]:
-            self.screen.note(f"`koi chat {session.served.name} --resume {session.run.id}` goes on with it")
+            is_usual = [self.target] == targets(session.served.agents)
+            program = Path(str(session.served.module.__file__))
+            command = resuming_command(CHAT, program, session.run.id, "" if is_usual else self.target.name)
+            self.screen.note(f"`{command}` goes on with it")
 
     # ------------------------------------------------------------ how it stands
 

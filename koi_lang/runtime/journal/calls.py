@@ -6,6 +6,7 @@ on with the session makes them again, in order, and their outcomes are known.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from koi_lang.runtime.journal.entries import Header, JournalEntry
 from koi_lang.runtime.journal.history import in_doubt, is_cut
 from koi_lang.runtime.journal.reader import lines, program_of, read_header
 from koi_lang.runtime.journal.store import journals
+from koi_lang.system.resources import standard_skills
 
 # Commands whose runs are sessions.
 SERVE = "serve"
@@ -33,9 +35,20 @@ def is_session(header: Header) -> bool:
     return header.words[:1] != () and header.words[0] in SESSIONS
 
 
-def resuming_command(header: Header) -> str:
-    """The command whose `--resume` goes on with a session; those of an editor are conversations."""
-    return CHAT if header.words[0] == ACP else header.words[0]
+def resuming_command(command: str, program: Path, run: str, handler: str = "") -> str:
+    """The command line that goes on with a session; those of an editor are conversations.
+
+    Args:
+        command: that began it.
+        program: named from the current folder; what `koi chat` without a file talks to needs no name.
+        handler: that messages are for; empty where the program decides.
+    """
+    known = CHAT if command == ACP else command
+    place = program.relative_to(Path.cwd()) if program.is_relative_to(Path.cwd()) else program
+    named = [] if known == CHAT and program == standard_skills() / "coder.koi" else [str(place), handler]
+    if command == SERVE:
+        return shlex.join(["koi", SERVE, "http", str(place)])
+    return shlex.join(["koi", known, *filter(None, named), "--resume", run])
 
 
 def is_of_python(words: Sequence[str]) -> bool:
@@ -74,11 +87,8 @@ def require_run(header: Header) -> None:
         help = f"Name one of its cases, such as `{header.run}-1`; `koi resume {header.run}` goes on with all of it."
         raise JournalError(f"`{header.run}` is an evaluation, whose cases are runs of their own", help=help)
     if is_session(header):
-        command = header.words[0]
-        name = Path(header.program).name
-        help = f"Go on with it: `koi {resuming_command(header)} {name} --resume {header.run}`."
-        if command == SERVE:
-            help = f"Go on with it in a browser: `koi serve http {name}`."
+        command, where = header.words[0], " in a browser" if header.words[0] == SERVE else ""
+        help = f"Go on with it{where}: `{resuming_command(command, Path(header.program), header.run)}`."
         raise JournalError(
             f"`{header.run}` is a session of `koi {command}`, which no `run` statement repeats", help=help
         )
