@@ -15,7 +15,7 @@ from prompt_toolkit.application import create_app_session
 from prompt_toolkit.input import PipeInput, create_pipe_input
 from prompt_toolkit.output.plain_text import PlainTextOutput
 
-from koi_lang.cli.chat.commands import command_in
+from koi_lang.cli.chat import commands
 from koi_lang.cli.chat.conversation import ChatConversation
 from koi_lang.cli.chat.editor import Editor
 from koi_lang.cli.ui.text import ASCII
@@ -92,7 +92,7 @@ class Typed:
         served = SessionFactory(
             prepare_program(file, loader.load_compiled(file), options), self.editor.note
         ).served_config()
-        self.chat = self.editor.chat = ChatConversation(served, targets(served.agents)[0], self.editor, str, command_in)
+        self.chat = self.editor.chat = ChatConversation(served, targets(served.agents)[0], self.editor, str, commands)
 
     def press(self, *keys: str) -> None:
         """Press some keys."""

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from koi_lang.cli.chat import keys
+from koi_lang.cli.chat.commands import COMMANDS, TOPICS
 from tests.cli.chatting import (
     ALT_ENTER,
     ALT_UP,
@@ -18,6 +20,7 @@ from tests.cli.chatting import (
     ESCAPE,
     LINE_END,
     NEW_LINE,
+    PROGRAM,
     SECRET,
     TAB,
     UP,
@@ -393,3 +396,31 @@ def test_the_history_of_a_folder_that_cannot_be_written(project: Project) -> Non
 
     Path(".koi/chat-history").mkdir(parents=True)
     typed(project, test, say("Hello"), done())
+
+
+def test_commands_explain_themselves(project: Project) -> None:
+    """All of them in twelve lines, one in its own words, and the one that was meant."""
+    project.write("a.koi", PROGRAM)
+    project.write("answers.json", "[]")
+
+    shown = project.koi("chat", "a.koi", "--answers", "answers.json", stdin="/help\n/help undo\n/hlep\n/help x\n")
+
+    lines = shown.stdout.splitlines()
+    named = {f"/{name}" for names in TOPICS.values() for name in names}
+    assert (named | {"/help"}, True) == (set(COMMANDS), len(TOPICS) + 1 + len(keys.HELP) <= 12)
+    assert "/undo [yes]  Show what would be put back of the files that this conversation has changed" in lines[-1]
+    assert ("Did you mean `/help`?" in shown.stderr, "there is no command `x`" in shown.stderr) == (True, True)
+
+
+def test_changes_are_shown_as_a_diff(project: Project) -> None:
+    """Of what the conversation has changed, from before it to now."""
+    project.write("a.koi", 'import "std/code"\n' + PROGRAM.replace("can execute", "can write"))
+    project.write("notes.txt", "one\ntwo\n")
+    edit = act("edit_file", path="notes.txt", before="two", after="three")
+    project.write("answers.json", json.dumps([edit, done()]))
+    words = ("chat", "a.koi", "--answers", "answers.json", "--allow", "write:**")
+
+    shown = project.koi(*words, stdin="/diff\nwork\n/diff\n")
+
+    expected = ["--- a/notes.txt", "+++ b/notes.txt", "@@ -1,2 +1,2 @@", " one", "-two", "+three"]
+    assert ["no file is changed by this conversation", *expected] == shown.stdout.splitlines(), shown.stderr

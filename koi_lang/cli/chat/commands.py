@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import secrets
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
@@ -16,7 +16,8 @@ from koi_lang.cli.chat.conversation import ChatConversation
 from koi_lang.cli.chat.images import image_file, named_file
 from koi_lang.cli.ui import journal_tree
 from koi_lang.cli.ui.text import brief, count_text, fit_text, one_line, usage_text
-from koi_lang.cli.ui.undo_report import nothing_text, outcome_lines, plan_lines
+from koi_lang.cli.ui.undo_report import diff_lines, nothing_text, outcome_lines, plan_lines
+from koi_lang.diagnostics import nearest
 from koi_lang.errors import UsageError
 from koi_lang.llm.images import Image
 from koi_lang.runtime.file_changes.run_undo import RunUndo
@@ -78,16 +79,35 @@ def command_in(text: str) -> ChatCommand | None:
     return ChatCommand(found.name, found.takes, found.description, found.function, rest.strip())
 
 
+def nearest_command(word: str) -> str | None:
+    """The command whose name is most similar to a word; None where none is."""
+    return nearest(word, list(COMMANDS))
+
+
 # ---------------------------------------------------------------- what there is
 
+# What commands are about, each with their names.
+TOPICS: dict[str, Sequence[str]] = {
+    "who answers": ("agents", "model", "effort", "plan", "thoughts", "cost"),
+    "while it works": ("queue", "back", "pause", "continue", "abort", "approve"),
+    "messages": ("image", "retry", "compact"),
+    "changed files": ("diff", "undo"),
+    "conversations": ("tree", "branch", "resume", "new", "name", "quit"),
+}
 
-@command(name="help")
+
+@command("[NAME]", name="help")
 async def help_(chat: ChatConversation, given: str) -> None:
-    """List the commands and the keys."""
-    heads = {each.name: f"{each.name} {each.takes}".rstrip() for each in COMMANDS.values()}
-    width = max(map(len, heads.values()))
-    rows = [f"{heads[each.name].ljust(width)}  {each.description}" for each in COMMANDS.values()]
-    chat.screen.say("\n".join([*rows, *chat.screen.keys]))
+    """List the commands and the keys; with the name of a command, say what that does."""
+    if given:
+        known = COMMANDS.get(f"/{given.removeprefix('/')}")
+        if known is None:
+            raise UsageError(f"there is no command `{given}`", help="`/help` lists them.")
+        chat.screen.say(f"{known.name} {known.takes}".rstrip() + f"  {known.description}")
+        return
+    width = max(map(len, TOPICS))
+    rows = [f"{topic:{width}}  {' '.join(f'/{name}' for name in names)}" for topic, names in TOPICS.items()]
+    chat.screen.say("\n".join([*rows, "/help NAME says what a command does and takes", *chat.screen.keys]))
 
 
 @command("[NAME]")
@@ -253,6 +273,14 @@ async def undo(chat: ChatConversation, given: str) -> None:
     elif plan.to_change:
         lines.append(f"`/undo yes` puts back {len(plan.to_change):,} of {len(plan.paths):,} paths")
     chat.screen.say("\n".join(lines))
+
+
+@command()
+async def diff(chat: ChatConversation, given: str) -> None:
+    """Show what this conversation has changed in files, line by line."""
+    run = chat.session.run
+    changes = RunUndo(run.folder, run.id, read(_journal(chat)).entries, run.settings)
+    chat.screen.say("\n".join(diff_lines(changes, run.redact)) or "no file is changed by this conversation")
 
 
 # ---------------------------------------------------------------- conversations

@@ -45,6 +45,16 @@ class ConversationCommand(Protocol):
         """Do it. Raises KoiError."""
 
 
+class CommandTable(Protocol):
+    """The commands that a person may type."""
+
+    def command_in(self, text: str) -> ConversationCommand | None:
+        """The command that a text is; None for a message."""
+
+    def nearest_command(self, word: str) -> str | None:
+        """The command whose name is most similar to a word; None where none is."""
+
+
 class ChatConversation:
     """One person and the session they talk to.
 
@@ -52,7 +62,7 @@ class ChatConversation:
         target: the handler that messages are for.
         screen: shows what happens.
         redact: takes secrets out of what is shown of the work.
-        command_in: gives the command that a text is; None for a message.
+        commands: what a person may type beside messages.
 
     Attributes:
         requests: what the person is asked and has not answered, the oldest first.
@@ -67,10 +77,10 @@ class ChatConversation:
         target: MessageTarget,
         screen: Screen,
         redact: Callable[[str], str],
-        command_in: Callable[[str], ConversationCommand | None],
+        commands: CommandTable,
     ) -> None:
         self.dispatcher = Dispatcher(served, self.follow, answer_s=ANSWER_S)
-        self.target, self.screen, self._command_in = target, screen, command_in
+        self.target, self.screen, self._commands = target, screen, commands
         self.requests: list[Request] = []
         self.telling = EventView(screen, redact)
         self.over = False
@@ -91,7 +101,7 @@ class ChatConversation:
 
     async def hear(self, text: str, how: How = "steer") -> None:
         """Do what a text asks for: answer what is asked, carry out a command, steer the work, or begin a call."""
-        command = self._command_in(text)
+        command = self._commands.command_in(text)
         try:
             if command is not None:
                 await command.carry_out(self)
@@ -123,8 +133,11 @@ class ChatConversation:
         except KoiError:
             self.screen.put_back(text)
             raise
-        help = "`/help` lists them; a message may begin with a slash behind a space."
-        raise UsageError(f"there is no command `{text.split()[0]}`", help=help)
+        word = text.split()[0]
+        near = self._commands.nearest_command(word)
+        meant = "" if near is None else f"Did you mean `{near}`? "
+        help = f"{meant}`/help` lists them; a message may begin with a slash behind a space."
+        raise UsageError(f"there is no command `{word}`", help=help)
 
     async def _give(self, text: str, how: How) -> None:
         """Give a message to whoever is at work, else to the handler. Raises KoiError."""

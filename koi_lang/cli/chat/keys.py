@@ -11,15 +11,11 @@ from prompt_toolkit.keys import Keys
 from koi_lang.runtime.playbook.steering import How
 
 HELP = (
-    "",
-    "Enter        send; while the agent works: heard before its next answer",
-    "Alt-Enter    while the agent works: heard at the end (/queue)",
-    "Ctrl-J       a new line; so does a backslash before Enter",
-    "Ctrl-R       look through what was typed before; Enter takes it, Ctrl-C does not",
-    "Ctrl-V       attach the image in the clipboard (/image); a file that is dropped or pasted is attached, too",
-    "Alt-Up       take back what is queued (/back)",
-    "Esc, Ctrl-C  end the work that is under way (/abort); queued text comes back",
-    "Ctrl-D       end the conversation (/quit)",
+    "Enter sends, also while the agent works; Alt-Enter is heard at the end (/queue); Ctrl-J is a new line",
+    "Ctrl-R looks through what was typed before: Enter takes it, Ctrl-C does not",
+    "Ctrl-V attaches the image in the clipboard (/image), and so does a file that is dropped or pasted",
+    "Alt-Up takes back what is queued (/back)",
+    "Esc, Ctrl-C end the work (/abort), and queued text comes back; Ctrl-D ends the conversation (/quit)",
 )
 
 

@@ -20,7 +20,6 @@ from koi_lang.runtime.concurrency.tasks import together
 from koi_lang.sessions.client_host import APPROVAL, approval_in
 
 HELP = (
-    "",
     "A line is a message; while the agent works it is heard before its next answer.",
     "A backslash at the end of a line goes on with the next one.",
 )

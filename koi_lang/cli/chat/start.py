@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from koi_lang import settings
-from koi_lang.cli.chat.commands import command_in
+from koi_lang.cli.chat import commands
 from koi_lang.cli.chat.conversation import ChatConversation
 from koi_lang.cli.chat.line_mode import Piped
 from koi_lang.cli.ui.interrupts import carried_out
@@ -71,7 +71,7 @@ def _conversation(
     # Lines that are piped in get no asides, but a note about the model is for whoever reads the answers.
     opener = SessionFactory(ready, screen.note if _is_terminal() else Terminal(quiet=options.quiet).note)
     earlier = opener.open_recorded(wishes.resume, None, wishes.trust, confirm=confirm_trust) if wishes.resume else None
-    screen.chat = ChatConversation(opener.served_config(), target, screen, ready.redactor(), command_in)
+    screen.chat = ChatConversation(opener.served_config(), target, screen, ready.redactor(), commands)
     return screen.chat, earlier
 
 

@@ -64,6 +64,21 @@ def _difference(undo: RunUndo, left: PathUndo, redact: Redact) -> Iterator[str]:
         yield f"    ({len(lines) - MAX_LINES:,} more lines)"
 
 
+def diff_lines(undo: RunUndo, redact: Redact) -> Iterator[str]:
+    """The files that a run has changed, each as a unified diff from before the run to now."""
+    for each in undo.plan().to_change:
+        contents = undo.contents(each.target, each.now)
+        if contents is None or any(b"\0" in data or len(data) > MAX_COMPARED for data in contents):
+            what = "removed" if each.now.state is None else "added" if each.target is None else "changed"
+            yield clean(redact(f"{what}: {each.file}"))
+            continue
+        before, now = (redact(data.decode("utf-8", "replace")).splitlines() for data in contents)
+        lines = list(unified_diff(before, now, f"a/{each.file}", f"b/{each.file}", lineterm="", n=2))
+        yield from map(clean, lines[:MAX_LINES])
+        if len(lines) > MAX_LINES:
+            yield f"({len(lines) - MAX_LINES:,} more lines)"
+
+
 def _kind(left: PathUndo) -> str:
     state = left.now.state
     return "not there" if state is None else state.content if state.is_of == "other" else f"a {state.is_of}"
