@@ -72,6 +72,27 @@ def test_agents_of_one_name_are_numbered(told: Told) -> None:
     assert ["Lead: 0 of 2 done: ann::go", "  Ann 2: working"] == told.lines
 
 
+def test_an_agent_within_itself_is_one() -> None:
+    """A handler that calls another one of its agent has no number; several at once are told apart."""
+    told = Told()
+    told(HandlerStarted("work"), "Coder.work#1", agent="Coder")
+    told(HandlerStarted("change"), "Coder.work#1", "Coder.change#1", agent="Coder")
+    one = told.lines
+    told(HandlerStarted("change"), "Coder.work#1", "Coder.change#2", agent="Coder")
+
+    assert ["Coder: working", "  Coder: working"] == one
+    assert ["Coder 1: working", "  Coder 1: working", "  Coder 2: working"] == told.lines
+
+
+@pytest.mark.parametrize(("result", "ok"), [({"success": False, "exitCode": 3}, False), ({"success": True}, True)])
+def test_a_failed_command_is_no_success(told: Told, result: dict[str, object], ok: bool) -> None:
+    """What says of itself that it failed is marked as a failure, although the action has a result."""
+    told(ActionStarted("shell", "", {"command": "make"}), *ANN, "shell#1")
+    told(ActionEnded("shell", result), *ANN, "shell#1")
+
+    assert [ok] == [outcome.ok for outcome in told.ended]
+
+
 def test_the_innermost_action_is_named(told: Told) -> None:
     """Of a loop and what it does, the latter is shown; the loop is none of several actions at once."""
     told(ActionStarted("repeat", "", {"count": 2}), *ANN, "repeat#1")

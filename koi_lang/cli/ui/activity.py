@@ -160,7 +160,9 @@ class Activity:
             case EffectEnded() | EffectFailed():
                 worker.end(event.path)
             case ActionEnded(result=result):
-                return self._outcome(worker, event, True, unless_omitted(result, ""))
+                given = unless_omitted(result, "")
+                has_failed = isinstance(given, dict) and given.get("success") is False
+                return self._outcome(worker, event, not has_failed, given)
             case ActionFailed(failure=failure):
                 return self._outcome(worker, event, False, failure.get("error"))
         return None
@@ -206,8 +208,8 @@ class Activity:
 
     def label(self, worker: ActiveAgent) -> str:
         """The name of an agent, numbered where it is at work more than once."""
-        alike = sum(other.agent == worker.agent for other in self._workers.values())
-        return one_line(worker.agent) + (f" {worker.number}" if alike > 1 or worker.number > 1 else "")
+        numbers = {other.number for other in self._workers.values() if other.agent == worker.agent}
+        return one_line(worker.agent) + (f" {worker.number}" if numbers - {1} else "")
 
     def end(self) -> None:
         """Forget everybody."""
@@ -232,9 +234,13 @@ class Activity:
         return self._redact(brief(value))[:longest]
 
     def _come(self, event: Event) -> None:
-        taken = {other.number for other in self._workers.values() if other.agent == event.agent}
-        number = next(n for n in range(1, len(taken) + 2) if n not in taken)
-        depth = sum(event.path[: len(path)] == path for path in self._workers)
+        around = [other for path, other in self._workers.items() if event.path[: len(path)] == path]
+        alike = [other for other in self._workers.values() if other.agent == event.agent]
+        # Of an agent that calls itself, both handlers are that agent.
+        first = next((other.number for other in around if other.agent == event.agent), 1)
+        taken = {other.number for other in alike if other not in around}
+        number = next(n for n in range(first, first + len(taken) + 1) if n not in taken)
+        depth = len(around)
         self._workers[event.path] = ActiveAgent(event.agent, event.path, number, depth, self.clock())
 
     def at(self, path: Path) -> ActiveAgent | None:
