@@ -39,8 +39,8 @@ from koi_lang.runtime.modules.koi_module import KoiModule
 from koi_lang.runtime.run import Run
 from koi_lang.source import Source, Span
 
-# Warnings of what nothing uses, which the next entry may.
-UNUSED = frozenset({"E0241", "E0246"})
+# Warnings of what nothing uses, which the next entry may, and of a text alone, which is shown.
+UNUSED = frozenset({"E0241", "E0246", "E0323"})
 # How kinds of values are called.
 KINDS = {
     **dict.fromkeys((kinds.INT, kinds.FLOAT, kinds.LOOSE), "number"),

@@ -181,6 +181,37 @@ def yield_all_inside_expression(file: Analysis, report: Report) -> None:
             report.add(_first_word(step, file), message, help="give its value to a variable: `const last = yield* …`.")
 
 
+@rule("E0323", "warning")
+def lonely_text(file: Analysis, report: Report) -> None:
+    """A text stands alone as a statement, so nothing is done with it.
+
+    A model follows a text behind `playbook`, and other agents and models read what an `affordance` says. Anything else
+    about code stands in a comment.
+
+    Wrong:
+
+        in handler:
+          "Adds up a list."
+          return args.length
+
+    Right:
+
+        in handler:
+          affordance "Adds up a list."
+          return args.length
+    """
+    for statement, around in file.index.of(n.ExpressionStatement):
+        if not isinstance(statement.expression, n.Text):
+            continue
+        is_first = isinstance(around.function, n.Handler) and statement is around.function.body.statements[0]
+        quotes = '"""' if report.source.text.startswith('"""', statement.span.start) else '"'
+        help = (
+            f"write `affordance {quotes}…{quotes}` if it describes the handler, and `playbook` if a model follows it."
+        )
+        help = help if is_first else "write `console.log(…)` to print it, and `// …` for a comment."
+        report.add(statement.span, "nothing is done with this text", help=help)
+
+
 @rule("E0303", "warning")
 def unreachable(file: Analysis, report: Report) -> None:
     """Steps stand behind a `return`, `throw`, `break` or `continue` and are never executed.
