@@ -60,7 +60,7 @@ BESIDE = (
     ("E0189", foreign_keywords.fails_beside), ("E0180", foreign_keywords.triple_single),
     ("E0194", missing.own_error_beside), ("E0159", declarations.answer_beside),
     ("E0166", foreign_keywords.foreign_beside), ("E0164", foreign_keywords.arrow_beside),
-    ("E0179", missing.tagged_beside),
+    ("E0179", missing.tagged_beside), ("E0179", foreign_keywords.prefix_beside),
 )  # fmt: skip
 # After one of these, reading goes on behind the place: behind opening quotes, `export`, or a declaration in code.
 PASSED = frozenset(("E0103", "E0130", "E0195", "E0196", "E0197", "E0603"))

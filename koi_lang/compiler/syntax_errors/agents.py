@@ -340,6 +340,9 @@ def unknown_item(failure: Failure) -> SyntaxHelp | None:
         written, (form, value) = failure.piece(2), part
         is_value = written.kind == {TEXT: "text", "Review": "word"}.get(value, "number")
         help = form.format(value=written.text if is_value else value)
+    elif failure.piece().kind in ("text", "triple"):
+        shown = name if failure.piece().kind == "text" and "\n" not in name else '"""…"""'
+        help = f"write `affordance {shown}`."
     elif near is None and kind == "agent" and failure.word(1) == "=":
         help = f"a value that the agent keeps stands in its state: `state {{ {name} = … }}`."
     elif failure.word() in DECLARATIONS:

@@ -39,6 +39,10 @@ def clause_alone(failure: Failure) -> SyntaxHelp | None:
 
         switch (args.kind) { case "a": console.log("go") }
     """
+    opener = failure.at(failure.frame.start) if failure.frames else 0
+    first = next((piece for piece in failure.scan.pieces[opener::-1] if piece.fresh), failure.piece())
+    if first.text == "match" and failure.is_code and failure.word() != "}":
+        return SyntaxHelp("Koi has no `match`", first.span, FORM)
     head = max((offset for offset in (0, *failure.same_line()) if failure.word(offset) == "case"), default=None)
     if failure.expected == OF_SWITCH:
         help = "write `case …:` or `default:` in front of it."

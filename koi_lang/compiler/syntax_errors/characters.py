@@ -238,4 +238,10 @@ def other_operator(failure: Failure) -> SyntaxHelp | None:
         return SyntaxHelp("there is one `:` too many", span, helps["::"])
     if mark not in helps or (not failure.frames and mark != "@"):
         return None
+    if mark == "@" and not failure.is_code and failure.piece(1).kind == "word":
+        in_skill = failure.frame.word == "skill"
+        help = (
+            "leave it out: models of agents that use the skill see its exported functions." if in_skill else helps[mark]
+        )
+        return SyntaxHelp("Koi has no decorators", failure.span, help)
     return SyntaxHelp(f"Koi has no operator `{mark}`", failure.span, helps[mark])

@@ -125,6 +125,27 @@ def _declaration_missing(name: ScannedToken, word: str) -> SyntaxHelp:
     return SyntaxHelp(f"`{name.text}` is not declared here", name.span, help)
 
 
+@hint(HINTS, "E0611")
+def caught_type(failure: Failure) -> SyntaxHelp | None:
+    """A `catch` names the kind of error that it is for, as in Java or C#.
+
+    There is one `catch` for all errors, which are told apart by `error.name`.
+
+    Wrong:
+
+        try { console.log("go") } catch (Error error) { console.log(error.message) }
+
+    Right:
+
+        try { console.log("go") } catch (error) { console.log(error.message) }
+    """
+    if failure.frame.word != "catch" or failure.tail[-1:] != ("Binding",) or failure.piece().kind != "word":
+        return None
+    name = failure.piece(1).text if failure.word() == "as" else failure.piece().text
+    help = f"write `catch ({name}) {{ … }}`, and ask for `{name}.name`."
+    return SyntaxHelp("`catch` takes a name and no kind of error", failure.piece(-1).span, help)
+
+
 @hint(HINTS, "E0168")
 def new_form(failure: Failure) -> SyntaxHelp | None:
     """There are no parentheses after the name behind `new`.

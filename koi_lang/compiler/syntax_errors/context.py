@@ -17,7 +17,7 @@ from koi_lang.source import Source, Span
 # How many characters after the failure are looked at for the closers of open brackets.
 LOOK_AHEAD = 20_000
 # Words that do not say what a bracket belongs to.
-SILENT = frozenset(("DEFAULT", "NULL", "BOOLEAN", "STRING", "TRIPLE", "NUMBER", "NAME", "WORD", "ASYNC", "BACKTICK"))
+SILENT = frozenset("DEFAULT NULL BOOLEAN STRING TRIPLE NUMBER NAME WORD ASYNC BACKTICK OVER TIMES PASS".split())
 
 
 class Frame(NamedTuple):

@@ -184,9 +184,13 @@ def team_member(failure: Failure) -> SyntaxHelp | None:
         help = f"write `{_members(_bare_names(failure, -1) or [name.text])}`."
         return SyntaxHelp(f"the member `{name.text}` does not say which agent it is", name.span, help)
     if failure.tail[-1:] in (("COLON",), ("EQUAL",)):
-        return SyntaxHelp(
-            "a member is one agent, team or MCP address", failure.span, "write `ada: Ada`, one member after the other."
+        names = _bare_names(failure, 1) if failure.word() == "[" else []
+        help = (
+            f"write `{_members(names)}` instead of the list."
+            if names
+            else "write `ada: Ada`, one member after the other."
         )
+        return SyntaxHelp("a member is one agent, team or MCP address", failure.span, help)
     return None
 
 

@@ -11,9 +11,27 @@ from koi_lang.source import Span
 FIRST: list[Hint] = []
 HINTS: list[Hint] = []
 DECLARATIONS = ("import", "type", "role", "team", "agent", "skill", "mcp", "prompt", "run", "test", "eval")
-# Declarations of BAML, which has no agents.
-OF_BAML = {
-    "client": 'name the model in an agent: `llm default = { model: "…" }`.',
+# A call, the class of something that is made, and an object of types, at the top of a file.
+CALL = re.compile(r"\b([A-Z]\w*)\.\w+(?=\()")
+MADE = re.compile(r"(?:(?:const|let|var) )?(\w+) = (?:new )?(?:\w+\.)?(Agent|Team|Skill|Crew)\(", re.IGNORECASE)
+RECORD = re.compile(r"(?:(?:const|let|var) )?([A-Z]\w*) = \{ *\w+\??: *(?:string|number|int|boolean|str|bool|float)\b")
+DECLARED = {
+    "agent": "write `agent Name : Role { … }`.",
+    "skill": "write `skill Name { … }`.",
+    **dict.fromkeys(("team", "crew"), "write `team Name { ada: Ada }`."),
+}
+CALLER = "write a handler that calls the others: `on start() { await Name.handler({ … }) }`."
+# Declarations of other languages and frameworks.
+INSTEAD = {
+    **dict.fromkeys(("client", "model", "llm"), 'name the model in an agent: `llm default = { model: "…" }`.'),
+    **dict.fromkeys(
+        ("tool", "tools", "action"), "write a function of a skill: `skill Tools { export function name(…) { … } }`."
+    ),
+    **dict.fromkeys(("task", "step"), "write a handler of an agent: `on research(args) { … }`."),
+    **dict.fromkeys(("workflow", "flow", "graph", "pipeline", "chain", "process"), CALLER),
+    **dict.fromkeys(("crew", "swarm", "group"), "write `team Name { ada: Ada }`."),
+    **dict.fromkeys(("schema", "record", "model_schema"), "write `type Name = { … }`."),
+    **dict.fromkeys(("main", "entrypoint"), "write `run Agent.handler({ … })`."),
     "generator": "leave it out: a program is a Python module as it is.",
     "retry_policy": 'write `resilience "event" { retry_max_attempts = 3 }` in an agent.',
 }
@@ -140,12 +158,29 @@ def statement_outside(failure: Failure) -> SyntaxHelp | None:
         run Greeter.start()
     """
     piece = failure.piece()
+    if failure.tail in (("AGENT",), ("TEAM",), ("SKILL",)) and failure.word() == "=":
+        kind = failure.word(-1)
+        help = DECLARED[kind]
+        return SyntaxHelp(
+            f"{'an' if kind == 'agent' else 'a'} {kind} is declared, not assigned", failure.piece(-1).span, help
+        )
     if not failure.is_top or piece.kind != "word":
         return None
-    calls = failure.word(1) in ("(", ".", "=", ":=", "[") and failure.piece(1).span.start - piece.span.end < 2
-    if failure.word() not in STATEMENTS and not calls:
+    is_call = failure.word(1) in ("(", ".", "=", ":=", "[") and failure.piece(1).span.start - piece.span.end < 2
+    if failure.word() not in STATEMENTS and not is_call:
         return None
+    text = failure.source.text
+    line = text[piece.span.start :].split("\n", 1)[0]
     help = "put it into a handler of an agent: `on start() { … }`."
+    calls = CALL.finditer(text if "__name__" in line else line, piece.span.start if "__name__" in line else 0)
+    called = next((found for found in calls if re.search(rf"\bagent\s+{found[1]}\b", text)), None)
+    made = MADE.match(line)
+    if "__name__" in line or called is not None:
+        help = f"write `run {'Agent.handler' if called is None else called[0]}({{ … }})`."
+    elif made is not None:
+        help = DECLARED[made[2].lower()].replace("Name", made[1].title() if made[1].islower() else made[1])
+    elif (record := RECORD.match(line)) is not None:
+        help = f"write `type {record[1]} = {{ … }}`."
     return SyntaxHelp("a statement cannot stand outside of a handler or function", failure.span, help)
 
 
@@ -164,8 +199,10 @@ def unknown_declaration(failure: Failure) -> SyntaxHelp | None:
     if not failure.is_top or not failure.word() or failure.word() in (")", "]", "}"):
         return None
     near = nearest(failure.word(), DECLARATIONS) if failure.piece().kind == "word" else None
-    help = OF_BAML.get(failure.word(), LISTED) if near is None else f"did you mean `{near}`?"
+    help = LISTED if near is None else f"did you mean `{near}`?"
     message = f"{failure.excerpt} does not begin a declaration"
+    if failure.word() in INSTEAD:
+        help, near = INSTEAD[failure.word()], None
     return SyntaxHelp(message, failure.span, help, meant=near)
 
 
@@ -185,7 +222,7 @@ def import_form(failure: Failure) -> SyntaxHelp | None:
     """
     if failure.is_top and failure.word() == "from" and failure.piece(1).kind == "word":
         return SyntaxHelp("an import does not begin with `from`", failure.span, _python_import(failure))
-    if failure.tail == ("IMPORT",):
+    if failure.tail == ("IMPORT",) or (failure.word(-1) == "type" and failure.word() == "{"):
         return _import_of_parts(failure)
     if failure.tail != ("IMPORT", "NAME"):
         return None

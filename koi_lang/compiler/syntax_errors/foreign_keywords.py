@@ -52,8 +52,12 @@ INSTEAD = {
 }
 # These may stand directly before a parenthesis; others would be calls of a function of that name.
 WITH_PARENTHESES = frozenset("elif elseif elsif unless except foreach not until match with".split())
+# The head of a block of Python that names a resource.
+WITH_AS = re.compile(r"with[ (]+([^\n{:]+?) as (\w+)")
 COLON_BLOCK = "a block does not begin with `:`"
 IN_BRACES = "put its statements between `{` and `}`."
+# Words behind which a text stands in quotes.
+FIXED = ("playbook", "answer", "affordance")
 # A value in a text of Python, without what says how it is shown.
 PLACE = re.compile(r"\{([^{}:!]+)(?:![rsa])?(?::[^{}]*)?\}")
 THREE_QUOTES = 'write `"""` at both ends of the text.'
@@ -81,7 +85,7 @@ def foreign(failure: Failure) -> SyntaxHelp | None:
             if failure.is_top and failure.word(offset) == "type" and failure.word(offset + 2) == "<":
                 message, help = "a type that is declared takes no parameters", "declare one for each: `type Name = …`."
                 return SyntaxHelp(message, failure.piece(offset + 2).span, help)
-            return _foreign(failure.piece(offset), _advice(failure, offset))
+            return _foreign(failure.source, failure.piece(offset), _advice(failure, offset))
     return None
 
 
@@ -132,9 +136,27 @@ def text_prefix(failure: Failure) -> SyntaxHelp | None:
         return tag_help(before.text, before.span)
     if here.kind not in ("text", "triple"):
         return None
-    inserted = PLACE.sub(r"${\1}", here.text.strip("\"'")) if here.kind == "text" else ""
-    shown = inserted if inserted.isprintable() and 0 < len(inserted) < 60 and "`" not in inserted else "hello ${name}"
-    return SyntaxHelp(f"a text has no letter `{before.text}` before it", before.span, f"write `` `{shown}` ``.")
+    is_fixed = failure.word(-2) in FIXED or failure.tail[:1] == ("PROMPT",)
+    return prefix_help(before.text, before.span, here.text if here.kind == "text" else "", is_fixed=is_fixed)
+
+
+def prefix_beside(source: Source, first: Span, second: Span) -> SyntaxHelp | None:
+    """The same where the letter can be read as a name."""
+    if first.end != second.start or source.text[second.start] not in "\"'":
+        return None
+    words = source.text[first.start : first.end].split()
+    text = "" if source.text.startswith('"""', second.start) else source.text[second.start : second.end]
+    place = Span(first.end - len(words[-1]), first.end)
+    return prefix_help(words[-1], place, text, is_fixed=words[0] in FIXED) if words[-1].isidentifier() else None
+
+
+def prefix_help(letter: str, place: Span, text: str, *, is_fixed: bool) -> SyntaxHelp:
+    """What to write instead of a text of Python with a letter before it; fixed ones stand in quotes, with `{{…}}`."""
+    inserted = PLACE.sub(r"{{\1}}" if is_fixed else r"${\1}", text.strip("\"'"))
+    is_shown = inserted.isprintable() and 0 < len(inserted) < 60 and "`" not in inserted
+    shown = inserted if is_shown else "Greet {{args.name}}." if is_fixed else "hello ${name}"
+    help = f'write `"{shown}"`.' if is_fixed else f"write `` `{shown}` ``."
+    return SyntaxHelp(f"a text has no letter `{letter}` before it", place, help)
 
 
 def triple_single(source: Source, first: Span, second: Span) -> SyntaxHelp | None:
@@ -160,7 +182,7 @@ def foreign_beside(source: Source, first: Span, second: Span) -> SyntaxHelp | No
     end = ScannedToken("end", "", Span(0, 0), True)
     for before, here, after in zip([end, *pieces[:-1]], pieces, [*pieces[1:], end], strict=True):
         if _is_foreign(before, here, after):
-            return _foreign(here)
+            return _foreign(source, here)
     return None
 
 
@@ -225,8 +247,11 @@ def _is_foreign(before: ScannedToken, word: ScannedToken, after: ScannedToken) -
     return after.text in ("{", "[", "!", "`") or (after.text == "(" and word.text in WITH_PARENTHESES)
 
 
-def _foreign(word: ScannedToken, help: str = "") -> SyntaxHelp:
+def _foreign(source: Source, word: ScannedToken, help: str = "") -> SyntaxHelp:
     message = "`type` cannot stand here" if word.text == "type" else f"Koi has no `{word.text}`"
+    opened = WITH_AS.match(source.text, word.span.start)
+    if opened is not None:
+        help = f"write `const {opened[2]} = {opened[1]}`, and its statements behind it."
     return SyntaxHelp(message, word.span, help or INSTEAD[word.text])
 
 

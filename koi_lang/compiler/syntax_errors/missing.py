@@ -190,3 +190,30 @@ def type_of_python(failure: Failure) -> SyntaxHelp | None:
         help = f"write `{failure.piece(-3).text}?: {before.text}`."
         return SyntaxHelp("the `?` stands behind the name", failure.span, help)
     return None
+
+
+@hint(HINTS, "E0609")
+def default_in_type(failure: Failure) -> SyntaxHelp | None:
+    """A field of a type has a default, as in Python.
+
+    A type says which values a field may have. What counts where it is left out stands where it is read, or where the
+    payload is taken apart: `on find({ topic, limit = 10 })`.
+
+    Wrong:
+
+        on find(args: { topic: string, limit: number = 10 }) { console.log(args.topic, args.limit) }
+
+    Right:
+
+        on find(args: { topic: string, limit?: number }) { console.log(args.topic, args.limit ?? 10) }
+    """
+    if failure.word() != "=" or failure.tail[-2:] != ("COLON", "Type") or failure.frame.bracket != "{":
+        return None
+    pieces, openers = failure.scan.pieces, {closer: opener for opener, closer in failure.scan.partners.items()}
+    at = failure.index - 1
+    while pieces[at].text != ":":
+        at = openers.get(at, at) - 1
+    name = pieces[at - 2] if pieces[at - 1].text == "?" else pieces[at - 1]
+    value = failure.piece(1).text if failure.piece(1).kind in ("number", "text", "word") else "…"
+    help = f"write `{name.text}?: …`, and `?? {value}` where it is read."
+    return SyntaxHelp(f"the type of `{name.text}` cannot hold a default", failure.span, help)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from koi_lang.compiler.syntax_errors.context import Failure, Hint, SyntaxHelp, hint
+from koi_lang.source import Span
 
 HINTS: list[Hint] = []
 WORDS = frozenset(("test", "tests", "it", "describe", "expect", "given", "eval"))
@@ -30,6 +31,33 @@ def test_form(failure: Failure) -> SyntaxHelp | None:
     if failure.word() == "eval":
         return SyntaxHelp("an eval has its name in quotes", failure.span, EVAL_FORM)
     return SyntaxHelp(f"{failure.excerpt} does not begin a test like this", failure.span, TEST_FORM)
+
+
+@hint(HINTS, "E0610")
+def test_field(failure: Failure) -> SyntaxHelp | None:
+    """A test or an eval lists fields, as in a file of YAML, instead of steps.
+
+    Its steps call a handler and say what they expect of its result. Cases of an eval stand behind `over`, in a list or
+    in a file.
+
+    Wrong:
+
+        test "adds" { expected: 2 }
+
+    Right:
+
+        test "adds" { expect 1 + 1 == 2 }
+    """
+    name = failure.piece(-1)
+    begins = name.kind == "word" and (name.fresh or failure.word(-2) == "{")
+    if failure.word() != ":" or failure.frame.word not in ("test", "eval") or not begins:
+        return None
+    help = "write `expect await Agent.handler({ … }) == …`."
+    return SyntaxHelp(
+        f"`{name.text}:` is no step of {'an eval' if failure.frame.word == 'eval' else 'a test'}",
+        Span(name.span.start, failure.span.end),
+        help,
+    )
 
 
 @hint(HINTS, "E0456")
