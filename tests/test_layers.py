@@ -235,6 +235,8 @@ def test_members_of_globals_are_known() -> None:
     }
     assert members.OF_TEXTS == {*strings.METHODS, "length"}
     assert members.OF_LISTS == {*arrays.METHODS, "length"}
+    assert not members.OF_TEXTS & members.FOREIGN_OF_TEXTS.keys()
+    assert not members.OF_LISTS & members.FOREIGN_OF_LISTS.keys()
 
 
 def test_generated_names_are_in_the_prelude() -> None:

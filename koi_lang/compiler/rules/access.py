@@ -8,8 +8,18 @@ from functools import lru_cache
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
 from koi_lang.compiler.rules.kinds import WORDS, class_of, kind_of
-from koi_lang.compiler.rules.members import MEMBERS, OF_AGENTS, OF_ALL, OF_INSTANCES, OF_LISTS, OF_TEXTS
+from koi_lang.compiler.rules.members import (
+    FOREIGN_OF_LISTS,
+    FOREIGN_OF_TEXTS,
+    MEMBERS,
+    OF_AGENTS,
+    OF_ALL,
+    OF_INSTANCES,
+    OF_LISTS,
+    OF_TEXTS,
+)
 from koi_lang.compiler.rules.program import AnalysedProgram, handlers, is_named, is_variable
+from koi_lang.compiler.rules.results import value_types
 from koi_lang.compiler.rules.state import fields_of
 from koi_lang.compiler.rules.table import Report, rule
 from koi_lang.compiler.rules.tests import agent_of
@@ -67,6 +77,13 @@ def _check_kind(member: n.Member, around: Enclosing, file: Analysis, report: Rep
         report.add(member.name_span, f"{article} `{made}` has no `{member.name}`", help=help, fixes=fixes)
     if made is not None:
         return
+    if member.name in FOREIGN_OF_TEXTS or member.name in FOREIGN_OF_LISTS:
+        types = report.program.for_file(value_types, file)
+        kind = kind_of(member.object, around, file, report.program) or types.kind_of(member.object, around)
+        instead = {"array": FOREIGN_OF_LISTS, "string": FOREIGN_OF_TEXTS}.get(kind or "", {}).get(member.name)
+        if kind is not None and instead is not None:
+            report.add(member.name_span, f"{WORDS[kind]} has no `{member.name}`", help=f"write `.{instead}`.")
+            return
     if member.name in OF_VALUES or not _is_near(member.name):
         return
     kind = kind_of(member.object, around, file, report.program)

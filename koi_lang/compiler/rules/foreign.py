@@ -35,6 +35,8 @@ _NODE = {
     "Reflect": "write `Object.keys(…)`, `object[key]` or `delete object[key]`.",
     "eval": "text is never run as code; choose between functions with `if`.",
 }
+# Modules of Python whose names are hardly meant as anything else.
+_MODULES = "os sys re math random datetime logging subprocess pathlib uuid hashlib csv sqlite3"
 _PYTHON = {
     "print": "write `console.log(…)`.",
     "None": "write `null`.",
@@ -49,6 +51,14 @@ _PYTHON = {
     "float": "write `parseFloat(text)`.",
     "range": "write `for (let i = 0; i < n; i++) { … }`.",
     "nil": "write `null`.",
+    "asyncio": "write `await Promise.all([ … ])` for several at the same time.",
+    **dict.fromkeys(("requests", "httpx"), "write `await fetch(…)`."),
+    **dict.fromkeys(("openai", "anthropic"), 'write `playbook "…"`, or `await callAction("call_llm", { … })`.'),
+    "input": 'write `await callAction("prompt_user", { question: "…" })`.',
+    "pass": "leave it out: a block may be empty.",
+    "not": "write `!`, as in `!list.includes(item)`.",
+    "assert": "write `if (!…) throw new Error(…)`.",
+    **{name: f'write `import {name} from "python:{name}"` at the top of the file.' for name in _MODULES.split()},
 }
 _BROWSER = "window document alert confirm localStorage sessionStorage navigator location XMLHttpRequest"
 _ABSENT = "__dirname __filename Function ArrayBuffer crypto performance WebSocket"

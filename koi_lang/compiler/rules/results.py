@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
 from koi_lang.compiler.declared_types import choice_names, choices_of
-from koi_lang.compiler.rules.kinds import WORDS, kind_of_type
+from koi_lang.compiler.rules.kinds import WORDS, Kind, kind_of_type
 from koi_lang.compiler.rules.members import OF_ALL
 from koi_lang.compiler.rules.payloads import TypedPlace, value_problems
 from koi_lang.compiler.rules.program import AnalysedProgram, handlers, variable_of
@@ -173,7 +174,8 @@ def computed_text(file: Analysis, report: Report) -> None:
     """Code computes with a value that is declared as a text, a list or an object.
 
     `-`, `*`, `/`, `%` and `**` need numbers. A list or an object makes `NaN` of them, and so does a text that is no
-    number. `+` joins texts, and is not meant here.
+    number. `+` joins texts, and is not meant here. A text that is written down has no `%` and `*` as in Python, either:
+    values stand in a text in backticks, and `repeat` repeats one.
 
     Wrong:
 
@@ -183,23 +185,29 @@ def computed_text(file: Analysis, report: Report) -> None:
 
         in handler(args: { price: number, pieces: number }): return args.price * args.pieces
     """
-    types = report.program.for_file(value_types, file)
+    types, source = report.program.for_file(value_types, file), file.unit.source.text
     used: list[tuple[str, n.Expression, Enclosing]] = []
     for operation, around in file.index.of(n.Operation):
         operators, operands = operation.operators, operation.operands
         if len(operands) == 2 and (operators[0], getattr(operands[1], "value", None)) in CONVERSIONS:
             continue
         # In front of a later operator stands what was computed before it.
-        pairs = zip((operators[0], *operators), operands, strict=True)
+        is_format = operators[0] == "%" and isinstance(operands[0], n.Text)
+        pairs = zip((operators[0], *operators), operands[:1] if is_format else operands, strict=False)
         used += [(operator, operand, around) for operator, operand in pairs]
     for assignment, around in file.index.of(n.Assignment):
         if not isinstance(assignment.target, n.Pattern):
             used += [(assignment.operator, each, around) for each in (assignment.target, assignment.value)]
     for operator, operand, around in used:
-        kinds = {kind_of_type(option) for option in types.options(types.type_of(operand, around))}
-        kind = kinds.pop() if operator in ARITHMETIC and len(kinds) == 1 else None
-        if kind in ("string", "array", "object"):
-            text = " ".join(file.unit.source.text[operand.span.start : operand.span.end].split())
+        kind = types.kind_of(operand, around) if operator in ARITHMETIC else None
+        text = operand.value if isinstance(operand, n.Text) else ""
+        if (operator == "%" and "%" in text) or (operator == "*" and text.strip() and not re.search(r"\d", text)):
+            help = (
+                "write it in backticks, with `${…}` for each value." if operator == "%" else "write `text.repeat(n)`."
+            )
+            report.add(operand.span, f"`{operator}` computes with numbers, and this is a text", help=help)
+        elif kind in ("string", "array", "object"):
+            text = " ".join(source[operand.span.start : operand.span.end].split())
             help = f"write `Number({text})`, or declare it as a number." if kind == "string" else "take a number of it."
             report.add(operand.span, f"`{text}` is {WORDS[kind]}, and `{operator}` computes with numbers", help=help)
 
@@ -297,6 +305,11 @@ class ValueTypes:
         if not all(option.name == "object" and option.fields and not option.is_open for option in options):
             return None
         return {field.name: field.type for option in options for field in option.fields} or None
+
+    def kind_of(self, node: n.Expression, around: Enclosing) -> Kind | None:
+        """The only kind of values that an expression may have where it has any; None where that is not known."""
+        kinds = {kind_of_type(option) for option in self.options(self.type_of(node, around))}
+        return kinds.pop() if len(kinds) == 1 else None
 
     def options(self, type: n.Type | None) -> list[n.Type]:
         """What a value of a type may be where it is there at all; none where that is not known, as for a promise."""

@@ -30,7 +30,7 @@ STEPS = {
 # What begins something that has another form.
 FORMS = {
     "llm": 'write `await callAction("call_llm", { instruction: "…", data: … })`.',
-    "send": 'write `await send peers.event("…").any()({ … })`.',
+    **dict.fromkeys(("send", "handoff"), 'write `await send peers.event("…").any()({ … })`.'),
     "playbook": 'write `playbook "…"`.',
     "affordance": 'write `affordance "…"`.',
 }
