@@ -216,6 +216,7 @@ def thin_arrow(failure: Failure) -> SyntaxHelp | None:
     help = (
         "the type of a result stands behind a colon: write `: type`." if failure.tail[:1] == ("ON",) else "write `=>`."
     )
+    help = "write `run Agent.handler({ … })`." if failure.tail[:1] == ("RUN",) else help
     return SyntaxHelp("Koi has no `->`", failure.span, help)
 
 

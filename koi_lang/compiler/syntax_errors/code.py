@@ -11,6 +11,10 @@ from koi_lang.source import Span
 HINTS: list[Hint] = []
 # The head of a loop of Python, up to the end of its line.
 PYTHON_FOR = re.compile(r"(?:(?:const|let|var) )?([\w$]+) (?:in|of) ([^\n{:]+)")
+# A type and a value behind a name.
+TYPED = re.compile(r": *(\w+(?:\[\])*) *=[^=]")
+# Several names that are given several values, as in Python.
+UNPACKED = re.compile(r"\s*(const|let|var)\s+(\w+(?:\s*,\s*\w+)+)\s*=[^=].*,\s*\w+\Z")
 MARKS = frozenset((*"+-*/%=<>!?:,([{.", "**", "==", "===", "!=", "!==", "<=", ">=", "&&", "||", "??", "${", "=>", "?."))
 
 
@@ -250,9 +254,10 @@ def label(failure: Failure) -> SyntaxHelp | None:
     ):
         return None
     message = f"`{name.text}:` is not a statement"
-    return SyntaxHelp(
-        message, Span(name.span.start, failure.span.end), "labels stand in front of loops; give a value with `=`."
-    )
+    typed = TYPED.match(failure.source.text, failure.span.start)
+    help = "labels stand in front of loops; give a value with `=`."
+    help = help if typed is None else f"write `const {name.text}: {typed[1]} = …`."
+    return SyntaxHelp(message, Span(name.span.start, failure.span.end), help)
 
 
 @hint(HINTS, "E0175")
@@ -361,6 +366,12 @@ def name_missing(failure: Failure) -> SyntaxHelp | None:
         const limit = 1
     """
     keyword = failure.word(-1)
+    line = failure.source.text[failure.source.text.rfind("\n", 0, failure.span.start) + 1 : failure.span.start]
+    unpacked = UNPACKED.match(line)
+    if unpacked is not None and failure.is_code and failure.word(-2) == ",":
+        at = failure.span.start - len(line) + unpacked.start(2)
+        help = f"write `{unpacked[1]} [{unpacked[2]}] = [ … ]`, or one `{unpacked[1]}` for each."
+        return SyntaxHelp("several names get their values from a list", Span(at, at + len(unpacked[2])), help)
     if failure.tail[-1:] not in (("VARIABLE",), ("COMMA",)) or keyword not in ("const", "let", "var"):
         return None
     return SyntaxHelp(f"the name after `{keyword}` is missing", failure.span, f"write `{keyword} name = …`.")

@@ -61,8 +61,15 @@ def capability(failure: Failure) -> SyntaxHelp | None:
 
         role Worker { can execute, can delegate }
     """
+    if failure.frame.word == "role" and failure.tail[-1:] == ("CAN",) and failure.word() in (":", "=", "["):
+        names = _bare_names(failure, 0 if failure.word() == "[" else 1) or ["execute"]
+        help = f"write `{', '.join(f'can {name}' for name in names)}`."
+        return SyntaxHelp(f"{failure.excerpt} cannot stand after `can`", failure.span, help)
     if failure.frame.word != "role" or "CAN" not in failure.expected or failure.piece().kind != "word":
         return None
+    if failure.word(1) in (":", "=") and failure.piece(2).kind in ("text", "triple"):
+        help = "leave it out; what an agent is for is its `affordance`."
+        return SyntaxHelp("a role holds nothing but permissions", failure.span, help)
     name = failure.piece(1) if failure.word() in ("cannot", "cant") and failure.piece(1).kind == "word" else None
     if name is not None:
         return SyntaxHelp("a role lists only what it allows", failure.span, "leave out what the role may not do.")

@@ -18,6 +18,7 @@ RECORD = re.compile(r"(?:(?:const|let|var) )?([A-Z]\w*) = \{ *\w+\??: *(?:string
 DECLARED = {
     "agent": "write `agent Name : Role { … }`.",
     "skill": "write `skill Name { … }`.",
+    "role": "write `role Name { can execute }`.",
     **dict.fromkeys(("team", "crew"), "write `team Name { ada: Ada }`."),
 }
 CALLER = "write a handler that calls the others: `on start() { await Name.handler({ … }) }`."
@@ -158,6 +159,13 @@ def statement_outside(failure: Failure) -> SyntaxHelp | None:
         run Greeter.start()
     """
     piece = failure.piece()
+    if failure.tail == ("MCP",) and failure.word() == "{":
+        help = 'write `mcp files = { command: "…" }`, one for each server.'
+        return SyntaxHelp("this `mcp` has no name", failure.piece(-1).span, help)
+    if failure.tail in (("AGENT",), ("TEAM",), ("SKILL",), ("ROLE",)) and failure.word() == ":":
+        name = failure.piece(1).text if failure.piece(1).kind == "word" else "Name"
+        message = f"the name of a declaration stands directly behind `{failure.word(-1)}`"
+        return SyntaxHelp(message, failure.span, DECLARED[failure.word(-1)].replace("Name", name))
     if failure.tail in (("AGENT",), ("TEAM",), ("SKILL",)) and failure.word() == "=":
         kind = failure.word(-1)
         help = DECLARED[kind]

@@ -40,6 +40,8 @@ _OTHERS = {
     "goto": "use a loop.",
     "enum": 'write an object of texts: `const Color = { red: "red", blue: "blue" }`.',
     "with": "name the object each time: `thing.field`.",
+    "assert": "write `if (!…) throw new Error(…)`, and in a test `expect …`.",
+    **dict.fromkeys(("global", "nonlocal"), "leave it out: functions see the variables around them."),
 }
 INSTEAD = {
     "match": BRANCH,
@@ -52,6 +54,8 @@ INSTEAD = {
 }
 # These may stand directly before a parenthesis; others would be calls of a function of that name.
 WITH_PARENTHESES = frozenset("elif elseif elsif unless except foreach not until match with".split())
+# A class of agents.
+OWN_AGENT = re.compile(r"class\s+(\w+)\s*(?:extends\s+|\(\s*)(?:\w+\.)?\w*Agent\b")
 # The head of a block of Python that names a resource.
 WITH_AS = re.compile(r"with[ (]+([^\n{:]+?) as (\w+)")
 COLON_BLOCK = "a block does not begin with `:`"
@@ -82,6 +86,10 @@ def foreign(failure: Failure) -> SyntaxHelp | None:
         return None
     for offset in (1 if failure.word() == "async" else 0, *failure.same_line()):
         if _is_foreign(failure.piece(offset - 1), failure.piece(offset), failure.piece(offset + 1)):
+            name = failure.piece(offset + 1)
+            if failure.is_top and failure.word(offset) == "type" and failure.word(offset + 2) in ("{", ":"):
+                message, help = f"a `=` is missing after `{name.text}`", f"write `type {name.text} = {{ … }}`."
+                return SyntaxHelp(message, name.span, help)
             if failure.is_top and failure.word(offset) == "type" and failure.word(offset + 2) == "<":
                 message, help = "a type that is declared takes no parameters", "declare one for each: `type Name = …`."
                 return SyntaxHelp(message, failure.piece(offset + 2).span, help)
@@ -262,6 +270,12 @@ def _advice(failure: Failure, offset: int) -> str:
         form = f"on {name}(args)" if failure.frame.word == "agent" else f"export function {name}(…)"
         return f"write `{form} {{ … }}`."
     body = _body(failure, offset + 2) if not failure.is_code else []
+    own = OWN_AGENT.match(failure.source.text, failure.piece(offset).span.start)
+    if own is not None:
+        return f"write `agent {own[1]} : Role {{ … }}`."
+    if word == "enum" and name == "{":
+        values = " | ".join(f'"{piece.text}"' for piece in _body(failure, offset + 1) if piece.kind == "word")
+        return f"write its values: `{values}`."
     if word in ("class", "struct") and body and not any(piece.text in ("(", "=") for piece in body):
         return TYPE
     if word == "enum" and body:
