@@ -122,7 +122,7 @@ def undeclared_field(file: Analysis, report: Report) -> None:
         return
     patterns = [each for pattern, _ in file.index.of(n.ObjectPattern) for each in pattern.elements]
     shorthands = {each.span.start for each in patterns if each.pattern.span.start == each.span.start}
-    for span, name, type in sorted(_read_fields(file, types), key=lambda each: each[0]):
+    for span, name, type in sorted(_read_fields(file, types, report.program), key=lambda each: each[0]):
         known = list(types.fields_of(type) or ())
         near, listed = nearest(name, known), ", ".join(f"`{field}`" for field in known[:MAX_NAMES])
         listed, text = listed + ", …" * (len(known) > MAX_NAMES), type.one_line
@@ -133,17 +133,10 @@ def undeclared_field(file: Analysis, report: Report) -> None:
         report.add(span, f"`{shown}` has no field `{name}`", help=help, fixes=fixes)
 
 
-def _read_fields(file: Analysis, types: ValueTypes) -> Iterator[tuple[Span, str, n.Type]]:
+def _read_fields(file: Analysis, types: ValueTypes, program: AnalysedProgram) -> Iterator[tuple[Span, str, n.Type]]:
     """Every field that is read, and neither declared nor added here: where, its name, and the type without it."""
     index = file.index
-    adding: list[n.Node] = [each.target for kind in CHANGES for each, _ in index.of(kind)]
-    adding += [call for call, _ in index.of(n.Call) if isinstance(call.callee, n.Member) and call.callee.name in ADDING]
-    adding += [operation for operation, _ in index.of(n.Operation) if "in" in operation.operators]
-    added = set[str]()
-    for part in (part for node in adding for part in everything(node)):
-        match part:
-            case n.Member(name=name) | n.Text(value=name) | n.Property(key=str(name)):
-                added.add(name)
+    added = set[str]().union(*(program.for_file(added_fields, each) for each in program.files))
     removed = {prefix.operand for prefix, _ in index.of(n.Prefix) if prefix.operator == "delete"}
     for member, around in reversed(index.of(n.Member)):
         type = types.type_of(member.object, around) if member.name not in OF_ALL and member not in removed else None
@@ -153,6 +146,20 @@ def _read_fields(file: Analysis, types: ValueTypes) -> Iterator[tuple[Span, str,
     for pattern, value, around in given_patterns(file):
         for span, name, without in _unknown_in(pattern, type_given(pattern, value, around, types), types):
             yield from [(span, name, without)] if name not in added else ()
+
+
+def added_fields(file: Analysis, _: AnalysedProgram) -> set[str]:
+    """The names of fields that code of a file sets, or asks for with `in`; asked for by `program.for_file`."""
+    index = file.index
+    adding: list[n.Node] = [each.target for kind in CHANGES for each, _ in index.of(kind)]
+    adding += [call for call, _ in index.of(n.Call) if isinstance(call.callee, n.Member) and call.callee.name in ADDING]
+    adding += [operation for operation, _ in index.of(n.Operation) if "in" in operation.operators]
+    added = set[str]()
+    for part in (part for node in adding for part in everything(node)):
+        match part:
+            case n.Member(name=name) | n.Text(value=name) | n.Property(key=str(name)):
+                added.add(name)
+    return added
 
 
 def _unknown_in(pattern: n.Node, type: n.Type | None, types: ValueTypes) -> Iterator[tuple[Span, str, n.Type]]:

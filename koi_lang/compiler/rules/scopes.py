@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
-from koi_lang.compiler.declared_types import resolve_type
+from koi_lang.compiler.declared_types import choices_of
 from koi_lang.compiler.rules.program import AnalysedProgram, Use
+from koi_lang.compiler.symbols import SymbolTable
 from koi_lang.compiler.templates import PURE, payload_parts
 from koi_lang.compiler.walk import Enclosing, everything
 
 ROOTS = PURE | {"args", "state", "agentName", "userMessage"}
+# How far below the payload fields are known: a type may contain itself.
+MAX_DEPTH = 3
 LET = re.compile(r"@let\s+([A-Za-z_]\w*)\s*=")
 KEY = re.compile(r'"(\w+)"\s*:')
 
@@ -25,7 +28,7 @@ class PlaceholderScope:
     Attributes:
         roots: the names a path may begin with.
         payload: what handlers call their payload, where that is not known.
-        fields: for roots whose fields are all known, these.
+        fields: for roots whose fields are all known, and for paths such as `args.ticket`, these.
         is_prompt: whether the text is a prompt rather than part of a playbook.
     """
 
@@ -42,14 +45,27 @@ def in_handler(use: Use, program: AnalysedProgram) -> PlaceholderScope:
     names = payload_parts(parameters)
     fields: dict[str, frozenset[str]] = {}
     for parameter in parameters:
-        type = None if parameter.type is None else resolve_type(parameter.type, use.file.table)
-        if type is not None and type.name == "object" and not type.is_open:
-            known = frozenset(field.name for field in type.fields)
-            fields |= dict.fromkeys({"args", *(name for name, part in names.items() if not part.path)}, known)
+        fields |= dict(_declared_fields("args", parameter.type, use.file.table))
+    for name, part in names.items():
+        # What stands below `args` stands below the names of its parts, too.
+        path = ".".join(map(str, ("args", *part.path)))
+        below = {other: known for other, known in fields.items() if other == path or other.startswith(f"{path}.")}
+        fields |= {f"{name}{other.removeprefix(path)}": known for other, known in below.items() if part.default is None}
     state = state_fields(agent, use.file, program) if agent is not None else None
     if state is not None:
         fields["state"] = state
     return PlaceholderScope(ROOTS.union(names), fields)
+
+
+def _declared_fields(path: str, type: n.Type | None, table: SymbolTable) -> Iterator[tuple[str, frozenset[str]]]:
+    """The fields of an object, and those of the objects in its fields, each with the path that leads there."""
+    choices = (
+        [] if type is None else [each for each in choices_of(type, table) if each.name not in ("null", "undefined")]
+    )
+    if len(choices) == 1 and choices[0].name == "object" and choices[0].text != "object" and not choices[0].is_open:
+        yield path, frozenset(field.name for field in choices[0].fields)
+        for field in choices[0].fields if path.count(".") < MAX_DEPTH else ():
+            yield from _declared_fields(f"{path}.{field.name}", field.type, table)
 
 
 def in_prompt(node: n.Node, program: AnalysedProgram) -> PlaceholderScope:

@@ -11,6 +11,7 @@ from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
 from koi_lang.compiler.compositions import TemplateError, directives, in_order
 from koi_lang.compiler.rules.foreign import FOREIGN
+from koi_lang.compiler.rules.members import OF_ALL
 from koi_lang.compiler.rules.program import AnalysedProgram, Use, texts_of
 from koi_lang.compiler.rules.scopes import ROOTS, PlaceholderScope, in_handler, in_prompt
 from koi_lang.compiler.rules.table import Report, rule
@@ -38,7 +39,7 @@ def misspelt_field(file: Analysis, report: Report) -> None:
 
     A hole such as `{{state.count}}` has no value where there is no such field, and the model is left to guess. The
     fields of the state are those of the `state` block and those that code assigns; the fields of the payload are known
-    when the parameter has a type such as `{ name: string }`.
+    when the parameter has a type such as `{ name: string }`, and so are those of the objects in them.
 
     Wrong:
 
@@ -271,10 +272,14 @@ def _missing_fields(file: Analysis, report: Report) -> Iterator[tuple[Filled, st
 
 
 def _paths(hole: Placeholder) -> Iterator[tuple[str, str]]:
-    """The names in a hole with the field that is read from them."""
+    """The names in a hole, and paths such as `args.ticket`, with the field that is read from them."""
     for node in everything(hole.expression):
-        if isinstance(node, n.Member) and isinstance(node.object, n.Name):
-            yield node.object.name, node.name
+        names, inner = list[str](), node
+        while isinstance(inner, n.Member):
+            names.insert(0, inner.name)
+            inner = inner.object
+        if names and isinstance(inner, n.Name) and names[-1] not in OF_ALL:
+            yield ".".join((inner.name, *names[:-1])), names[-1]
 
 
 def _near(field: str, known: frozenset[str]) -> str | None:
