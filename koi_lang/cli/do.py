@@ -12,6 +12,7 @@ from koi_lang.cli import models
 from koi_lang.cli.options import Count, options_from, plain_option, plan_option, running_options, verbose_option
 from koi_lang.cli.running import run_program
 from koi_lang.cli.ui.interrupts import leave
+from koi_lang.cli.ui.undo_report import changes_text
 from koi_lang.errors import UsageError
 from koi_lang.program import loader
 from koi_lang.sessions.options import COMMAND_HELP, RunOptions
@@ -51,7 +52,7 @@ def options_of(given: Mapping[str, Any]) -> RunOptions:
         options,
         payload={"task": given["task"], **rounds},
         as_result=False,
-        reports_changes=True,
+        report=changes_text,
         missing_model_help="" if options.rehearse else COMMAND_HELP,
     )
 

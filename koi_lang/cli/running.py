@@ -38,7 +38,7 @@ from koi_lang.sessions.shared_host import SharedHost
 from koi_lang.system.text_width import clean
 
 if TYPE_CHECKING:
-    from koi_lang.cli.ui import live_view, undo_report
+    from koi_lang.cli.ui import live_view
     from koi_lang.evaluation import case_run
     from koi_lang.llm import scripted
     from koi_lang.program import recorded_calls
@@ -46,7 +46,6 @@ else:
     scripted = lazy_module("koi_lang.llm.scripted")
     case_run = lazy_module("koi_lang.evaluation.case_run")
     live_view = lazy_module("koi_lang.cli.ui.live_view")
-    undo_report = lazy_module("koi_lang.cli.ui.undo_report")
     recorded_calls = lazy_module("koi_lang.program.recorded_calls")
 
 # What can be put right outside of the program, beside limits.
@@ -171,7 +170,7 @@ async def _main(
         line = bill.line()
         if line is not None and not options.verbose:
             line = f"{line}, {bill.seconds:.1f} s"
-        changes = undo_report.changes_text(run) if options.reports_changes else ""
+        changes = "" if options.report is None else options.report(run)
         parts = [part for part in (changes, line) if part]
         if parts and (changes or options.verbose or sys.stderr.isatty()):
             host.note(redact("; ".join(parts)))

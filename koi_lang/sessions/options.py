@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ from koi_lang.settings.lasting_rules import LastingRules
 from koi_lang.setup.keys.lookup import Keys
 
 if TYPE_CHECKING:
+    from koi_lang.runtime.ports import RunPort
     from koi_lang.settings import project
 else:
     project = lazy_module("koi_lang.settings.project")
@@ -59,7 +60,7 @@ class RunOptions:
         no_extensions: whether installed extensions are left out.
         plain: whether a terminal gets finished lines only.
         missing_model_help: what to do where no model is configured; empty lets a rehearsal stand in there.
-        reports_changes: whether a line at the end names the files that were changed, and the cost, also on a pipe.
+        report: gives what a line at the end says of a run beside its cost, such as its changed files, also on a pipe.
         plan: whether agents only look and plan, until the person has accepted a plan.
         settings: of the project whose program is run, read once.
         user: of a service, who answers in the run; empty for the person at this machine.
@@ -83,7 +84,7 @@ class RunOptions:
     keys: str | None = None
     no_extensions: bool = False
     plain: bool = False
-    reports_changes: bool = False
+    report: Callable[[RunPort], str] | None = None
     missing_model_help: str = ""
     plan: bool = False
     settings: ProjectSettings = field(default_factory=read_settings)
