@@ -77,7 +77,7 @@ def test_a_server(served: Listening, tmp_path: Path, protocol: str, number: int)
     found = {name: mark == "✓" for mark, name in VERDICT.findall(done.stdout)}
 
     assert number == len(found), done.stdout + done.stderr
-    assert sorted(STAYS_OUT[protocol]) == sorted(name for name, passes in found.items() if not passes)
+    assert sorted(STAYS_OUT[protocol]) == sorted(name for name, passes in found.items() if not passes), done.stdout
 
 
 @pytest.mark.parametrize(
