@@ -72,7 +72,7 @@ def test_max_time_ends_code(place: Project, code: str) -> None:
     done = place.koi("run", "a.koi", "--max-time", "300ms")
 
     assert (4, "error: the run took longer than its budget of 0.3 s") == (done.returncode, done.stderr[:51])
-    assert "Raise `--max-time` if this is expected." in done.stderr
+    assert "Raise `--max-time` if the run needs more." in done.stderr
 
 
 def test_max_time_ends_python_that_nobody_records(place: Project) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 
 import pytest
@@ -41,3 +42,25 @@ def test_a_closed_stream_is_an_empty_one(project: Project, command: str, outcome
     done = project.run("sh", "-c", f"exec {sys.executable} -m koi_lang {command}")
 
     assert outcome == (done.returncode, done.stdout, done.stderr)
+
+
+ASKING = """
+role Worker { can execute }
+agent Main : Worker { on go(args) { playbook "Ask for a name." } }
+run Main.go({})
+"""
+
+
+@pytest.mark.parametrize(("questions", "code"), [(1, 0), (2, 75)])
+def test_a_question_that_nobody_answers_is_told(project: Project, questions: int, code: int) -> None:
+    """A person reads it, too, not the model alone, which might make an answer up; the second one ends the run."""
+    project.write("a.koi", ASKING)
+    asked = [{"intent": "prompt_user", "question": f"Name {number}?"} for number in range(questions)]
+    project.write("answers.json", json.dumps([*asked, {"intent": "return", "data": "Ada"}]))
+    done = project.koi("run", "a.koi", "--answers", "answers.json")
+
+    assert code == done.returncode
+    assert done.stderr.startswith(
+        "nobody answers the question `Name 0?`; Run the program in a terminal, or pipe one line"
+    )
+    assert (questions > 1) == ("error: nobody answers the question `Name 1?` [E0504]" in done.stderr)

@@ -45,7 +45,7 @@ def test_a_run_that_ends_over_its_budget_fails(machine: Machine) -> None:
     (listed,) = json.loads(runs.out)
 
     assert (4, "Hello Ada\n", True) == (run.code, run.out, OVER in run.err)
-    assert "Raise `--max-tokens` if this is expected." in run.err
+    assert "Raise `--max-tokens` if the run needs more." in run.err
     assert ("failed", 13_800, 1) == (listed["state"], listed["tokens"], listed["requests"])
     assert (4, True, 1) == (again.code, OVER in again.err, len(server.requests))
 

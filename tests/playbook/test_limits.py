@@ -234,7 +234,7 @@ def test_the_time_of_a_run_bounds_its_calls(play: Player) -> None:
 
     assert ({}, "time") == (first.result, limit(second))
     assert "the run took longer than its budget of 45 s" in second.told
-    assert "Raise `--max-time` if this is expected." in second.told
+    assert "Raise `--max-time` if the run needs more." in second.told
 
 
 # ---------------------------------------------------------------- tokens and money

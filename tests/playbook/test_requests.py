@@ -49,7 +49,7 @@ def test_one_answer_does_not_cause_any_number_of_requests(play: Player, way: str
 
     assert ("requests", 40) == (limit_of(played), len(model.requests))
     assert "`Main.go` has made 40 requests to models, all that it may with 2 turns" in played.told
-    assert "Write `budget { requests: N }` if this is expected." in played.told
+    assert "Write `budget { requests: N }` if it needs more." in played.told
 
 
 def test_a_long_loop_needs_no_budget_of_its_own(play: Player) -> None:
@@ -67,7 +67,7 @@ def test_a_budget_of_requests(play: Player, way: str) -> None:
 
     assert ("requests", 9) == (limit_of(played), len(model.requests))
     assert "`Main.go` has made 9 requests to models, all that it may" in played.told
-    assert "Raise `budget { requests: N }` or `--max-requests` if this is expected." in played.told
+    assert "Raise `budget { requests: N }` or `--max-requests` if the run needs more." in played.told
 
 
 def test_requests_of_delegates_count_for_whoever_asked(play: Player) -> None:

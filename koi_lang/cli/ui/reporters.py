@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from koi_lang.cli.ui.text import count_text, usage_text
 from koi_lang.events import ActionFailed, Detail, EffectFailed, Event, ModelFailed
 from koi_lang.runtime.budget.limits import UNPAID
-from koi_lang.runtime.host import NobodyAllowsError
+from koi_lang.runtime.host import NobodyAllowsError, NobodyToAskError
 from koi_lang.runtime.journal.entries import plain
 from koi_lang.runtime.journal.totals import UsageTotals
 
@@ -80,18 +80,18 @@ class CostMeter:
 
 
 class DenialNotice:
-    """Tells the first time that an action was denied because nobody could be asked, and what to do."""
+    """Tells the first time that nobody could be asked for permission, or for an answer, and what to do."""
 
     def __init__(self, note: Callable[[str], None]) -> None:
         self._note = note
-        self._told = False
+        self._untold = {NobodyAllowsError.__name__, NobodyToAskError.__name__}
 
     def __call__(self, event: Event) -> None:
         """Follow an event."""
         match event.data:
             case ActionFailed(failure=failure) | EffectFailed(failure=failure) | ModelFailed(failure=failure):
-                if not self._told and not event.recalled and failure.get("class") == NobodyAllowsError.__name__:
-                    self._told = True
+                if not event.recalled and failure.get("class") in self._untold:
+                    self._untold.remove(failure["class"])
                     self._note(f"{failure['error']}; {failure['help']}".removesuffix("."))
 
 

@@ -223,7 +223,7 @@ class BudgetAccount:
             turns = "1 turn" if limits.turns == 1 else f"{limits.turns} turns"
             message = f"has made {_requests(self.own_requests)}, all that it may with {turns}"
             raise LimitReachedError(
-                "requests", self.what, message, "Write `budget { requests: N }` if this is expected."
+                "requests", self.what, message, "Write `budget { requests: N }` if it needs more."
             )
 
     def count_request(self, number: int = 1) -> None:
@@ -259,7 +259,7 @@ class BudgetAccount:
     def limit_error(self, limit: str, message: str, option: str) -> LimitReachedError:
         """The error for a limit of its own, which an option or a budget could raise."""
         help = f"Raise `--max-{limit}`" if self.what == RUN else f"Raise `budget {{ {option} }}` or `--max-{limit}`"
-        return LimitReachedError(limit, self.what, message, f"{help} if this is expected.")
+        return LimitReachedError(limit, self.what, message, f"{help} if the run needs more.")
 
     def spend(self, tokens: int, usd: float | None) -> None:
         """Count unreserved spending in every paying account, from the outside in."""

@@ -27,6 +27,7 @@ from koi_lang.runtime.actions.registered import ActionContext, ActionError, Acti
 from koi_lang.runtime.budget.limits import LimitReachedError
 from koi_lang.runtime.concurrency.tasks import gather
 from koi_lang.runtime.guards.write_quota import require_quota
+from koi_lang.runtime.host import NobodyToAskError
 from koi_lang.runtime.intervention import Intervention
 from koi_lang.runtime.playbook import delegation, prompting
 from koi_lang.runtime.playbook.action_parsing import Action, as_steps
@@ -51,6 +52,8 @@ if TYPE_CHECKING:
 # What a form has where values belong; models that are small copy it.
 STANDS_FOR = re.compile(r"<(text|number|integer)(?:: [^<>]*)?>")
 MAX_SHOWN_CHARS = 80
+# Questions that nobody can answer, in one call of a playbook.
+MAX_UNANSWERED = 2
 # Loops are bounded, loops within loops are not; so many actions take a minute or so.
 MAX_REPEATED = 100_000
 
@@ -348,6 +351,10 @@ def _fail(call: PlaybookCall, action: Action, raised: Exception) -> TurnAction:
     if isinstance(raised, LimitReachedError) and raised.what in call.spending.names():
         raise raised
     error = as_koi_error(raised)
+    if isinstance(error, NobodyToAskError):  # a model that cannot ask goes on asking, or makes the answer up
+        call.unanswered += 1
+        if call.unanswered == MAX_UNANSWERED:
+            raise error
     call.note(action.intent, action.data, error.message, ok=False)
     call.failures.record_failure(f"{action.intent}: {error.message}")
     if isinstance(error, FormError) and not call.is_direct:

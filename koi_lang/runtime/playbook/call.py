@@ -51,6 +51,7 @@ class PlaybookCall:
         ended: whether `return` was carried out; `value` is its result.
         repeated: how many actions were carried out in loops and branches since the last one that the model asked for.
         misfits: how many results were not of the declared type.
+        unanswered: how many questions nobody could answer.
         is_direct: whether its model was last asked for the result alone.
         wrong_answers: how many answers to that were not of the declared type.
     """
@@ -76,6 +77,7 @@ class PlaybookCall:
     value: Any = undefined
     repeated: int = 0
     misfits: int = 0
+    unanswered: int = 0
     is_direct: bool = False
     wrong_answers: int = 0
     _offer: Offer | None = None
