@@ -30,7 +30,7 @@ DANGLING = frozenset({"E0171", "E0172", "E0183", "E0193"})
 # What is said of a step that stands outside, as the block before it was closed too early.
 OUTSIDE = frozenset({"E0123", "E0125", "E0153"})
 # What is said of the head of a handler or function whose body has no brace: its steps seem to stand beside it.
-HEADLESS = frozenset({"E0151", "E0162"})
+HEADLESS = frozenset({"E0147", "E0151", "E0162"})
 MAX_ATTEMPTS = 60
 # How much is read again at most, in characters: large declarations are given up sooner.
 MAX_CHARS_READ = 1_000_000
@@ -203,11 +203,13 @@ class _Recovery:
         there is a `}` too many, the one behind that body belongs to it.
         """
         place = problem.place.span
-        gap = next((gap for gap in self.gaps if self.steps.after(gap.end) == place.start), None)
-        if gap is None:
+        before_place = [gap for gap in self.gaps if self.steps.after(gap.end) == place.start]
+        if not before_place:
             return None
+        gap = max(before_place)
         heads = (each.place.span for each in self.problems if each.code in HEADLESS)
-        is_headless = any(gap.encloses(head) and self.source.text[slice(*head)] in (")", ":") for head in heads)
+        ends = (self.source.text[head.start : head.end + 1].strip() for head in heads if gap.encloses(head))
+        is_headless = any(end in (")", ":") or end.endswith(("):", ":")) for end in ends)
         step = self.steps.step(place) if is_headless else None
         if step is not None and step.start == place.start:
             end = self.steps.after(step.end)

@@ -14,7 +14,7 @@ from koi_lang.compiler.rules.program import AnalysedProgram, with_article
 from koi_lang.compiler.rules.table import Report, rule
 from koi_lang.compiler.scope import AGENT_NAMES, GLOBALS, RUN_NAMES, Resolution, ScopeVariable
 from koi_lang.compiler.symbols import Kind
-from koi_lang.diagnostics import Advice, Edit, nearest
+from koi_lang.diagnostics import SLIP_IN_FOUR, Advice, Edit, nearest
 from koi_lang.source import Span
 
 # Looking for similar names takes a while, and nobody reads on from here.
@@ -39,6 +39,8 @@ ACTIONS = frozenset(
     "shell prompt_user call_llm format update_state send_message call_skill call_mcp registry_set registry_get"
     " registry_delete registry_keys registry_search".split()
 )
+# Words that stand before a value, which a misspelt one is taken for a name instead of.
+OPERATORS = ("await", "typeof", "delete", "new")
 # Where variables can be declared; elsewhere there are lone values.
 CODE = (n.Handler, n.Function, n.Skill, n.Test, n.Eval)
 KINDS: tuple[Kind, ...] = ("agent", "team", "prompt", "function", "role")
@@ -218,6 +220,10 @@ def _advice(name: n.Name, root: n.Node, file: Analysis, report: Report) -> Advic
         return Advice(f"did you mean `{near}`?", report.replacement(first, near, *more))
     if not is_code:
         return Advice(f'write the value itself; a text stands in quotes: `"{wanted}"`.')
+    end = report.source.text[name.span.end :]
+    if end[:1] == " " and end.lstrip(" ")[:1].isidentifier() and nearest(wanted, OPERATORS, alike=SLIP_IN_FOUR):
+        meant = nearest(wanted, OPERATORS)
+        return Advice(f"did you mean `{meant}`?", report.replacement(name.span, meant))
     is_called = any(call.callee is name for call, _ in file.index.of(n.Call))
     return Advice(f"declare it with `const {wanted} = {'(…) => ' if is_called else ''}…`.")
 

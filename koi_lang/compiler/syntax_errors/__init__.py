@@ -58,7 +58,7 @@ __all__ = [
 BESIDE = (
     ("E0199", strings.quote_beside), ("E0150", agents.item_beside),
     ("E0189", foreign_keywords.fails_beside), ("E0180", foreign_keywords.triple_single),
-    ("E0194", missing.own_error_beside), ("E0159", declarations.answer_beside),
+    ("E0456", test_blocks.option_beside), ("E0194", missing.own_error_beside), ("E0159", declarations.answer_beside),
     ("E0166", foreign_keywords.foreign_beside), ("E0164", foreign_keywords.arrow_beside),
     ("E0179", missing.tagged_beside), ("E0179", foreign_keywords.prefix_beside),
 )  # fmt: skip

@@ -238,7 +238,9 @@ def uses_form(failure: Failure) -> SyntaxHelp | None:
         return SyntaxHelp(f"{failure.excerpt} does not belong here", failure.span, f"write `uses {kind} {rest}`.")
     if failure.word() == "instruction":
         return SyntaxHelp(f"{failure.excerpt} does not belong here", failure.span, "write `uses instructions`.")
-    help = f"write `uses team {failure.piece().text}`, `uses skill …` or `uses mcp …`."
+    named = failure.piece(1) if failure.word() == "[" else failure.piece()
+    name = named.text if named.kind == "word" else "…"
+    help = f"write `uses team {name}`, `uses skill …` or `uses mcp …`."
     return SyntaxHelp("`uses` does not say what kind of thing follows", failure.span, help)
 
 
@@ -343,6 +345,10 @@ def unknown_item(failure: Failure) -> SyntaxHelp | None:
     elif failure.piece().kind in ("text", "triple"):
         shown = name if failure.piece().kind == "text" and "\n" not in name else '"""…"""'
         help = f"write `affordance {shown}`."
+    elif kind == "agent" and failure.word(1) == "=" and failure.word(2) in ("async", "(", "function"):
+        help = f"write `on {name}(args) {{ … }}`."
+    elif kind == "agent" and near == name == "playbook":
+        help = 'put it into a handler: `on start() { playbook "…" }`.'
     elif near is None and kind == "agent" and failure.word(1) == "=":
         help = f"a value that the agent keeps stands in its state: `state {{ {name} = … }}`."
     elif failure.word() in DECLARATIONS:

@@ -13,6 +13,8 @@ HINTS: list[Hint] = []
 PYTHON_FOR = re.compile(r"(?:(?:const|let|var) )?([\w$]+) (?:in|of) ([^\n{:]+)")
 # A type and a value behind a name.
 TYPED = re.compile(r": *(\w+(?:\[\])*) *=[^=]")
+# Numbers up to one, from 0 or another one.
+RANGE = re.compile(r"range\((?:([^,()]+), *)?([^,()]+(?:\([^()]*\))?)\)")
 # Several names that are given several values, as in Python.
 UNPACKED = re.compile(r"\s*(const|let|var)\s+(\w+(?:\s*,\s*\w+)+)\s*=[^=].*,\s*\w+\Z")
 MARKS = frozenset((*"+-*/%=<>!?:,([{.", "**", "==", "===", "!=", "!==", "<=", ">=", "&&", "||", "??", "${", "=>", "?."))
@@ -98,7 +100,10 @@ def for_form(failure: Failure) -> SyntaxHelp | None:
     if failure.tail[-1:] == ("FOR",) and failure.word() != "(":
         head = PYTHON_FOR.match(failure.source.text, failure.span.start)
         each, items = (head[1], head[2].strip()) if head else ("item", "list")
+        counted = RANGE.fullmatch(items)
         help = f"write `for (const {each} of {items}) {{ … }}`."
+        if counted is not None:
+            help = f"write `for (let {each} = {counted[1] or 0}; {each} < {counted[2]}; {each}++) {{ … }}`."
         return SyntaxHelp("the parentheses of this `for` are missing", failure.piece(-1).span, help)
     if failure.frame.word == "for" and failure.expected and failure.expected <= {"RPAR", "SEMICOLON", "COMMA"}:
         return _for_head(failure)
@@ -346,7 +351,7 @@ def equals_missing(failure: Failure) -> SyntaxHelp | None:
     if failure.word() == ":":
         return SyntaxHelp("a `=` stands here, not a `:`", failure.span, "write `=`.")
     before, keyword = failure.piece(-1), failure.piece(-2).text
-    is_block = failure.word() == "{" and keyword in ("mcp", "llm")
+    is_block = failure.word() in ("{", "(") and keyword in ("mcp", "llm")
     start = f"{keyword} " if keyword in ("mcp", "llm", "prompt") else ""
     value = "{ … }" if is_block else '"…"' if keyword == "prompt" else "…"
     help = f"write `{start}{before.text} = {value}`."

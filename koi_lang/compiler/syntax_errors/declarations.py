@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from koi_lang.compiler.syntax_errors.context import Failure, Hint, SyntaxHelp, hint
+from koi_lang.diagnostics import nearest
 from koi_lang.source import Source, Span
 
 HINTS: list[Hint] = []
@@ -73,6 +74,8 @@ def capability(failure: Failure) -> SyntaxHelp | None:
     name = failure.piece(1) if failure.word() in ("cannot", "cant") and failure.piece(1).kind == "word" else None
     if name is not None:
         return SyntaxHelp("a role lists only what it allows", failure.span, "leave out what the role may not do.")
+    if failure.piece(1).kind == "word" and not failure.piece(1).fresh and nearest(failure.word(), ("can",), alike=0.66):
+        return SyntaxHelp(f"{failure.excerpt} is not a keyword", failure.span, "did you mean `can`?", meant="can")
     pieces = failure.scan.pieces[failure.index : failure.scan.partners.get(failure.at(failure.frame.start), 0)]
     shown = ", ".join(f"can {piece.text}" for piece in pieces if piece.kind == "word" and piece.text != "can")
     is_plain = all(piece.kind == "word" or piece.text == "," for piece in pieces)

@@ -19,6 +19,7 @@ DECLARED = {
     "agent": "write `agent Name : Role { … }`.",
     "skill": "write `skill Name { … }`.",
     "role": "write `role Name { can execute }`.",
+    "prompt": 'write `prompt Name = "…"`.',
     **dict.fromkeys(("team", "crew"), "write `team Name { ada: Ada }`."),
 }
 CALLER = "write a handler that calls the others: `on start() { await Name.handler({ … }) }`."
@@ -162,11 +163,11 @@ def statement_outside(failure: Failure) -> SyntaxHelp | None:
     if failure.tail == ("MCP",) and failure.word() == "{":
         help = 'write `mcp files = { command: "…" }`, one for each server.'
         return SyntaxHelp("this `mcp` has no name", failure.piece(-1).span, help)
-    if failure.tail in (("AGENT",), ("TEAM",), ("SKILL",), ("ROLE",)) and failure.word() == ":":
+    if failure.tail in (("AGENT",), ("TEAM",), ("SKILL",), ("ROLE",), ("PROMPT",)) and failure.word() == ":":
         name = failure.piece(1).text if failure.piece(1).kind == "word" else "Name"
         message = f"the name of a declaration stands directly behind `{failure.word(-1)}`"
         return SyntaxHelp(message, failure.span, DECLARED[failure.word(-1)].replace("Name", name))
-    if failure.tail in (("AGENT",), ("TEAM",), ("SKILL",)) and failure.word() == "=":
+    if failure.tail in (("AGENT",), ("TEAM",), ("SKILL",), ("PROMPT",)) and failure.word() == "=":
         kind = failure.word(-1)
         help = DECLARED[kind]
         return SyntaxHelp(
@@ -209,8 +210,17 @@ def unknown_declaration(failure: Failure) -> SyntaxHelp | None:
     near = nearest(failure.word(), DECLARATIONS) if failure.piece().kind == "word" else None
     help = LISTED if near is None else f"did you mean `{near}`?"
     message = f"{failure.excerpt} does not begin a declaration"
-    if failure.word() in INSTEAD:
-        help, near = INSTEAD[failure.word()], None
+    instead = INSTEAD.get(failure.word())
+    if failure.piece().kind in ("text", "triple"):
+        instead = "write `// …` or `/* … */` for a comment."
+    elif (failure.word(), failure.word(2), failure.piece(3).kind) == ("{", ":", "word") or (
+        failure.word(1) == ":" and failure.piece().text[0].isupper()
+    ):
+        instead = f"write `type {'Name' if failure.word() == '{' else failure.piece().text} = {{ … }}`."
+    elif failure.word(1) == ":" and near in DECLARED:
+        instead = DECLARED[near]
+    if instead is not None:
+        help, near = instead, None
     return SyntaxHelp(message, failure.span, help, meant=near)
 
 

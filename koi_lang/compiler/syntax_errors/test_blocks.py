@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from koi_lang.compiler.syntax_errors.context import Failure, Hint, SyntaxHelp, hint
-from koi_lang.source import Span
+from koi_lang.source import Source, Span
 
 HINTS: list[Hint] = []
 WORDS = frozenset(("test", "tests", "it", "describe", "expect", "given", "eval"))
 TEST_FORM = 'write `test "name" { expect … }`.'
+# What says over which cases, and how often, an eval runs, here or elsewhere.
+OPTIONS = ("over", "cases", "dataset", "times", "runs", "pass")
 EVAL_FORM = 'write `eval "name" over "./cases.jsonl" times 3 pass 0.9 { … }`, or less between name and steps.'
 GIVEN_FORM = "write `given model answers [ … ]` or `given person answers [ … ]`."
 
@@ -53,6 +55,7 @@ def test_field(failure: Failure) -> SyntaxHelp | None:
     if failure.word() != ":" or failure.frame.word not in ("test", "eval") or not begins:
         return None
     help = "write `expect await Agent.handler({ … }) == …`."
+    help = "write `score name = 0.5`." if name.text == "score" else help
     return SyntaxHelp(
         f"`{name.text}:` is no step of {'an eval' if failure.frame.word == 'eval' else 'a test'}",
         Span(name.span.start, failure.span.end),
@@ -77,6 +80,14 @@ def eval_form(failure: Failure) -> SyntaxHelp | None:
     if failure.frames or "EVAL" not in failure.tail[-8:]:
         return None
     return SyntaxHelp(f"{failure.excerpt} cannot stand here in an eval", failure.span, EVAL_FORM)
+
+
+def option_beside(source: Source, first: Span, second: Span) -> SyntaxHelp | None:
+    """An option of an eval among its steps."""
+    word = source.text[first.start : first.end]
+    if word not in OPTIONS or source.text[second.start] not in "\"'0123456789":
+        return None
+    return SyntaxHelp(f"`{word}` stands among the steps of an eval", first, EVAL_FORM)
 
 
 @hint(HINTS, "E0188")

@@ -9,6 +9,8 @@ from koi_lang.source import Span
 HINTS: list[Hint] = []
 # What ends something, or has a message of its own.
 ENDED = frozenset(("}", ")", ";", "{", "", "amnesia"))
+# Words behind which braces stand, or a name and braces.
+HEADS = ("skill", "team", "role", "state", "budget", "test")
 # Words that need a name or a text behind them on their line.
 OPEN = frozenset(("const", "let", "var", "playbook", "use"))
 
@@ -62,4 +64,6 @@ def _unfinished_line(failure: Failure, last: int) -> SyntaxHelp:
         first -= 1
     span = Span(failure.piece(first).span.start, failure.piece(last).span.end)
     line = failure.source.text[slice(*span)]
-    return SyntaxHelp(f"`{line}` is not finished", span, "write the rest of it, or delete it.")
+    is_head = failure.piece(first).text.lower() in HEADS and first + 1 >= last
+    help = "write `{` behind it, and `}` at its end." if is_head else "write the rest of it, or delete it."
+    return SyntaxHelp(f"`{line}` is not finished", span, help)
