@@ -82,7 +82,7 @@ def _check_kind(member: n.Member, around: Enclosing, file: Analysis, report: Rep
         kind = kind_of(member.object, around, file, report.program) or types.kind_of(member.object, around)
         instead = {"array": FOREIGN_OF_LISTS, "string": FOREIGN_OF_TEXTS}.get(kind or "", {}).get(member.name)
         if kind is not None and instead is not None:
-            report.add(member.name_span, f"{WORDS[kind]} has no `{member.name}`", help=f"write `.{instead}`.")
+            report.add(member.name_span, f"{WORDS[kind]} has no `{member.name}`", help=f"write {instead}.")
             return
     if member.name in OF_VALUES or not _is_near(member.name):
         return

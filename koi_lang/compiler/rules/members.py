@@ -76,15 +76,15 @@ OF_TEXTS = frozenset(
 )
 # Methods that texts and lists have in Python and other languages, with what is written instead.
 FOREIGN_OF_TEXTS: Mapping[str, str] = MappingProxyType({
-    "strip": "trim()", "lstrip": "trimStart()", "rstrip": "trimEnd()", "upper": "toUpperCase()",
-    "lower": "toLowerCase()", "find": "indexOf(…)",
-    "contains": "includes(…)", "splitlines": 'split("\\n")', "zfill": 'padStart(…, "0")', "len": "length",
-    "size": "length",
+    "strip": "`.trim()`", "lstrip": "`.trimStart()`", "rstrip": "`.trimEnd()`", "upper": "`.toUpperCase()`",
+    "lower": "`.toLowerCase()`", "find": "`.indexOf(…)`", "contains": "`.includes(…)`",
+    "format": "it in backticks, with `${…}` for each value", "splitlines": '`.split("\\n")`',
+    "zfill": '`.padStart(…, "0")`', "len": "`.length`", "size": "`.length`",
 })  # fmt: skip
 FOREIGN_OF_LISTS: Mapping[str, str] = MappingProxyType({
-    "append": "push(…)", "add": "push(…)", "extend": "push(...items)", "insert": "splice(index, 0, item)",
-    "remove": "splice(index, 1)", "index": "indexOf(…)", "contains": "includes(…)", "each": "forEach(…)",
-    "len": "length", "size": "length", "count": "length",
+    "append": "`.push(…)`", "add": "`.push(…)`", "extend": "`.push(...items)`", "insert": "`.splice(index, 0, item)`",
+    "remove": "`.splice(index, 1)`", "index": "`.indexOf(…)`", "contains": "`.includes(…)`", "each": "`.forEach(…)`",
+    "len": "`.length`", "size": "`.length`", "count": "`.length`",
 })  # fmt: skip
 # The methods of lists, and their length.
 OF_LISTS = frozenset(
