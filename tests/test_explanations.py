@@ -8,7 +8,7 @@ from textwrap import dedent, indent
 import pytest
 
 from koi_lang.compiler.parser import parse
-from koi_lang.compiler.syntax_errors import explanations
+from koi_lang.compiler.syntax_errors import ORDER, explanations
 from koi_lang.diagnostics import Diagnostic
 from koi_lang.source import Source
 
@@ -33,6 +33,13 @@ def problems(wrapper: str, text: str) -> list[Diagnostic]:
 def fits(text: str) -> str:
     """The surroundings in which an example is right."""
     return next(wrapper for wrapper in (*WRAPPERS, CODE) if not problems(wrapper, text))
+
+
+def test_no_two_mistakes_share_a_code() -> None:
+    """Each code of a mistake that a hint recognises has one explanation, which no other one hides."""
+    codes = [hint.code for hint in ORDER]
+
+    assert len(set(codes)) == len(codes)
 
 
 @pytest.mark.parametrize("code", CODES)

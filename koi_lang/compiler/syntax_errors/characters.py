@@ -14,7 +14,7 @@ LOOKALIKES |= {"…": "...", "≠": "!==", "≤": "<=", "≥": ">=", "→": "=>"
 NUMERALS = "numbers are written like `42`, `0.5`, `1_000`, `1e6`, `0xff` or `0b101`."
 
 
-@hint(HINTS, "E0110")
+@hint(HINTS, "E0192")
 def quotation_mark(failure: Failure) -> SyntaxHelp | None:
     """A text stands in typographic quotes.
 
