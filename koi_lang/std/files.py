@@ -6,6 +6,7 @@ import os
 import re
 import secrets
 import stat
+from codecs import BOM_UTF8
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
@@ -203,8 +204,11 @@ def _require_text(text: str) -> None:
 
 
 def _replace(path: str, text: str) -> dict[str, Any]:
-    """Write beside the file and rename, so that readers see the old text or the new one."""
+    """Write beside the file and rename, so that readers see the old text or the new one; a byte order mark stays."""
     file, data = _changed_file(path), text.encode("utf-8", "replace")
+    if file.is_file() and not data.startswith(BOM_UTF8):
+        with open(os.open(file, FILE), "rb") as opened:
+            data = BOM_UTF8 + data if opened.read(len(BOM_UTF8)) == BOM_UTF8 else data
     if len(data) > MAX_WRITTEN:
         raise AgentError(f"`{path}` would have {len(data):,} bytes; at most {MAX_WRITTEN:,} are written")
     if file.is_dir():

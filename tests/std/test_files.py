@@ -164,6 +164,39 @@ def test_permissions_are_kept(folder: Path) -> None:
     assert stat.S_IMODE((folder / "run.sh").stat().st_mode) == 0o750
 
 
+EDITS = """
+import "std/files"
+role Writer { can write }
+agent Main : Writer {
+  on start() {
+    await editFile("marked.txt", "one\\n", "1\\n")
+    await appendFile("marked.txt", "end")
+    await writeFile("plain.txt", "new")
+    await editFile("mixed.txt", "a\\nb (x", "A\\nB (y")
+    await editFile("mixed.txt", "c\\nd", "C\\nD")
+    await editFile("mixed.txt", "last", "la\\nst")
+    try { await editFile("mixed.txt", "B (z", "") } catch (error) { console.log(error.message) }
+  }
+}
+run Main.start()
+"""
+
+
+def test_marks_and_ends_of_lines_stay(project: Project) -> None:
+    """A byte order mark, and the end of each line, also where a file has both kinds of them."""
+    project.write("main.koi", EDITS)
+    files = {"marked.txt": b"\xef\xbb\xbfone\r\ntwo\r\n", "plain.txt": b"old", "mixed.txt": b"a\r\nb (x\nc\nd\nlast\n"}
+    for name, data in files.items():
+        (project.folder / name).write_bytes(data)
+
+    done = project.koi("run", "main.koi")
+
+    assert "the piece occurs 0 times in `mixed.txt`: it must occur once\n" == done.stdout, done.stderr
+    assert [b"\xef\xbb\xbf1\r\ntwo\r\nend", b"new", b"A\r\nB (y\nC\nD\nla\nst\n"] == [
+        (project.folder / name).read_bytes() for name in files
+    ]
+
+
 def test_too_many_files_are_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A list that would be endless is an error, not a part of it."""
     monkeypatch.setattr(files, "MAX_LISTED", 2)
