@@ -229,7 +229,16 @@ class ServersPort(Protocol):
 
 
 class ChangesPort(Protocol):
-    """The record of file changes by the actions of a run."""
+    """The record of file changes by the actions of a run.
+
+    Attributes:
+        seen: the version of a file that an agent has read or written last, by path from the project and name of the
+            agent: when it was changed, in nanoseconds, and its size.
+        writers: whose action has written a file last, and which version.
+    """
+
+    seen: dict[tuple[str, str], tuple[int, int]]
+    writers: dict[str, tuple[str, tuple[int, int]]]
 
     def record(self, paths: Iterable[Path], agent: str = ...) -> AbstractAsyncContextManager[None]:
         """A context for an action that changes some paths and waits for nobody meanwhile."""

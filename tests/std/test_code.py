@@ -83,6 +83,37 @@ def test_tools_of_other_agents_lead_to_ours(asked: Any, name: str, play: Player,
     assert [] == [each for each in refused.did() if each not in ("read_file", "return")]
 
 
+def test_a_file_that_changed_since_it_was_read_is_not_overwritten(play: Player, tmp_path: Path) -> None:
+    """The model hears who changed it, and when; once it has read it again, it may."""
+    (tmp_path / "a.txt").write_text("one\n")
+    read, write = act("read_file", path="a.txt"), act("write_file", path="a.txt", content="three\n")
+    by_hand = act("run_command", command="echo twotwo > a.txt")
+
+    played = work(play, tmp_path, read, by_hand, write, read, write, write, allow=["write:**", "shell"])
+
+    assert ["write_file"] == played.did("action_failed")
+    assert "`a.txt` was changed by a command or somebody else at " in played.feedback[3]
+    assert "three\n" == (tmp_path / "a.txt").read_text()
+
+
+def test_the_agent_that_changed_a_file_is_named(play: Player, tmp_path: Path) -> None:
+    """Another agent of the run, whose change is not overwritten either."""
+    program = """
+    import "std/code"
+    role Worker { can write, can delegate }
+    agent Other : Worker { on write() { return (await write_file("a.txt", "theirs")).success } }
+    team Two { other = Other }
+    agent Main : Worker { uses team Two on go() { playbook "Work." } }
+    """
+    (tmp_path / "a.txt").write_text("one\n")
+    asked = [act("read_file", path="a.txt"), act("other::write"), act("write_file", path="a.txt", content="mine")]
+
+    played = work(play, tmp_path, *asked, program=program, allow=["write:**"])
+
+    assert "`a.txt` was changed by `Other` at " in played.feedback[3]
+    assert "theirs" == (tmp_path / "a.txt").read_text()
+
+
 def test_a_member_keeps_its_name(play: Player, tmp_path: Path) -> None:
     """An event that members handle is theirs, whatever tools of others are called."""
     program = """

@@ -59,6 +59,8 @@ class ChangeRecorder:
     """Records the changes of project files by the actions of a run, as long as it has a journal."""
 
     def __init__(self, run: RunPort) -> None:
+        self.seen: dict[tuple[str, str], tuple[int, int]] = {}
+        self.writers: dict[str, tuple[str, tuple[int, int]]] = {}
         self._run = run
         self._project = run.folder.resolve()
         self._keeper: ContentKeeper | None = None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -59,6 +61,39 @@ class Workplace:
         request = ApprovalRequest(f"read `{name}`", agent=self.agent)
         await self.run.policy.require(access_to(request, FilePermission("read", name)))
         return lambda other: other == name or self.may_read(other)
+
+    def version_of(self, name: str) -> tuple[int, int] | None:
+        """When a file was changed last, in nanoseconds, and its size; None where there is none."""
+        try:
+            about = os.stat(self.root / name)
+        except OSError:
+            return None
+        return about.st_mtime_ns, about.st_size
+
+    def note_seen(self, path: str) -> None:
+        """Note which version of a file the agent is about to read."""
+        name = self.name_of(working_path(self.root, path))
+        version = self.version_of(name)
+        if self.run is not None and version is not None:
+            self.run.changes.seen[name, self.agent] = version
+
+    def note_written(self, name: str) -> None:
+        """Note that the agent has written a file."""
+        version = self.version_of(name)
+        if self.run is not None and version is not None:
+            self.run.changes.seen[name, self.agent] = version
+            self.run.changes.writers[name] = self.agent, version
+
+    def require_seen(self, name: str) -> None:
+        """Raise AgentError where somebody has changed a file since the agent has read it, with who and when."""
+        version = self.version_of(name)
+        if self.run is None or version is None or self.run.changes.seen.get((name, self.agent), version) == version:
+            return
+        writer, written = self.run.changes.writers.get(name, ("", None))
+        who = f"`{writer}`" if writer and written == version else "a command or somebody else"
+        when = datetime.fromtimestamp(version[0] / 1e9).astimezone().strftime("%H:%M:%S")
+        message = f"`{name}` was changed by {who} at {when}, after you had read it"
+        raise AgentError(message, help="Read it again, and write what is to stand there now.")
 
     async def require_writing(self, path: str, what: str, preview: str) -> None:
         """Raise PermissionDeniedError unless a rule or the person allows to change a file.

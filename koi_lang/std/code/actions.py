@@ -50,6 +50,7 @@ async def read_file(context: ActionContext, path: str, offset: int = 1, limit: i
     """Read a file as numbered lines, an image as an image, a folder as a list."""
     place = _place(context)
     may_read = await place.require_reading(path)
+    place.note_seen(path)
     return await reading.read_file(place.root, path, offset, limit, may_read=may_read)
 
 

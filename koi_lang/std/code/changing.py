@@ -41,6 +41,7 @@ async def write_file(place: Workplace, path: str, content: str) -> dict[str, Any
     target = _Target.of(place, path)
     if target.before is None:
         return await _create(place, target, content)
+    place.require_seen(target.name)
     return await _change(place, target, lambda text: replace_text(text, plain_ends(content)), "replace")
 
 
@@ -161,6 +162,7 @@ async def _put(place: Workplace, target: _Target, data: bytes) -> None:
         return
     async with place.run.changes.record([target.file], place.agent):
         _replace(target, data)
+    place.note_written(target.name)
 
 
 def _replace(target: _Target, data: bytes) -> None:

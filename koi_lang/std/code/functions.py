@@ -17,6 +17,7 @@ async def read_file(path: str, offset: int = 1, limit: int = 2000) -> Any:
 
     async def work(place: Workplace) -> Any:
         may_read = await place.require_reading(path)
+        place.note_seen(path)
         return await reading.read_file(place.root, path, offset, limit, may_read=may_read)
 
     return await _perform("read_file", {"path": path, "offset": offset, "limit": limit}, work, safe=True)
