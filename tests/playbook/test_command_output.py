@@ -63,6 +63,16 @@ def test_short_output_needs_no_file(play: Player, tmp_path: Path) -> None:
     assert not (tmp_path / ".koi").exists()
 
 
+@pytest.mark.parametrize("many", [1, 40_000])
+def test_signs_for_terminals_are_left_out(many: int, play: Player, tmp_path: Path) -> None:
+    """Colours, movements, titles and links are no text; what only looks like them stays."""
+    coloured = r"\033[1;31mred\033[0m \033]0;title\007a\033[2Kb \033]8;;http://x\033\\link\033]8;;\033\\ \033(Bc [31m"
+
+    found = result(play, tmp_path, long(f"for i in $(seq {many}); do printf '{coloured}'; done"))
+
+    assert "red ab link c [31m" * many == found["stdout"]
+
+
 def test_many_lines_are_long(play: Player, tmp_path: Path) -> None:
     """Output of more than 2,000 lines is kept however short they are."""
     found = result(play, tmp_path, long("seq 2001"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import deque
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,8 @@ MAX_HEAD_BYTES = 5_000_000
 MAX_TAIL_OF_LONG_BYTES = 500_000
 MAX_HEAD_OF_LONG_BYTES = MAX_OUTPUT_BYTES - MAX_TAIL_OF_LONG_BYTES - 1000
 READ_SIZE = 65_536
+# Colours, movements of the cursor, titles and links for terminals: models and programs read the text alone.
+CONTROL = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[ -/]*[0-Z\\^-~])")
 
 
 class Output:
@@ -121,10 +124,10 @@ async def output_fields(run: RunPort, outputs: dict[str, Output]) -> dict[str, s
     files: dict[str, str] = {}
     texts: dict[str, str] = {}
     for name, output in outputs.items():
-        text = output.whole_text()
+        text = CONTROL.sub("", output.whole_text())
         output.release()
         kept = await run.outputs.keep_text(text) if is_long(text) else None
         if kept is not None:
             files[f"{name}File"] = f".koi/outputs/{run.id}/{kept.number}"
-        texts[name] = text if kept is not None or not is_long(text) else output.text()
+        texts[name] = text if kept is not None or not is_long(text) else CONTROL.sub("", output.text())
     return files | texts
