@@ -374,3 +374,19 @@ def test_the_command_that_goes_on_can_be_typed(project: Project) -> None:
 
         assert (["chat", *file, "--resume"], True) == (words[:-1], words[-1] in runs(project))
         assert "two\n" == project.koi(*words, *answers, stdin="more\n").stdout
+
+
+def test_the_end_of_a_conversation_tells_what_changed(project: Project, terminals: list[Shown]) -> None:
+    """Files with added and removed lines, how they are put back, and what it took."""
+    make = act("shell", command="echo x > made.txt", description="to write")
+    prepare(project, {"batch": [make, say("made it"), act("return")]})
+    shown = chatting(project, command="--allow shell")
+    terminals.append(shown)
+    shown.until("Main.chat of a.koi")
+    shown.child.send("go" + ENTER)
+    shown.until("made it")
+    shown.until("idle")
+    shown.child.send(CTRL_D)
+    screen = " ".join(shown.end().split())
+
+    assert f"1 file changed, +1 −0: made.txt; `koi undo {runs(project)[0]}` puts it back; " in screen

@@ -13,8 +13,9 @@ from koi_lang.cli.chat.images import Attached, pasted_images
 from koi_lang.cli.chat.view import APPROVALS, Request, Screen, request_text
 from koi_lang.cli.ui.approval_question import EVERYTHING, decision_in
 from koi_lang.cli.ui.text import harmless, heard_when, one_line, usage_text
+from koi_lang.cli.ui.undo_report import changes_text
 from koi_lang.errors import KoiError, UsageError
-from koi_lang.events import CallEnded, CallStarted, Event, MessageDelivered, unless_omitted
+from koi_lang.events import CallEnded, CallStarted, Event, FileChanged, MessageDelivered, unless_omitted
 from koi_lang.llm.images import Image, require_few
 from koi_lang.rpc.dispatcher import Dispatcher
 from koi_lang.runtime.host import ApprovalDecision
@@ -85,6 +86,7 @@ class ChatConversation:
         self.telling = EventView(screen, redact)
         self.over = False
         self.attached = Attached()
+        self._has_changed = False
         self._news = asyncio.Event()
 
     @property
@@ -238,6 +240,8 @@ class ChatConversation:
         match event.data:
             case CallStarted(args=args):
                 self.recall(unless_omitted(args))
+            case FileChanged():
+                self._has_changed = True
             case MessageDelivered(text=text, images=images):
                 self.attached.recall(text, images or ())
             case CallEnded() as ended if not event.recalled and self.session.is_open:
@@ -259,8 +263,10 @@ class ChatConversation:
         return text
 
     def tell_end(self) -> None:
-        """Say how the conversation can go on later, if it can."""
+        """Say which files were changed, and how the conversation can go on later, if it can."""
         session = self.session
+        if self._has_changed and (changes := changes_text(session.run)):
+            self.screen.note(session.run.redact(f"{changes}; {usage_text(session.statistics.usage)}"))
         if session.is_open and session.journal is not None and session.statistics.counts["calls"]:
             is_usual = [self.target] == targets(session.served.agents)
             program = Path(str(session.served.module.__file__))
