@@ -222,9 +222,7 @@ class BudgetAccount:
         if self.own_requests >= limits.turns * REQUESTS_PER_TURN:
             turns = "1 turn" if limits.turns == 1 else f"{limits.turns} turns"
             message = f"has made {_requests(self.own_requests)}, all that it may with {turns}"
-            raise LimitReachedError(
-                "requests", self.what, message, "Write `budget { requests: N }` if it needs more."
-            )
+            raise LimitReachedError("requests", self.what, message, "Write `budget { requests: N }` if it needs more.")
 
     def count_request(self, number: int = 1) -> None:
         """Count a request to a model; -1 takes one back."""
