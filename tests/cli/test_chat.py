@@ -65,7 +65,8 @@ def test_a_conversation_at_a_terminal(project: Project, terminals: list[Shown]) 
         `Main` hears: And test.
         And tested"""
     lines = [line for line in screen.splitlines() if line.strip(" >")]
-    assert [line.strip() for line in expected.splitlines() if line] == [line.strip() for line in lines[1:-1]]
+    begin = next(n for n, line in enumerate(lines) if line.strip().endswith("allowed: shell")) + 1
+    assert [line.strip() for line in expected.splitlines() if line] == [line.strip() for line in lines[begin:-1]]
     assert (0, f"`koi chat a.koi --resume {runs(project)[0]}` goes on with it") == (shown.child.exitstatus, lines[-1])
 
 
@@ -390,3 +391,17 @@ def test_the_end_of_a_conversation_tells_what_changed(project: Project, terminal
     screen = " ".join(shown.end().split())
 
     assert f"1 file changed, +1 −0: made.txt; `koi undo {runs(project)[0]}` puts it back; " in screen
+
+
+def test_a_conversation_begins_with_its_place(project: Project, terminals: list[Shown]) -> None:
+    """The folder, the branch, the model, and what needs no question."""
+    prepare(project, act("return"))
+    project.write(".git/HEAD", "ref: refs/heads/work/one\n")
+    shown = chatting(project, command="--allow write:src/**")
+    terminals.append(shown)
+
+    shown.until("idle")
+    shown.child.send(CTRL_D)
+    screen = "".join(shown.end().split())
+
+    assert f"{project.folder.name}onwork/one;allowed:write:src/**" in screen

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,7 +18,7 @@ from koi_lang.cli.chat.line_mode import Piped
 from koi_lang.cli.ui.interrupts import carried_out
 from koi_lang.cli.ui.messages import exit_code_of
 from koi_lang.cli.ui.terminal import Terminal
-from koi_lang.cli.ui.text import look_of
+from koi_lang.cli.ui.text import look_of, one_line
 from koi_lang.cli.ui.trust import confirm_trust
 from koi_lang.errors import EXIT_FAILED, EXIT_OK
 from koi_lang.lazy import lazy_module
@@ -27,6 +29,7 @@ from koi_lang.sessions.message_targets import MessageTarget, SeveralTargetsError
 from koi_lang.sessions.options import RunOptions
 from koi_lang.sessions.prepared import prepare_program
 from koi_lang.sessions.session import GRACE_S
+from koi_lang.std.checks.project_files import read_regular_file
 
 if TYPE_CHECKING:
     from koi_lang.cli.chat import editor
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
 else:
     editor = lazy_module("koi_lang.cli.chat.editor")
 
+MAX_HEAD_BYTES = 1000
 HINT = "/help lists the commands, Ctrl-D ends"
 
 
@@ -53,7 +57,8 @@ def talk(file: str, entry: cache.CachedModule, options: RunOptions, wishes: Chat
 
     def work() -> None:
         chat, earlier = _conversation(file, entry, options, wishes)
-        carried_out(_run(chat, earlier), chat.screen.note)
+        place = describe_place(options.folder, chat.session.served.choice.name(), options.allowed_here)
+        carried_out(_run(chat, earlier, place), chat.screen.note)
         failed.append(chat.telling.failed)
 
     code = exit_code_of(work, debug=options.debug, redact=options.key_lookup().redactor())
@@ -99,12 +104,29 @@ def _is_terminal() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
-async def _run(chat: ChatConversation, earlier: OpenRun | None) -> None:
+def describe_place(folder: Path, model: str, allowed: Sequence[str]) -> str:
+    """Where a conversation takes place: its folder, the branch of git, the model, and what needs no question."""
+    home, branch = Path.home(), ""
+    with suppress(OSError, UnicodeDecodeError):
+        git = next((each / ".git" for each in (folder, *folder.parents) if (each / ".git").exists()), folder / ".git")
+        if git.is_file():  # of a work tree, whose state is elsewhere
+            pointer = read_regular_file(git, MAX_HEAD_BYTES).decode("utf-8")
+            git = git.parent / pointer.removeprefix("gitdir:").strip()
+        # A folder may be a stranger's: neither a pipe nor an endless file is read.
+        head = read_regular_file(git / "HEAD", MAX_HEAD_BYTES).decode("utf-8").strip()
+        branch = head.removeprefix("ref: refs/heads/") if head.startswith("ref: ") else head[:7]
+    shown = f"~/{folder.relative_to(home).as_posix()}" if folder.is_relative_to(home) else str(folder)
+    rules = ", ".join(dict.fromkeys(allowed))
+    parts = [f"{shown} on {branch}" if branch else shown, model, f"allowed: {rules}" if rules else "nothing is allowed"]
+    return "; ".join(filter(None, map(one_line, parts)))
+
+
+async def _run(chat: ChatConversation, earlier: OpenRun | None, place: str) -> None:
     """Talk to the end. Cancelled, what is under way is ended, and the terminal left as it was."""
     async with chat.dispatcher.session.open(earlier) as session:
         if earlier is not None:
             chat.telling.tell_earlier()
             chat.screen.note(f"going on with {session.run.id}")
-        chat.screen.note(f"{chat.target.name} of {session.served.name}; {HINT}")
+        chat.screen.note(f"{chat.target.name} of {session.served.name}; {HINT}\n{place}")
         await chat.screen.run()
         await session.finish(0 if chat.is_busy else GRACE_S)
