@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -106,7 +107,7 @@ def _is_terminal() -> bool:
 
 def describe_place(folder: Path, model: str, allowed: Sequence[str]) -> str:
     """Where a conversation takes place: its folder, the branch of git, the model, and what needs no question."""
-    home, branch = Path.home(), ""
+    home, branch = Path(os.path.expanduser("~")), ""
     with suppress(OSError, UnicodeDecodeError):
         git = next((each / ".git" for each in (folder, *folder.parents) if (each / ".git").exists()), folder / ".git")
         if git.is_file():  # of a work tree, whose state is elsewhere
