@@ -39,7 +39,6 @@ from koi_lang.sessions.held_call import HeldCall
 from koi_lang.sessions.messages import GreetingMessage, LogMessage, StateMessage
 from koi_lang.sessions.recording import hash_of
 from koi_lang.sessions.session import GRACE_S, Session
-from koi_lang.system.open_folders import make_state_folder
 
 HostedState: TypeAlias = Literal["working", "waiting", "paused", "idle", "asleep", "failed"]
 # Commands that put another run in the place of that of the session.
@@ -351,7 +350,7 @@ class HostedSession:
     async def _open(self, opening: Opening) -> None:
         await self._limits.slots.take(self)
         self._limits.hooks.begin(self.row)
-        make_state_folder(self.files)
+        self.files.mkdir(parents=True, exist_ok=True)
         self._over, self._is_suspended = asyncio.Event(), False
         ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._task = start_task(self._group, self._hold(ready, opening))

@@ -76,7 +76,8 @@ def listen(path: Path) -> socket.socket:
 
 def _make_folder(folder: Path) -> None:
     """Have a folder of the person's own. Raises OSError."""
-    make_state_folder(folder.parent)
+    if not folder.parent.is_dir():
+        make_state_folder(folder.parent)
     with suppress(FileExistsError):
         folder.mkdir(mode=0o700)
     status = os.lstat(folder)
