@@ -19,7 +19,9 @@ from tests.service.user_tokens import TOKENS, as_user
 START: dict[str, Any] = {"handler": "Editor.start", "payload": {"topic": "tea"}}
 UNKNOWN = "0123456789ab"
 # What a request brings that would be carried out if the run were one's own.
-BODY: dict[str, Any] = {"message": "x", "request": "request-1", "answer": "yes", "decision": "yes"}
+BODY: dict[str, Any] = {
+    "message": "x", "request": "request-1", "answer": "yes", "decision": "yes", "handler": "Desk.chat", "payload": {},
+}  # fmt: skip
 
 
 def paths() -> list[tuple[str, str, tuple[str, ...]]]:
