@@ -90,8 +90,11 @@ class DenialNotice:
         """Follow an event."""
         match event.data:
             case ActionFailed(failure=failure) | EffectFailed(failure=failure) | ModelFailed(failure=failure):
-                if not event.recalled and failure.get("class") in self._untold:
-                    self._untold.remove(failure["class"])
+                kind = failure.get("class")
+                # Of a question a model is told as the failure of its action; any other asker says what came of it.
+                is_told_elsewhere = kind == NobodyToAskError.__name__ and not isinstance(event.data, ActionFailed)
+                if not event.recalled and kind in self._untold and not is_told_elsewhere:
+                    self._untold.remove(kind)
                     self._note(f"{failure['error']}; {failure['help']}".removesuffix("."))
 
 
