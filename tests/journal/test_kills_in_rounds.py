@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import signal
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -57,8 +58,8 @@ def test_a_killed_improvement_ends_as_it_would_have(mending: Project, first: int
     for outcome in outcomes:
         if not outcome["killed"]:
             continue
-        kind, what = lines[outcome["lines"] - 1]
-        again = int(kind == "begun" and what.startswith("checks"))
+        before = Counter(kind for kind, what in lines[: outcome["lines"]] if what.startswith("checks"))
+        again = before["begun"] - before["done"]
         assert (-signal.SIGKILL, 0) == (outcome["killed"], outcome["resumed"]), outcome
         assert whole.stdout == outcome["out"], outcome
         assert 2 <= outcome["effects"].count("tests") <= 2 + again, outcome
