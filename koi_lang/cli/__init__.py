@@ -116,7 +116,7 @@ def koi(ctx: click.Context) -> None:
 def main(args: list[str] | None = None) -> NoReturn:
     """Run the command line; the process ends with the code of the error."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:  # closed by the shell: the lowest free descriptor is its own
+        if getattr(sys, name) is None:  # the shell has closed it, so what is opened next gets its number
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
     if isinstance(sys.stdout, TextIOWrapper):  # half of a surrogate pair becomes its escape in JSON
         sys.stdout.reconfigure(errors="backslashreplace")

@@ -14,9 +14,9 @@ from koi_lang.cli.options import (
     add_options,
     allow_option,
     inspecting_command,
-    limiting_options,
     no_extensions_option,
     options_from,
+    spending_options,
 )
 from koi_lang.cli.ui.cost_text import show_costs
 from koi_lang.cli.ui.text import period_text
@@ -31,8 +31,6 @@ from koi_lang.system.text_width import clean
 # Rows that are lists of names.
 LISTS = ("actions", "answers", "state", "delegates")
 TITLE = 10
-# The limits of a run that bound what it costs.
-BOUNDS = limiting_options("the whole run", "")[2:6]
 COUNTS = ("turns", "requests", "tokens")
 
 
@@ -41,7 +39,7 @@ COUNTS = ("turns", "requests", "tokens")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON list.")
 @click.option("--cost", is_flag=True, help="Show what a call of each handler can cost at most.")
 @click.option("-m", "--model", metavar="MODEL", help="With `--cost`: use `provider/model`, whatever the program says.")
-@add_options(allow_option, *BOUNDS)
+@add_options(allow_option, *spending_options("the whole run", "the whole run"))
 @no_extensions_option
 @inspecting_command
 def command(file: str, as_json: bool, cost: bool, **given: Any) -> None:

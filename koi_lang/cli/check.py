@@ -80,9 +80,9 @@ def _check(files: Sequence[str], *, strict: bool, as_json: bool) -> int:
     is_broken, settings = False, read_settings()
     for file in programs(files):
         checked = build.check(file, strict=strict)
-        known = {(each.code, each.place.span) for each in checked.diagnostics}
-        more = (*_mistyped_models(checked, settings), *_missing_servers(checked, settings))
-        found = [each for each in more if (each.code, each.place.span) not in known]
+        places = {(each.code, each.place.span) for each in checked.diagnostics}
+        by_settings = (*_mistyped_models(checked, settings), *_missing_servers(checked, settings))
+        found = [each for each in by_settings if (each.code, each.place.span) not in places]
         problems = (*checked.diagnostics, *(replace(each, severity="error") if strict else each for each in found))
         is_broken |= any(problem.severity == "error" for problem in problems)
         if not as_json:

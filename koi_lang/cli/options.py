@@ -156,12 +156,23 @@ def limiting_options(whole: str, one: str, *, money: str = "") -> tuple[Callable
     return (
         click.option("-m", "--model", metavar="MODEL", help="Use this model, `provider/model`; `?` lets you choose."),
         click.option("-e", "--effort", type=click.Choice(EFFORTS), help="How much models think before they answer."),
+        *spending_options(whole, money or whole),
+        click.option("--max-time", metavar="TIME", help=f"Most time {one}, such as 30s, 10m or 1h."),
+        click.option("--max-concurrency", type=Count(), help="Most requests to models at once, 32 by default."),
+    )
+
+
+def spending_options(whole: str, money: str) -> tuple[Callable[[Command], Command], ...]:
+    """The options that limit the cost of a run.
+
+    Args:
+        whole: what turns, requests and tokens are limited of, such as `the whole run`; `money` the same of money.
+    """
+    return (
         click.option("--max-turns", type=Count(), help="Most answers of the model in a playbook."),
         click.option("--max-requests", type=Count(), help=f"Most requests to models of {whole}."),
         click.option("--max-tokens", type=Count(), help=f"Most tokens of {whole}."),
-        click.option("--max-usd", type=Amount(), help=f"Most money of {money or whole}."),
-        click.option("--max-time", metavar="TIME", help=f"Most time {one}, such as 30s, 10m or 1h."),
-        click.option("--max-concurrency", type=Count(), help="Most requests to models at once, 32 by default."),
+        click.option("--max-usd", type=Amount(), help=f"Most money of {money}."),
     )
 
 

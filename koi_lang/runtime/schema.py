@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 import types
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -37,6 +38,8 @@ FORMS = {
 }
 # Those that have room for what is said of a field.
 SIMPLE_FORMS = frozenset({FORMS["string"], FORMS["number"], FORMS["integer"]})
+# One of them in a text, perhaps with what is said of the field.
+FORM_MARK = re.compile(r"<(text|number|integer)(?:: [^<>]*)?>")
 # Of a path that is longer only the ends are told.
 MAX_PATH_CHARS = 200
 

@@ -184,3 +184,24 @@ def test_an_answer_that_does_not_fit_is_corrected_in_the_same_words(play: Player
     assert ['Return the mood of "Good".'] == [message.text for message in first.messages]
     assert [message.text for message in second.messages][:2] == ['Return the mood of "Good".', "glad"]
     assert 3 == len(second.messages)
+
+
+@pytest.mark.parametrize(
+    ("message", "is_refused"),
+    [
+        ("The code is: <text>", True),
+        ("<number>", True),
+        ("<text: The name of the guest>", True),
+        ("<svg><text>Ada</text></svg>", False),
+        ("<text of the guest>", False),
+        ("Write <integer> here.", False),
+    ],
+)
+@pytest.mark.parametrize("name", ["unknown-1b", "gpt-4o"])
+def test_what_stands_for_a_value_is_none(play: Player, message: str, is_refused: bool, name: str) -> None:
+    """A copied part of a form is no text to show; what the playbook has, or another model writes, is meant."""
+    played = told(play, "Print Write <integer> here.", name, (act("print", message=message),))
+    is_told = any("stands for a value, and is none" in each.messages[-1].text for each in played.requests[1:])
+
+    assert (is_refused and name == "unknown-1b") == is_told
+    assert (() if is_told else (message,)) == played.printed

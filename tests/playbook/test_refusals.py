@@ -10,7 +10,7 @@ import pytest
 from tests.llm.refusals import REFUSALS, error
 from tests.llm.server import Answer
 from tests.llm.test_whole_answers import completion, failed, message
-from tests.playbook.playing import Player, act, ask, done, solo
+from tests.playbook.playing import Player, act, ask, solo
 from tests.playbook.test_attempts import carried_out
 from tests.playbook.transports import talk
 
@@ -120,24 +120,3 @@ def test_what_a_provider_says_is_one_line_for_another_agent(play: Player) -> Non
     assert 7 == played.result
     assert any("rejects the messages of the conversation: temperature: no" in line for line in lines)
     assert [line for line in lines if line.startswith(SAYS)] == []
-
-
-@pytest.mark.parametrize(
-    ("message", "is_refused"),
-    [
-        ("The code is: <text>", True),
-        ("<number>", True),
-        ("<text: The name of the guest>", True),
-        ("<svg><text>Ada</text></svg>", False),
-        ("<text of the guest>", False),
-        ("Write <integer> here.", False),
-    ],
-)
-def test_what_stands_for_a_value_is_none(play: Player, message: str, is_refused: bool) -> None:
-    """What a model has copied from a form is no text to show; what the playbook or the payload has is its own."""
-    program = solo("execute", playbook="Print {{args.text}}.")
-    played = play(program, [act("print", message=message), done()], payload={"text": "Write <integer> here."})
-    told = played.requests[1].messages[-1].text if len(played.requests) > 1 else ""
-
-    assert is_refused == ("stands for a value, and is none" in told)
-    assert (() if is_refused else (message,)) == played.printed

@@ -91,9 +91,9 @@ class DenialNotice:
         match event.data:
             case ActionFailed(failure=failure) | EffectFailed(failure=failure) | ModelFailed(failure=failure):
                 kind = failure.get("class")
-                # Of a question a model is told as the failure of its action; any other asker says what came of it.
-                is_told_elsewhere = kind == NobodyToAskError.__name__ and not isinstance(event.data, ActionFailed)
-                if not event.recalled and kind in self._untold and not is_told_elsewhere:
+                # A question of a model fails as its action; any other asker says itself what came of it.
+                is_noted = isinstance(event.data, ActionFailed) or kind != NobodyToAskError.__name__
+                if is_noted and not event.recalled and kind in self._untold:
                     self._untold.remove(kind)
                     self._note(f"{failure['error']}; {failure['help']}".removesuffix("."))
 

@@ -57,11 +57,17 @@ def _difference(undo: RunUndo, left: PathUndo, redact: Redact) -> Iterator[str]:
     if any(b"\0" in data or len(data) > MAX_COMPARED for data in contents):
         yield f"    {len(contents[0]):,} bytes became {len(contents[1]):,}"
         return
+    names = "as the run left it", "as it is now"
+    yield from (f"    {line}" for line in _compare_texts(contents, names, redact))
+
+
+def _compare_texts(contents: Sequence[bytes], names: tuple[str, str], redact: Redact) -> Iterator[str]:
+    """A unified diff of two texts, without secrets and cut off where it is long."""
     before, now = (redact(data.decode("utf-8", "replace")).splitlines() for data in contents)
-    lines = list(unified_diff(before, now, "as the run left it", "as it is now", lineterm="", n=2))
-    yield from (f"    {clean(line)}" for line in lines[:MAX_LINES])
+    lines = list(unified_diff(before, now, *names, lineterm="", n=2))
+    yield from map(clean, lines[:MAX_LINES])
     if len(lines) > MAX_LINES:
-        yield f"    ({len(lines) - MAX_LINES:,} more lines)"
+        yield f"({len(lines) - MAX_LINES:,} more lines)"
 
 
 def diff_lines(undo: RunUndo, redact: Redact) -> Iterator[str]:
@@ -72,11 +78,7 @@ def diff_lines(undo: RunUndo, redact: Redact) -> Iterator[str]:
             what = "removed" if each.now.state is None else "added" if each.target is None else "changed"
             yield clean(redact(f"{what}: {each.file}"))
             continue
-        before, now = (redact(data.decode("utf-8", "replace")).splitlines() for data in contents)
-        lines = list(unified_diff(before, now, f"a/{each.file}", f"b/{each.file}", lineterm="", n=2))
-        yield from map(clean, lines[:MAX_LINES])
-        if len(lines) > MAX_LINES:
-            yield f"({len(lines) - MAX_LINES:,} more lines)"
+        yield from _compare_texts(contents, (f"a/{each.file}", f"b/{each.file}"), redact)
 
 
 def _kind(left: PathUndo) -> str:

@@ -7,7 +7,6 @@ has to permit them, and the schema to allow them.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -44,13 +43,13 @@ from koi_lang.runtime.prompts import value_text
 from koi_lang.runtime.replay.error_records import as_koi_error, data_of
 from koi_lang.runtime.replay.location import enter
 from koi_lang.runtime.replay.ordering import BEGIN
+from koi_lang.runtime.schema import FORM_MARK
 
 if TYPE_CHECKING:
     from koi_lang.runtime.ports import RunPort
 
 
-# What a form has where values belong; models that are small copy it.
-STANDS_FOR = re.compile(r"<(text|number|integer)(?:: [^<>]*)?>")
+# Of a text in a message about it.
 MAX_SHOWN_CHARS = 80
 # Questions that nobody can answer, in one call of a playbook.
 MAX_UNANSWERED = 2
@@ -243,14 +242,15 @@ def substitute(running: PlaybookAction, fields: Fields, next: Rest) -> Awaitable
     """
     require_results(running.names, fields)
     call = running.call
-    for text in texts_in(dict(fields)):
-        found = STANDS_FOR.search(text)
+    # Models that are told of actions by such forms copy them; what others write so, as in `sleep <number>`, they mean.
+    for text in texts_in(dict(fields)) if call.means.is_plain else ():
+        mark = FORM_MARK.search(text)
         # As an element of XML it is closed.
-        if found is None or f"</{found[1]}>" in text:
+        if mark is None or f"</{mark[1]}>" in text:
             continue
-        if found[0] not in call.playbook.text and found[0] not in value_text(call.args):
-            message = f"`{found[0]}` stands for a value, and is none: {text.strip()[:MAX_SHOWN_CHARS]!r}"
-            raise FormError(message, help=f"Write the {found[1]} itself in its place.")
+        if mark[0] not in call.playbook.text and mark[0] not in value_text(call.args):
+            message = f"`{mark[0]}` stands for a value, and is none: {text.strip()[:MAX_SHOWN_CHARS]!r}"
+            raise FormError(message, help=f"Write the {mark[1]} itself in its place.")
     return next(running, running.fill())
 
 
