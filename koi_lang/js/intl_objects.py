@@ -88,27 +88,27 @@ class NumberForm:
             RangeErrorValue: an option or its value is not known.
             TypeErrorValue: the currency or the unit is missing.
         """
-        given = read_options(options, KNOWN)
-        style = given.get("style", "decimal")
-        if style in ("currency", "unit") and not given.get(style):
+        wanted = read_options(options, KNOWN)
+        style = wanted.get("style", "decimal")
+        if style in ("currency", "unit") and not wanted.get(style):
             raise TypeErrorValue(f"the option `{style}` is needed with the style `{style}`")
-        currency = given.get("currency", "").upper()
+        currency = wanted.get("currency", "").upper()
         if currency and not re.fullmatch("[A-Z]{3}", currency):
-            raise RangeErrorValue(f"Invalid currency code : {given['currency']}")
-        if "unit" in given and not all(part in UNITS for part in given["unit"].split("-per-", 1)):
-            raise RangeErrorValue(f"Invalid unit argument for Intl.NumberFormat() '{given['unit']}'")
-        given.pop("compactDisplay" if style == "currency" else "currencySign", None)
+            raise RangeErrorValue(f"Invalid currency code : {wanted['currency']}")
+        if "unit" in wanted and not all(part in UNITS for part in wanted["unit"].split("-per-", 1)):
+            raise RangeErrorValue(f"Invalid unit argument for Intl.NumberFormat() '{wanted['unit']}'")
+        wanted.pop("compactDisplay" if style == "currency" else "currencySign", None)
         cents = 0 if currency in WHOLE else 3 if currency in IN_THOUSANDTHS else 2
         usual = {"percent": (0, 0), "currency": (cents, cents)}.get(style, (0, 3))
-        _read_digits(given, "IntegerDigits", 1, 21)
-        least, most = _read_digits(given, "SignificantDigits", 1, 21)
+        _read_digits(wanted, "IntegerDigits", 1, 21)
+        least, most = _read_digits(wanted, "SignificantDigits", 1, 21)
         if least or most:
-            return NumberForm({**given, "currency": currency}, usual, (least or 1, most or 21), False)
-        least, most = _read_digits(given, "FractionDigits", 0, 100)
-        is_compact = given.get("notation") == "compact" and least is most is None
+            return NumberForm({**wanted, "currency": currency}, usual, (least or 1, most or 21), False)
+        least, most = _read_digits(wanted, "FractionDigits", 0, 100)
+        is_compact = wanted.get("notation") == "compact" and least is most is None
         first = least if least is not None else usual[0] if most is None else min(usual[0], most)
         last = most if most is not None else max(usual[1], first)
-        return NumberForm({**given, "currency": currency}, (first, last), (None, None), is_compact)
+        return NumberForm({**wanted, "currency": currency}, (first, last), (None, None), is_compact)
 
     def write(self, n: int | float) -> str:
         """A number as text."""
@@ -185,17 +185,17 @@ class NumberForm:
         return f"{sign}{gap}{digits}{suffix}"
 
 
-def _read_digits(given: Mapping[str, str], kind: str, least: int, most: int) -> tuple[int | None, int | None]:
+def _read_digits(options: Mapping[str, str], kind: str, least: int, most: int) -> tuple[int | None, int | None]:
     """The least and the most digits of a kind, where they are said. Raises RangeErrorValue."""
-    found: list[int | None] = []
+    bounds: list[int | None] = []
     for name in (f"minimum{kind}", f"maximum{kind}"):
-        value = number(given[name]) if name in given else None
+        value = number(options[name]) if name in options else None
         if value is not None and not least <= value <= most:
             raise RangeErrorValue(f"{name} value is out of range.")
-        found.append(None if value is None else int(value))
-    if found[0] is not None and found[1] is not None and found[0] > found[1]:
+        bounds.append(None if value is None else int(value))
+    if bounds[0] is not None and bounds[1] is not None and bounds[0] > bounds[1]:
         raise RangeErrorValue(f"maximum{kind} value is out of range.")
-    return found[0], found[1]
+    return bounds[0], bounds[1]
 
 
 def _write_unit(name: str, *, is_long: bool, is_one: bool) -> str:
