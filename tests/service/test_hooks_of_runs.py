@@ -64,7 +64,7 @@ def test_others_are_told_of_a_run(
     run = service.begin(**START)
     (asked,) = [each for each in wait_for(receiver, "question.open") if each["event"] == "question.open"]
     service.command(run, "answer", request=asked["data"]["request"], answer="no")
-    told = wait_for(receiver, "run.ended")
+    told = wait_for(receiver, "run.ended", "budget.80")
     by_event = {each["event"]: each for each in told}
     is_from_koi = recipe()
 
