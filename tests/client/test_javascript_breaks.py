@@ -103,12 +103,14 @@ def test_a_stranger_is_named(service: StandIn, reply: Reply) -> None:
 
 
 def test_a_signal_ends_a_loop(service: StandIn) -> None:
-    """Following ends where an `AbortSignal` says so, in the middle of a stream and between two of them."""
+    """Following ends where an `AbortSignal` says so, in the middle of a stream and before it is there."""
     service.reply(EVENTS, Reply(200, stream(READY).body, stream().headers, holds=True))
     script = """
-    const end = new AbortController(), types = [];
-    setTimeout(() => end.abort(), 100);
-    for await (const { type } of koi.run("r1").events({ signal: end.signal })) types.push(type);
+    const end = new AbortController(), early = new AbortController(), types = [];
+    queueMicrotask(() => early.abort());
+    for await (const { type } of koi.run("r1").events({ signal: early.signal })) types.push(type);
+    for await (const { type } of koi.run("r1").events({ signal: end.signal }))
+      if (types.push(type) === 1) setTimeout(() => end.abort(), 50);
     told(types);
     """
     assert ["rpc_ready"] == NodeScript(service.url, "", script).end()

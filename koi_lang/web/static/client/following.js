@@ -28,6 +28,7 @@ export async function* follow(transport, run, { since = 0, signal, patienceMs = 
         yield message;
       }
     } catch (error) {
+      if (signal?.aborted) return;
       const isRefused = error.code === FOREIGN || (error.status >= 400 && error.status < 500 && error.status !== 429);
       if (error instanceof SyntaxError) throw foreign(transport, 200);
       if (isRefused || !transport.hasContact || Date.now() - contact > patienceMs) throw error;
