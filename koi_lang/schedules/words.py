@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from koi_lang.diagnostics import nearest
 from koi_lang.lazy import lazy_module
-from koi_lang.schedules.cron import check_line, is_cron
 from koi_lang.schedules.days import day_fields
 from koi_lang.schedules.job import ScheduleError
 from koi_lang.schedules.schedule import CronSchedule, IntervalSchedule, Schedule, fires_ever
 
 if TYPE_CHECKING:
+    import datetime
     import zoneinfo
+
+    import cronsim
 else:
     zoneinfo = lazy_module("zoneinfo")
+    datetime = lazy_module("datetime")
+    cronsim = lazy_module("cronsim")
 
 SHAPES = 'write an interval as "15m", days with a time as "weekdays 09:00", or the five fields of cron.'
 UNITS = {
@@ -32,6 +37,15 @@ MAX_S = 24 * 3600
 INTERVAL = re.compile(r"(\d+(?:\.\d+)?)([a-z]*)")
 TIME = re.compile(r"(\d{1,2}):(\d{2})")
 TIME_LIKE = re.compile(r"\d{1,2}([:.h]\d*)?([ap]m)?")
+FIELD = re.compile(r"[\d*][\d*/,\-]*")
+# What each of the five fields takes.
+FIELDS = (
+    ("minute", "0 to 59"),
+    ("hour", "0 to 23"),
+    ("day of the month", "1 to 31, or `L` for the last"),
+    ("month", "1 to 12, or `JAN` to `DEC`"),
+    ("day of the week", "0 to 7, where both ends are Sunday, or `SUN` to `SAT`"),
+)
 
 
 def parse_schedule(words: str, local_zone: str = "UTC") -> Schedule:
@@ -126,3 +140,29 @@ def _hour_and_minute(text: str) -> tuple[int, int]:
 
 def _clock_text(clock: list[tuple[int, int]]) -> str:
     return ",".join(f"{hour:02}:{minute:02}" for hour, minute in clock)
+
+
+def is_cron(tokens: Sequence[str]) -> bool:
+    """Whether words look like a line of cron: their first two are made of digits and the marks of cron."""
+    return len(tokens) > 1 and all(FIELD.fullmatch(token) for token in tokens[:2])
+
+
+def check_line(tokens: Sequence[str]) -> str:
+    """A valid line of cron from its fields. Raises ScheduleError for an invalid one."""
+    if len(tokens) != len(FIELDS):
+        help = "write minute, hour, day of the month, month and day of the week, as `0 9 * * 1-5`."
+        raise ScheduleError(f"a line of cron has five fields, and this one has {len(tokens)}", help)
+    for place, (token, (name, range)) in enumerate(zip(tokens, FIELDS, strict=True)):
+        alone = ["0", "0", "*", "*", "*"]
+        alone[place] = token
+        if not _is_valid(alone):
+            raise ScheduleError(f"`{token}` is no {name} of cron", f"write {range}; lists, `-` and `/` go, too.")
+    return " ".join(tokens)
+
+
+def _is_valid(fields: Sequence[str]) -> bool:
+    try:
+        cronsim.CronSim(" ".join(fields), datetime.datetime(2000, 1, 1))
+    except (cronsim.CronSimError, ValueError, IndexError, AssertionError):
+        return False
+    return True
