@@ -1,4 +1,4 @@
-"""Parts of requests that providers refuse: what errors call them, and what is told to a person, as data."""
+"""Parts of requests that providers refuse: their names in errors, and the messages to the user, as data."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def _by_pattern(parts: list[RequestPart], kind: str, text: str) -> RequestPart |
 
 
 def _by_name(parts: list[RequestPart], body: Mapping[str, Any], error: ErrorDocument) -> RequestPart | None:
-    """The part whose field an error names, or one for a field that is known to nobody but who asked for it."""
+    """The part whose field an error names, or one for a field of the user's own."""
     own = [part for part in parts if part.name not in WITHIN_OTHERS]
     for path in error.fields:
         for part in own:

@@ -64,7 +64,7 @@ class RequestTrial:
         self.body = reduce_body(self.make_body(request), self.sent)
 
     def leave_out(self, error: Exception) -> bool:
-        """Go on without what an error of an SDK says is refused; whether that is possible."""
+        """Leave out the part that an error of an SDK refuses; whether there is one."""
         document = document_of(error)
         if self.attempts >= self.request.most_requests:
             return False
@@ -74,7 +74,7 @@ class RequestTrial:
         return found is not None
 
     def settle(self, note: Callable[[str], None]) -> None:
-        """Keep, and tell, what the answer was had without."""
+        """Store and report the parts that the answer was had without."""
         if not self.weaker:
             return
         for each in DOWNGRADES:
@@ -103,7 +103,7 @@ class RequestTrial:
         return are_left_out
 
     def conclude(self, failure: RequestError) -> RequestError:
-        """The failure that ends the trial, with what was tried."""
+        """The failure that ends the trial, with the attempts."""
         if not self.weaker or failure.repeatable:
             return failure
         names = ", ".join(part.called for part in PARTS if part.name in changed_parts(self.weaker))
@@ -261,7 +261,7 @@ DOWNGRADES = (
 
 
 def next_downgrade(error: ErrorDocument, status: int | None, body: Body, done: Collection[str]) -> Downgrade | None:
-    """What to try when a request is refused; None where it is not known to help.
+    """The next attempt after a refused request; None where nothing is known to help.
 
     Args:
         status: of the refusal; None where it arrives inside of a stream and names none.

@@ -11,7 +11,7 @@ RESERVED = frozenset({
 
 
 def reserved_help(name: str) -> str:
-    """What to do instead of a field that requests say themselves."""
+    """The advice for a field that requests set themselves."""
     options = ("max_tokens", "model", "seed", "temperature", "top_p")
     is_option = name.lower() in options
     return f"Write `{name.lower()}` beside it." if is_option else "Koi says it itself in every request; leave it out."

@@ -98,7 +98,7 @@ def _is_report(answer: Any) -> bool:
 
 
 def _why(request: Request) -> str:
-    """What the model was told last of an answer that came to nothing, which is why another one is asked for."""
+    """The reason why another answer is asked for: the last refusal of the one before."""
     last = request.messages[-1].text if request.messages else ""
     refused = " ".join(line for line in last.split("\n") if line.startswith(REFUSALS))
     shown = refused if len(refused) <= MAX_SHOWN else f"{refused[:MAX_SHOWN]}…"

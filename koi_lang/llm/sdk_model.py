@@ -1,4 +1,4 @@
-"""What adapters that go through a provider's SDK share: one request to one stream of deltas."""
+"""The common base of adapters of a provider's SDK: one request to one stream of deltas."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ class SdkModel(ABC):
         yield StreamEnd(ending.usage, ending.stop_reason, thoughts=thoughts)
 
     def preview(self, request: Request) -> RequestPreview:
-        """What is sent first for a request; no client is made. Raises VisionUnsupportedError."""
+        """The body that is sent first for a request; no client is made. Raises VisionUnsupportedError."""
         trial = self._trial(request)
         trial.begin()
         return RequestPreview(trial.request, trial.body)
@@ -164,7 +164,7 @@ class SdkModel(ABC):
         return RequestTrial(complete, self._body, self._refused_by(complete.model))
 
     def _refused_by(self, model: str) -> set[str]:
-        """Names of what a model is known to refuse."""
+        """Names of the parts that a model is known to refuse."""
         return self.refused.setdefault((self.connection.base_url or self.provider, model), set())
 
     async def _deltas(self, trial: RequestTrial, ending: StreamState) -> AsyncGenerator[Delta, None]:
@@ -245,7 +245,7 @@ class SdkModel(ABC):
             self.note(f"`{model}` is not held to a schema of its actions, since {listed} may be given anything")
 
     def _fault(self, ending: StreamState, model: str) -> RequestError | None:
-        """What is wrong with an answer whose stream ended properly."""
+        """The fault of an answer whose stream ended properly."""
         if ending.stop_reason == FULL and not ending.said:
             return overflow(model)
         if ending.refusal is not None:
@@ -266,7 +266,7 @@ class SdkModel(ABC):
             await shared.leave()
 
     def _http_client(self, make: Callable[..., Any]) -> Any:
-        """The HTTP client of the SDK, with what the connection adds, and what keeps streams."""
+        """The HTTP client of the SDK, with the headers of the connection and the recorder of streams."""
         kept = self.streams.hooks(self.connection, self.wire) if self.streams is not None else {}
         return make(**{"verify": certificates()} | dict(self.connection.http), **kept)
 

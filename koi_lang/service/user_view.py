@@ -1,4 +1,4 @@
-"""The view of users who are no admins: one list of events, fields and commands for every route.
+"""The view of users without admin rights: one list of events, fields and commands for every route.
 
 A user sees what was said, done, asked and paid. Prompts, answers of models as they are, results of tools, source lines
 and the rules of the operator are for admins. What is not on the list is not sent.
@@ -122,7 +122,7 @@ def view_of(user: User) -> MessageView:
 
 
 def view_as_user(message: Message) -> Message | None:
-    """A message in the view of a user who is no admin; None for a hidden one."""
+    """A message in the view of a user without admin rights; None for a hidden one."""
     if message["type"] == EVENT:
         event = message["event"]
         names = FIELDS.get(event["type"])
@@ -134,7 +134,7 @@ def view_as_user(message: Message) -> Message | None:
 
 
 def entries_as_user(entries: Iterable[JournalEntry]) -> Iterator[dict[str, Any]]:
-    """The JSON forms of the entries that a user who is no admin may see."""
+    """The JSON forms of the entries that a user without admin rights may see."""
     for entry in entries:
         names = FIELDS.get(event_data(entry, "")["type"])
         if names is not None:
@@ -152,7 +152,7 @@ def hide_operator(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def explain_to_user(error: BaseException) -> str:
-    """An error for a user who is no admin: message and advice, without its place in the program."""
+    """An error for a user without admin rights: message and advice, without its place in the program."""
     help = {"help": error.help} if isinstance(error, KoiError) and error.help else {}
     fields = hide_operator({"error": message_of(error), **help})
     return "\n".join(fields.values())

@@ -54,7 +54,7 @@ async def branch_recorded(request: Request) -> Response:
 
 
 def require_admin(request: Request) -> None:
-    """Raise HttpError for a user who may run programs but not inspect them."""
+    """Raise HttpError for a user with the right to run programs but not to inspect them."""
     if not request.state.user.is_admin:
         help = "The page at `/` is for those who use programs."
         raise HttpError(403, "admins_only", "what a program consists of is for admins only", help=help)

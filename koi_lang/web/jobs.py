@@ -26,7 +26,7 @@ def jobs_of_app(request: Request) -> JobService:
 
 
 async def list_jobs(request: Request) -> Response:
-    """All jobs, for users who may see all runs."""
+    """All jobs, for users with access to all runs."""
     if not user_of(request).is_admin:
         raise HttpError(403, "admins_only", "jobs belong to whoever started the service")
     return JSONResponse({"jobs": jobs_of_app(request).list_jobs()})

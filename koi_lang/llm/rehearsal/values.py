@@ -62,7 +62,7 @@ class Values:
         return _VALUE.sub(lambda mark: write(self._known[mark[0]]) if mark[0] in self._known else mark[0], text)
 
     def literal(self, value: Any) -> Any:
-        """A value as a field of an action that reaches whoever carries it out as it is, at any depth."""
+        """A value as a field of an action, escaped so that it arrives unchanged at any depth."""
         if isinstance(value, str):
             return without_references(((self.put_in(value), False),))
         return self._inside(value, self.literal)
