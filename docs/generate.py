@@ -24,6 +24,7 @@ from koi_lang.compiler.rules import explanations
 from koi_lang.llm import providers
 from koi_lang.runtime.actions.lookup import all_actions
 from koi_lang.runtime.actions.registered import ActionKind
+from koi_lang.runtime.agents import call_options
 from koi_lang.runtime.guards.policy import describe_sources
 from koi_lang.settings.project import SECTIONS
 from koi_lang.settings.service import ServiceLimits, ServiceSettings, UserSettings
@@ -184,7 +185,7 @@ def _default(each: Field[object]) -> str:
 def runtime_facts_module() -> str:
     """The module by which the compiler, which imports neither actions nor providers, knows the names of all."""
     about = [
-        '"""Names of actions and providers for the compiler, made from them by `python -m docs.generate`.',
+        '"""Names of actions, providers and options for the compiler, made from them by `python -m docs.generate`.',
         "",
         "An optional field has `?` behind its name; the kind of its value follows where it takes only one.",
         '"""',
@@ -194,6 +195,7 @@ def runtime_facts_module() -> str:
         "PROVIDERS": (*(row.name for row in providers.PROVIDERS), *providers.STAND_INS),
         "MAKERS": providers.MAKERS,
         "WITHOUT_SEED": tuple(row.name for row in providers.PROVIDERS if not row.seed),
+        "CALL_OPTIONS": call_options.NAMES,
     }
     tuples = [line for name, words in names.items() for line in (f"{name} = (", *(f'    "{w}",' for w in words), ")")]
     return "\n".join([*about, "", "ACTION_FIELDS = {", *rows, "}", *tuples, ""])

@@ -1,4 +1,4 @@
-"""Names of actions and providers for the compiler, made from them by `python -m docs.generate`.
+"""Names of actions, providers and options for the compiler, made from them by `python -m docs.generate`.
 
 An optional field has `?` behind its name; the kind of its value follows where it takes only one.
 """
@@ -63,4 +63,10 @@ WITHOUT_SEED = (
     "deepseek",
     "moonshot",
     "bedrock",
+)
+CALL_OPTIONS = (
+    "as",
+    "returns",
+    "model",
+    "effort",
 )

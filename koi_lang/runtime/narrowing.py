@@ -10,7 +10,6 @@ from typing import Any
 
 from koi_lang.errors import AgentError
 from koi_lang.js.inspect_value import inspect
-from koi_lang.js.undefined import undefined
 from koi_lang.runtime.agents.declarations import Role
 from koi_lang.runtime.context import current
 from koi_lang.runtime.guards.permissions import Permissions
@@ -65,18 +64,6 @@ def _policy() -> Policy:
     """That of the current run; outside of runs one without any rule."""
     run = current.get()
     return Policy(None, Permissions()) if run is None else run.policy
-
-
-def roles_of_options(options: Any) -> tuple[Role, ...]:
-    """The role in `{ as: Role }`, if there is one. Raises AgentError when the options are something else."""
-    if options is undefined or options is None:
-        return ()
-    if not isinstance(options, dict):
-        raise AgentError(f"the options of `handle` are an object, not {inspect(options)}", help=EXAMPLE)
-    unknown = next((name for name in options if name != "as"), None)
-    if unknown is not None:
-        raise AgentError(f"`handle` has no option `{unknown}`", help=EXAMPLE)
-    return (require_role(options["as"]),) if "as" in options else ()
 
 
 def require_role(value: Any) -> Role:

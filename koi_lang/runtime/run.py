@@ -28,6 +28,7 @@ from koi_lang.js.environment import in_environment
 from koi_lang.js.promises import TaskScope
 from koi_lang.js.undefined import undefined
 from koi_lang.lazy import lazy_module
+from koi_lang.runtime import forms
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.agents.declarations import Team
 from koi_lang.runtime.budget.ledger import Ledger
@@ -50,7 +51,6 @@ from koi_lang.runtime.services import MADE_WHEN_USED, Factories, Services
 from koi_lang.system.recursion import deep_calls
 
 if TYPE_CHECKING:
-    from koi_lang.runtime import forms
     from koi_lang.runtime.command_sandbox import CommandSandboxes
     from koi_lang.runtime.file_changes import change_recorder
     from koi_lang.runtime.file_changes.change_recorder import ChangeRecorder
@@ -65,7 +65,6 @@ if TYPE_CHECKING:
     from koi_lang.runtime.routing.semantic import Meaning
 else:
     change_recorder = lazy_module("koi_lang.runtime.file_changes.change_recorder")
-    forms = lazy_module("koi_lang.runtime.forms")
     run_outputs = lazy_module("koi_lang.runtime.outputs.run_outputs")
 
 

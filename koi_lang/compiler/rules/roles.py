@@ -9,9 +9,10 @@ from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
 from koi_lang.compiler.rules.program import handlers, is_variable, place_of, with_article
 from koi_lang.compiler.rules.table import Report, rule
+from koi_lang.compiler.runtime_facts import CALL_OPTIONS
 from koi_lang.compiler.symbols import Symbol
 from koi_lang.compiler.walk import Enclosing
-from koi_lang.diagnostics import SLIP_IN_FIVE, nearest
+from koi_lang.diagnostics import SLIP_IN_FIVE, nearest, suggestion
 
 # What actions and standard skills need, or 1.1.0 knows; everything else is a label, or belongs to an extension.
 PERMISSIONS = (
@@ -119,9 +120,10 @@ def _check_options(options: n.Object, around: Enclosing, file: Analysis, report:
     for option in options.properties:
         if not isinstance(option, n.Property) or not isinstance(option.key, str):
             continue
-        if option.key != "as":
-            report.add(option.span, f"`handle` has no option `{option.key}`", help="write `{ as: Reader }`.")
-        elif wrong := _no_role(option.value, around, file):
+        if option.key not in CALL_OPTIONS:
+            help = suggestion(option.key, CALL_OPTIONS, "option")
+            report.add(option.span, f"`handle` has no option `{option.key}`", help=help)
+        elif option.key == "as" and (wrong := _no_role(option.value, around, file)):
             roles = file.table.names("role")[:8]
             help = f"known roles are {', '.join(f'`{role}`' for role in roles)}." if roles else "declare a role."
             report.add(option.value.span, f"a call is narrowed to a role, and {wrong}", help=help)

@@ -12,6 +12,7 @@ from koi_lang.js.call_helpers import apply
 from koi_lang.js.promises import settle
 from koi_lang.js.task_scope import ChildScope, current_scope
 from koi_lang.js.undefined import undefined
+from koi_lang.runtime.agents.call_options import call_options_of, called_with
 from koi_lang.runtime.agents.declarations import AgentDeclaration, Handler, Role
 from koi_lang.runtime.agents.resilience import AttemptTimeoutError, FailedAttempt, Resilience, resilient
 from koi_lang.runtime.agents.result_types import ResultTypeError
@@ -19,7 +20,7 @@ from koi_lang.runtime.agents.team import Query, peers_of
 from koi_lang.runtime.budget.limits import LimitReachedError, in_time, paid_by
 from koi_lang.runtime.context import handling
 from koi_lang.runtime.guards.policy import function_access
-from koi_lang.runtime.narrowing import bounding_roles, narrow, narrowed_to, roles_of_options
+from koi_lang.runtime.narrowing import bounding_roles, narrow, narrowed_to
 from koi_lang.runtime.outside_calls import call_agent, payload_of
 from koi_lang.runtime.replay.error_records import as_koi_error, data_of, origin_of
 from koi_lang.runtime.replay.location import enter, leaf_path
@@ -146,15 +147,19 @@ class Agent(metaclass=AgentClass):
         """Carry out an event and give the handler's result.
 
         Args:
-            options: `{ as: Role }` narrows the call to what that role allows, too.
+            options: `{ as: Role }` narrows the call to what that role allows, too; `returns` is the JSON Schema of its
+                result, `model` and `effort` are those of its model.
 
         Raises:
             AgentError: there is no such handler, or the payload is not of the type it declares.
+            ResultTypeError: the result is not of the type that the options ask for.
         """
         handler = self.handler(event)
         self.check_payload(handler, payload)
-        with narrowed_to(*roles_of_options(options)):
-            return await self._handle(handler, payload)
+        chosen = call_options_of(options, f"{self.name}.{event}")
+        with narrowed_to(*chosen.roles), called_with(chosen):
+            result = await self._handle(handler, payload)
+        return result if chosen.result is None else chosen.result.check(result)
 
     async def _handle(self, handler: Handler, payload: Any) -> Any:
         event = handler.event

@@ -6,13 +6,21 @@ import json
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from koi_lang.errors import AgentError
 from koi_lang.js.inspect_value import inspect as as_text
+from koi_lang.lazy import lazy_module
+from koi_lang.runtime.playbook.tool_schemas import simplify_schema
 from koi_lang.runtime.schema import Schema, declarations_of, objects_of, problems, type_text
 
+if TYPE_CHECKING:
+    from koi_lang.runtime.mcp import validation
+else:
+    validation = lazy_module("koi_lang.runtime.mcp.validation")
+
 T = TypeVar("T")
+EXAMPLE = 'Write such as `returns: { type: "object", properties: { name: { type: "string" } }, required: ["name"] }`.'
 # Of several things that are wrong with a result, so many are told.
 MAX_REPORTED = 5
 
@@ -74,3 +82,31 @@ class ResultType:
     def text(self) -> str:
         """The type as programs write it, with the declared types in it."""
         return " where ".join(filter(None, (type_text(self.schema), "; ".join(declarations_of([self.schema])))))
+
+
+@dataclass(frozen=True, eq=False)
+class SchemaResult(ResultType):
+    """The result type of one call: a JSON Schema that is a value of the program.
+
+    Models are told a simplified form of it; results are checked against all of it.
+    """
+
+    _checks: Any = None
+
+    @classmethod
+    def of(cls, handler: str, schema: Any) -> SchemaResult:
+        """The type of a schema. Raises AgentError for what is no schema."""
+        if not isinstance(schema, dict):
+            raise AgentError(f"the type of a result is a JSON Schema, not {as_text(schema)}", help=EXAMPLE)
+        try:
+            checks = validation.Checks(schema)
+        except ValueError as error:
+            message = f"the type of the result of `{handler}` is no JSON Schema: {error}"
+            raise AgentError(message, help=EXAMPLE) from error
+        whole = {"type": "object", "properties": {"result": schema}, "$defs": schema.get("$defs", {})}
+        simple = simplify_schema(whole) or {}
+        return cls(handler, simple.get("properties", {}).get("result", {}), checks)
+
+    def problems(self, value: object) -> list[str]:
+        """The faults of a value, a clause each, at most 5; empty for a valid one."""
+        return list(islice(self._checks.problems(value), MAX_REPORTED))

@@ -11,6 +11,7 @@ from koi_lang.llm.messages import ActionResult, Request
 from koi_lang.llm.models import card_of
 from koi_lang.runtime.actions.client_tools import ContextEntry, client_offer
 from koi_lang.runtime.actions.registered import FormError
+from koi_lang.runtime.agents.call_options import CallOptions, current_options
 from koi_lang.runtime.agents.result_types import ResultType
 from koi_lang.runtime.budget.limits import BudgetAccount, LimitReachedError
 from koi_lang.runtime.playbook.delegation import reachable
@@ -45,6 +46,7 @@ class PlaybookCall:
         tools: what MCP servers offer it.
         guidance: what the files of the project tell it.
         page: what the client tells of its page, as data; for the playbook that a call of the client begins.
+        options: those of the call, such as the type of its result.
         conversation: what its model is told; None before it is told anything.
         turns: how many answers its model has begun.
         results: what was carried out, in order of completion.
@@ -70,6 +72,7 @@ class PlaybookCall:
     tools: Mapping[str, Any] = field(default_factory=dict)
     guidance: Mapping[str, Any] = field(default_factory=dict)
     page: Sequence[ContextEntry] = ()
+    options: CallOptions = field(default_factory=current_options)
     conversation: Conversation | None = None
     turns: int = 0
     results: list[ActionResult] = field(default_factory=list)
@@ -110,7 +113,9 @@ class PlaybookCall:
 
     @property
     def result_type(self) -> ResultType | None:
-        """The declared result type."""
+        """The type of its result: that of the call's options, or the declared one."""
+        if self.options.result is not None:
+            return self.options.result
         handler = self.agent.about.handlers.get(self.event)
         return None if handler is None else handler.result
 
