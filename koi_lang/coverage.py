@@ -13,6 +13,7 @@ from coverage.plugin import CoveragePlugin, FileReporter, FileTracer
 
 from koi_lang.errors import KoiError
 from koi_lang.program import loader
+from koi_lang.source import is_program
 
 EXCLUDED = "pragma: no cover"
 CLOSING = " \t\r})];,"
@@ -23,7 +24,7 @@ class KoiPlugin(CoveragePlugin):
 
     def file_tracer(self, filename: str) -> FileTracer | None:
         """Traces code that was compiled from `.koi` files."""
-        return KoiTracer(filename) if filename.endswith(".koi") else None
+        return KoiTracer(filename) if is_program(filename) else None
 
     def file_reporter(self, filename: str) -> FileReporter:
         """Knows the lines of a `.koi` file."""

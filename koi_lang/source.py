@@ -7,6 +7,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+# Programs of Koi, and workflow scripts, which are read as programs.
+PROGRAM_SUFFIX = ".koi"
+SCRIPT_SUFFIXES = (".js", ".mjs")
+
+
+def is_program(path: str) -> bool:
+    """Whether a path names a file that runs as a program."""
+    return path.endswith((PROGRAM_SUFFIX, *SCRIPT_SUFFIXES))
+
 
 class Span(NamedTuple):
     """A piece of one source: character offsets, `end` is exclusive."""

@@ -26,6 +26,7 @@ from koi_lang.cli.completing import COMPLETE_VARIABLE
 from koi_lang.cli.ui.colours import Colours, colour_option
 from koi_lang.errors import EXIT_FAILED, EXIT_INTERRUPTED, exit_code
 from koi_lang.lazy import lazy_module
+from koi_lang.source import is_program
 from koi_lang.version import __version__
 
 if TYPE_CHECKING:
@@ -39,6 +40,9 @@ else:
 
 # The sections of the help have their texts in one column.
 NAME_COLUMNS = 11
+
+# Commands whose name is a word of Python.
+MODULES = {"from": "convert"}
 
 
 class Commands(CommandModules):
@@ -65,7 +69,7 @@ class Commands(CommandModules):
         args = _with_current_names(args)
         if not args or args[0] in COMMANDS or args[0].startswith("-"):
             return super().resolve_command(ctx, args)
-        if args[0].endswith(".koi") or os.path.isfile(args[0]):
+        if is_program(args[0]) or os.path.isfile(args[0]):
             _refuse(ctx, args[0], f"run {args[0]}")
         added = self.get_command(ctx, args[0])
         if added is None:
@@ -99,7 +103,7 @@ def _refuse(ctx: click.Context, word: str, meant: str | None) -> NoReturn:
 
 @click.group(
     cls=Commands,
-    find=lambda name: importlib.import_module(f"koi_lang.cli.{name}"),
+    find=lambda name: importlib.import_module(f"koi_lang.cli.{MODULES.get(name, name)}"),
     table=COMMANDS,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},

@@ -61,6 +61,7 @@ SECTIONS = {
         "acp": "Serve an agent to editors that speak the Agent Client Protocol.",
         "rpc": "Let another program run and steer a program.",
         "compile": "Write the Python module of a program.",
+        "from": "Print a workflow script in JavaScript as a program.",
         "update": "Show or run the command that installs the newest version.",
         "trust": "Show what the settings of this folder permit, and trust them.",
         "permissions": "Show or revoke the rules for later runs of this project.",

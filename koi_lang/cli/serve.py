@@ -26,6 +26,7 @@ from koi_lang.program import cache, loader
 from koi_lang.sessions.options import COMMAND_HELP, SERVICE_HELP, RunOptions
 from koi_lang.sessions.prepared import prepare_program
 from koi_lang.settings.service import ADDRESS, DEFAULT_ADDRESS, ServiceSettings, check_public_url
+from koi_lang.source import is_program
 from koi_lang.system.loopback import is_loopback
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class _Protocols(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The command that the words name."""
-        return super().resolve_command(ctx, ["mcp", *args] if args and args[0].endswith(".koi") else args)
+        return super().resolve_command(ctx, ["mcp", *args] if args and is_program(args[0]) else args)
 
 
 @click.group(cls=_Protocols)
@@ -89,7 +90,7 @@ def mcp(file: str | None, strict: bool, no_cache: bool, **given: Any) -> None:
     Nothing that FILE runs is carried out. Each client has a session with a state of its own.
     """
     reach = Reach(*(given.pop(name) for name in ("address", "token", "no_token", "names")))
-    if file is None and reach.address is not None and reach.address.endswith(".koi"):
+    if file is None and reach.address is not None and is_program(reach.address):
         # `--http FILE`: what stands behind the option was meant as the file.
         file, reach = reach.address, Reach(MCP_ADDRESS, reach.token, reach.no_token, reach.names)
     if file is None:

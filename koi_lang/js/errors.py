@@ -11,6 +11,7 @@ from typing import ClassVar, TypeAlias
 
 from koi_lang.errors import KoiError
 from koi_lang.js.undefined import Value, undefined
+from koi_lang.source import is_program
 
 # Where the runtime itself is, whose calls are no part of a program.
 OWN = os.path.abspath(f"{__file__}/../..")
@@ -117,7 +118,7 @@ Made: TypeAlias = "tuple[CodeType, int]"
 def running_place() -> Made | None:
     """Where code of the program is running: the code of its innermost frame, and the instruction in it."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and not frame.f_code.co_filename.endswith(".koi"):
+    while frame is not None and not is_program(frame.f_code.co_filename):
         frame = frame.f_back
     return None if frame is None else (frame.f_code, frame.f_lasti)
 

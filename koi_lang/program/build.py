@@ -21,6 +21,7 @@ from koi_lang.program import cache
 from koi_lang.program.files import SUFFIX, DiskFiles, absolute
 from koi_lang.settings import read_settings
 from koi_lang.settings.project import prose_is_checked
+from koi_lang.source import is_program
 
 
 @contextmanager
@@ -37,7 +38,7 @@ def collection_paused() -> Iterator[None]:
 
 def check(path: str, *, strict: bool = False) -> Checked:
     """Read and check a program. Raises UsageError when the file cannot be read."""
-    if not path.endswith(SUFFIX) and Path(path).is_file():
+    if not is_program(path) and Path(path).is_file():
         raise UsageError(f"`{path}` does not end in `{SUFFIX}`", help=_renaming(path))
     try:
         with collection_paused():

@@ -18,6 +18,7 @@ from koi_lang.runtime.mcp.remote import RemoteAgent
 from koi_lang.runtime.prompts import Prompt
 from koi_lang.schedules.job import Job
 from koi_lang.settings import ProjectSettings
+from koi_lang.source import is_program
 
 if TYPE_CHECKING:
     from koi_lang.runtime.mcp import configured
@@ -141,4 +142,4 @@ def _declared_values(module: ModuleType) -> list[Any]:
 
 
 def _is_koi(value: Any) -> bool:
-    return isinstance(value, ModuleType) and str(getattr(value, "__file__", "")).endswith(".koi")
+    return isinstance(value, ModuleType) and is_program(str(getattr(value, "__file__", "")))

@@ -16,7 +16,7 @@ from koi_lang.errors import KoiError, failure_code, innermost, installing
 from koi_lang.js.errors import MADE, ErrorValue, Made, Thrown, caught
 from koi_lang.js.inspect_value import console_text
 from koi_lang.js.undefined import undefined
-from koi_lang.source import Source, Span, decode
+from koi_lang.source import Source, Span, decode, is_program
 from koi_lang.system import resources
 from koi_lang.system.installation import help_for
 
@@ -95,7 +95,7 @@ def _places(trace: TracebackType | None) -> Iterator[LabeledSpan]:
     sources: dict[str, Source] = {}
     for (frame, _), summary in zip(traceback.walk_tb(trace), traceback.extract_tb(trace), strict=False):
         path = summary.filename
-        if not path.endswith(".koi") or summary.lineno is None:
+        if not is_program(path) or summary.lineno is None:
             continue
         source = sources.get(path) or sources.setdefault(path, _source(path))
         yield LabeledSpan(source, _span(source, summary), _label(frame.f_code.co_qualname))
@@ -127,7 +127,7 @@ def _fold_places(places: Iterable[LabeledSpan]) -> Iterator[LabeledSpan]:
 def _in_python(trace: TracebackType | None, folder: str) -> Iterator[str]:
     """The innermost line of the person's own Python that an exception passed behind the last line of Koi."""
     frames = traceback.extract_tb(trace)
-    behind = itertools.takewhile(lambda frame: not frame.filename.endswith(".koi"), reversed(frames))
+    behind = itertools.takewhile(lambda frame: not is_program(frame.filename), reversed(frames))
     for frame in behind:
         path = Path(frame.filename)
         if path.suffix == ".py" and path.is_absolute() and not _is_of_others(path):

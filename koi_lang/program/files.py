@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -12,18 +13,26 @@ from pathlib import Path
 
 from koi_lang.errors import UsageError
 from koi_lang.runtime.modules.python_files import find_spec
+from koi_lang.source import SCRIPT_SUFFIXES
 from koi_lang.system import resources
 
 SUFFIX = ".koi"
 PASSED_OVER = frozenset({"node_modules", "__pycache__"})
+# Stands before the first line of a workflow script, so that all lines keep their numbers.
+SCRIPT_HEAD = 'import "std/workflow" agent {name} : WorkflowRunner {{ uses skill Workflow on start(args: any) {{ '
+SCRIPT_BUDGET = "const budget = workflowBudget(); "
+SCRIPT_META = "let meta = {}; void meta; "
+SCRIPT_TAIL = "\n}} }}\nrun {name}.start({{}})\n"
+EXPORTED_META = re.compile(r"^export\s+const\s+meta\b(?=\s*=)", re.MULTILINE)
 
 
 class DiskFiles:
     """The file system as the compiler sees it."""
 
     def read(self, path: str) -> bytes:
-        """The content of a file."""
-        return Path(path).read_bytes()
+        """The content of a file; of a workflow script that of its program."""
+        content = Path(path).read_bytes()
+        return script_program(content) if path.endswith(SCRIPT_SUFFIXES) else content
 
     def is_file(self, path: str) -> bool:
         """Whether there is a file."""
@@ -68,6 +77,27 @@ class DiskFiles:
             if found is not None:
                 return found
         return spec.origin if spec.origin and spec.origin.endswith((SUFFIX, ".py")) else None
+
+
+def script_program(script: bytes, name: str = "Script", *, is_read: bool = False) -> bytes:
+    """A workflow script in JavaScript as the program that runs it: the body of the handler `start` of an agent.
+
+    `export const meta = …` becomes an assignment, which need not be used; everything else stays as it is written.
+
+    Args:
+        name: of the agent.
+        is_read: whether people read the program, where `meta` is a constant as in the script.
+    """
+    text = script.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "surrogateescape")
+    head = SCRIPT_HEAD.format(name=name)
+    if re.search(r"\bbudget\b", text):
+        head += SCRIPT_BUDGET
+    exported = EXPORTED_META.search(text)
+    if exported is not None:
+        head += "" if is_read else SCRIPT_META
+        kept = "const meta" if is_read else f"{'meta':>{len(exported[0])}}"
+        text = f"{text[: exported.start()]}{kept}{text[exported.end() :]}"
+    return f"{head}{text}{SCRIPT_TAIL.format(name=name)}".encode("utf-8", "surrogateescape")
 
 
 def inside(folder: Path, suffix: str) -> Iterator[Path]:

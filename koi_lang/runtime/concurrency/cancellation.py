@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 from koi_lang.js.environment import await_outside, call_outside
 from koi_lang.lazy import lazy_module
 from koi_lang.runtime.concurrency.thread_interrupts import LineEvents, raise_at
+from koi_lang.source import is_program
 
 if TYPE_CHECKING:
     from koi_lang.runtime.concurrency import thread_alarm
@@ -293,7 +294,7 @@ def _codes_with_safe_points(frame: FrameType | None) -> set[CodeType]:
 
 def _is_given_up(code: CodeType) -> bool:
     """Whether code and its callees may be ended anywhere."""
-    return code in OUTSIDE or code.co_filename.endswith(".koi")
+    return code in OUTSIDE or is_program(code.co_filename)
 
 
 OUTSIDE = (call_outside.__code__, await_outside.__code__)
