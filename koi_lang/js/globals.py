@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from copy import copy
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from koi_lang.js import number_object, timers, uri_coding
 from koi_lang.js.arrays import ARRAY
-from koi_lang.js.calling import describe
+from koi_lang.js.calling import apply, describe
 from koi_lang.js.console import CONSOLE
 from koi_lang.js.conversions import PRIMITIVES, text
 from koi_lang.js.dates import DATE, DateValue
@@ -25,7 +27,6 @@ from koi_lang.js.fetch import fetch
 from koi_lang.js.iteration import iterate
 from koi_lang.js.json_text import JSON
 from koi_lang.js.keyed_collections import MAP, SET, MapValue, SetValue
-from koi_lang.js.lazy_constructors import lazy_constructor
 from koi_lang.js.math_object import MATH
 from koi_lang.js.method_tables import Constructor, holder, namespace
 from koi_lang.js.number_format import INFINITY, NAN
@@ -42,6 +43,44 @@ if TYPE_CHECKING:
     from koi_lang.js import dom_exceptions
 else:
     dom_exceptions = lazy_module("koi_lang.js.dom_exceptions")
+
+
+class _LazyStatics(Mapping[str, Value]):
+    """The members of a constructor, which is loaded with the first one that is asked for."""
+
+    def __init__(self, load: Callable[[], Constructor]) -> None:
+        self._load = load
+
+    def __getitem__(self, name: str) -> Value:
+        return self._load().statics[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._load().statics)
+
+    def __len__(self) -> int:
+        return len(self._load().statics)
+
+
+def lazy_constructor(name: str, module: str, *, is_function: bool = False) -> Constructor:
+    """A constructor that stands for the one of a module, which is loaded when something of it is used first.
+
+    Args:
+        name: of the global; the module has the constructor under it in capital letters.
+        module: its whole name.
+        is_function: whether it may be called without `new`.
+    """
+
+    def load() -> Constructor:
+        constructor: Constructor = getattr(import_module(module), name.upper())
+        return constructor
+
+    def holds(value: Value) -> bool:
+        return module in sys.modules and load().holds(value)
+
+    def build(*args: Value) -> Value:
+        return apply(load().build, *args)
+
+    return Constructor(name, build, build if is_function else None, holds, _LazyStatics(load))
 
 
 def structured_clone(value: Value) -> Value:

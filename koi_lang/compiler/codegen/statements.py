@@ -67,16 +67,16 @@ def body_statements(node: n.Block, e: Emitter) -> list[ast.stmt]:
 def _return_value(value: ast.expr | None, e: Emitter, at: py.At) -> ast.stmt:
     """`return value`, checked where the result has a type; async generators of Python have no values of their own."""
     if e.is_async_generator:
-        left = None if value is None else py.helper("GeneratorLeftError", [_settle(value, at)], at)
+        left = (
+            None
+            if value is None
+            else py.helper("GeneratorLeftError", [ast.Await(py.helper("settle", [value], at), **at)], at)
+        )
         return ast.Return(None, **at) if left is None else ast.Raise(left, None, **at)
     value = py.koi("undefined", at) if value is None else value
     if e.result_type:
         value = py.call(py.attribute(py.load(e.result_type, at), "check", at), [value], at)
     return ast.Return(value, **at)
-
-
-def _settle(value: ast.expr, at: py.At) -> ast.Await:
-    return ast.Await(py.helper("settle", [value], at), **at)
 
 
 def boxes(node: n.Node, e: Emitter) -> list[ast.stmt]:

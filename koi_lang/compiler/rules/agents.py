@@ -73,9 +73,9 @@ def agent_function(file: Analysis, report: Report) -> None:
         for item in agent.items:
             if isinstance(item, n.Function):
                 message = f"the function `{item.name}` of an agent has no effect"
-                report.add(
-                    _head(item), message, help=f"move it into a skill, and write `uses skill` in `{agent.name.name}`."
-                )
+                head = Span(item.span.start, max(item.span.start, item.body.span.start - 1))
+                help = f"move it into a skill, and write `uses skill` in `{agent.name.name}`."
+                report.add(head, message, help=help)
 
 
 @rule("E0413", "error")
@@ -277,11 +277,6 @@ def _unknown_inside(options: n.Object, name: str, known: tuple[str, ...]) -> Ite
     for property in options.properties:
         if isinstance(property, n.Property) and property.key == name and isinstance(property.value, n.Object):
             yield from _unknown_options(property.value, known)
-
-
-def _head(function: n.Function) -> Span:
-    """A function up to its body."""
-    return Span(function.span.start, max(function.span.start, function.body.span.start - 1))
 
 
 def _key(property: n.Property) -> Span:

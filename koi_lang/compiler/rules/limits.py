@@ -10,6 +10,8 @@ from koi_lang.compiler.rules.table import Report, rule
 from koi_lang.diagnostics import nearest
 
 LIMITS = ("tokens", "usd", "time", "turns", "requests")
+# What messages recommend to write; for times `2m`.
+SAMPLES = {"tokens": "50000", "turns": "40", "requests": "200", "usd": "0.5"}
 COUNTED = ("tokens", "turns", "requests")
 DURATION = re.compile(r"\s*[=:]\s*(\d+(?:ms|s|m|h)\b)", re.IGNORECASE)
 
@@ -60,7 +62,9 @@ def impossible_limit(file: Analysis, report: Report) -> None:
             if kind is not None:
                 written = duration[1] if duration is not None else f"{value:g}"
                 message = f"`{name.name}` of a `budget` is {kind}, not `{written}`"
-                report.add(name.span, message, help=f"write `{name.name}: {_sample(name.name)}`, for example.")
+                report.add(
+                    name.span, message, help=f"write `{name.name}: {SAMPLES.get(name.name, '2m')}`, for example."
+                )
 
 
 def _kind(name: str, value: int | float, *, is_duration: bool) -> str | None:
@@ -70,10 +74,6 @@ def _kind(name: str, value: int | float, *, is_duration: bool) -> str | None:
     if name == "usd" and is_duration:
         return "an amount of money"
     return "more than nothing" if name == "time" and value <= 0 else None
-
-
-def _sample(name: str) -> str:
-    return {"tokens": "50000", "turns": "40", "requests": "200", "usd": "0.5"}.get(name, "2m")
 
 
 @rule("E0425", "error")

@@ -250,15 +250,11 @@ def _far_help(name: str, filled: Filled) -> str:
     if name in GLOBALS | RUN_NAMES or any(isinstance(node, n.Call) for node in everything(filled.hole.expression)):
         return COMPUTED
     if name in filled.scope.payload:
-        return f"in a prompt the payload is called `args`: write `{{{{args{_after(name, filled.hole)}}}}}`."
+        fields = filled.hole.source.strip("${} ").partition(name)[2]
+        return f"in a prompt the payload is called `args`: write `{{{{args{fields}}}}}`."
     if filled.scope.is_prompt:
         return f"write `{{{{args.{name}}}}}`, or give the prompt a parameter `{name}`."
     return f"for a field of the payload write `{{{{args.{name}}}}}`."
-
-
-def _after(name: str, hole: Placeholder) -> str:
-    """What stands in a hole behind the name that it begins with."""
-    return hole.source.strip("${} ").partition(name)[2]
 
 
 def _missing_fields(file: Analysis, report: Report) -> Iterator[tuple[Filled, str, str]]:
