@@ -31,7 +31,9 @@ GROUPS: Mapping[str, str] = {
     **dict.fromkeys("VARIABLE FUNCTION ASYNC".split(), "storage"),
     **dict.fromkeys("IF ELSE FOR WHILE DO SWITCH CASE CASE_DEFAULT DEFAULT TRY CATCH FINALLY THROW".split(), "control"),
     **dict.fromkeys("RETURN BREAK CONTINUE YIELD YIELD_ALL AWAIT SEND TIMEOUT".split(), "control"),
-    **dict.fromkeys("OF IN INSTANCEOF CAST IS READONLY KEYOF EXTENDS NEW TYPEOF VOID DELETE".split(), "operators"),
+    **dict.fromkeys(
+        "OF IN INSTANCEOF CAST IS WITHIN MATCHING READONLY KEYOF EXTENDS NEW TYPEOF VOID DELETE".split(), "operators"
+    ),
     **dict.fromkeys(("BOOLEAN", "NULL"), "constants"),
 }
 # What an object of a plan says beside the fields of its action.

@@ -1,9 +1,20 @@
-"""What the name of a type stands for."""
+"""Types that are written down: the types behind their names, and their bounds as JSON Schema."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from koi_lang.compiler import nodes as n
+from koi_lang.compiler.constant_data import NoDataError, constant_data
 from koi_lang.compiler.symbols import SymbolTable
+from koi_lang.js.value_bounds import BoundsChecker, expected_words
+
+# The keywords of the lowest and the highest value, or length, by the name of a type in small letters.
+RANGES = {
+    **dict.fromkeys(("number", "int"), ("minimum", "maximum")),
+    "string": ("minLength", "maxLength"),
+    "array": ("minItems", "maxItems"),
+}
 
 
 def resolve_type(type: n.Type, table: SymbolTable) -> n.Type:
@@ -51,3 +62,31 @@ def _choices(type: n.Type, table: SymbolTable) -> list[n.Type]:
             waiting[:0] = type.arguments
         found.append(type)
     return found
+
+
+def bounds_of(type: n.Type) -> dict[str, Any]:
+    """The keywords for the bounds of a type; empty for types without bounds, and for types that can have none."""
+    found: dict[str, Any] = {}
+    low, high = RANGES.get(type.name.lower(), ("", ""))
+    for bounds in type.bounds if low else ():
+        ends = {low: bounds.low, high: bounds.high}
+        found |= {name: end for name, end in ends.items() if end is not None}
+        if bounds.pattern is not None:
+            found["pattern"] = bounds.pattern.pattern
+    return found
+
+
+def broken_bounds(value: n.Expression | None, type: n.Type) -> str:
+    """The words for the bounds that a value which is written down does not keep; empty where it does, or may."""
+    bounds = bounds_of(type)
+    if value is None or not bounds:
+        return ""
+    value = n.strip_parentheses(value)
+    items = value.items if isinstance(value, n.Array) else ()
+    try:
+        # The items of a list are checked on their own; spread ones are not known.
+        is_counted = not any(isinstance(item, n.Spread) for item in items)
+        data = [None] * len(items) if isinstance(value, n.Array) and is_counted else constant_data(value)
+    except NoDataError:
+        return ""
+    return "" if BoundsChecker().is_within(data, bounds) else expected_words(bounds)

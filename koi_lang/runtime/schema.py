@@ -14,6 +14,7 @@ from typing import Any
 from koi_lang.js.conversions import is_number
 from koi_lang.js.inspect_value import inspect as as_text
 from koi_lang.js.undefined import undefined
+from koi_lang.js.value_bounds import BoundsChecker, bounds_text, bounds_words, expected_words
 
 Schema = Mapping[str, Any]
 Words = Callable[[Any], str]
@@ -153,6 +154,7 @@ class _Checker:
     words: Words
     known: dict[tuple[int, int], bool] = field(default_factory=dict)
     flat: dict[int, list[Schema]] = field(default_factory=dict)
+    bounds: BoundsChecker = field(default_factory=BoundsChecker)
 
     def has_type(self, value: Any, schema: Schema) -> bool:
         """Whether nothing is wrong with a value, which may contain itself."""
@@ -161,12 +163,12 @@ class _Checker:
             value, schema = waiting.pop()
             schema = self._resolve(schema)
             if "anyOf" in schema:
-                options = [option for option in self._options(schema["anyOf"]) if _fits(value, option)]
+                options = [option for option in self._options(schema["anyOf"]) if self._fits(value, option)]
                 if len(options) == 1:
                     waiting.append((value, options[0]))
                 elif not self._has_option(value, options):
                     return False
-            elif not _fits(value, schema) or _missing(value, schema):
+            elif not self._fits(value, schema) or _missing(value, schema):
                 return False
             elif isinstance(value, dict | list) and (key := (id(value), id(schema))) not in seen:
                 seen.add(key)
@@ -197,7 +199,7 @@ class _Checker:
                     waiting.append((value, near[0], path))
                 elif not self._has_option(value, near or options):
                     yield self._problem(value, options, path)
-            elif not _fits(value, schema):
+            elif not self._fits(value, schema):
                 yield self._problem(value, [schema], path)
             elif isinstance(value, dict | list) and (key := (id(value), id(schema))) not in seen:
                 seen.add(key)
@@ -205,6 +207,10 @@ class _Checker:
                 steps: Iterable[str | int] = _fields(value, schema) if isinstance(value, dict) else range(len(value))
                 parts = zip(_parts(value, schema), steps, strict=False)
                 waiting += reversed([(*part, _step(path, step)) for part, step in parts])
+
+    def _fits(self, value: Any, schema: Schema) -> bool:
+        """Whether a value is of a type, apart from its fields and items."""
+        return _is_of_kind(value, schema) and self.bounds.is_within(value, schema)
 
     def _resolve(self, schema: Schema) -> Schema:
         if "$ref" not in schema:
@@ -232,7 +238,7 @@ class _Checker:
 
     def _near_options(self, value: Any, options: Sequence[Schema]) -> list[Schema]:
         """The types of a union that are of the kind of a value; of several, the one that an object says it is."""
-        near = [option for option in options if _fits(value, option)]
+        near = [option for option in options if self._fits(value, option)]
         if len(near) < 2 or not isinstance(value, dict) or self._has_option(value, near):
             return near
         marks = [_marks_of(option) for option in near]
@@ -301,7 +307,7 @@ def _json_value(text: str) -> Any:
         return text
 
 
-def _fits(value: Any, schema: Schema) -> bool:
+def _is_of_kind(value: Any, schema: Schema) -> bool:
     if "const" in schema:
         return bool(value == schema["const"] and isinstance(value, bool) == isinstance(schema["const"], bool))
     if "enum" in schema:
@@ -329,7 +335,7 @@ def _describe_expected(schema: Schema, words: Words) -> str:
         return words(schema["const"])
     if "enum" in schema:
         return "one of " + ", ".join(map(words, schema["enum"]))
-    return WORDS.get(schema.get("type", ""), "anything")
+    return WORDS.get(schema.get("type", ""), "anything") + expected_words(schema)
 
 
 def _value_text(value: Any, words: Words) -> str:
@@ -397,10 +403,11 @@ def type_text(schema: Schema) -> str:
         return " | ".join(map(as_text, schema["enum"]))
     if schema.get("type") == "array":
         item = type_text(schema.get("items", {}))
-        return f"({item})[]" if " | " in item else f"{item}[]"
+        is_loose = " | " in item or bounds_text(schema.get("items", {}))
+        return (f"({item})[]" if is_loose else f"{item}[]") + bounds_text(schema)
     if schema.get("type") == "object" and schema.get("properties"):
         return "{ " + signature_text(schema) + " }"
-    return str(schema.get("type", "any"))
+    return str(schema.get("type", "any")) + bounds_text(schema)
 
 
 def json_form(schema: Schema) -> str:
@@ -412,7 +419,16 @@ def json_form(schema: Schema) -> str:
     return _form(schema, schema.get("$defs", {}), ())
 
 
-def _form(schema: Schema, definitions: Mapping[str, Schema], inside: tuple[str, ...]) -> str:
+def _form(schema: Schema, definitions: Mapping[str, Schema], inside: tuple[str, ...], said: str = "") -> str:
+    """The form of a value; what is `said` of it, and its bounds, stand in it or behind it."""
+    form = _bare_form(schema, definitions, inside)
+    words = ", ".join(filter(None, (said, bounds_words(schema))))
+    if not words:
+        return form
+    return form.replace(">", f": {words}>") if form in SIMPLE_FORMS else f"{form} ({words})"
+
+
+def _bare_form(schema: Schema, definitions: Mapping[str, Schema], inside: tuple[str, ...]) -> str:
     if "$ref" in schema:
         name = name_of_reference(schema)
         is_open = name in inside or name not in definitions
@@ -427,10 +443,9 @@ def _form(schema: Schema, definitions: Mapping[str, Schema], inside: tuple[str, 
         required = schema.get("required", ())
         fields = []
         for name, field in schema["properties"].items():
-            form = _form(field if name in required else _without_null(field), definitions, inside)
-            if said := field.get("description"):
-                form = form.replace(">", f": {said}>") if form in SIMPLE_FORMS else f"{form} ({said})"
-            fields.append(f"{json.dumps(name, ensure_ascii=False)}{'' if name in required else '?'}:{form}")
+            part, said = field if name in required else _without_null(field), field.get("description", "")
+            mark = "" if name in required else "?"
+            fields.append(f"{json.dumps(name, ensure_ascii=False)}{mark}:{_form(part, definitions, inside, said)}")
         return "{" + ",".join(fields) + "}"
     return FORMS.get(schema.get("type", "any"), "<any>")
 

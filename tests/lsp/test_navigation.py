@@ -21,7 +21,9 @@ agent Boss : Lead {
     this.state.count += 1
     return await send peers.event("add").any()({ left: this.state.count })
   }
-  on greet(data: { name: string }) { playbook "Greet {{data.name}} for the {{state.count}}th time; ask Adder::add." }
+  on greet(data: { name: string in 1..80 }) {
+    playbook "Greet {{data.name}} for the {{state.count}}th time; ask Adder::add."
+  }
 }
 run Boss.start({ name: "Ada" })
 """
@@ -66,11 +68,11 @@ def test_a_name_leads_to_its_declaration(
 
 
 def test_hover_of_a_placeholder_says_what_it_is(editor: Editor, uri: str) -> None:
-    """`{{data.name}}` is a field of the payload with its type."""
+    """`{{data.name}}` is a field of the payload with its type and bounds."""
     params = types.HoverParams(types.TextDocumentIdentifier(uri), place(MAIN, "{{data.name}}", "name"))
     found = editor.run(editor.client.text_document_hover_async(params))
 
-    assert "`name: string` of the payload of `greet`" in found.contents.value
+    assert "`name: string in 1..80` of the payload of `greet`" in found.contents.value
 
 
 def test_hover_of_an_agent_says_what_it_may(editor: Editor, uri: str) -> None:

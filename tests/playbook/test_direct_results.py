@@ -72,6 +72,30 @@ def test_comments_of_fields_are_told(play: Player) -> None:
     assert '"kind":"bug" | "wish" (which of the two),"tags":["<text>", …] (lower case)' in request.system
 
 
+BOUNDED = """{
+    score: number in 0..1, // how sure
+    name: string in 1..8 matching /^[a-z]+$/,
+    tags: (string in 2..)[] in 1..2
+  }"""
+
+
+def test_bounds_of_types_are_told(play: Player) -> None:
+    """They stand in the form that models read and in the schema, and an answer beyond them is no result."""
+    good = {"score": 0.5, "name": "ab", "tags": ["cd"]}
+    played = play(typed(BOUNDED), [{**good, "name": "Ab", "tags": []}, good], payload={"text": "a"})
+    fields = (played.requests[0].schema or {})["properties"]
+
+    assert good == played.result
+    assert '"score":<number: how sure, from 0 to 1>,"name":"<text: 1 to 8 characters, matching /^[a-z]+$/>"' in (
+        played.requests[0].system
+    )
+    assert '"tags":["<text: at least 2 characters>", …] (1 to 2 items)' in played.requests[0].system
+    assert '{"pattern": "^[a-z]+$", "minLength": 1, "maxLength": 8}' == fields["name"]["description"]
+    wrong = played.requests[1].messages[-1].text
+    assert '`name` must be a text of 1 to 8 characters matching /^[a-z]+$/, not "Ab"' in wrong
+    assert "`tags` must be a list of 1 to 2 items, not []" in wrong
+
+
 def test_the_request_has_the_form_the_playbook_and_the_values(play: Player) -> None:
     """No action is explained; the answer is the result."""
     played = play(typed(), [{"mood": "good"}], payload={"text": "I like it"})

@@ -15,7 +15,7 @@ syntax match koiKeywordClauses ~\v\c%([.$])@<!<%(compose|every|fragments|model|o
 syntax match koiKeywordTesting ~\v\c%([.$])@<!<%(expect|fails|given|score)>%(\s*:)@!%(\s+%(%(in|of|instanceof|as|is|satisfies|and|or)>)@![A-Za-z_]|\s*["'{]|\s+\d|\s*$)@=~
 syntax match koiKeywordStorage ~\v\c%([.$])@<!<%(async|const|function|let|var)>%(\s*:)@!~
 syntax match koiKeywordControl ~\v\c%([.$])@<!<%(await|break|case|catch|continue|default|do|else|finally|for|if|return|send|switch|throw|timeout|try|while|yield)>%(\s*:)@!~
-syntax match koiKeywordOperators ~\v\c%([.$])@<!<%(as|delete|extends|in|instanceof|is|keyof|new|of|readonly|satisfies|typeof|unique|void)>%(\s*:)@!~
+syntax match koiKeywordOperators ~\v\c%([.$])@<!<%(as|delete|extends|in|instanceof|is|keyof|matching|new|of|readonly|satisfies|typeof|unique|void)>%(\s*:)@!~
 syntax match koiKeywordConstants ~\v\C%([.$])@<!<%(false|null|true)>%(\s*:)@!~
 syntax match koiKeywordGlobals ~\v\C%([.$])@<!<%(AbortController|AbortSignal|AggregateError|Array|Boolean|DOMException|Date|Error|Infinity|Intl|JSON|Map|Math|NaN|Number|Object|Promise|RangeError|ReferenceError|RegExp|Set|String|SyntaxError|TextDecoder|TextEncoder|TypeError|URIError|URL|URLSearchParams|Uint8Array|atob|btoa|clearImmediate|clearInterval|clearTimeout|console|crypto|decodeURI|decodeURIComponent|encodeURI|encodeURIComponent|fetch|isFinite|isNaN|parseFloat|parseInt|performance|process|queueMicrotask|setImmediate|setInterval|setTimeout|structuredClone|undefined)>%(\s*:)@!~
 syntax match koiKeywordOwnNames ~\v\C%([.$])@<!<%(callAction|output|peers|registry|this)>%(\s*:)@!~

@@ -9,7 +9,7 @@ from lark import Token
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.build.helpers import BuildError, Children, cover, only, span_between, span_of
-from koi_lang.compiler.literals import text_of_string
+from koi_lang.compiler.literals import number, text_of_string
 from koi_lang.source import Span
 
 MAX_TYPE_CHARS = 2000
@@ -113,6 +113,27 @@ class Annotations:
         type: n.Type = children[1]
         return replace(type, span=cover(children))
 
+    def bounded_type(self, children: Children) -> n.Type:
+        """`type in low..high` and `type matching /pattern/`. Raises BuildError for the second bounds of a form."""
+        type: n.Type = children[0]
+        bounds: n.Bounds = children[1]
+        if any((each.pattern is None) == (bounds.pattern is None) for each in type.bounds):
+            raise BuildError(bounds.span, f"`{type.text}` already has such bounds", "write one of them.")
+        text = type.text if type.bounds else _in_parentheses(type)
+        return replace(type, span=cover(children), text=_clip(f"{text} {bounds.text}"), bounds=(*type.bounds, bounds))
+
+    def bounds(self, children: Children) -> n.Bounds:
+        """`in low..high` or `matching /pattern/`. Raises BuildError for a range without ends."""
+        word, token = children
+        span, text = cover(children), f"{word.lower()} {token}"
+        if word.type == "MATCHING":
+            pattern, flags = token[1:].rsplit("/", 1)
+            return n.Bounds(span, text, pattern=n.Regex(span_of(token), pattern, flags))
+        if token == "..":
+            raise BuildError(span_of(token), "this range has neither end", "write one of its ends, as in `in 1..`.")
+        low, high = ((-number(end[1:]) if end[0] == "-" else number(end)) if end else None for end in token.split(".."))
+        return n.Bounds(span, text, low, high)
+
     def computed_type(self, children: Children) -> n.Type:
         """`keyof type`, `typeof name` and `type["key"]`, which are known to TypeScript only.
 
@@ -181,7 +202,7 @@ def _join_items(items: Any) -> str:
 
 def _in_parentheses(type: n.Type) -> str:
     """The text of a type as part of a list or intersection."""
-    is_loose = type.name in ("union", "function") or " & " in type.text
+    is_loose = type.name in ("union", "function") or " & " in type.text or bool(type.bounds)
     return f"({type.text})" if is_loose else type.text
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.codegen import py_ast as py
 from koi_lang.compiler.codegen.module_names import ModuleNames
+from koi_lang.compiler.declared_types import bounds_of
 from koi_lang.compiler.doc_comments import comment_of_field, doc_comment
 from koi_lang.compiler.literals import value_of_literal_type
 from koi_lang.compiler.symbols import Symbol, SymbolTable
@@ -106,9 +107,9 @@ def schema(type: n.Type | None, table: SymbolTable, text: str) -> dict[str, Any]
 
 
 def says_more_than_python(type: n.Type | None, table: SymbolTable) -> bool:
-    """Whether the schema of a type holds what its annotation in Python does not: fields, literals, declared types."""
+    """Whether the schema of a type holds what Python has no annotation for: fields, literals, bounds, named types."""
     parts = [] if type is None else [part for part in everything(type) if isinstance(part, n.Type)]
-    return any(part.name in table.types or part.fields or part.name == "literal" for part in parts)
+    return any(part.name in table.types or part.fields or part.bounds or part.name == "literal" for part in parts)
 
 
 @dataclass(slots=True)
@@ -125,10 +126,10 @@ class _SchemaWriter:
     def schema(self, type: n.Type, text: str) -> dict[str, Any]:
         simple = SIMPLE.get(type.name.lower())
         if simple is not None:
-            return {"type": SCHEMAS[simple]}
+            return {"type": SCHEMAS[simple], **bounds_of(type)}
         match type.name:
             case "Array" if type.arguments:
-                return {"type": "array", "items": self.schema(type.arguments[0], text)}
+                return {"type": "array", "items": self.schema(type.arguments[0], text), **bounds_of(type)}
             case "Promise" if type.arguments:
                 return self.schema(type.arguments[0], text)
             case "union":

@@ -250,6 +250,22 @@ def strip_parentheses(expression: Expression | None) -> Expression | None:
 
 
 @node
+class Bounds(Node):
+    """`in low..high` or `matching /pattern/` behind a type: of a number, of the length of a text or list, of a text.
+
+    Attributes:
+        text: its source.
+        low: None where the range is open there.
+        high: None where the range is open there.
+    """
+
+    text: str
+    low: int | float | None = None
+    high: int | float | None = None
+    pattern: Regex | None = None
+
+
+@node
 class Type(Node):
     """A type annotation; `text` is its source, `name` its outermost kind.
 
@@ -262,6 +278,7 @@ class Type(Node):
     arguments: tuple[Type, ...] = ()
     fields: tuple[TypeField, ...] = ()
     is_open: bool = False
+    bounds: tuple[Bounds, ...] = ()
 
     @property
     def one_line(self) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
-from koi_lang.compiler.declared_types import choices_of, resolve_type
+from koi_lang.compiler.declared_types import broken_bounds, choices_of, resolve_type
 from koi_lang.compiler.literals import value_of_literal_type
 from koi_lang.compiler.rules.kinds import WORDS, Kind, kind_of, kind_of_type
 from koi_lang.compiler.rules.program import AnalysedProgram, attempts_of, handlers
@@ -152,6 +152,9 @@ def value_problems(
         message = f"{shown} of `{given.owner}` is {WORDS[wanted]}, and gets {WORDS[kind]}"
         yield value.span, message, f"give it {WORDS[wanted]}, or declare another type."
         return
+    if value is not None and wanted is not None and (bounds := broken_bounds(value, type)):
+        message = f"{shown} of `{given.owner}` must be {WORDS[wanted]}{bounds}"
+        yield value.span, message, f"give it such a value, or change the bounds of `{type.one_line}`."
     if (
         type.name.lower() == "int"
         and isinstance(value, n.Literal)

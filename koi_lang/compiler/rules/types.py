@@ -7,16 +7,20 @@ from dataclasses import dataclass
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
-from koi_lang.compiler.declared_types import choice_names
-from koi_lang.compiler.rules.kinds import KINDS, WORDS, kind_of_literal
+from koi_lang.compiler.declared_types import broken_bounds, choice_names
+from koi_lang.compiler.rules.kinds import KINDS, WORDS, kind_of_literal, kind_of_type
 from koi_lang.compiler.rules.program import AnalysedProgram, place_of, with_article
 from koi_lang.compiler.rules.scopes import is_state
 from koi_lang.compiler.rules.state import fields_of
 from koi_lang.compiler.rules.table import Report, rule
 from koi_lang.compiler.symbols import Symbol
 from koi_lang.diagnostics import LabeledSpan, nearest
+from koi_lang.errors import PatternError
+from koi_lang.js.bounded_regex import BoundedRegex
 from koi_lang.source import Span
 
+# The kinds of values that have a range.
+BOUNDED = ("number", "string", "array")
 # Types that say nothing here, or that programs have from TypeScript.
 OTHERS = (
     "any json unknown never union literal promise function date map set regexp error record partial required readonly "
@@ -92,6 +96,63 @@ def wrong_value(file: Analysis, report: Report) -> None:
             message = f"`{given.name}` is declared as `{given.type.one_line}`, and gets {WORDS[kind]}"
             help = f"write {' or '.join(WORDS[kind] for kind in sorted(kinds))}, or declare another type."
             report.add(given.value.span, message, others=_apart(given, report), help=help)
+        elif kind is not None and (bounds := broken_bounds(given.value, given.type)):
+            message = f"`{given.name}` is declared as `{given.type.one_line}`, and gets another value"
+            help = f"write {WORDS[kind]}{bounds}, or declare other bounds."
+            report.add(given.value.span, message, others=_apart(given, report), help=help)
+
+
+@rule("E0254", "error")
+def impossible_bounds(file: Analysis, report: Report) -> None:
+    """A type has bounds that it cannot have, or that no value can keep.
+
+    `in low..high` bounds a number, or the length of a text or a list, and either end may be left out. `matching /…/`
+    says what a text has to contain; `^` and `$` make that the whole text. Bounds belong to one type: in a choice they
+    stand behind the type that they mean, and those of a declared type stand where it is declared.
+
+    Wrong:
+
+        type Grade = { score: number in 5..1, name: string matching /^[a-z]+$/ }
+
+    Right:
+
+        type Grade = { score: number in 1..5, name: string matching /^[a-z]+$/ }
+    """
+    for type, _ in file.index.of(n.Type):
+        for bounds in type.bounds:
+            if problem := _bounds_problem(type, bounds, file):
+                report.add(bounds.span, problem[0], help=problem[1])
+
+
+def _bounds_problem(type: n.Type, bounds: n.Bounds, file: Analysis) -> tuple[str, str] | None:
+    """What is wrong with bounds of a type, and the help."""
+    kind = kind_of_type(type)
+    shown = f"`{file.unit.source.text[type.span.start : type.bounds[0].span.start].strip()}`"
+    if kind not in BOUNDED or (bounds.pattern is not None and kind != "string"):
+        help = "write them behind the type that they are for, as in `number in 0..1 | null`."
+        if type.name in file.table.types:
+            help = f"write them where `type {type.name} = …` is declared."
+        elif type.name != "union":
+            help = "ranges are for numbers, texts and lists; `matching` is for texts."
+        return f"{shown} cannot have these bounds", help
+    if bounds.pattern is not None:
+        return _pattern_problem(bounds.pattern)
+    if bounds.low is not None and bounds.high is not None and bounds.low > bounds.high:
+        return f"no value is in {bounds.low}..{bounds.high}", f"write `in {bounds.high}..{bounds.low}`."
+    ends = [end for end in (bounds.low, bounds.high) if end is not None and kind != "number"]
+    if any(end < 0 or not isinstance(end, int) for end in ends):
+        return f"the length of {WORDS[kind or '']} is a whole number from 0", "write a range such as `in 1..80`."
+    return None
+
+
+def _pattern_problem(regex: n.Regex) -> tuple[str, str] | None:
+    if regex.flags:
+        return f"a pattern of a type has no flags, and this one has `{regex.flags}`", f"write `/{regex.pattern}/`."
+    try:
+        BoundedRegex(regex.pattern)
+    except PatternError as error:
+        return error.message, error.help or ""
+    return None
 
 
 def _type_names(file: Analysis) -> Iterator[tuple[str, Span]]:
@@ -131,14 +192,10 @@ def _kinds(type: n.Type) -> frozenset[str] | None:
         each = [_kinds(argument) for argument in type.arguments]
         return None if None in each else frozenset().union(*(kinds for kinds in each if kinds is not None))
     if type.name == "literal":
-        return frozenset([_kind_of_text(type.text)])
+        is_text, is_boolean = type.text[:1] in "\"'", type.text.lower() in ("true", "false")
+        return frozenset(["string" if is_text else "boolean" if is_boolean else "number"])
     kind = KINDS.get(type.name.lower())
     return None if kind is None else frozenset([kind])
-
-
-def _kind_of_text(text: str) -> str:
-    """The kind of a literal type as it is written."""
-    return "string" if text[:1] in "\"'" else "boolean" if text.lower() in ("true", "false") else "number"
 
 
 def _apart(given: TypedValue, report: Report) -> list[LabeledSpan]:

@@ -84,7 +84,10 @@ def foreign(failure: Failure) -> SyntaxHelp | None:
     """
     if failure.tail == ("AGENT", "NAME") or (failure.is_top and failure.word() == "def"):
         return None
+    is_type = failure.tail[:1] == ("TYPE",) or any(frame.word == "type" for frame in failure.frames)
     for offset in (1 if failure.word() == "async" else 0, *failure.same_line()):
+        if is_type and failure.word(offset) == "type":
+            continue
         if _is_foreign(failure.piece(offset - 1), failure.piece(offset), failure.piece(offset + 1)):
             name = failure.piece(offset + 1)
             if failure.is_top and failure.word(offset) == "type" and failure.word(offset + 2) in ("{", ":"):

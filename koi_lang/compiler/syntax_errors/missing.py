@@ -22,6 +22,36 @@ AS_VALUE = {
     **dict.fromkeys(("for", "while", "try"), ON_ITS_OWN),
     **dict.fromkeys(("const", "let", "var"), "declare the name on a line before, and use it here."),
 }
+# How bounds of types are written elsewhere.
+RANGE_WORDS = frozenset("in between from within min max range > >= < <=".split())
+PATTERN_WORDS = frozenset("matching matches match like regex pattern".split())
+
+
+@hint(HINTS, "E0144")
+def bounds(failure: Failure) -> SyntaxHelp | None:
+    """The bounds of a type are written in a form that Koi does not have.
+
+    `in low..high` bounds a number, or the length of a text or a list; `matching /…/` says what a text contains.
+
+    Wrong:
+
+        type Grade = { score: number in [0, 1] }
+
+    Right:
+
+        type Grade = { score: number in 0..1 }
+    """
+    if failure.tail[-1:] != ("Type",) or failure.piece().fresh:
+        return None
+    word = failure.word()
+    if word in PATTERN_WORDS:
+        return SyntaxHelp("this is no pattern of a type", failure.span, "write `matching /…/` behind `string`.")
+    if word not in RANGE_WORDS and failure.piece().kind != "number":
+        return None
+    ends = [failure.piece(offset) for offset in range(6) if not failure.piece(offset).fresh]
+    numbers = [end.text for end in ends if end.kind == "number"] or ["1", "5"]
+    low, high = {">": (numbers[0], ""), "<": ("", numbers[0])}.get(word[0], (numbers[0], numbers[-1]))
+    return SyntaxHelp("this is no range of a type", failure.span, f"write `in {low}..{high}`.")
 
 
 @hint(HINTS, "E0193")
