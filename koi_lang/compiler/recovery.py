@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.lalr import Parsed
-from koi_lang.compiler.open_texts import open_text
 from koi_lang.compiler.relocation import move_problem, relocate
 from koi_lang.compiler.source_steps import BOUNDARIES, SourceSteps
 from koi_lang.compiler.syntax_errors.scanner import CLOSERS, Scan, ScannedToken, scan
@@ -34,6 +33,18 @@ HEADLESS = frozenset({"E0147", "E0151", "E0162"})
 MAX_ATTEMPTS = 60
 # How much is read again at most, in characters: large declarations are given up sooner.
 MAX_CHARS_READ = 1_000_000
+# Problems of texts and comments without an end.
+TRIPLE = "E0103"
+QUOTED = "E0195"
+TEMPLATE = "E0196"
+COMMENT = "E0197"
+QUOTE_INSIDE = "E0199"
+# A line that ends a text in triple quotes: one of code rather than of prose.
+CODE_LINE = re.compile(
+    r"^[ \t]*(?:\}[ \t]*$|(?:private[ \t]+)?on[ \t]+\w+[ \t]*\(|(?:agent|role|skill|team|prompt)[ \t]+\w+[ \t]*[:({=])",
+    re.MULTILINE,
+)
+LINE = re.compile(r"^(?P<indent>[ \t]*)\S", re.MULTILINE)
 
 Attempt = Callable[[Source, Span], Parsed]
 
@@ -151,7 +162,7 @@ class _Recovery:
 
     def _options(self, problem: Diagnostic) -> Iterator[_Change]:
         place = problem.place.span
-        cut = open_text(problem.code, self.text.blanked, place, self.span.end)
+        cut = _open_text(problem.code, self.text.blanked, place, self.span.end)
         if cut is not None:
             region = self._without_end(cut)
             if region is not None:
@@ -382,3 +393,43 @@ def _indents(pieces: Sequence[ScannedToken], text: str) -> list[int]:
             indent = piece.span.start - text.rfind("\n", 0, piece.span.start) - 1
         indents.append(indent)
     return indents
+
+
+def _open_text(code: str, text: str, place: Span, end: int) -> Span | None:
+    """What is left out because of a text without an end; None for other problems.
+
+    Args:
+        code: of the problem.
+        place: where the text begins.
+        end: of the part that is read.
+    """
+    if code == TRIPLE:
+        return Span(place.start, _prose_end(text, place.start, end))
+    if code not in (QUOTED, TEMPLATE, COMMENT, QUOTE_INSIDE):
+        return None
+    line_end = text.find("\n", place.start, end)
+    start = place.start
+    if code == QUOTE_INSIDE:
+        start = max(text.rfind(text[start], 0, start), 0)
+    if code == TEMPLATE:
+        start = max(start if (at := text.rfind("`", _line_start(text, start), start)) < 0 else at, 0)
+    return Span(start, end if line_end < 0 else line_end)
+
+
+def _prose_end(text: str, start: int, end: int) -> int:
+    """Where a text in triple quotes ends: at a line that is indented no deeper, if the next one is; else at code."""
+    first_end = text.find("\n", start, end)
+    if first_end < 0:
+        return end
+    opener = LINE.match(text, _line_start(text, start))
+    indent = len(opener["indent"]) if opener else 0
+    lines = list(LINE.finditer(text, first_end, end))
+    is_indented = bool(lines) and len(lines[0]["indent"]) > indent
+    for line in lines:
+        if (is_indented and len(line["indent"]) <= indent) or CODE_LINE.match(text, line.start()):
+            return max(first_end, line.start() - 1)
+    return end
+
+
+def _line_start(text: str, offset: int) -> int:
+    return text.rfind("\n", 0, offset) + 1
