@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
+from koi_lang.program.host_types import typescript_module, typescript_type
 from koi_lang.version import __version__
 from koi_lang.web.api_schemas import Schema
 from koi_lang.web.openapi import document_of
 from koi_lang.web.operations import BYTES, OPERATIONS, STREAM, ApiOperation
 
-NOTE = "// Made from the OpenAPI document of the service by `python -m docs.generate`."
+NOTE = "Made from the OpenAPI document of the service by `python -m docs.generate`."
 SCHEMAS = "#/components/schemas/"
 # The classes of operations by where their paths begin, the longest first, with what each is.
 RUN, RUNS, SERVICE = "RunOperations", "RunsOperations", "ServiceOperations"
@@ -21,9 +22,6 @@ CLASSES = {
     SERVICE: ("", "The operations of a service."),
 }
 IN_PATH = re.compile(r"{(\w+)}")
-NAMES = {"string": "string", "boolean": "boolean", "integer": "number", "number": "number", "null": "null"}
-# A name of a field that needs no quotes.
-PLAIN = re.compile(r"[A-Za-z_]\w*")
 WIDTH = 120
 
 
@@ -45,7 +43,7 @@ def operations_by_class() -> dict[str, list[tuple[str, ApiOperation]]]:
 
 def operations_module() -> str:
     """The operations as methods of JavaScript."""
-    parts = [NOTE, 'import { encodePath, withKey } from "./transport.js";']
+    parts = [f"// {NOTE}", 'import { encodePath, withKey } from "./transport.js";']
     for name, operations in operations_by_class().items():
         methods = [
             f"  /** {each.summary}. */\n  {method}({_parameters(each)}) {{ {_call(each)} }}"
@@ -88,88 +86,43 @@ export interface RequestOptions {
 }"""
     imports = 'import type { Run as RunHandle } from "./index.d.ts";\n'
     imports += f'import type {{ {", ".join(sorted(used))} }} from "./schemas.d.ts";'
-    return "\n\n".join([NOTE, imports, options, *classes]) + "\n"
+    return "\n\n".join([f"// {NOTE}", imports, options, *classes]) + "\n"
 
 
 def _method_type(method: str, operation: ApiOperation, used: set[str]) -> str:
     parameters = [f"{name}: string" for name in IN_PATH.findall(operation.path) if name != "id"]
     if operation.takes is not None:
         is_bytes = operation.takes_media == BYTES
-        body = "Blob | ArrayBuffer | ArrayBufferView | string" if is_bytes else _type_of(operation.takes, used)
+        body = "Blob | ArrayBuffer | ArrayBufferView | string" if is_bytes else _named_type(operation.takes, used)
         parameters.append(f"body: {body}")
     fields = [
-        f"{'idempotencyKey' if field.name == 'Idempotency-Key' else field.name}?: {type_text(field.schema, used)}"
+        f"{'idempotencyKey' if field.name == 'Idempotency-Key' else field.name}?: {_named_type(field.schema, used)}"
         for field in operation.fields
     ]
     options = f"RequestOptions & {{ {'; '.join(fields)} }}" if fields else "RequestOptions"
-    result = "void" if operation.gives is None else _type_of(operation.gives, used)
+    result = "void" if operation.gives is None else _named_type(operation.gives, used)
     if operation.media == BYTES:
         result = "Response"
     if operation.gives == "Started" and "idempotencyKey" in options:
         result = "RunHandle"
     elif operation.ended:
-        result += f" | {_type_of(operation.ended, used)}"
+        result += f" | {_named_type(operation.ended, used)}"
     return (
         f"  /** {operation.summary}. */\n"
         f"  {method}({', '.join([*parameters, f'options?: {options}'])}): Promise<{result}>;"
     )
 
 
-def _type_of(schema: Schema | str, used: set[str]) -> str:
-    return type_text({"$ref": f"{SCHEMAS}{schema}"} if isinstance(schema, str) else schema, used)
+def _named_type(schema: Schema | str, used: set[str]) -> str:
+    """A schema, or the one of a name, as a type of TypeScript; names that it mentions are added to `used`."""
+    found = {"$ref": f"{SCHEMAS}{schema}"} if isinstance(schema, str) else schema
+    used |= {*re.findall(rf'"{SCHEMAS}(\w+)"', json.dumps(found))}
+    return typescript_type(found)
 
 
 def schema_types() -> str:
     """The types of all schemas of the document, those of a service without programs."""
-    schemas: Mapping[str, Schema] = document_of([], __version__)["components"]["schemas"]
-    return "\n\n".join([NOTE, *(_declaration(name, schema) for name, schema in schemas.items())]) + "\n"
-
-
-def _declaration(name: str, schema: Schema) -> str:
-    about = _comment(schema.get("description", ""), "")
-    if "properties" not in schema:
-        return f"{about}export type {name} = {type_text(schema, set())};"
-    return f"{about}export interface {name} {{\n" + "\n".join(_fields(schema, set(), "  ")) + "\n}"
-
-
-def _fields(schema: Schema, used: set[str], indent: str) -> Iterator[str]:
-    for name, part in schema["properties"].items():
-        mark = "" if name in schema.get("required", ()) else "?"
-        key = name if PLAIN.fullmatch(name) else json.dumps(name)
-        yield f"{_comment(part.get('description', ''), indent)}{indent}{key}{mark}: {type_text(part, used)};"
-
-
-def _comment(text: str, indent: str) -> str:
-    return f"{indent}/** {text} */\n" if text else ""
-
-
-def type_text(schema: Schema, used: set[str]) -> str:
-    """A schema as a type of TypeScript; names that it mentions are added to `used`."""
-    if "$ref" in schema:
-        name = str(schema["$ref"]).removeprefix(SCHEMAS)
-        used.add(name)
-        return name
-    if "const" in schema:
-        return json.dumps(schema["const"])
-    if "enum" in schema:
-        return " | ".join(map(json.dumps, schema["enum"]))
-    for union in ("anyOf", "oneOf"):
-        if union in schema:
-            return " | ".join(dict.fromkeys(type_text(part, used) for part in schema[union]))
-    match schema.get("type"):
-        case "array":
-            return f"Array<{type_text(schema.get('items', {}), used)}>"
-        case "object" if schema.get("properties"):
-            return f"{{ {' '.join(_fields({**schema, 'properties': _plain(schema)}, used, ''))} }}"
-        case "object":
-            return f"Record<string, {type_text(schema.get('additionalProperties') or {}, used)}>"
-        case list() as types:
-            return " | ".join(NAMES[each] for each in types)
-        case str() as type:
-            return NAMES[type]
-    return "unknown"
-
-
-def _plain(schema: Schema) -> dict[str, Schema]:
-    """The fields of an object without their descriptions, for a type in one line."""
-    return {name: {**part, "description": ""} for name, part in schema["properties"].items()}
+    text = json.dumps(document_of([], __version__)["components"]["schemas"])
+    # That nothing is counted below 0 needs no comment.
+    schemas: Mapping[str, Schema] = json.loads(text.replace(', "minimum": 0', ""))
+    return typescript_module(schemas, NOTE)

@@ -20,7 +20,7 @@ ADAPTING = {
     *("koi_lang.coverage", "koi_lang.llm.anthropic", "koi_lang.llm.openai", "koi_lang.runtime.mcp"),
     *("koi_lang.runtime.actions.mcp", "koi_lang.mcp_server.http", "koi_lang.std.http", "koi_lang.std.code"),
     *("koi_lang.compiler.rules.types", "koi_lang.compiler.codegen.types", "koi_lang.compiler.syntax_errors.code"),
-    "koi_lang.runtime.hooks.types",
+    *("koi_lang.runtime.hooks.types", "koi_lang.cli.types"),
 }
 DEPENDENCIES = {
     "anthropic",

@@ -62,6 +62,7 @@ SECTIONS = {
         "rpc": "Let another program run and steer a program.",
         "compile": "Write the Python module of a program.",
         "from": "Print a workflow script in JavaScript as a program.",
+        "types": "Write the declared types of a program for Python or TypeScript.",
         "update": "Show or run the command that installs the newest version.",
         "trust": "Show what the settings of this folder permit, and trust them.",
         "permissions": "Show or revoke the rules for later runs of this project.",

@@ -72,6 +72,7 @@ OPTIONS = """
 --port                INTEGER RANGE
 --program             FILE
 --public-url          URL
+--pydantic            flag
 --quiet               flag
 --record-dir          DIR
 --record/--no-record  flag
@@ -97,6 +98,7 @@ OPTIONS = """
 --token-file          FILE
 --trust               flag
 --trust-folder        flag
+--typescript          flag
 --update              flag
 --url                 URL
 --user                NAME

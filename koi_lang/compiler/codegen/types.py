@@ -106,6 +106,14 @@ def schema(type: n.Type | None, table: SymbolTable, text: str) -> dict[str, Any]
     return {**found, "$defs": made.definitions} if made.definitions else found
 
 
+def declared_schemas(table: SymbolTable) -> dict[str, Any]:
+    """The JSON Schema of each declared type that a file can use, by its name; they refer to each other."""
+    writer = _SchemaWriter(table)
+    for symbol in table.types.values():
+        writer.refer(symbol)
+    return writer.definitions
+
+
 def says_more_than_python(type: n.Type | None, table: SymbolTable) -> bool:
     """Whether the schema of a type holds what Python has no annotation for: fields, literals, bounds, named types."""
     parts = [] if type is None else [part for part in everything(type) if isinstance(part, n.Type)]
@@ -147,9 +155,9 @@ class _SchemaWriter:
                 required = [each.name for each in type.fields if not each.optional]
                 return {"type": "object", "properties": properties, "required": required}
         symbol = self.table.types.get(type.name)
-        return {} if symbol is None else self._refer(symbol)
+        return {} if symbol is None else self.refer(symbol)
 
-    def _refer(self, symbol: Symbol) -> dict[str, Any]:
+    def refer(self, symbol: Symbol) -> dict[str, Any]:
         """A reference to a declared type, whose schema is kept."""
         if symbol.name not in self.definitions:
             self.definitions[symbol.name] = {}  # it may mention itself

@@ -1655,7 +1655,6 @@ export type Command = SetModelCommand | SetThinkingLevelCommand | SetPlanModeCom
 
 /** the results of handlers, by their names */
 export interface Results {
-
 }
 
 export type StartRun = { handler: string; program?: string; payload?: unknown; } | { message: string; program?: string; handler?: string; images?: Array<Record<string, unknown>>; } | { program?: string; title?: string; };
