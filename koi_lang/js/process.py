@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar
 
-from koi_lang import settings
 from koi_lang.js.clock import steady_ms
 from koi_lang.js.environment import current_environment
 from koi_lang.js.method_tables import MethodTable, namespace
@@ -18,8 +17,10 @@ from koi_lang.lazy import lazy_module
 if TYPE_CHECKING:
     import uuid
 
+    from koi_lang import settings
 else:
     uuid = lazy_module("uuid")
+    settings = lazy_module("koi_lang.settings")
 
 
 class Process:

@@ -9,16 +9,11 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
 from datetime import date, datetime, time
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from koi_lang.lazy import lazy_module
 from koi_lang.runtime.host import FormHost, Host
+from koi_lang.runtime.mcp import validation
 from koi_lang.runtime.mcp.safe_text import one_line
-
-if TYPE_CHECKING:
-    from koi_lang.runtime.mcp import validation
-else:
-    validation = lazy_module("koi_lang.runtime.mcp.validation")
 
 Ask = Callable[[str], Awaitable[str]]
 MAX_TRIES = 3
@@ -67,7 +62,7 @@ class Form:
             return {} if (await ask(f"{self.title} (yes or no)")).strip().lower() in YES else None
         if len(self._fields) > MAX_FIELDS:
             return None
-        await asyncio.to_thread(lambda: validation.Checks)  # takes long to load: other agents go on meanwhile
+        await asyncio.to_thread(validation.load)
         content: dict[str, Any] = {}
         for name, about in self._fields.items():
             token = form_field.set({"title": self.title, "schema": self._schema, "field": name})

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from koi_lang.diagnostics import suggestion
 from koi_lang.errors import AgentError, PermissionDeniedError
 from koi_lang.events import OutputDelta
 from koi_lang.js.inspect_value import inspect
 from koi_lang.js.json_text import is_whole
-from koi_lang.lazy import lazy_module
 from koi_lang.llm.messages import Message, Request
 from koi_lang.runtime.actions.layers import perform
 from koi_lang.runtime.actions.registered import ActionContext, ActionError, action, find_builtin
@@ -23,15 +22,11 @@ from koi_lang.runtime.budget.limits import BudgetAccount, current_spending
 from koi_lang.runtime.forms import fill
 from koi_lang.runtime.guards.policy import Access, function_access
 from koi_lang.runtime.guards.size import mentions, require_room, written_weight
+from koi_lang.runtime.mcp import validation
 from koi_lang.runtime.model_calls.images import images_in, prompt_text
 from koi_lang.runtime.playbook.action_parsing import STATE_UPDATES
 from koi_lang.runtime.playbook.written_answer import CALL_LLM, WrittenAnswer, plain_text
 from koi_lang.runtime.routing.lexical import Route
-
-if TYPE_CHECKING:
-    from koi_lang.runtime.mcp import validation
-else:
-    validation = lazy_module("koi_lang.runtime.mcp.validation")
 
 # What models are asked for where more is taken; other values they give by reference.
 TEXT = {"type": "string"}

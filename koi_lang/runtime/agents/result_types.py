@@ -6,18 +6,13 @@ import json
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from koi_lang.errors import AgentError
 from koi_lang.js.inspect_value import inspect as as_text
-from koi_lang.lazy import lazy_module
+from koi_lang.runtime.mcp import validation
 from koi_lang.runtime.playbook.tool_schemas import simplify_schema
 from koi_lang.runtime.schema import Schema, declarations_of, objects_of, problems, type_text
-
-if TYPE_CHECKING:
-    from koi_lang.runtime.mcp import validation
-else:
-    validation = lazy_module("koi_lang.runtime.mcp.validation")
 
 T = TypeVar("T")
 EXAMPLE = 'Write such as `returns: { type: "object", properties: { name: { type: "string" } }, required: ["name"] }`.'

@@ -14,6 +14,7 @@ from koi_lang.grants import KINDS, matches, of_kind
 from koi_lang.lazy import lazy_module
 from koi_lang.runtime.agents.declarations import Mcp, by_name
 from koi_lang.runtime.concurrency.tasks import gather
+from koi_lang.runtime.mcp import validation
 from koi_lang.runtime.mcp.configured import access_to, is_process, options_of
 from koi_lang.runtime.mcp.permissions import Rules, ServerAccess
 from koi_lang.runtime.mcp.safe_text import one_line
@@ -23,10 +24,8 @@ from koi_lang.settings import ProjectSettings
 
 if TYPE_CHECKING:
     from koi_lang.runtime.mcp import connection as connections
-    from koi_lang.runtime.mcp import validation
     from koi_lang.runtime.mcp.connection import McpConnection
 else:
-    validation = lazy_module("koi_lang.runtime.mcp.validation")
     connections = lazy_module("koi_lang.runtime.mcp.connection")
 
 # What evaluates the options of a declaration, or the name of a server that settings describe.
@@ -100,7 +99,8 @@ class Servers:
     async def _begun(self, key: Key, name: str, options: Mapping[str, Any]) -> McpConnection:
         """A connection that may still be opening."""
         # What connects and checks takes about a second to load: in a thread, so that other agents go on meanwhile.
-        await asyncio.to_thread(lambda: (connections.McpConnection, validation.Checks))
+        await asyncio.to_thread(lambda: connections.McpConnection)
+        await asyncio.to_thread(validation.load)
         connection = self._connections.get(key)
         if is_process(options) and isinstance(folder := options.get("cwd") or "", str):
             # Paths in its options are those of the project, wherever this process was started.

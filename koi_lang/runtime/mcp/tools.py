@@ -6,18 +6,11 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote
 
-from koi_lang.lazy import lazy_module
+from koi_lang.runtime.mcp import validation
 from koi_lang.runtime.mcp.safe_text import FENCE, one_line, quote_text
-
-if TYPE_CHECKING:
-    from koi_lang.runtime.mcp import validation
-    from koi_lang.runtime.mcp.validation import Checks
-else:
-    validation = lazy_module("koi_lang.runtime.mcp.validation")
-
 
 # A signature that is longer is no help beside an error.
 MAX_HINT_CHARS = 1500
@@ -129,7 +122,7 @@ class Tool:
         return {name: TYPES[kind] for name, kind in plain.items()}, required
 
     @cached_property
-    def _checks(self) -> Checks:
+    def _checks(self) -> validation.Checks:
         return validation.Checks(self.schema)
 
 

@@ -7,41 +7,49 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
-
-from jsonschema.exceptions import SchemaError, ValidationError  # type: ignore[import-untyped]
-from jsonschema.validators import (  # type: ignore[import-untyped]
-    Draft202012Validator,
-    extend,
-    validator_for,
-)
-from referencing import Registry
-from referencing.exceptions import Unresolvable
+from typing import TYPE_CHECKING, Any
 
 from koi_lang.errors import PatternError
 from koi_lang.js.bounded_regex import BoundedRegex, SearchTime
+from koi_lang.lazy import lazy_module
 from koi_lang.runtime.mcp.safe_text import clip_text
 from koi_lang.runtime.schema import WORDS
+
+if TYPE_CHECKING:
+    import referencing
+    from jsonschema import exceptions, validators  # type: ignore[import-untyped]
+    from referencing import exceptions as reference_errors
+else:
+    exceptions = lazy_module("jsonschema.exceptions")
+    validators = lazy_module("jsonschema.validators")
+    referencing = lazy_module("referencing")
+    reference_errors = lazy_module("referencing.exceptions")
 
 # References that mention others twice, forty times over, would never be done with.
 MAX_REFERENCES = 10_000
 Keyword = Callable[[Any, Any, Any, Any], Iterator[Any]]
 
 
+def load() -> None:
+    """Load the library that checks values, which takes long: in a thread, so that other agents go on meanwhile."""
+    for module, name in ((validators, "validator_for"), (referencing, "Registry"), (reference_errors, "Unresolvable")):
+        getattr(module, name)
+
+
 class Checks:
     """All that a schema asks of arguments; making it takes longer than a call. Raises ValueError for a broken one."""
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
-        kind = validator_for(schema, default=Draft202012Validator)
+        kind = validators.validator_for(schema, default=validators.Draft202012Validator)
         try:
             kind.check_schema(schema)
             own = self._keywords(kind, schema)
-        except SchemaError as error:
+        except exceptions.SchemaError as error:
             raise ValueError(_first_line(error)) from error
         except RecursionError:
             raise ValueError("it is nested too deeply") from None
         # An empty registry: what the schema refers to is never fetched from anywhere.
-        self._validator = extend(kind, own)(schema, registry=Registry())
+        self._validator = validators.extend(kind, own)(schema, registry=referencing.Registry())
         self._references = 0
         self._time = SearchTime()
 
@@ -54,7 +62,7 @@ class Checks:
                 field = ".".join(map(str, error.absolute_path))
                 message = clip_text(_problem(error))
                 yield f"`{field}` {message}" if field else f"it {message}"
-        except Unresolvable as error:
+        except reference_errors.Unresolvable as error:
             raise ValueError(_first_line(error)) from error
         except RecursionError:
             raise ValueError("it refers to itself without end") from None
@@ -75,7 +83,7 @@ class Checks:
         except PatternError:  # a kind of pattern that the server has to check itself
             return
         if not fits:
-            yield ValidationError("")
+            yield exceptions.ValidationError("")
 
     def _count_references(self, keyword: Keyword) -> Keyword:
         def check(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[Any]:
