@@ -344,14 +344,20 @@ def _value_text(value: Any, words: Words) -> str:
     return text if len(text) <= 60 else f"{text[:60]}…"
 
 
-def signature_text(schema: Schema) -> str:
-    """An object schema as it is shown to models: `name: string, lang?: string`."""
+def signature_text(schema: Schema, *, described: bool = False) -> str:
+    """An object schema as it is shown to models: `name: string, lang?: string`.
+
+    Args:
+        described: whether the comment of a field stands behind its type: `lang?: string (two letters)`.
+    """
     required = schema.get("required", ())
-    fields = schema.get("properties", {}).items()
-    return ", ".join(
-        f"{name}: {type_text(field)}" if name in required else f"{name}?: {type_text(_without_null(field))}"
-        for name, field in fields
-    )
+    parts = []
+    for name, part in schema.get("properties", {}).items():
+        is_required = name in required
+        text = type_text(part if is_required else _without_null(part), described=described)
+        said = f" ({part['description']})" if described and part.get("description") else ""
+        parts.append(f"{name}{'' if is_required else '?'}: {text}{said}")
+    return ", ".join(parts)
 
 
 def _without_null(schema: Schema) -> Schema:
@@ -364,10 +370,10 @@ def declarations_of(schemas: Iterable[Schema], *, described: bool = False) -> li
     """The declared types that schemas refer to, a line each: `Finding = { line: integer }`.
 
     Args:
-        described: whether what their authors say of them stands behind that, as a comment.
+        described: whether the comments of their fields stand in them, and their own behind them.
     """
     named = {name: declared for schema in schemas for name, declared in schema.get("$defs", {}).items()}
-    lines = {name: f"{name} = {type_text(declared)}" for name, declared in named.items()}
+    lines = {name: f"{name} = {type_text(declared, described=described)}" for name, declared in named.items()}
     said = {name: f" // {named[name]['description']}" for name in named if described and "description" in named[name]}
     return [line + said.get(name, "") for name, line in lines.items()]
 
@@ -391,38 +397,45 @@ def objects_of(schema: Schema) -> Iterator[frozenset[str]]:
             yield frozenset(part["properties"])
 
 
-def type_text(schema: Schema) -> str:
-    """A schema as a short type."""
+def type_text(schema: Schema, *, described: bool = False) -> str:
+    """A schema as a short type, perhaps with the comments of fields in it."""
     if "$ref" in schema:
         return name_of_reference(schema)
     if "anyOf" in schema:
-        return " | ".join(type_text(option) for option in schema["anyOf"])
+        return " | ".join(type_text(option, described=described) for option in schema["anyOf"])
     if "const" in schema:
         return as_text(schema["const"])
     if "enum" in schema:
         return " | ".join(map(as_text, schema["enum"]))
     if schema.get("type") == "array":
-        item = type_text(schema.get("items", {}))
+        item = type_text(schema.get("items", {}), described=described)
         is_loose = " | " in item or bounds_text(schema.get("items", {}))
         return (f"({item})[]" if is_loose else f"{item}[]") + bounds_text(schema)
     if schema.get("type") == "object" and schema.get("properties"):
-        return "{ " + signature_text(schema) + " }"
+        return "{ " + signature_text(schema, described=described) + " }"
     return str(schema.get("type", "any")) + bounds_text(schema)
 
 
 def json_form(schema: Schema) -> str:
     """A schema as the JSON that fits it, with types in place of values: `{"word":"<text>","n"?:<number>}`.
 
-    What is said of a field stands behind its type: `<number: from 0 to 1>`. Declared types have their names where the
-    schema does not hold them at its root.
+    A comment of a field, or of the whole type, stands behind it: `<number: from 0 to 1>`. Declared types have their
+    names where the schema does not hold them at its root.
     """
     return _form(schema, schema.get("$defs", {}), ())
 
 
-def _form(schema: Schema, definitions: Mapping[str, Schema], inside: tuple[str, ...], said: str = "") -> str:
-    """The form of a value; what is `said` of it, and its bounds, stand in it or behind it."""
+def _form(
+    schema: Schema, definitions: Mapping[str, Schema], inside: tuple[str, ...], comment: str | None = None
+) -> str:
+    """The form of a value, with its comment and its bounds in it or behind it.
+
+    Args:
+        comment: that of the field it stands in, which counts before its own; None elsewhere.
+    """
     form = _bare_form(schema, definitions, inside)
-    words = ", ".join(filter(None, (said, bounds_words(schema))))
+    comment = schema.get("description", "") if comment is None else comment
+    words = ", ".join(filter(None, (comment, bounds_words(schema))))
     if not words:
         return form
     return form.replace(">", f": {words}>") if form in SIMPLE_FORMS else f"{form} ({words})"
@@ -443,9 +456,9 @@ def _bare_form(schema: Schema, definitions: Mapping[str, Schema], inside: tuple[
         required = schema.get("required", ())
         fields = []
         for name, field in schema["properties"].items():
-            part, said = field if name in required else _without_null(field), field.get("description", "")
-            mark = "" if name in required else "?"
-            fields.append(f"{json.dumps(name, ensure_ascii=False)}{mark}:{_form(part, definitions, inside, said)}")
+            part, mark = (field, "") if name in required else (_without_null(field), "?")
+            form = _form(part, definitions, inside, field.get("description", ""))
+            fields.append(f"{json.dumps(name, ensure_ascii=False)}{mark}:{form}")
         return "{" + ",".join(fields) + "}"
     return FORMS.get(schema.get("type", "any"), "<any>")
 

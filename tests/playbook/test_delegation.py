@@ -111,6 +111,34 @@ def test_the_prompt_lists_whom_it_can_reach(play: Player) -> None:
     assert ("second" in system, "main::" in system) == (False, False)
 
 
+def test_comments_of_fields_stand_in_the_list(play: Player) -> None:
+    """Those of what a member takes and gives, and those of declared types."""
+    described = """
+role Lead { can delegate, can execute }
+// A wish of a customer.
+type Wish = {
+  text: string // as they wrote it
+}
+agent Clerk : Lead {
+  on note(args: {
+    wish: Wish,
+    due?: string // a day
+  }): {
+    id: string // of the ticket
+  } { return { id: "1" } }
+}
+team Desk { clerk: Clerk }
+agent Main : Lead {
+  uses team Desk
+  on go(args) { playbook "Have the clerk note it." }
+}
+"""
+    system = play(described, [done()]).requests[0].system
+
+    assert "- clerk::note(wish: Wish, due?: string (a day)): { id: string (of the ticket) }" in system
+    assert "Wish = { text: string (as they wrote it) } // A wish of a customer." in system
+
+
 # ---------------------------------------------------------------- payloads
 
 WRONG = [

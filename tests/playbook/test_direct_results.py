@@ -96,6 +96,17 @@ def test_bounds_of_types_are_told(play: Player) -> None:
     assert "`tags` must be a list of 1 to 2 items, not []" in wrong
 
 
+def test_the_comment_of_a_type_is_told(play: Player) -> None:
+    """Of the result itself, and of a type within it: once, behind the form."""
+    program = typed("Report", more="", playbook="Look at {{args.text}}.").replace(
+        "agent Helper", "// What the editor reads.\ntype Report = { worst: Finding }\nagent Helper"
+    )
+    system = play(program, [{}], payload={"text": "a"}).requests[0].system
+
+    assert system.partition('"fix"?:"')[0].count("What") == 0
+    assert '"fix"?:"<text>"} (What a review found.)} (What the editor reads.)\n' in system
+
+
 def test_the_request_has_the_form_the_playbook_and_the_values(play: Player) -> None:
     """No action is explained; the answer is the result."""
     played = play(typed(), [{"mood": "good"}], payload={"text": "I like it"})

@@ -69,11 +69,6 @@ class ResultType:
         return tuple(objects_of(self.schema))
 
     @cached_property
-    def lines(self) -> str:
-        """The type, and a line for each declared type in it, with its description."""
-        return "\n".join([type_text(self.schema), *declarations_of([self.schema], described=True)])
-
-    @cached_property
     def text(self) -> str:
         """The type as programs write it, with the declared types in it."""
         return " where ".join(filter(None, (type_text(self.schema), "; ".join(declarations_of([self.schema])))))

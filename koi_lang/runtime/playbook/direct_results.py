@@ -29,7 +29,7 @@ from koi_lang.runtime.playbook.placeholders import SAME_PLAYBOOK, DataMessage, P
 from koi_lang.runtime.playbook.reply_parser import CUT, HELP_FOR_CUT, LESS, REPEATS, SHOWN, read_reply
 from koi_lang.runtime.playbook.tool_schemas import simplify_schema
 from koi_lang.runtime.playbook.written_answer import plain_text
-from koi_lang.runtime.schema import described_types, json_form, with_definitions_at_root
+from koi_lang.runtime.schema import json_form, with_definitions_at_root
 
 if TYPE_CHECKING:
     from koi_lang.llm.transcript import Messages
@@ -106,8 +106,7 @@ def messages_for(call: PlaybookCall, messages: Messages) -> Sequence[Message]:
 def _form_of(result: ResultType | None) -> str:
     if result is None:
         return TEXT
-    form = json_form(result.schema if _is_object(result) else with_definitions_at_root(_wrap(result)))
-    return "\n".join([FORM.format(form=form), *described_types(result.schema)])
+    return FORM.format(form=json_form(result.schema if _is_object(result) else with_definitions_at_root(_wrap(result))))
 
 
 @cache

@@ -286,8 +286,8 @@ def _member(member: Delegate, tools: Mapping[str, str], is_plain: bool) -> list[
             handler.affordance or about.playbooks.get(handler.event, ""),
             f"{member.key}::{handler.event}",
         )
-        gives = "" if handler.result is None else f": {type_text(handler.result.schema)}"
-        call = f"- {intent}({signature_text(handler.schema) if handler.schema else 'data?: object'})"
+        gives = "" if handler.result is None else f": {type_text(handler.result.schema, described=True)}"
+        call = f"- {intent}({signature_text(handler.schema, described=True) if handler.schema else 'data?: object'})"
         if is_plain:
             data = handler.schema or {"type": "object"}
             call = action_form(intent, {"properties": {"data": data}, "required": ["data"]})
@@ -307,7 +307,7 @@ def _skill(skill: Skill, is_plain: bool) -> list[str]:
     lines = [f"### {skill.name}" + (f" - {skill.affordance}" if skill.affordance else "")]
     for name, function in skill.functions.items():
         description, schema = function.__doc__ if function.__doc__ != skill.affordance else None, of_function(function)
-        call = f"- {skill.name}.{name}({signature_text(schema)})"
+        call = f"- {skill.name}.{name}({signature_text(schema, described=True)})"
         if is_plain:
             fields = {"skill": {"const": skill.name}, "function": {"const": name}, "input": schema}
             call = action_form("call_skill", {"properties": fields, "required": [*fields]})
