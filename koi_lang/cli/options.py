@@ -61,7 +61,9 @@ result_option = click.option(
     default=None,
     help="Write only what the last `run` returned to stdout, as JSON on one line; objects of Python become texts.",
 )
-verbose_option = click.option("-v", "--verbose", is_flag=True, help="Show every event on stderr.")
+verbose_option = click.option(
+    "-v", "--verbose", is_flag=True, help="Show every event on stderr, without the texts of models."
+)
 answers_option = click.option(
     "--answers",
     metavar="FILE",

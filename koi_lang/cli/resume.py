@@ -65,6 +65,7 @@ else:
     models = lazy_module("koi_lang.cli.models")
 
 MODEL = "-m"
+RAISING = "a larger value here raises one"
 MONEY, MONEY_OF_CASE = "--max-usd", "--max-usd-per-case"
 
 
@@ -79,6 +80,7 @@ class ResumeOptions:
     doubts: Doubts
     files: bool = False
     program: str | None = None
+    words: Sequence[str] = ()
 
 
 @click.command()
@@ -134,7 +136,7 @@ def command(run: str | None, trust: bool, **given: Any) -> None:
     entry = loader.load_compiled(program)
     doubts = Doubts(given["on_doubt"], options.key_lookup().redactor(options.payload))
     wishes = ResumeOptions(given["at"], given["answer"], given["branch"], MODEL in more, doubts, given["files"])
-    wishes = replace(wishes, program=given["program"])
+    wishes = replace(wishes, program=given["program"], words=words)
     going = _continuation(path, journal, entry, options, wishes)
     if wishes.files:
         _put_files_back(journal, wishes, options)
@@ -240,6 +242,9 @@ def _continuation(
         keeps_models=not wishes.is_model_chosen,
     )
     _tell(options, header.run, entries, is_branch=is_branch)
+    kept = {name: value for name, value in options.limits.items() if f"--max-{name}" not in wishes.words}
+    if kept and not options.quiet:
+        click.echo(_limits_text(kept), err=True)
     behind = [entry for entry in history.left_behind() if history.outcome(entry.path) is None]
     if behind and not options.quiet:
         told = f"the run did this later on; you are asked before it is done again: {list_effects(behind)}"
@@ -295,6 +300,12 @@ def _tell(options: RunOptions, run: str, entries: Sequence[JournalEntry], *, is_
     known = " and ".join(_count(number, what) for what, number in counts.items())
     allowed = f"; allowed as before: {', '.join(options.allow)}" if options.allow else ""
     click.echo(f"{how} {run}: {known} {'is' if list(counts.values()) == [1] else 'are'} known{allowed}", err=True)
+
+
+def _limits_text(limits: Mapping[str, Any]) -> str:
+    """The limits that a run keeps, as options that could raise them."""
+    written = {**limits, **({"time": f"{limits['time']:g}s"} if "time" in limits else {})}
+    return f"limits as before: {' '.join(limiting_words({f'max_{n}': v for n, v in written.items()}))}; {RAISING}"
 
 
 class KeptAnswers:

@@ -103,6 +103,8 @@ def run_program(
         return exit_code(error)
 
     code = exit_code_of(work, debug=options.debug, redact=redact, code_of=note_failure)
+    if journals and options.verbose and not (options.quiet or options.debug):
+        click.echo(f"`koi runs show {journals[0].stem} --full` has the texts that models read and wrote", err=True)
     limits = [each for each in failures if isinstance(each, LimitReachedError) and each.limit in LIMITS]
     mendable = [*limits, *(each for each in failures if isinstance(each, MENDABLE))]
     if journals and not options.quiet and (code > BY_SIGNAL or mendable):

@@ -91,6 +91,17 @@ def test_verbose_shows_events_beside_the_output(written: Project) -> None:
     assert "Double ⟨" not in done.stderr
 
 
+def test_verbose_says_where_the_texts_are(written: Project) -> None:
+    """The texts of models are left out; the command in the last line shows them."""
+    told = written.koi("run", "--verbose", "--answers", "answers.json", "a.koi").stderr.splitlines()[-1]
+    command = told.split("`")[1]
+    unrecorded = written.koi("run", "--verbose", "--no-record", "--answers", "answers.json", "a.koi")
+
+    assert command.startswith("koi runs show ")
+    assert "Double ⟨" in written.koi(*command.split()[1:]).stdout
+    assert "koi runs show" not in unrecorded.stderr
+
+
 def test_debug_shows_prompts_without_secrets(written: Project) -> None:
     """`--debug` shows all that a model is told; values of secret variables are replaced."""
     words = ("-m", "koi_lang", "run", "--debug", "--answers", "answers.json", "a.koi")

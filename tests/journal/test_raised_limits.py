@@ -63,6 +63,20 @@ def test_what_was_raised_once_stays_so(koi: Commands) -> None:
     assert "--max-requests 9" in koi("runs", "show", "last").out
 
 
+def test_limits_that_stay_are_said(koi: Commands) -> None:
+    """One line says which limits of the first command still count; one that is given anew is not among them."""
+    limits = ("--max-requests", "2", "--max-time", "5m", "--max-usd", "0.5")
+    assert 4 == koi.record(PLAYBOOK, ANSWERS, "--allow", "shell", *limits).code
+    silent = koi("resume", "--quiet").err
+    same = koi("resume").err
+    raised = koi("resume", "--max-requests", "9").err
+
+    assert "limits as before" not in silent
+    advice = "--max-usd 0.5 --max-time 300s; a larger value here raises one\n"
+    assert f"\nlimits as before: --max-requests 2 {advice}" in same
+    assert f"\nlimits as before: {advice}" in raised
+
+
 def test_a_run_that_took_too_long_goes_on(koi: Commands) -> None:
     """The time counts from now on."""
     stopped = koi.record(CODE, None, "--allow", "shell", "--max-time", "3s")

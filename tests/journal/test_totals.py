@@ -46,6 +46,15 @@ def test_what_is_recalled_was_counted_before() -> None:
     assert [UsageTotals()] * 4 == totals_of(*events(*PAID, recalled=True))
 
 
+def test_the_time_leaves_the_pause_out() -> None:
+    """What the terminal tells of a run that goes on counts from there, and not from what happened a day ago."""
+    bill = CostMeter()
+    for ts, recalled in ((5.0, True), (86_400.0, True), (90_000.0, False), (90_002.5, False)):
+        bill(Event(1, ts, "r", "Ada", LinePrinted("hi"), recalled=recalled))
+
+    assert 2.5 == bill.seconds
+
+
 @pytest.mark.parametrize("tokens", [None, [], {"input": None}, {"output": "3"}])
 def test_a_journal_from_elsewhere_is_counted_as_far_as_it_can_be_read(tokens: object) -> None:
     """Tokens that are no numbers count as none."""

@@ -63,8 +63,9 @@ class CostMeter:
         self._since = self._until = 0.0
 
     def __call__(self, event: Event) -> None:
-        """Follow an event."""
-        self._since, self._until = self._since or event.ts, event.ts
+        """Follow an event; what is recalled happened before the pause."""
+        if not event.recalled:
+            self._since, self._until = self._since or event.ts, event.ts
         if getattr(event.data, "model", None) not in UNPAID:
             self.usage.add(event)
 
