@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -13,16 +14,19 @@ from koi_lang.errors import JournalError, UsageError
 from koi_lang.program import loader
 from koi_lang.program.files import inside
 from koi_lang.redaction.redactor import redactor
-from koi_lang.runtime.journal.reader import read_header
+from koi_lang.runtime.journal.reader import program_of, read_header
 from koi_lang.runtime.journal.writer import Writer
 from koi_lang.settings import environment
 from koi_lang.testing import blocks
-from koi_lang.testing.cases import Broken, Case, CaseOutcome, Collect, Stopwatch, failed_outcome
+from koi_lang.testing.cases import Broken, Case, CaseOutcome, Collect, Stopwatch, failed_outcome, relative_path
 from koi_lang.testing.recorded import Replayed, replay
 
 DIFFERENT = "error: the program does something else than when this run was recorded"
 UPDATE = "`koi test --update` takes what it does now as what is expected."
-ANEW = "record the run anew with `koi run --record`: this recording does not lead to its end."
+ANEW = (
+    "this recording does not lead to the end of the run. To record it again, remove `{path}` and write "
+    "`{run}`, then `koi runs export last -o {path}`."
+)
 
 
 def collect(path: Path, update: bool) -> Sequence[Case]:
@@ -57,8 +61,14 @@ class Recording:
             loader.unload()
         if found.is_same or (self.update and _is_complete(found)):
             return CaseOutcome(True, watch.seconds, "", tuple(printed))
-        message = f"{DIFFERENT}\n{found.text()}\n  = help: {UPDATE if _is_complete(found) else ANEW}"
+        message = f"{DIFFERENT}\n{found.text()}\n  = help: {UPDATE if _is_complete(found) else self._help_for_anew()}"
         return CaseOutcome(False, watch.seconds, message, tuple(printed))
+
+    def _help_for_anew(self) -> str:
+        """The commands that record the run again."""
+        header = read_header(self.path)
+        words = header.words if header.words[:1] == ("run",) else ("run", str(program_of(self.path, header)))
+        return ANEW.format(path=shlex.quote(relative_path(self.path)), run=shlex.join(["koi", *words]))
 
     def _update(self, printed: list[str]) -> Replayed:
         """Replay into a new journal, which takes the place of this one when the program came to its end."""

@@ -222,7 +222,10 @@ def test_export_copies_what_can_be_read(recorded: Recorded) -> None:
     done = recorded.project.koi("runs", "export", "last", "-o", "out/run.jsonl")
     again = recorded.runs("export", "last", "-o", "out/run.jsonl")
 
-    assert (0, "warning: 2 lines left out\n") == (done.returncode, done.stderr)
+    assert done.stderr.endswith("\nwarning: 2 lines left out\n")
+    commands = [command.split()[1:] for command in re.findall("`([^`]+)`", done.stderr)]
+    assert ["test", "replay"] == [command[0] for command in commands]
+    assert [0, 0] == [recorded.project.koi(*command).returncode for command in commands]
     exported = (recorded.project.folder / "out" / "run.jsonl").read_bytes()
     assert [unseal_line(line) for line in whole.splitlines(True)[1:]] == [
         unseal_line(line) for line in exported.splitlines(True)[1:]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 import shutil
 
 import pytest
@@ -88,8 +90,19 @@ def test_an_update_needs_all_answers(recorded: Project, new: str) -> None:
     found = case(recorded, update=True).run()
 
     assert (False, before) == (found.ok, (recorded.folder / "tests" / "first.jsonl").read_bytes())
-    assert found.message.endswith("`koi run --record`: this recording does not lead to its end.")
+    assert "this recording does not lead to the end of the run" in found.message
     assert ["first.jsonl"] == [path.name for path in (recorded.folder / "tests").iterdir()]
+
+
+def test_a_recording_that_does_not_lead_to_the_end_is_recorded_again(recorded: Project) -> None:
+    """The help names the command lines; the recording passes after them."""
+    change(recorded, "const answer", "await this.handle('ask', {})\nconst answer")
+    help = recorded.koi("test").stdout.rpartition("help: ")[2].splitlines()[0]
+    path, *commands = re.findall("`([^`]+)`", help)
+
+    (recorded.folder / path).unlink()
+    assert [0, 0] == [recorded.koi(*shlex.split(command)[1:]).returncode for command in commands]
+    assert "1 passed" in recorded.koi("test").stdout
 
 
 def test_other_files_of_that_ending_are_no_tests(project: Project) -> None:
