@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
 
-from tests.package_trees import nodes_of, trees
+from tests.package_trees import nodes_of, sources, trees
 
 # A node of the syntax may be called like what it declares.
 NODES = "koi_lang.compiler.nodes."
@@ -118,3 +118,12 @@ def test_functions_begin_with_a_verb() -> None:
 
     assert {name for name in names if is_participle(name)} == set(ALLOWED)
     assert len(ALLOWED) <= 20
+
+
+def test_one_module_names_the_folder_of_runs() -> None:
+    """Paths into the folder of a project in which Koi keeps things are made of the one constant."""
+    spelling = re.compile(r"""/ "\.koi"|"\.koi"(?: /|\})|f?"\.koi/\w""")
+
+    assert {"koi_lang.runtime.guidance.skill_folders"} == {
+        name for name, text in sources().items() if spelling.search(text)
+    }

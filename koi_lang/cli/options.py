@@ -179,7 +179,7 @@ def spending_options(whole: str, money: str) -> tuple[Callable[[Command], Comman
 
 
 def limiting_words(given: Mapping[str, Any]) -> tuple[str, ...]:
-    """The words of a command line that say what these options say."""
+    """The words of a command line for these options."""
     names = {"model": "-m", "effort": "-e", **{f"max_{name}": f"--max-{name}" for name in LIMITS}}
     values = [(option, str(given[name])) for name, option in names.items() if given.get(name) is not None]
     return tuple(word for pair in (*values, *(("--allow", rule) for rule in given.get("allow", ()))) for word in pair)

@@ -64,7 +64,7 @@ class RerunOptions:
 def run_again(
     file: str, entry: cache.CachedModule, context: click.Context, wanted: RerunOptions, meter: ReuseMeter
 ) -> int:
-    """Run a program as a branch of an earlier run, and tell what was taken over; gives the exit code.
+    """Run a program as a branch of an earlier run, report the reused parts, and return the exit code.
 
     Args:
         context: of the command line, whose options go before those of the earlier run.
@@ -115,7 +115,7 @@ def merge_options(context: click.Context, earlier: Journal) -> dict[str, Any]:
 
 
 def words_of(command: click.Command, given: Mapping[str, Any]) -> tuple[str, ...]:
-    """The words of a command line that stand for what further runs are given, too."""
+    """The words of a command line that further runs get, too."""
     options = {option.name: option for option in command.params if option.name in KEPT}
     return tuple(word for name in KEPT for word in _words(options[name].opts[0], given[name]))
 
@@ -139,7 +139,7 @@ def _require_known(options: RunOptions, run: str) -> None:
 
 
 def reuse_lines(meter: ReuseMeter, left: Sequence[JournalEntry]) -> Iterator[str]:
-    """What a run has taken over from the one before, and what of that it has neither taken over nor done."""
+    """The parts of the run before that a run has reused, and those that it has neither reused nor done."""
     if meter.taken_over or meter.asked:
         kept = f"{count_text(meter.taken_over, 'model answer')} reused ({usage_text(meter.saved)})"
         yield f"{kept}, {meter.asked:,} requested again ({usage_text(meter.spent)})"

@@ -65,7 +65,6 @@ else:
     models = lazy_module("koi_lang.cli.models")
 
 MODEL = "-m"
-RAISING = "a larger value here raises one"
 MONEY, MONEY_OF_CASE = "--max-usd", "--max-usd-per-case"
 
 
@@ -241,10 +240,7 @@ def _continuation(
         is_of_changed_program=is_other,
         keeps_models=not wishes.is_model_chosen,
     )
-    _tell(options, header.run, entries, is_branch=is_branch)
-    kept = {name: value for name, value in options.limits.items() if f"--max-{name}" not in wishes.words}
-    if kept and not options.quiet:
-        click.echo(_limits_text(kept), err=True)
+    _tell(options, header.run, entries, is_branch=is_branch, words=wishes.words)
     behind = [entry for entry in history.left_behind() if history.outcome(entry.path) is None]
     if behind and not options.quiet:
         told = f"the run did this later on; you are asked before it is done again: {list_effects(behind)}"
@@ -289,7 +285,9 @@ def _put_files_back(journal: Journal, wishes: ResumeOptions, options: RunOptions
         raise JournalError(f"{refused} of the files cannot be put back as they were at entry {at}", help=help)
 
 
-def _tell(options: RunOptions, run: str, entries: Sequence[JournalEntry], *, is_branch: bool) -> None:
+def _tell(
+    options: RunOptions, run: str, entries: Sequence[JournalEntry], *, is_branch: bool, words: Sequence[str]
+) -> None:
     if options.quiet:
         return
     kinds = Counter(entry.kind for entry in entries)
@@ -300,12 +298,11 @@ def _tell(options: RunOptions, run: str, entries: Sequence[JournalEntry], *, is_
     known = " and ".join(_count(number, what) for what, number in counts.items())
     allowed = f"; allowed as before: {', '.join(options.allow)}" if options.allow else ""
     click.echo(f"{how} {run}: {known} {'is' if list(counts.values()) == [1] else 'are'} known{allowed}", err=True)
-
-
-def _limits_text(limits: Mapping[str, Any]) -> str:
-    """The limits that a run keeps, as options that could raise them."""
-    written = {**limits, **({"time": f"{limits['time']:g}s"} if "time" in limits else {})}
-    return f"limits as before: {' '.join(limiting_words({f'max_{n}': v for n, v in written.items()}))}; {RAISING}"
+    kept = {f"max_{name}": value for name, value in options.limits.items() if f"--max-{name}" not in words}
+    if "max_time" in kept:
+        kept["max_time"] = f"{kept['max_time']:g}s"
+    if kept:
+        click.echo(f"limits as before: {' '.join(limiting_words(kept))}; a larger value here raises one", err=True)
 
 
 class KeptAnswers:

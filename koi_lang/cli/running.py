@@ -1,4 +1,4 @@
-"""A prepared program to its run at a terminal, and what came of it to an exit code."""
+"""Runs of prepared programs at a terminal, and their exit codes."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def run_program(
     going: Continuation | None = None,
     doubts: Doubts | None = None,
 ) -> int:
-    """Run to the end and give the exit code; whatever goes wrong is told once.
+    """Run to the end and return the exit code; each error is reported once.
 
     Args:
         doubts: decide about effects in doubt, for which they may hold the terminal.
@@ -119,7 +119,7 @@ def run_program(
 
 
 def _tell_jobs(file: str, module: ModuleType, host: Terminal) -> None:
-    """Say in one line that a service starts what a run passes over."""
+    """Say in one line that the jobs of a program are left to a service."""
     jobs = declarations.jobs_of(module)
     if jobs:
         them, are = (f"{len(jobs)} jobs", "are") if len(jobs) > 1 else (f"the job `{jobs[0].name}`", "is")
@@ -179,7 +179,7 @@ async def _main(
 
 
 def _show_result(result: Any, options: RunOptions, host: Terminal, redact: Redact) -> None:
-    """Write what the last `run` returned: as JSON, or as a note to a person at a terminal."""
+    """Write the result of the last `run`: as JSON, or as a note to a person at a terminal."""
     value = plain(result, redact)
     text = json.dumps(value, ensure_ascii=False)
     if options.as_result:
@@ -189,14 +189,14 @@ def _show_result(result: Any, options: RunOptions, host: Terminal, redact: Redac
 
 
 def _typing(host: Terminal, run: Run) -> AbstractContextManager[None]:
-    """A context in which what is typed steers the run, where somebody is at a terminal."""
+    """A context in which typed lines steer the run, where somebody is at a terminal."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()) or not run.recorded.policy.has_outside:
         return nullcontext()
     return typing(host, run)
 
 
 def _consumers(ready: Prepared, host: Terminal, bill: CostMeter) -> list[Consumer]:
-    """Who is told what happens, as the command line says; secrets are taken out first."""
+    """The consumers of events that the command line asks for; secrets are redacted first."""
     options, redact = ready.options, ready.redactor()
     if options.as_json:
         return [as_json(redact, "verbose" if options.debug else "detailed")]

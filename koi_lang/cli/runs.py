@@ -85,7 +85,7 @@ def _data(path: Path, summary: RunSummary) -> Mapping[str, Any]:
 
 
 def _summaries() -> Iterator[tuple[Path, RunSummary]]:
-    """The journals of this folder with what came of their runs; those that cannot be read are told."""
+    """The journals of this folder with the summaries of their runs; unreadable ones are reported."""
     for path in store.journal_paths(Path.cwd()):
         try:
             yield path, summarise(path)
@@ -266,12 +266,12 @@ def repair(run: str) -> None:
 
 
 def _say(text: str) -> None:
-    """Write a line of what a journal tells, which anybody may have written, without what would steer a terminal."""
+    """Write a line from a journal, which anybody may have written, without control characters."""
     click.echo(clean(text))
 
 
 def _line(entry: JournalEntry, header: Header, full: bool) -> str:
-    """An entry for people: seconds since the start, what happened, where, and what belongs to it."""
+    """An entry for people: seconds since the start, its kind, its place, and its fields."""
     fields = " ".join(
         f"{name}={_value(value)}" for name, value in entry.data.items() if name not in (TOTALS, LAST_CALL)
     )

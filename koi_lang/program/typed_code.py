@@ -20,6 +20,7 @@ from koi_lang.errors import UsageError
 from koi_lang.program import cache
 from koi_lang.program.files import DiskFiles
 from koi_lang.source import Source, Span
+from koi_lang.system.open_folders import STATE_FOLDER
 
 # The agent whose handler holds the statements, and its role.
 AGENT, EVENT = "CommandLine", "step"
@@ -119,7 +120,7 @@ def keep(code: str, folder: Path) -> str:
     """The path of a file with the program that some code is, among what is kept in a folder, else in the cache."""
     text = as_program(code, (folder / "code.koi").as_posix(), folder.as_posix())
     name = f"{cache.digest(text.encode())[:12]}.koi"
-    for place in (folder / ".koi" / "code", settings.cache_folder() / "code"):
+    for place in (folder / STATE_FOLDER / "code", settings.cache_folder() / "code"):
         with suppress(OSError):
             if not (place / name).exists():
                 cache.replace_file(place / name, text.encode())

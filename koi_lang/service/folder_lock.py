@@ -10,7 +10,7 @@ from pathlib import Path
 
 from koi_lang.errors import SettingsError, UsageError, reason
 from koi_lang.system.file_locks import try_lock
-from koi_lang.system.open_folders import make_state_folder
+from koi_lang.system.open_folders import STATE_FOLDER, make_state_folder
 
 NAME = "service.lock"
 # A command that a killed service had just started holds the lock until it is executed.
@@ -20,7 +20,7 @@ TRIES, PAUSE_S = 20, 0.1
 @asynccontextmanager
 async def sole_service(folder: Path) -> AsyncIterator[None]:
     """A context in which no other service works in a folder. Raises UsageError where one does, and SettingsError."""
-    path = folder / ".koi" / NAME
+    path = folder / STATE_FOLDER / NAME
     try:
         make_state_folder(path.parent)
         held = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)

@@ -39,6 +39,7 @@ from koi_lang.sessions.held_call import HeldCall
 from koi_lang.sessions.messages import GreetingMessage, LogMessage, StateMessage
 from koi_lang.sessions.recording import hash_of
 from koi_lang.sessions.session import GRACE_S, Session
+from koi_lang.system.open_folders import STATE_FOLDER
 
 HostedState: TypeAlias = Literal["working", "waiting", "paused", "idle", "asleep", "failed"]
 # Commands that put another run in the place of that of the session.
@@ -66,7 +67,7 @@ BeginCall: TypeAlias = Callable[[Session], HeldCall]
 
 def session_folder(folder: Path, run: str) -> Path:
     """The private folder of a session."""
-    return folder / ".koi" / SESSIONS / run
+    return folder / STATE_FOLDER / SESSIONS / run
 
 
 def misfit_error(run: str, error: ProgramChangedError) -> ServiceError:

@@ -29,6 +29,7 @@ from koi_lang.runtime.journal.calls import is_session
 from koi_lang.runtime.journal.entries import Header
 from koi_lang.runtime.journal.reader import Journal
 from koi_lang.source import Source
+from koi_lang.system.open_folders import STATE_FOLDER
 
 FILES, RECORD = "files", "edit.json"
 FENCE = '"""'
@@ -167,7 +168,7 @@ class ProgramEdit:
 
 def versions_folder(folder: Path) -> Path:
     """Where the edited versions of programs are."""
-    return folder.resolve() / ".koi" / "versions"
+    return folder.resolve() / STATE_FOLDER / "versions"
 
 
 def edited_file(folder: Path, header: Header) -> Path | None:
@@ -241,5 +242,5 @@ def mirror_files(tree: Path, target: Path, copied: Collection[Path]) -> None:
             place = inner / each.name
             if place in copied:
                 shutil.copyfile(each, target / place)
-            elif place not in folders and each.name != ".koi":
+            elif place not in folders and each.name != STATE_FOLDER:
                 (target / place).symlink_to(each.resolve(), target_is_directory=each.is_dir())

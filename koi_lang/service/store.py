@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from koi_lang.errors import SettingsError, reason
-from koi_lang.system.open_folders import make_state_folder
+from koi_lang.system.open_folders import STATE_FOLDER, make_state_folder
 
 NAME = "service.sqlite"
 
@@ -25,7 +25,7 @@ class Database:
     @classmethod
     def connect(cls, folder: Path) -> Database:
         """That of a project's folder. Raises SettingsError."""
-        path = folder / ".koi" / NAME
+        path = folder / STATE_FOLDER / NAME
         try:
             make_state_folder(path.parent)
             path.touch(0o600)

@@ -16,7 +16,7 @@ UNFOLLOWED = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getat
 FILE = os.O_RDONLY | UNFOLLOWED
 
 # The folder of a project in which Koi keeps what runs leave.
-STATE = ".koi"
+STATE_FOLDER = ".koi"
 # What the system says where something else has taken the place of a file, a link or a folder around it.
 REPLACED = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EISDIR, errno.ENXIO, errno.EINVAL})
 
@@ -27,7 +27,7 @@ def make_state_folder(folder: Path, mode: int = 0o777) -> None:
     One that exists is left as it is, so that a project may track parts of it.
     """
     for each in (folder, *folder.parents):
-        if each.name == STATE:
+        if each.name == STATE_FOLDER:
             with suppress(FileExistsError):
                 each.parent.mkdir(parents=True, exist_ok=True)
                 each.mkdir(mode)

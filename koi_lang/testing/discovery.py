@@ -61,14 +61,13 @@ class Recording:
             loader.unload()
         if found.is_same or (self.update and _is_complete(found)):
             return CaseOutcome(True, watch.seconds, "", tuple(printed))
-        message = f"{DIFFERENT}\n{found.text()}\n  = help: {UPDATE if _is_complete(found) else self._help_for_anew()}"
+        help = UPDATE
+        if not _is_complete(found):
+            header = read_header(self.path)
+            words = header.words if header.words[:1] == ("run",) else ("run", str(program_of(self.path, header)))
+            help = ANEW.format(path=shlex.quote(relative_path(self.path)), run=shlex.join(["koi", *words]))
+        message = f"{DIFFERENT}\n{found.text()}\n  = help: {help}"
         return CaseOutcome(False, watch.seconds, message, tuple(printed))
-
-    def _help_for_anew(self) -> str:
-        """The commands that record the run again."""
-        header = read_header(self.path)
-        words = header.words if header.words[:1] == ("run",) else ("run", str(program_of(self.path, header)))
-        return ANEW.format(path=shlex.quote(relative_path(self.path)), run=shlex.join(["koi", *words]))
 
     def _update(self, printed: list[str]) -> Replayed:
         """Replay into a new journal, which takes the place of this one when the program came to its end."""

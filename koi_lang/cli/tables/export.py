@@ -100,19 +100,13 @@ def export(what: str, html: bool, kind: Literal["json", "csv"] | None, since: st
     elif html:
         _export_page(path, output)
     else:
-        _export_recording(path, output)
-
-
-def _export_recording(path: Path, output: Path) -> None:
-    """Write a recording, and report what it lacks and what runs it."""
-    with writing(output):
-        left_out = store.export_recording(path, output)
-    named = shlex.quote(str(output))
-    click.echo(
-        clean(f"wrote {output}; `koi test {named}` replays it, `koi replay {named}` shows what is different"), err=True
-    )
-    if left_out:
-        click.echo(f"warning: {count_text(left_out, 'line')} left out", err=True)
+        with writing(output):
+            left_out = store.export_recording(path, output)
+        named = shlex.quote(str(output))
+        commands = f"`koi test {named}` replays it, `koi replay {named}` shows what is different"
+        click.echo(clean(f"wrote {output}; {commands}"), err=True)
+        if left_out:
+            click.echo(f"warning: {count_text(left_out, 'line')} left out", err=True)
 
 
 def _export_page(path: Path, output: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from prompt_toolkit.history import FileHistory
 
-from koi_lang.system.open_folders import make_state_folder
+from koi_lang.system.open_folders import STATE_FOLDER, make_state_folder
 
 CHAT = "chat-history"
 # Characters of the file; what is older is left out when it is read.
@@ -27,7 +27,7 @@ class InputHistory(FileHistory):
     def __init__(
         self, folder: Path, redact: Callable[[str], str], counts: Callable[[], bool], name: str = CHAT
     ) -> None:
-        self._path = folder / ".koi" / name
+        self._path = folder / STATE_FOLDER / name
         super().__init__(str(self._path))
         self._redact, self._counts = redact, counts
 

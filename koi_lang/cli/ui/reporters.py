@@ -1,4 +1,4 @@
-"""Events of a run to what a person gets to know of it: every event, what it took in the end, or nothing."""
+"""Consumers of events for a person: lines, JSON, and the cost at the end."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ class CostMeter:
         self._since = self._until = 0.0
 
     def __call__(self, event: Event) -> None:
-        """Follow an event; what is recalled happened before the pause."""
-        if not event.recalled:
+        """Follow an event."""
+        if not event.recalled:  # the others happened before the pause
             self._since, self._until = self._since or event.ts, event.ts
         if getattr(event.data, "model", None) not in UNPAID:
             self.usage.add(event)

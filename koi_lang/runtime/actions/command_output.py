@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from koi_lang.runtime.outputs.long_texts import MAX_BYTES, is_long
 from koi_lang.runtime.outputs.run_outputs import MAX_OUTPUT_BYTES, MAX_RUN_BYTES
+from koi_lang.system.open_folders import STATE_FOLDER
 
 if TYPE_CHECKING:
     from koi_lang.runtime.ports import RunPort
@@ -128,6 +129,6 @@ async def output_fields(run: RunPort, outputs: dict[str, Output]) -> dict[str, s
         output.release()
         kept = await run.outputs.keep_text(text) if is_long(text) else None
         if kept is not None:
-            files[f"{name}File"] = f".koi/outputs/{run.id}/{kept.number}"
+            files[f"{name}File"] = f"{STATE_FOLDER}/outputs/{run.id}/{kept.number}"
         texts[name] = text if kept is not None or not is_long(text) else CONTROL.sub("", output.text())
     return files | texts

@@ -12,9 +12,10 @@ from koi_lang.runtime.file_changes.path_states import PathState, state_of
 from koi_lang.runtime.guards.code_files import as_systems_see
 from koi_lang.runtime.journal.entries import JournalEntry
 from koi_lang.runtime.replay.location import Path
+from koi_lang.system.open_folders import STATE_FOLDER
 
 # What no action changes by its path, so that no journal can have it changed.
-NEVER = frozenset({".git", ".koi"})
+NEVER = frozenset({".git", STATE_FOLDER})
 # How long an action that was interrupted may have gone on once it was told what it is about to change.
 MAX_ACTION_S = 10.0
 ENDS = ("done", "failed")

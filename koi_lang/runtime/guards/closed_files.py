@@ -14,7 +14,6 @@ from koi_lang.runtime.guards.code_files import as_systems_see
 from koi_lang.runtime.guards.paths import SETTINGS
 from koi_lang.runtime.guards.repositories import (
     FOREIGN_FOLDERS,
-    JOURNALS,
     REPOSITORY,
     TOP_NAMES,
     RepositoryWatch,
@@ -26,6 +25,7 @@ from koi_lang.runtime.guards.repositories import (
 )
 from koi_lang.runtime.guards.secret_files import FOLDERS, is_secret
 from koi_lang.settings import is_empty_folder
+from koi_lang.system.open_folders import STATE_FOLDER
 
 ENVIRONMENT = "pyvenv.cfg"
 MAX_CLOSED = 1000
@@ -89,7 +89,7 @@ class _Closed:
 
     def __init__(self, project: Path, programs: Set[str]) -> None:
         self._project, self._programs = project, programs
-        self.folders: dict[str, None] = {os.path.realpath(project / JOURNALS): None}
+        self.folders: dict[str, None] = {os.path.realpath(project / STATE_FOLDER): None}
         self.files: dict[str, None] = {}
         self.held: dict[str, None] = {}
         self.repositories: dict[str, None] = {}
@@ -169,4 +169,4 @@ def _kind_of(name: str) -> Literal["secret", "settings", ""]:
 
 
 def _is_closed_folder(entry: os.DirEntry[str]) -> bool:
-    return entry.name in (JOURNALS, REPOSITORY) or as_systems_see(entry.name) in FOLDERS
+    return entry.name in (STATE_FOLDER, REPOSITORY) or as_systems_see(entry.name) in FOLDERS

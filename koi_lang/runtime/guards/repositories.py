@@ -16,9 +16,9 @@ from pathlib import Path
 
 from koi_lang.errors import AgentError, reason
 from koi_lang.system.file_locks import try_lock
-from koi_lang.system.open_folders import FILE, FOLDER, REPLACED, UNFOLLOWED, OpenFolders
+from koi_lang.system.open_folders import FILE, FOLDER, REPLACED, STATE_FOLDER, UNFOLLOWED, OpenFolders
 
-REPOSITORY, JOURNALS = ".git", ".koi"
+REPOSITORY = ".git"
 # What no command may make at the top of a project: settings that later runs would obey, and a repository.
 TOP_NAMES = (".env", REPOSITORY, ".koi-config.json", ".mcp.json", "koi.toml")
 # What others have written: there are very many files in there, and nobody works in them.
@@ -241,7 +241,7 @@ class RepositoryWatch:
                 self._remove_stand_ins()
 
     def _disable_all(self, folders: OpenFolders) -> Iterator[str]:
-        closed = FOREIGN_FOLDERS | {REPOSITORY, JOURNALS}
+        closed = FOREIGN_FOLDERS | {REPOSITORY, STATE_FOLDER}
         for folder, entries in walk_folders(str(self._project), lambda entry: entry.name not in closed, opens=True):
             if is_bare(entry.name for entry in entries):
                 yield from self._disable(folders, folder)

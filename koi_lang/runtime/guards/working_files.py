@@ -10,9 +10,10 @@ from koi_lang.errors import AgentError, PermissionDeniedError
 from koi_lang.runtime.guards.code_files import as_systems_see
 from koi_lang.runtime.guards.paths import SETTINGS, outside_error, resolved_inside, running_files, running_programs
 from koi_lang.runtime.guards.secret_files import is_secret
+from koi_lang.system.open_folders import STATE_FOLDER
 
 # Folders that hold journals, and the history with settings from which git runs commands.
-CLOSED_FOLDERS = {".koi": "it holds the journals of runs", ".git": "it is the repository's own"}
+CLOSED_FOLDERS = {STATE_FOLDER: "it holds the journals of runs", ".git": "it is the repository's own"}
 # What systems take, in bytes and in characters.
 MAX_NAME_CHARS, MAX_PATH_CHARS = 255, 1000
 

@@ -13,6 +13,7 @@ from koi_lang.runtime.journal.checksums import is_changed, is_sealed
 from koi_lang.runtime.journal.entries import Header, JournalEntry, entry_in, header_of
 from koi_lang.runtime.journal.signatures import Authenticity, Signer
 from koi_lang.runtime.journal.totals import CallEnd, UsageTotals
+from koi_lang.system.open_folders import STATE_FOLDER
 
 # No header is longer; a foreign file may be one endless line.
 MAX_HEADER_BYTES = 1 << 20
@@ -167,7 +168,7 @@ def program_of(path: Path, header: Header) -> Path:
     A relative one is looked for from the project, where the journal is among those of its runs, else from the journal.
     """
     place = path.absolute().parent
-    return (place.parents[1] if place.parts[-2:] == (".koi", "runs") else place) / header.program
+    return (place.parents[1] if place.parts[-2:] == (STATE_FOLDER, "runs") else place) / header.program
 
 
 def read_header(path: Path) -> Header:

@@ -16,6 +16,7 @@ from koi_lang.runtime.journal.checksums import seal_line, unseal_line
 from koi_lang.runtime.journal.entries import Header, line_of
 from koi_lang.runtime.journal.reader import in_order, lines, open_journal, program_of, read_header
 from koi_lang.system.file_locks import try_lock, try_lock_patiently
+from koi_lang.system.open_folders import STATE_FOLDER
 
 if TYPE_CHECKING:
     import shutil
@@ -40,7 +41,7 @@ PIECE = 1 << 16
 
 def runs_folder(folder: Path) -> Path:
     """Where the journals of programs that are run in a folder are."""
-    return folder / ".koi" / "runs"
+    return folder / STATE_FOLDER / "runs"
 
 
 def path_of(folder: Path, run: str) -> Path:

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from koi_lang.runtime.snapshots.store import write_file
-from koi_lang.system.open_folders import FILE, open_folder
+from koi_lang.system.open_folders import FILE, STATE_FOLDER, open_folder
 
 RUN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 
 
 def outputs_folder(project: Path, run: str) -> Path:
     """Where a run keeps its long outputs; removed with its journal."""
-    return project / ".koi" / "outputs" / run
+    return project / STATE_FOLDER / "outputs" / run
 
 
 def delete_outputs(project: Path, run: str) -> None:

@@ -18,9 +18,9 @@ from koi_lang.errors import RegistryError, SettingsError
 from koi_lang.runtime.registry.registry import Registry
 from koi_lang.runtime.registry.store import IdempotencyKey, MemoryStore, RegistryStore, T
 from koi_lang.runtime.registry.v1_import import JsonFile, KeyvTable, Legacy
-from koi_lang.system.open_folders import make_state_folder
+from koi_lang.system.open_folders import STATE_FOLDER, make_state_folder
 
-FOLDER = ".koi/registry"
+FOLDER = f"{STATE_FOLDER}/registry"
 FILE = "registry.sqlite"
 NAMESPACE = "koi"
 

@@ -27,7 +27,7 @@ from pathlib import Path
 from koi_lang.errors import AgentError, reason
 from koi_lang.runtime.snapshots.manifest import DIGEST, Manifest, digests_in, tree_digest
 from koi_lang.system.file_locks import open_lock, try_lock
-from koi_lang.system.open_folders import make_state_folder
+from koi_lang.system.open_folders import STATE_FOLDER, make_state_folder
 
 # An id: the run, and what its list is made of.
 SNAPSHOT = re.compile(r"([A-Za-z0-9_][A-Za-z0-9_.-]{0,99})-([0-9a-f]{16})")
@@ -49,7 +49,7 @@ class DamagedContentError(AgentError):
 
 def snapshots_folder(folder: Path) -> Path:
     """Where the snapshots of programs that are run in a folder are."""
-    return folder / ".koi" / "snapshots"
+    return folder / STATE_FOLDER / "snapshots"
 
 
 @dataclass(frozen=True, slots=True)

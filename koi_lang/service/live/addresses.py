@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 
-from koi_lang.system.open_folders import make_state_folder
+from koi_lang.system.open_folders import STATE_FOLDER, make_state_folder
 
 FOLDER, SUFFIX = "live", ".sock"
 # Bytes of a name that every system takes.
@@ -32,7 +32,7 @@ class ForeignSocketError(OSError):
 
 def socket_path(folder: Path, run: str) -> Path:
     """The socket of a run that works in a folder, whether or not there is one."""
-    return folder / ".koi" / FOLDER / f"{run}{SUFFIX}"
+    return folder / STATE_FOLDER / FOLDER / f"{run}{SUFFIX}"
 
 
 def has_sockets() -> bool:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from koi_lang.errors import SettingsError, reason
 from koi_lang.system.file_locks import locked_folder
-from koi_lang.system.open_folders import make_state_folder
+from koi_lang.system.open_folders import STATE_FOLDER, make_state_folder
 
 FILE = "signing.key"
 BYTES = 32
@@ -43,7 +43,7 @@ def service_key(folder: Path) -> bytes:
     Args:
         folder: of the project.
     """
-    place = folder / ".koi"
+    place = folder / STATE_FOLDER
     key, path = signing_key(place), place / FILE
     if os.name == "posix" and path.stat().st_mode & OTHERS:
         help = f"If it is yours, `chmod 600 {path}`; remove it if it came with files of somebody else."
