@@ -122,5 +122,5 @@ def _require_session(path: Path, header: Header, ready: Prepared) -> None:
     is_same = program.name == Path(ready.path).name if ready.is_service else str(program) == ready.path
     if not is_same:
         where = " in a browser" if header.words[0] == SERVE else ""
-        help = f"Go on with it{where}: `{resuming_command(header.words[0], program, header.run)}`."
+        help = f"Go on with it{where}: `{resuming_command(header.words, program, header.run)}`."
         raise JournalError(f"`{header.run}` is a session of another program, `{program.name}`", help=help)

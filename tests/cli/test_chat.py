@@ -308,6 +308,17 @@ def test_a_conversation_is_a_journal(project: Project) -> None:
     assert "again\n" == project.koi(*words, "--resume", run[:6], stdin="more\n").stdout
 
 
+def test_a_conversation_without_a_program_is_resumed_without_one(project: Project) -> None:
+    """What the first command line did not name need not be named; the command that is told goes on."""
+    project.write("answers.json", json.dumps([done(text="one"), done(text="two")]))
+    words = ("--answers", "answers.json")
+    project.koi("chat", *words, stdin="hi\n")
+    command = re.findall("`(koi chat [^`]+)`", project.koi("resume", "last").stderr)[0]
+
+    assert f"koi chat --resume {runs(project)[0]}" == command
+    assert "two\n" == project.koi(*command.split()[1:], *words, stdin="more\n").stdout
+
+
 def test_what_cannot_be_resumed_is_told(project: Project) -> None:
     """A session of another program, a run, and nothing at all are told apart."""
     prepare(project, done(text="x"))

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from koi_lang.errors import AgentError, PermissionDeniedError
-from koi_lang.std.checks.project_files import judging_files
+from koi_lang.std.checks.project_files import hash_test_files
 from koi_lang.std.checks.runner import run_command, run_lint, run_tests, run_types
 from tests.playbook.conftest import play as play
 from tests.playbook.playing import Player
@@ -226,10 +226,10 @@ JUDGES = {
 def test_settings_of_tests_are_told_from_others(name: str, checked: CheckedProject) -> None:
     """Only those parts of a file count that say how tests run."""
     text, other, another, part, changed = JUDGES[name]
-    before = judging_files(checked.write({name: text}).folder)
+    before = hash_test_files(checked.write({name: text}).folder)
 
-    same = judging_files(checked.write({name: text.replace(other, another)}).folder)
-    different = judging_files(checked.write({name: text.replace(part, changed)}).folder)
+    same = hash_test_files(checked.write({name: text.replace(other, another)}).folder)
+    different = hash_test_files(checked.write({name: text.replace(part, changed)}).folder)
 
     assert [name] == list(before)
     assert (before, True) == (same, before != different)

@@ -19,7 +19,8 @@ from koi_lang.events import CallEnded, CallStarted, Event, FileChanged, MessageD
 from koi_lang.llm.images import Image, require_few
 from koi_lang.rpc.dispatcher import Dispatcher
 from koi_lang.runtime.host import ApprovalDecision
-from koi_lang.runtime.journal.calls import CHAT, resuming_command
+from koi_lang.runtime.journal.calls import resuming_command
+from koi_lang.runtime.journal.reader import read_header
 from koi_lang.runtime.model_calls.images import value_of
 from koi_lang.runtime.playbook.steering import How
 from koi_lang.sessions.client_host import ANSWERED, APPROVAL, CLOSED, QUESTION, Message
@@ -270,7 +271,8 @@ class ChatConversation:
         if session.is_open and session.journal is not None and session.statistics.counts["calls"]:
             is_usual = [self.target] == targets(session.served.agents)
             program = Path(str(session.served.module.__file__))
-            command = resuming_command(CHAT, program, session.run.id, "" if is_usual else self.target.name)
+            words = read_header(session.journal).words
+            command = resuming_command(words, program, session.run.id, "" if is_usual else self.target.name)
             self.screen.note(f"`{command}` goes on with it")
 
     # ------------------------------------------------------------ how it stands

@@ -39,6 +39,7 @@ else:
     editor = lazy_module("koi_lang.cli.chat.editor")
 
 MAX_HEAD_BYTES = 1000
+UNASKED = "nothing is allowed without asking"
 HINT = "/help lists the commands, Ctrl-D ends"
 
 
@@ -118,7 +119,7 @@ def describe_place(folder: Path, model: str, allowed: Sequence[str]) -> str:
         branch = head.removeprefix("ref: refs/heads/") if head.startswith("ref: ") else head[:7]
     shown = f"~/{folder.relative_to(home).as_posix()}" if folder.is_relative_to(home) else str(folder)
     rules = ", ".join(dict.fromkeys(allowed))
-    parts = [f"{shown} on {branch}" if branch else shown, model, f"allowed: {rules}" if rules else "nothing is allowed"]
+    parts = [f"{shown} on {branch}" if branch else shown, model, f"allowed: {rules}" if rules else UNASKED]
     return "; ".join(filter(None, map(one_line, parts)))
 
 

@@ -16,7 +16,6 @@ from koi_lang.runtime.journal.entries import Header, JournalEntry
 from koi_lang.runtime.journal.history import in_doubt, is_cut
 from koi_lang.runtime.journal.reader import lines, program_of, read_header
 from koi_lang.runtime.journal.store import journals
-from koi_lang.system.resources import standard_skills
 
 # Commands whose runs are sessions.
 SERVE = "serve"
@@ -35,20 +34,20 @@ def is_session(header: Header) -> bool:
     return header.words[:1] != () and header.words[0] in SESSIONS
 
 
-def resuming_command(command: str, program: Path, run: str, handler: str = "") -> str:
+def resuming_command(words: Sequence[str], program: Path, run: str, handler: str = "") -> str:
     """The command line that goes on with a session; those of an editor are conversations.
 
     Args:
-        command: that began it.
-        program: named from the current folder; what `koi chat` without a file talks to needs no name.
+        words: that began it; a program that they do not name need not be named again.
+        program: named from the current folder.
         handler: that messages are for; empty where the program decides.
     """
-    known = CHAT if command == ACP else command
     place = program.relative_to(Path.cwd()) if program.is_relative_to(Path.cwd()) else program
-    named = [] if known == CHAT and program == standard_skills() / "coder.koi" else [str(place), handler]
-    if command == SERVE:
+    if words[0] == SERVE:
         return shlex.join(["koi", SERVE, "http", str(place)])
-    return shlex.join(["koi", known, *filter(None, named), "--resume", run])
+    is_named = any(Path(word).stem == program.stem for word in words[1:])
+    named = [str(place), *filter(None, [handler])] if is_named else []
+    return shlex.join(["koi", CHAT if words[0] == ACP else words[0], *named, "--resume", run])
 
 
 def is_of_python(words: Sequence[str]) -> bool:
@@ -88,7 +87,7 @@ def require_run(header: Header) -> None:
         raise JournalError(f"`{header.run}` is an evaluation, whose cases are runs of their own", help=help)
     if is_session(header):
         command, where = header.words[0], " in a browser" if header.words[0] == SERVE else ""
-        help = f"Go on with it{where}: `{resuming_command(command, Path(header.program), header.run)}`."
+        help = f"Go on with it{where}: `{resuming_command(header.words, Path(header.program), header.run)}`."
         raise JournalError(
             f"`{header.run}` is a session of `koi {command}`, which no `run` statement repeats", help=help
         )

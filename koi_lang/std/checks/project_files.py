@@ -67,10 +67,10 @@ def has_setting(folder: Path, is_meant: Callable[[str], bool]) -> bool:
     return any(is_meant(name) for _, _, names in islice(os.walk(folder), 1) for name in names)
 
 
-def judging_files(folder: Path) -> dict[str, str]:
-    """The files of a project that decide what its tests come to, each with a digest of what decides it.
+def hash_test_files(folder: Path) -> dict[str, str]:
+    """The test files and the test configuration of a project, each with a digest.
 
-    Those of tests have digests that begin with `test`; in settings the parts for other things do not count.
+    Digests of test files begin with `test`; of settings only the parts about tests count.
     """
     found: dict[str, str] = {}
     for path in map(Path, _paths(folder)):
@@ -82,14 +82,14 @@ def judging_files(folder: Path) -> dict[str, str]:
             data = read_regular_file(folder / path, MAX_SETTINGS_BYTES)
         except OSError:
             data = b""
-        part = data if kind else _judging_part(path.name, data.decode("utf-8-sig", "replace"))
+        part = data if kind else _test_settings_in(path.name, data.decode("utf-8-sig", "replace"))
         if kind or part:
             found[path.as_posix()] = f"{kind or 'settings'} {sha256(part).hexdigest()[:16]}"
     return found
 
 
-def _judging_part(name: str, text: str) -> bytes:
-    """What settles how tests run, in a file that has other settings as well."""
+def _test_settings_in(name: str, text: str) -> bytes:
+    """The settings of tests in a file that has others, too."""
     if name in PARTS_OF_SECTIONS:
         wanted = PARTS_OF_SECTIONS[name]
         return "".join(each[0] for each in SECTION.finditer(text) if each[1].strip().startswith(wanted)).encode()

@@ -16,7 +16,7 @@ from koi_lang.runtime.replay.calls import Effect
 from koi_lang.std.checks.compiled_tools import find_cargo_tests, find_go_tests
 from koi_lang.std.checks.findings import CheckReport, Severity
 from koi_lang.std.checks.node_tools import find_eslint, find_node_tests, find_tsc
-from koi_lang.std.checks.project_files import judging_files as find_judges
+from koi_lang.std.checks.project_files import hash_test_files as hash_files
 from koi_lang.std.checks.python_tools import find_mypy, find_pytest, find_ruff
 from koi_lang.std.checks.tool_runs import ToolRequest, ToolRun, run_shell, run_tool
 from koi_lang.std.checks.tools import CheckTool
@@ -116,27 +116,27 @@ async def project_tools() -> dict[str, list[str]]:
     return dict(await perform_effect(Effect("checks.tools", {}, safe=True), look))
 
 
-async def judging_files() -> dict[str, str]:
-    """The files that decide what the tests of the project come to, each with its digest; nothing is run."""
-    return await _judging_files("checks.judging_files")
+async def hash_test_files() -> dict[str, str]:
+    """The test files and the test configuration of the project, each with its digest; nothing is run."""
+    return await _hash_test_files("checks.hash_test_files")
 
 
-async def changed_judges(before: Any) -> list[str]:
-    """The paths of these files that are other ones now or gone, sorted; of new ones those of settings.
+async def changed_test_files(before: Any) -> list[str]:
+    """The paths of test files and configuration that have changed or are gone, sorted; of new ones the configuration.
 
     Args:
-        before: as `judging_files` gave it.
+        before: as `hash_test_files` gave it.
     """
     if not isinstance(before, dict):
-        raise AgentError(f"{before!r} are no files", help="Give what `judging_files()` gave before.")
-    now = await _judging_files("checks.changed_judges")
+        raise AgentError(f"{before!r} are no files", help="Give what `hash_test_files()` gave before.")
+    now = await _hash_test_files("checks.changed_test_files")
     new = (path for path, digest in now.items() if path not in before and not digest.startswith("test"))
     return sorted([*new, *(path for path, digest in before.items() if now.get(path) != digest)])
 
 
-async def _judging_files(effect: str) -> dict[str, str]:
+async def _hash_test_files(effect: str) -> dict[str, str]:
     here = folder()
-    return dict(await perform_effect(Effect(effect, {}, safe=True), lambda: asyncio.to_thread(find_judges, here)))
+    return dict(await perform_effect(Effect(effect, {}, safe=True), lambda: asyncio.to_thread(hash_files, here)))
 
 
 async def check_project(kind: CheckKind, options: Any) -> dict[str, Any]:
