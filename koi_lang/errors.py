@@ -34,6 +34,9 @@ EXIT_CODES = {
     "E0510": EXIT_TIMED_OUT,
 }
 
+# What Python raises where a file is missing or cannot be read.
+UNREADABLE = (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError)
+
 
 class KoiError(Exception):
     """Anything that went wrong and can be told to a person in one sentence.
@@ -78,7 +81,7 @@ def failure_code(error: BaseException) -> str:
     error = innermost(error)
     if isinstance(error, KoiError):
         return error.failure_code
-    return "E0508" if isinstance(error, FileNotFoundError) else "E0500"
+    return "E0508" if isinstance(error, UNREADABLE) else "E0500"
 
 
 def exit_code(error: BaseException) -> int:
@@ -132,6 +135,10 @@ class SendTimeoutError(AgentError, code="E0510"):
 
 class McpServerError(AgentError, code="E0507"):
     """An MCP server cannot be reached, or a call of it has failed."""
+
+
+class UnreadableFileError(AgentError, code="E0508"):
+    """A file that a program names does not exist, or cannot be read."""
 
 
 class PermissionDeniedError(AgentError, code="E0502"):

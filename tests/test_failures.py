@@ -16,6 +16,7 @@ from koi_lang.errors import (
     PermissionDeniedError,
     RequestError,
     SendTimeoutError,
+    UnreadableFileError,
     exit_code,
     failure_code,
 )
@@ -46,6 +47,8 @@ def test_each_kind_has_a_page_with_its_exit_code() -> None:
         (RequestError("no", status=500), "E0503"),
         (McpServerError("no"), "E0507"),
         (FileNotFoundError("no"), "E0508"),
+        (IsADirectoryError("no"), "E0508"),
+        (UnreadableFileError("no"), "E0508"),
         (MissingKeyError("no"), "E0509"),
         (SendTimeoutError("no"), "E0510"),
     ],
@@ -69,3 +72,23 @@ def test_a_run_tells_the_kind_of_its_failure(project: Project, handler: str, cod
 
     assert (EXIT_CODES[code], True) == (done.returncode, f"[{code}]" in done.stderr.splitlines()[0])
     assert ("run_ended", code) == tuple(json.loads(events[-1])[name] for name in ("type", "code"))
+
+
+MISSING = {
+    "read": ("std/files", 'readFile("no.txt")'),
+    "read a folder": ("std/files", 'readFile("sub")'),
+    "move": ("std/files", 'moveFile("no.txt", "b.txt")'),
+    "edit": ("std/code", 'edit_file("no.txt", "a", "b")'),
+}
+
+
+@pytest.mark.parametrize(("part", "call"), MISSING.values(), ids=MISSING)
+def test_a_missing_file_has_its_kind(project: Project, part: str, call: str) -> None:
+    """Whichever part of the library looks for it."""
+    (project.folder / "sub").mkdir()
+    role = "role Worker { can execute, can read, can write }"
+    agent = f"agent Main : Worker {{ on go() {{ return await {call} }} }}\nrun Main.go({{}})"
+    project.write("a.koi", f'import "{part}"\n{role}\n{agent}\n')
+    done = project.koi("run", "a.koi", "--rehearse")
+
+    assert (EXIT_CODES["E0508"], True) == (done.returncode, "[E0508]" in done.stderr.splitlines()[0]), done.stderr

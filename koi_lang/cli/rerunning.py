@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -53,22 +53,21 @@ class RerunOptions:
         wishes: what becomes of effects in doubt.
         trusted: whether a journal will do that this machine has not signed.
         scope: has the run end when it is cancelled.
+        meter: counts the reused answers.
     """
 
     run: str
     wishes: Sequence[Wish] = ()
     trusted: bool = False
     scope: CancelScope | None = None
+    meter: ReuseMeter = field(default_factory=ReuseMeter)
 
 
-def run_again(
-    file: str, entry: cache.CachedModule, context: click.Context, wanted: RerunOptions, meter: ReuseMeter
-) -> int:
+def run_again(file: str, entry: cache.CachedModule, context: click.Context, wanted: RerunOptions) -> int:
     """Run a program as a branch of an earlier run, report the reused parts, and return the exit code.
 
     Args:
         context: of the command line, whose options go before those of the earlier run.
-        meter: counts what is taken over.
 
     Raises:
         KoiError: there is no such run, or it cannot be gone on from.
@@ -89,11 +88,11 @@ def run_again(
     doubts = Doubts(wanted.wishes, redact)
     history = earlier.history(entry, redact, doubts)
     going = going_on(history, earlier.journals[0], None, ("run", *words, file))
-    going = replace(going, consumers=[meter], scope=wanted.scope, command=f"koi run {shlex.quote(file)} --since")
+    going = replace(going, consumers=[wanted.meter], scope=wanted.scope, command=f"koi run {shlex.quote(file)} --since")
     note(redact(f"going on from {earlier.header.run}{'; as before: ' if words else ''}{shlex.join(words)}"))
     code = run_program(file, entry, options, going, doubts)
     was_cut = wanted.scope is not None and wanted.scope.caught is not None
-    for line in reuse_lines(meter, [] if was_cut else history.left_behind()):
+    for line in reuse_lines(wanted.meter, [] if was_cut else history.left_behind()):
         note(redact(line))
     return code
 

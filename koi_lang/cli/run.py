@@ -32,13 +32,11 @@ from koi_lang.sessions.options import RunOptions
 if TYPE_CHECKING:
     from koi_lang.cli import do, models, rerunning, watching
     from koi_lang.program import typed_code
-    from koi_lang.sessions import earlier_run
 else:
     do = lazy_module("koi_lang.cli.do")
     models = lazy_module("koi_lang.cli.models")
     rerunning = lazy_module("koi_lang.cli.rerunning")
     watching = lazy_module("koi_lang.cli.watching")
-    earlier_run = lazy_module("koi_lang.sessions.earlier_run")
     typed_code = lazy_module("koi_lang.program.typed_code")
 
 # Begins what `koi do` was called with.
@@ -94,7 +92,7 @@ def _run_on(file: str, context: click.Context) -> int:
     wanted = rerunning.RerunOptions(given["since"] or "", given["on_doubt"], given["trust"])
     if given["watch"]:
         return watching.Watcher(file, context, lambda: _load_program(file, given), wanted).run_until_interrupted()
-    return rerunning.run_again(file, _load_program(file, given), context, wanted, earlier_run.ReuseMeter())
+    return rerunning.run_again(file, _load_program(file, given), context, wanted)
 
 
 def _program(file: str | None, code: str | None) -> str:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -38,7 +39,7 @@ from koi_lang.sessions.shared_host import SharedHost
 from koi_lang.system.text_width import clean
 
 if TYPE_CHECKING:
-    from koi_lang.cli.ui import live_view
+    from koi_lang.cli.ui import live_view, undo_report
     from koi_lang.evaluation import case_run
     from koi_lang.llm import scripted
     from koi_lang.program import recorded_calls
@@ -46,6 +47,7 @@ else:
     scripted = lazy_module("koi_lang.llm.scripted")
     case_run = lazy_module("koi_lang.evaluation.case_run")
     live_view = lazy_module("koi_lang.cli.ui.live_view")
+    undo_report = lazy_module("koi_lang.cli.ui.undo_report")
     recorded_calls = lazy_module("koi_lang.program.recorded_calls")
 
 # What can be put right outside of the program, beside limits.
@@ -154,6 +156,7 @@ async def _main(
         seed=going.seed,
         **({} if going.history is None else {"today": going.today}),
     )
+    report = options.report
     try:
         with recording(run, ready, going) as writer, host.status.show_run(run), _typing(host, run):
             if writer is not None:
@@ -168,11 +171,15 @@ async def _main(
                 run.ledger.require_within_budget()
                 if case is None and not is_of_python(going.words):
                     _show_result(run.result, options, host, redact)
+    except Exception as error:
+        if isinstance(innermost(error), LimitReachedError):
+            report = report or partial(undo_report.changes_text, unchanged="")
+        raise
     finally:
         line = bill.line()
         if line is not None and not options.verbose:
             line = f"{line}, {bill.seconds:.1f} s"
-        changes = "" if options.report is None else options.report(run)
+        changes = "" if report is None else report(run)
         parts = [part for part in (changes, line) if part]
         if parts and (changes or options.verbose or sys.stderr.isatty()):
             host.note(redact("; ".join(parts)))

@@ -75,10 +75,10 @@ class Watcher:
 
     def _run(self, entry: cache.CachedModule, scope: CancelScope) -> int:
         meter = ReuseMeter()
-        wanted = replace(self.wanted, scope=scope)
+        wanted = replace(self.wanted, scope=scope, meter=meter)
         try:
             if wanted.run:
-                return run_again(self.file, entry, self.context, wanted, meter)
+                return run_again(self.file, entry, self.context, wanted)
             options = replace(options_from(self.context.params), record=True)
             return run_program(self.file, entry, options, Continuation(consumers=[meter], scope=scope))
         except KoiError as error:

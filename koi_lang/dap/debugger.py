@@ -15,7 +15,7 @@ from koi_lang.dap.stack import Level, levels_of
 from koi_lang.dap.stop_service import StopService
 from koi_lang.dap.trail import Mark, MarkKind
 from koi_lang.dap.values import text_of
-from koi_lang.errors import KoiError, PermissionDeniedError
+from koi_lang.errors import KoiError, McpServerError, PermissionDeniedError
 from koi_lang.events import Event, HandlerFailed
 from koi_lang.js.operators import truth
 from koi_lang.program.error_report import message
@@ -161,7 +161,7 @@ class Debugger:
             self.service.decided = None
             self._pass_by("action", node)
             yield known or self.service.decided or changed_fields(node, fields)
-        except (ActionError, PermissionDeniedError, LimitReachedError) as error:
+        except (ActionError, McpServerError, PermissionDeniedError, LimitReachedError) as error:
             self._stop_at_failure(filter_of(intent, error), error, levels_of(node))
             raise
         finally:

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from koi_lang.errors import AgentError, KoiError, PatternError, reason
+from koi_lang.errors import AgentError, KoiError, PatternError, UnreadableFileError, reason
 from koi_lang.js.bounded_regex import BoundedRegex
 from koi_lang.runtime.context import current
 from koi_lang.runtime.guards.paths import project_path
@@ -123,9 +123,9 @@ def _run_guarded(path: str, work: Callable[[], Any]) -> Any:
     try:
         return work()
     except FileNotFoundError as error:
-        raise AgentError(f"there is no file `{path}`", help="`listFiles` tells which there are.") from error
+        raise UnreadableFileError(f"there is no file `{path}`", help="`listFiles` tells which there are.") from error
     except OSError as error:
-        raise AgentError(f"`{path}` cannot be used: {reason(error)}") from error
+        raise UnreadableFileError(f"`{path}` cannot be used: {reason(error)}") from error
 
 
 # ---------------------------------------------------------------- reading
@@ -136,14 +136,14 @@ def _text(file: Path, path: str) -> str:
     with open(os.open(file, FILE), "rb") as opened:
         about = os.fstat(opened.fileno())
         if not stat.S_ISREG(about.st_mode):
-            raise AgentError(f"`{path}` is no file with a text")
+            raise UnreadableFileError(f"`{path}` is no file with a text")
         data = opened.read(MAX_READ + 1)
     if len(data) > MAX_READ:
-        raise AgentError(f"`{path}` has {about.st_size:,} bytes; at most {MAX_READ:,} are read")
+        raise UnreadableFileError(f"`{path}` has {about.st_size:,} bytes; at most {MAX_READ:,} are read")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise AgentError(f"`{path}` is not UTF-8 text", help="Only files with text can be read.") from error
+        raise UnreadableFileError(f"`{path}` is not UTF-8 text", help="Only files with text can be read.") from error
 
 
 def _about(file: Path, path: str) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from koi_lang import settings
 from koi_lang.diagnostics import suggestion
-from koi_lang.errors import AgentError, KoiError, reason
+from koi_lang.errors import AgentError, KoiError, UnreadableFileError, reason
 from koi_lang.front_matter import read_front_matter
 from koi_lang.runtime.replay.calls import Effect
 from koi_lang.std.effects import perform_effect, project_settings
@@ -82,7 +82,7 @@ class RubricFile:
         except KoiError as error:
             raise AgentError(f"the rubric `{self.path}` {error.message}", help=error.help) from error
         except OSError as error:
-            raise AgentError(f"the rubric `{self.path}` cannot be read: {reason(error)}") from error
+            raise UnreadableFileError(f"the rubric `{self.path}` cannot be read: {reason(error)}") from error
 
 
 async def find_rubric(name: Any) -> dict[str, Any]:

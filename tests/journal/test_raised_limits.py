@@ -51,6 +51,17 @@ def test_a_run_that_its_budget_ended_goes_on(koi: Commands, low: str, high: str)
     assert "nothing is different" in koi("replay", "last").err
 
 
+def test_a_limit_ends_with_the_changed_files(koi: Commands) -> None:
+    """A run that a limit ends names the files that it has changed; one without changes, or limit, names none."""
+    limited = koi.record(PLAYBOOK, ANSWERS, "--allow", "shell", "--max-requests", "2")
+    idle = koi.record(PLAYBOOK, ANSWERS, "--max-requests", "2")
+    ended = koi.record(PLAYBOOK, ANSWERS, "--allow", "shell")
+
+    assert "1 file changed, +2 −0: effects; `koi undo " in limited.err
+    assert (4, 0) == (idle.code, ended.code)
+    assert "changed" not in idle.err + ended.err
+
+
 def test_what_was_raised_once_stays_so(koi: Commands) -> None:
     """A run that goes on with more tokens, is killed, and goes on again need not be told twice; nor its branches."""
     assert 4 == koi.record(PLAYBOOK, ANSWERS, "--allow", "shell", "--max-requests", "2").code

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from koi_lang.errors import failure_code
 from tests.mcp.conftest import Shelf
 from tests.support import diagnostics_of_text
 
@@ -45,7 +46,9 @@ def test_what_fails_is_an_error_that_code_can_catch(shelf: Shelf, call: str, tol
 
 def test_a_misspelt_tool_is_suggested(shelf: Shelf) -> None:
     """Whoever runs the program is told which tool was meant."""
-    assert "Did you mean `echo`?" in shelf.code("return await files.ecko({})").told
+    misspelt = shelf.code("return await files.ecko({})")
+
+    assert ("E0507", True) == (failure_code(misspelt.error), "Did you mean `echo`?" in misspelt.told)
 
 
 def test_documents_and_prompts(shelf: Shelf) -> None:

@@ -98,8 +98,12 @@ def outcome_lines(run: str, plan: UndoPlan, done: Sequence[UndoneFile], redact: 
             yield clean(redact(f"{each.undo.file} stays: others have put something into it"))
 
 
-def changes_text(run: RunPort) -> str:
-    """The files that a recorded run has changed, with added and removed lines; empty where that is not known."""
+def changes_text(run: RunPort, unchanged: str = "no file was changed") -> str:
+    """The files that a recorded run has changed, with added and removed lines; empty where that is not known.
+
+    Args:
+        unchanged: stands for no files.
+    """
     marks: list[str] = []
     names: list[str] = []
     try:
@@ -116,7 +120,7 @@ def changes_text(run: RunPort) -> str:
     except KoiError:
         return ""
     if not names:
-        return "no file was changed"
+        return unchanged
     more = f", and {len(names) - MAX_NAMED:,} more" if len(names) > MAX_NAMED else ""
     count = f"{count_text(len(names), 'file')} changed, +{marks.count('+'):,} −{marks.count('-'):,}"
     them = "it" if len(names) == 1 else "them"

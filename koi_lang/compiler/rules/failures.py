@@ -74,7 +74,7 @@ _TEXTS = {
         Exit code: 76.
     """,
     "E0507": """
-        An MCP server could not be started or reached, or a call of one of its tools failed.
+        An MCP server could not be started or reached, lacks what was asked for, or a call of one of its tools failed.
 
         The message has the last words of the server. `koi doctor --start-servers` starts each server of the programs
         here and lists its tools. Check the `command` or the `url` of the server, its variables, and for a slow one the

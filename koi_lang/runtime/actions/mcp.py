@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.diagnostics import nearest
-from koi_lang.errors import AgentError
+from koi_lang.errors import AgentError, McpServerError
 from koi_lang.events import ReadOnlyFound
 from koi_lang.js.errors import ErrorValue
 from koi_lang.js.json_text import parse_exactly, stringify_exactly
-from koi_lang.runtime.actions.registered import ActionContext, ActionError, action
+from koi_lang.runtime.actions.registered import ActionContext, action
 from koi_lang.runtime.agents.declarations import by_name
 from koi_lang.runtime.mcp.caller import Caller
 from koi_lang.runtime.mcp.pagination import every
@@ -110,14 +110,14 @@ def _page(listing: Any) -> Any:
 
 
 def _check_prompt(connection: McpConnection, known: dict[str, Any], name: str, given: dict[str, str]) -> None:
-    """Raise ActionError when a server has no such prompt, or it lacks an argument."""
+    """Raise McpServerError when a server has no such prompt, or it lacks an argument."""
     if name not in known:
         message = f"the MCP server `{connection.name}` has no prompt `{name}`"
-        raise ActionError(message, help=_suggest_name(name, list(known), "It has"))
+        raise McpServerError(message, help=_suggest_name(name, list(known), "It has"))
     missing = [one.name for one in known[name] if one.required and one.name not in given]
     if missing:
         lacks = ", ".join(f"`{one}`" for one in missing)
-        raise ActionError(f"the prompt `{name}` of `{connection.name}` needs {lacks}")
+        raise McpServerError(f"the prompt `{name}` of `{connection.name}` needs {lacks}")
 
 
 def _caller(context: ActionContext) -> Caller:
@@ -140,7 +140,7 @@ async def _connect(context: ActionContext, name: str) -> tuple[ServerAccess, Mcp
 
 def _require(connection: McpConnection, ability: str) -> None:
     if getattr(connection.abilities, ability) is None:
-        raise ActionError(f"the MCP server `{connection.name}` has no {ability}")
+        raise McpServerError(f"the MCP server `{connection.name}` has no {ability}")
 
 
 def _visible(access: ServerAccess, connection: McpConnection) -> dict[str, Tool]:
@@ -152,7 +152,7 @@ def _tool(context: ActionContext, access: ServerAccess, connection: McpConnectio
     if name not in connection.tools:
         known = list(_visible(access, connection)) or list(connection.tools)
         message = f"the MCP server `{connection.name}` has no tool `{name}`"
-        raise ActionError(message, help=_suggest_name(name, known, "It has"))
+        raise McpServerError(message, help=_suggest_name(name, known, "It has"))
     access.require(context.agent, name)
     return connection.tools[name]
 
@@ -168,10 +168,10 @@ def _arguments(context: ActionContext, tool: Tool, given: dict[str, Any]) -> dic
     """Arguments of a tool; those of a model are read leniently by the schema, as for skills.
 
     Raises:
-        ActionError: the tool cannot be called so.
+        McpServerError: the tool cannot be called so.
     """
     if tool.needs_task:
-        raise ActionError(f"`{tool.server}.{tool.name}` can only be called as a task, which is not supported")
+        raise McpServerError(f"`{tool.server}.{tool.name}` can only be called as a task, which is not supported")
     arguments = given
     try:
         wrong = list(tool.problems(given))
@@ -186,10 +186,10 @@ def _arguments(context: ActionContext, tool: Tool, given: dict[str, Any]) -> dic
             if not any(tool.problems(without_nulls)):
                 return without_nulls
     except ValueError as error:
-        raise ActionError(f"`{tool.server}.{tool.name}` says what it takes in a broken schema: {error}") from error
+        raise McpServerError(f"`{tool.server}.{tool.name}` says what it takes in a broken schema: {error}") from error
     if wrong:
         message = f"`{tool.server}.{tool.name}` cannot be called with this `input`: {'; '.join(wrong)}"
-        raise ActionError(message, help=tool.hint)
+        raise McpServerError(message, help=tool.hint)
     return arguments
 
 
@@ -215,11 +215,11 @@ PROTOCOL = ("isError", "resultType", "ttlMs", "cacheScope", "_meta")
 
 
 def result_of(tool: Tool, result: CallToolResult) -> Any:
-    """The result of a tool as data: structured if it is, else its text. Raises ActionError when the tool failed."""
+    """The result of a tool as data: structured if it is, else its text. Raises McpServerError when the tool failed."""
     texts = [item.text for item in result.content if item.type == "text"]
     if result.is_error:
         text = plain("\n".join(texts), MAX_FAILURE_CHARS) or "it does not say why"
-        raise ActionError(f"`{tool.server}.{tool.name}` failed: {text}")
+        raise McpServerError(f"`{tool.server}.{tool.name}` failed: {text}")
     if result.structured_content is not None:
         only_data = len(texts) == len(result.content)
         return _as_data(json.dumps(result.structured_content)) if only_data else _raw(result)

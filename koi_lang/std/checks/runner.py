@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from koi_lang.errors import AgentError, PermissionDeniedError
+from koi_lang.errors import AgentError, PermissionDeniedError, UnreadableFileError
 from koi_lang.js.undefined import undefined
 from koi_lang.runtime.guards.paths import project_path
 from koi_lang.runtime.replay.calls import Effect
@@ -255,7 +255,7 @@ def require_files(folder: Path, files: tuple[str, ...]) -> None:
     """Raise PermissionDeniedError for files outside of the project and hidden ones, AgentError for missing ones."""
     for file in files:
         if not project_path(folder, file).exists():
-            raise AgentError(f"there is no file `{file}`", help="Name files from the folder of the program.")
+            raise UnreadableFileError(f"there is no file `{file}`", help="Name files from the folder of the program.")
 
 
 def _timeout_s(given: Any) -> float:

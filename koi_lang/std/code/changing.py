@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from koi_lang.errors import AgentError, PermissionDeniedError, reason
+from koi_lang.errors import AgentError, PermissionDeniedError, UnreadableFileError, reason
 from koi_lang.runtime.guards.working_files import working_path
 from koi_lang.runtime.guards.write_quota import count_written
 from koi_lang.std.code.access import Workplace
@@ -61,7 +61,7 @@ async def edit_file(
     target = _Target.of(place, path)
     require_reading(may_read, target.name, path)
     if target.before is None:
-        raise AgentError(f"there is no file `{target.name}`", help="Make it with `write_file`.")
+        raise UnreadableFileError(f"there is no file `{target.name}`", help="Make it with `write_file`.")
     if diff is not None and before is None and after is None:
         wanted = diff
         _require_same_file(diff, target.name)

@@ -10,17 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from koi_lang.diagnostics import nearest
-from koi_lang.errors import AgentError, reason
+from koi_lang.errors import UnreadableFileError, reason
 from koi_lang.runtime.guards.working_files import working_path
 from koi_lang.std.code.project_files import View
 from koi_lang.std.code.text_files import MAX_BYTES
 from koi_lang.system.open_folders import open_folder, open_inside
 
 WHICH_THERE_ARE = "`list_files` tells which files there are."
-
-
-class UnreadableFileError(AgentError, code="E0508"):
-    """A valid path leads to an unreadable entry."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from koi_lang.errors import UnreadableFileError
 from koi_lang.lazy import lazy_module
 from koi_lang.runtime.concurrency.stoppable_threads import run_in_thread
 from koi_lang.std.code.access import failure
-from koi_lang.std.code.opened_files import UnreadableFileError, open_named
+from koi_lang.std.code.opened_files import open_named
 from koi_lang.std.code.project_files import MayRead, View, read_all
 from koi_lang.std.code.reading import text_lines, text_of
 from koi_lang.std.code.symbol_records import FoundSymbols, OutlineSymbol

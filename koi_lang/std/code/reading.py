@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from koi_lang.errors import AgentError, KoiError
+from koi_lang.errors import AgentError, KoiError, UnreadableFileError
 from koi_lang.llm.images import BadImageError, Image, media_type_of
 from koi_lang.runtime.concurrency.stoppable_threads import run_in_thread
 from koi_lang.runtime.guards.working_files import working_path
 from koi_lang.runtime.model_calls.images import value_of
 from koi_lang.std.code.access import failure, whole_number
-from koi_lang.std.code.opened_files import OpenedFile, UnreadableFileError, open_named
+from koi_lang.std.code.opened_files import OpenedFile, open_named
 from koi_lang.std.code.project_files import MayRead, View, read_all
 from koi_lang.std.code.text_files import decode_file
 
