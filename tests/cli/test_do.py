@@ -128,6 +128,7 @@ def test_the_best_round_stays(project: Project) -> None:
     assert "return a * 2" in (project.folder / "sums.py").read_text()
 
 
+FEWER = "fewer tests ran than before or in another round:"
 NO_TEST = [{"intent": "run_command", "command": "rm test_sums.py"}]
 NO_COLLECTION = {"path": "conftest.py", "content": "collect_ignore = ['test_sums.py']\n"}
 ONE_TEST = {"path": "test_sums.py", "content": "def test_nothing():\n    pass\n"}
@@ -136,17 +137,20 @@ OWN_SCRIPT = {"path": "package.json", "content": '{"scripts": {"test": "true"}}'
 
 
 @pytest.mark.parametrize(
-    ("work", "file"),
+    ("work", "told"),
     [
-        (NO_TEST, "test_sums.py"),
-        ([{"intent": "write_file", **ONE_TEST}], "test_sums.py"),
-        ([{"intent": "write_file", **NEW_TEST}, {"intent": "write_file", **NO_COLLECTION}], "conftest.py"),
-        ([*NO_TEST, {"intent": "write_file", **OWN_SCRIPT}], "package.json, test_sums.py"),
+        (NO_TEST, f"test_sums.py; {FEWER} 0 of 2"),
+        ([{"intent": "write_file", **ONE_TEST}], f"test_sums.py; {FEWER} 1 of 2"),
+        (
+            [{"intent": "write_file", **NEW_TEST}, {"intent": "write_file", **NO_COLLECTION}],
+            f"conftest.py; {FEWER} 1 of 2",
+        ),
+        ([*NO_TEST, {"intent": "write_file", **OWN_SCRIPT}], f"package.json, test_sums.py; {FEWER} 1 of 2"),
     ],
     ids=["no test", "another test", "settings", "script"],
 )
 def test_work_that_changes_its_judge_is_accepted_by_a_person_alone(
-    work: list[dict[str, object]], file: str, project: Project
+    work: list[dict[str, object]], told: str, project: Project
 ) -> None:
     """It is told, and asked about; where nobody can be asked, green tests are a best effort."""
     answers = script_rounds(project, work)
@@ -154,7 +158,22 @@ def test_work_that_changes_its_judge_is_accepted_by_a_person_alone(
     done = project.koi("do", "mend it", "-i", "1", "--answers", answers, *ALLOW)
 
     assert done.returncode == 3, done.stdout + done.stderr
-    assert f"the work changed what the tests rest on: {file}\n" in done.stdout
+    assert f"the work changed what the tests rest on: {told}\n" in done.stdout
+
+
+def test_fewer_tests_than_before_are_told(project: Project) -> None:
+    """Also where no test file has changed, since the tests are made of data; the work is not accepted by itself."""
+    project.write("cases.txt", "1\n2\n3\n")
+    lines = "import pytest\nCASES = open('cases.txt').read().split()\n"
+    case = "@pytest.mark.parametrize('case', CASES)\ndef test_case(case):\n    assert case == '1'\n"
+    project.write("test_cases.py", lines + case)
+    work = {"intent": "write_file", "path": "cases.txt", "content": "1\n"}
+    answers = project.write("rounds.json", json.dumps([work, {"intent": "return", "data": "text 1"}]))
+
+    done = project.koi("do", "mend it", "-i", "1", "--answers", str(answers), *ALLOW)
+
+    expected = "1 tests pass; fewer tests ran than before or in another round: 1 of 3\n"
+    assert (done.returncode, done.stdout) == (3, f"text 1\n{expected}"), done.stderr
 
 
 def test_the_end_tells_what_changed(project: Project) -> None:
