@@ -110,6 +110,20 @@ def test_the_same_action_again_and_again(play: Player, limits: dict[str, int], t
     assert f"asked for the same `print` {times} times in a row" in played.told
 
 
+def test_who_goes_round_in_circles_is_warned_first(play: Player) -> None:
+    """Once, before the answer that would end the call; who does something else then goes on."""
+    same, other = act("print", message="x"), act("print", message="y")
+    ended, heeded = play(solo(), [same] * 9), play(solo(), [same, same, same, same, other, done()])
+    warnings = [
+        [message.text for message in request.messages if "Asking for it once more ends" in message.text]
+        for request in ended.requests
+    ]
+
+    assert [0, 0, 0, 0, 1] == [len(each) for each in warnings]
+    assert warnings[-1][0].startswith("You have asked for the same `print` 4 times in a row")
+    assert (None, ("x", "x", "x", "x", "y")) == (heeded.error, heeded.printed)
+
+
 def test_back_and_forth(play: Player) -> None:
     """A-B-A-B is ended when the pair comes for the third time."""
     pair = [act("print", message="a"), act("print", message="b")]

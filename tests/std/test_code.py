@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +19,7 @@ from koi_lang.runtime.host import ApprovalDecision, ApprovalRequest
 from koi_lang.std.code import actions
 from tests.playbook.conftest import play as play
 from tests.playbook.playing import Played, Player, act, done, solo
+from tests.playbook.transports import talk
 from tests.running import RecordingHost
 
 PROGRAM = 'import "std/code"\n' + solo("write", "execute")
@@ -81,6 +83,31 @@ def test_tools_of_other_agents_lead_to_ours(asked: Any, name: str, play: Player,
 
     assert (played.error, [name, "return"]) == (None, played.did())
     assert [] == [each for each in refused.did() if each not in ("read_file", "return")]
+
+
+def test_the_list_of_tools_stays(play: Player, tmp_path: Path) -> None:
+    """What reads long results is offered from the beginning, so that a provider finds what it has cached."""
+    program = play.load(PROGRAM)
+    added = additions(find_extensions(program, use_installed=False))
+    script = [[act("run_command", command="seq 100000")], [act("read_output", id=1)], [done()]]
+    services = {"allow": ["shell"], "folder": tmp_path, "added": added}
+
+    played, asked, _ = talk(play, PROGRAM, script, ("openai", "tools"), played=services)
+    tools = [json.loads(each.sent)["tools"] for each in asked]
+
+    assert (None, 3) == (played.error, len(tools))
+    assert tools[0] == tools[1] == tools[2]
+    assert "read_output" in [tool["function"]["name"] for tool in tools[0]]
+
+
+def test_an_output_is_bounded(play: Player, tmp_path: Path) -> None:
+    """Both streams together have at most 30,000 characters in a request, and the rest can be read."""
+    both = act("run_command", command="seq 6000; seq 6000 >&2")
+
+    played = work(play, tmp_path, both, allow=["shell"])
+
+    assert 20_000 < len(played.feedback[1]) < 32_000
+    assert "read_output" in played.feedback[1]
 
 
 def test_a_file_that_changed_since_it_was_read_is_not_overwritten(play: Player, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from koi_lang.js.undefined import undefined
 from koi_lang.runtime.actions import control, core, mcp, outputs, planning, registry, shell, skill_reading
 from koi_lang.runtime.actions.client_tools import client_offer
 from koi_lang.runtime.actions.layers import perform
-from koi_lang.runtime.actions.registered import ActionContext, ActionKind, builtin_actions, find_builtin
+from koi_lang.runtime.actions.registered import MAX_SHOWN, ActionContext, ActionKind, builtin_actions, find_builtin
 from koi_lang.runtime.guards.policy import action_access
 from koi_lang.runtime.narrowing import bounds
 from koi_lang.runtime.outputs.ends import READ_OUTPUT
@@ -50,11 +50,21 @@ async def call_action(run: RunPort, agent: AgentPort, name: str, data: Any) -> A
     return await perform(kind, ActionContext(run, agent), fields)
 
 
+def reads_outputs(agent: AgentPort) -> bool:
+    """Whether an agent is offered the action that reads long results.
+
+    Where tools of servers and extensions can give some, that is from the start: a list of tools that never changes
+    stays in the prompt cache of a provider.
+    """
+    run = agent.run
+    has_long = bool(agent.about.mcps()) or any(kind.shown > MAX_SHOWN for kind in run.added.actions.values())
+    return has_long or (run.has_outputs and bool(run.outputs.told_to(agent.name)))
+
+
 def actions_of(agent: AgentPort) -> list[ActionKind]:
     """The actions an agent's role permits now; outputs, skills, plans and clients have theirs where there are any."""
     known = [*all_actions(), *agent.run.added.actions.values(), *client_offer.get().actions.values()]
-    has_outputs = agent.run.has_outputs and bool(agent.run.outputs.told_to(agent.name))
-    readable = {READ_OUTPUT: has_outputs, skill_reading.READ_SKILL: agent.about.reads_skills}
+    readable = {READ_OUTPUT: reads_outputs(agent), skill_reading.READ_SKILL: agent.about.reads_skills}
     plan = agent.run.planning
     policy = agent.run.policy
     role = agent.role
@@ -64,4 +74,4 @@ def actions_of(agent: AgentPort) -> list[ActionKind]:
     ]
 
 
-__all__ = ["MODULES", "actions_of", "all_actions", "call_action", "find_action", "find_builtin"]
+__all__ = ["MODULES", "actions_of", "all_actions", "call_action", "find_action", "find_builtin", "reads_outputs"]

@@ -10,6 +10,7 @@ from koi_lang.js.undefined import undefined
 from koi_lang.llm.messages import ActionResult, Request
 from koi_lang.llm.models import card_of
 from koi_lang.runtime.actions.client_tools import ContextEntry, client_offer
+from koi_lang.runtime.actions.lookup import reads_outputs
 from koi_lang.runtime.actions.registered import FormError
 from koi_lang.runtime.agents.call_options import CallOptions, current_options
 from koi_lang.runtime.agents.result_types import ResultType
@@ -89,7 +90,7 @@ class PlaybookCall:
     def offered_tools(self) -> Offer:
         """The tools of its agent, computed again when members, servers or the plan have changed."""
         run = self.agent.run
-        has_outputs = run.has_outputs and bool(run.outputs.told_to(self.agent.name))
+        has_outputs = reads_outputs(self.agent)
         plan = run.planning.section()
         offer = self._offer
         means = self.means

@@ -195,6 +195,8 @@ async def next_request(call: PlaybookCall, messages: Transcript, parts: Parts) -
     tell_playbook(call, messages, begins=call.turns == 0)
     if call.failures.must_pivot():
         messages.append(Message("user", prompting.PIVOT))
+    if warning := call.circles.warning():
+        messages.append(Message("user", warning))
     note = turns_note(call)
     if note is not None:
         messages.append(note)

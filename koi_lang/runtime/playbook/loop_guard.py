@@ -11,6 +11,10 @@ from koi_lang.runtime.budget.limits import LimitReachedError
 
 PLAIN = "Run with `--verbose` to see every action and what came of it, or with `-m` to try another model."
 
+WARNING = """\
+You have asked for the same `{intent}` {times} times in a row, and nothing new comes of it. Asking for it once more ends
+the playbook: do something else, or `return` what you have."""
+
 UNRELIABLE = "Try again later, or another model with `-m`."
 
 
@@ -46,18 +50,30 @@ class RepetitionGuard:
         self._what, self._patience = what, patience
         self._answers: list[list[str]] = []
         self._now: list[str] = []
+        self._intent = ""
+        self._has_warned = False
 
     def next_answer(self) -> None:
         """Count from now on for another answer."""
         if self._now:
+            self._has_warned = self._has_warned and self._now == self._answers[-1]
             self._answers.append(self._now)
             self._now = []
         del self._answers[: -max(2 * self._patience.alternations, self._patience.repeats)]
+
+    def warning(self) -> str:
+        """The message to a model that repeats itself and may do so once more, given once; empty otherwise."""
+        before = self._patience.repeats - 1
+        if before < 2 or self._has_warned or not _same(self._answers[-before:], before):
+            return ""
+        self._has_warned = True
+        return WARNING.format(intent=self._intent, times=before)
 
     def forget(self) -> None:
         """Something new has come from outside."""
         self._answers.clear()
         self._now.clear()
+        self._has_warned = False
 
     def note(self, intent: str, fields: Mapping[str, Any], failures: Failures) -> None:
         """Count an action that is about to be carried out. Raises LimitReachedError when it goes round in circles.
@@ -65,6 +81,7 @@ class RepetitionGuard:
         Args:
             failures: of the same call; where the circle is made of them, the last one is told.
         """
+        self._intent = intent
         self._now.append(f"{intent} {sorted(fields.items(), key=itemgetter(0))}")
         if all(len(answer) != len(self._now) for answer in self._answers):
             return

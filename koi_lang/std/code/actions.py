@@ -129,6 +129,8 @@ async def think(context: ActionContext, thought: str) -> Any:
 
 # As much as a long text shows of itself, as JSON.
 LONG = 60_000
+# An output of a command, on both streams.
+MAX_OUTPUT_CHARS = 30_000
 TOOLS = (
     ToolAction(read_file, "read", safe=True, shown=LONG, tool="read"),
     ToolAction(list_files, "read", safe=True, shown=LONG, tool="search"),
@@ -137,7 +139,7 @@ TOOLS = (
     ToolAction(find_symbol, "read", safe=True, shown=LONG, tool="search"),
     ToolAction(write_file, "write", tool="edit"),
     ToolAction(edit_file, "write", tool="edit"),
-    ToolAction(run_command, "execute", shown=LONG, tool="execute"),
+    ToolAction(run_command, "execute", shown=MAX_OUTPUT_CHARS, tool="execute"),
     ToolAction(web_fetch, "web_access", safe=True, shown=LONG, tool="fetch"),
     ToolAction(web_search, "web_access", safe=True, shown=LONG, tool="search"),
     ToolAction(think, None, safe=True, tool="think"),
