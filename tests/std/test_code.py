@@ -110,6 +110,21 @@ def test_an_output_is_bounded(play: Player, tmp_path: Path) -> None:
     assert "read_output" in played.feedback[1]
 
 
+def test_a_failed_command_is_told_as_failed(play: Player, tmp_path: Path) -> None:
+    """To models that answer with actions, and to those that call tools, by the field that their provider has."""
+    fails, works = act("run_command", command="ls nowhere"), act("run_command", command="echo well")
+    added = additions(find_extensions(play.load(PROGRAM), use_installed=False))
+    services = {"allow": ["shell"], "folder": tmp_path, "added": added}
+
+    told = [each.partition(" ")[0] for each in work(play, tmp_path, fails, works, allow=["shell"]).feedback[1:3]]
+    _, asked, _ = talk(play, PROGRAM, [[fails], [works], [done()]], ("anthropic", "tools"), played=services)
+    contents = [message["content"] for message in json.loads(asked[2].sent)["messages"]]
+    blocks = [block for content in contents if isinstance(content, list) for block in content]
+    marks = [block.get("is_error", False) for block in blocks if block["type"] == "tool_result"]
+
+    assert (["❌", "✅"], [True, False]) == (told, marks)
+
+
 def test_a_file_that_changed_since_it_was_read_is_not_overwritten(play: Player, tmp_path: Path) -> None:
     """The model hears who changed it, and when; once it has read it again, it may."""
     (tmp_path / "a.txt").write_text("one\n")

@@ -25,6 +25,7 @@ from koi_lang.events import (
     RetryStarted,
     unless_omitted,
 )
+from koi_lang.runtime.actions.registered import says_failure
 from koi_lang.runtime.playbook.partial_reply import PartialReply, ReplyPreview
 from koi_lang.runtime.replay.location import Path
 
@@ -161,8 +162,7 @@ class Activity:
                 worker.end(event.path)
             case ActionEnded(result=result):
                 given = unless_omitted(result, "")
-                has_failed = isinstance(given, dict) and given.get("success") is False
-                return self._outcome(worker, event, not has_failed, given)
+                return self._outcome(worker, event, not says_failure(given), given)
             case ActionFailed(failure=failure):
                 return self._outcome(worker, event, False, failure.get("error"))
         return None

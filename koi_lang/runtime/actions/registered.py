@@ -185,6 +185,11 @@ def check(kind: ActionKind, fields: Mapping[str, Any]) -> dict[str, Any]:
     return taken
 
 
+def says_failure(result: Any) -> bool:
+    """Whether the result of an action that was carried out says that it failed, as a command with exit code 1 does."""
+    return isinstance(result, Mapping) and result.get("success") is False
+
+
 def as_parameters(fields: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of an action as the parameters of its function."""
     return {f"{name}_" if keyword.iskeyword(name) else name: value for name, value in fields.items()}

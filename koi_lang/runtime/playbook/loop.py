@@ -376,4 +376,5 @@ def _result(turn: Turn, number: int, sees: bool, cause: str) -> ToolResult:
     lines = [flatten_lines(action.feedback.text) for action in done]
     text = "\n".join([*lines, cause] if cause else lines)
     images = tuple(image for action in done for image in action.feedback.images) if sees else ()
-    return ToolResult(text, bool(cause) or any(action.error is not None for action in done), images)
+    failed = any(action.error is not None or action.feedback.is_failure for action in done)
+    return ToolResult(text, bool(cause) or failed, images)

@@ -19,7 +19,7 @@ from koi_lang.llm.stream_state import shorten_runaway
 from koi_lang.llm.tools import ToolResult
 from koi_lang.runtime.actions.control import CONTROL
 from koi_lang.runtime.actions.lookup import actions_of
-from koi_lang.runtime.actions.registered import ActionKind
+from koi_lang.runtime.actions.registered import ActionKind, says_failure
 from koi_lang.runtime.model_calls.images import images_in, prompt_text
 from koi_lang.runtime.outputs.ends import READ_OUTPUT, shown_result
 from koi_lang.runtime.playbook.action_parsing import Action
@@ -326,12 +326,14 @@ class Feedback:
         images: those of its result.
         for_callers: the same for models that call tools, where they are told something else.
         told: the expressions in what came in.
+        is_failure: whether the action was carried out, and its result says that it failed.
     """
 
     text: str
     images: tuple[Image, ...] = ()
     for_callers: str = ""
     told: frozenset[str] = NOTHING
+    is_failure: bool = False
 
 
 def success_feedback(action: Action, value: Any, told: Any, most: int) -> Feedback:
@@ -351,7 +353,9 @@ def success_feedback(action: Action, value: Any, told: Any, most: int) -> Feedba
     shown = shown_result(told, most, _result_text) if is_kept else _result_text(value)
     if len(shown) > most and not is_kept:
         shown = f"{shown[:most]}… ({len(shown) - most} more characters)"
-    return Feedback(f"{DONE} {_label(action)} -> {shown}", images_in(value), told=expressions_in(shown))
+    is_failure = says_failure(value)
+    text = f"{FAILED if is_failure else DONE} {_label(action)} -> {shown}"
+    return Feedback(text, images_in(value), told=expressions_in(shown), is_failure=is_failure)
 
 
 def withheld_feedback(action: Action) -> Feedback:
