@@ -6,9 +6,10 @@ import math
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from functools import lru_cache
 from operator import mul
 from typing import TypeAlias
 
@@ -98,9 +99,9 @@ def rank(
         found in the intent and make up a good part of it, or when the intent is its name with a slip. Rare words count
         more.
     """
-    documents = [_words(f"{offer.event} {offer.key} {offer.description}") for offer in offers]
+    documents = [set(stems_of(f"{offer.event} {offer.key} {offer.description}")) for offer in offers]
     weights = _weights(documents)
-    wanted = _words(intent)
+    wanted = set(stems_of(intent))
     matches = [
         RouteMatch(offer, max(_by_words(wanted, offer, document, weights), _by_spelling(intent, offer)))
         for offer, document in zip(offers, documents, strict=True)
@@ -182,7 +183,7 @@ def _cosine(one: Sequence[float], other: Sequence[float]) -> float:
 
 def _by_words(wanted: set[str], offer: Route, document: set[str], weights: Mapping[str, float]) -> float:
     """The mean of how much of the intent is in the offer and how much of the event's name is in the intent."""
-    named = _share(_words(offer.event), wanted, weights)
+    named = _share(set(stems_of(offer.event)), wanted, weights)
     answered = _share(wanted, document, weights)
     if answered > 0.5 or (named == 1 and answered >= 1 / 3):
         return (named + answered) / 2
@@ -207,12 +208,17 @@ def _by_spelling(intent: str, offer: Route) -> float:
     return alike if alike >= SLIP_IN_FIVE else 0.0
 
 
-def _words(text: str) -> set[str]:
-    """The stems of the words of a text that mean something, camel case split, without accents."""
+def stems_of(text: str, empty: Set[str] = EMPTY) -> list[str]:
+    """The stems of the words of a text that mean something, camel case split, without accents.
+
+    Args:
+        empty: words that mean nothing, in small letters and without accents.
+    """
     found = WORD.findall(_plain(CAMEL.sub(" ", text)).replace("_", " "))
-    return {_stem(word) for word in found if word not in EMPTY and len(word) > 1}
+    return [_stem(word) for word in found if word not in empty and len(word) > 1]
 
 
+@lru_cache(20_000)
 def _stem(word: str) -> str:
     """A word without its most common endings, so that `reviews` and `reviewing` meet `review`."""
     for ending in ENDINGS:
