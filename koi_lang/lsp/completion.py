@@ -71,7 +71,8 @@ def _names_of_uses(match: re.Match[str], completer: Completer) -> Iterable[Compl
 
 @rule(r"\buses\s+")
 def _uses(_: re.Match[str], _completer: Completer) -> Iterator[CompletionCandidate]:
-    yield from (CompletionCandidate(word, "keyword") for word in ("skill", "team", "mcp", "skills", "instructions"))
+    words = ("skill", "team", "mcp", "skills", "instructions", "memory")
+    yield from (CompletionCandidate(word, "keyword") for word in words)
 
 
 @rule(r"(?P<base>peers|\w+)(?:\(\s*(?P<team>\w+)\s*\))?\s*\.event\(\s*[\"']")

@@ -159,9 +159,18 @@ class MeaningPort(Protocol):
     """The router of a run by meaning."""
 
     async def rank(
-        self, agent: AgentPort, intent: str, offers: Sequence[Route], spending: BudgetAccount
+        self,
+        agent: AgentPort,
+        intent: str,
+        offers: Sequence[Route],
+        spending: BudgetAccount,
+        *,
+        only_matches: bool = ...,
     ) -> list[RouteMatch]:
-        """The offers that match an intent by meaning, nearest first."""
+        """The offers that match an intent by meaning, nearest first; or all of them in order."""
+
+    def has_model(self, agent: AgentPort) -> bool:
+        """Whether a model for embeddings is configured for an agent."""
 
     async def score(self, agent: AgentPort, intent: str, offers: Sequence[Route]) -> MeaningScores | None:
         """How near a model puts every offer to an intent; None where none is configured."""
@@ -287,8 +296,13 @@ class OutputsPort(Protocol):
 class GuidancePort(Protocol):
     """Guidance of a run: the project files that its agents are given."""
 
-    async def look(self, agent: AgentPort) -> dict[str, Any]:
-        """The guidance for an agent before its playbooks, as data. Raises AgentError."""
+    async def look(self, agent: AgentPort, args: Any) -> dict[str, Any]:
+        """The guidance for an agent before a playbook with a payload, as data. Raises AgentError."""
+
+    async def choose(
+        self, agent: AgentPort, args: Any, found: Mapping[str, Any], spending: BudgetAccount
+    ) -> Mapping[str, Any]:
+        """The guidance with only those notes that the model is told. Raises LimitReachedError."""
 
     async def read_skill(self, agent: AgentPort, name: str, file: str, offset: int) -> dict[str, Any]:
         """The text of a skill that an agent uses, or of a file beside it. Raises AgentError."""

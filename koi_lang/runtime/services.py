@@ -155,8 +155,8 @@ def make_servers(run: RunPort, services: Services) -> servers.Servers:
 
 
 def make_guidance(run: RunPort, services: Services) -> service.Guidance:
-    """The instructions and skills of the project, wherever the files are that its programs work on."""
-    return service.Guidance(services.settings.folder, services.note)
+    """The instructions and skills of the project, wherever the files are that its programs work on, and notes there."""
+    return service.Guidance(services.settings.folder, services.note, is_shared=services.service is not None)
 
 
 async def call_action(run: RunPort, agent: AgentPort, name: str, data: Any) -> Any:

@@ -25,6 +25,7 @@ from koi_lang.runtime.guards.access_rules import EVERYTHING, rules_in
 from koi_lang.runtime.guards.commands import ALL_COMMANDS, command_patterns
 from koi_lang.runtime.guards.permissions import Restrictions
 from koi_lang.runtime.guidance.instructions import read_instructions
+from koi_lang.runtime.guidance.notes import note_folders
 from koi_lang.runtime.guidance.skill_folders import find_skills
 from koi_lang.runtime.mcp.configured import access_to
 from koi_lang.runtime.mcp.permissions import allowed_patterns, model_permission
@@ -128,7 +129,7 @@ def _audit_agent(agent: Agent, hosts: Sequence[str]) -> dict[str, Any]:
 
 
 def _texts(agent: Agent) -> dict[str, list[str]]:
-    """The files that its model is told of, where it uses such: instructions, and skills that it may read."""
+    """The files that its model is told of, where it uses such: instructions, skills that it may read, and notes."""
     about, folder = agent.about, agent.run.settings.folder
     found: dict[str, list[str]] = {}
     if about.instructions:
@@ -136,6 +137,8 @@ def _texts(agent: Agent) -> dict[str, list[str]]:
     if about.reads_skills:
         offered = [entry.place for entry in find_skills(folder) if entry.counts] if about.offers_skills else []
         found["skills"] = [f"{place.name} ({place.origin})" for place in (*about.guides(), *offered)]
+    if about.reads_notes:
+        found["memory"] = [place.shown for place in note_folders(agent.run.folder) if place.path.is_dir()]
     return found
 
 

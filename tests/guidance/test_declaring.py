@@ -1,4 +1,4 @@
-"""`uses instructions`, `uses skills` and `import Name : skill from "…"`: what they declare, and what they take away."""
+"""`uses instructions`, `uses skills`, `uses memory` and `import Name : skill from "…"`: what they declare, and what they take away."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ import Review : skill from "./.agents/skills/review"
 role Worker { can execute }
 skill instructions { export function one(): number { return 1 } }
 skill skills { export function two(): number { return 2 } }
+skill memory { export function three(): number { return 3 } }
 agent Plain : Worker { uses skill skills on go(args) { return args } }
 agent Main : Worker {
-  uses skill instructions, skills
+  uses skill instructions, skills, memory
   uses instructions
   uses skills
+  uses memory
   uses skill Review
   state { skills: number = 1, instructions: number = 2 }
   on go(args) {
@@ -43,11 +45,11 @@ def test_an_agent_says_what_it_uses(here: Project) -> None:
     """Skills in files stand beside those of functions, under the same word."""
     main, plain = (getattr(here.load("a.koi", PROGRAM), name).about for name in ("Main", "Plain"))
 
-    assert (True, True) == (main.instructions, main.offers_skills)
+    assert (True, True, True) == (main.instructions, main.offers_skills, main.reads_notes)
     assert [("review", "program", "./.agents/skills/review")] == [(g.name, g.origin, g.path) for g in main.guides()]
-    assert ["instructions", "skills"] == [skill.name for skill in main.skills()]
-    assert (False, False, ()) == (plain.instructions, plain.offers_skills, tuple(plain.guides()))
-    assert not plain.reads_skills
+    assert ["instructions", "skills", "memory"] == [skill.name for skill in main.skills()]
+    assert (False, False, False) == (plain.instructions, plain.reads_notes, plain.reads_files)
+    assert (False, (), False) == (plain.offers_skills, tuple(plain.guides()), plain.reads_skills)
 
 
 def test_the_words_are_names_elsewhere(here: Project) -> None:
@@ -70,6 +72,8 @@ def test_a_skill_travels_through_imports(here: Project) -> None:
 WRONG = {
     "uses skills Review": ("`Review` does not belong here", "write `uses skill Review`, or `uses skills` alone"),
     "uses instruction": ("`instruction` does not belong here", "write `uses instructions`."),
+    "uses memories": ("`memories` does not belong here", "write `uses memory`."),
+    "uses notes": ("`notes` does not belong here", "write `uses memory`."),
     "uses skill Reviews": ("there is no skill `Reviews`", "did you mean `Review`?"),
 }
 

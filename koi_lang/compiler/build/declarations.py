@@ -187,7 +187,7 @@ class Builder(Statements):
         return only(children, n.Node)
 
     def uses(self, children: Children) -> n.Uses:
-        """`uses team A, B`, likewise of skills and servers, or `uses instructions`; the kind is in small letters."""
+        """`uses team A, B`, likewise of skills and servers, or `uses memory`; the kind is in small letters."""
         used = [child for child in children[2:] if isinstance(child, n.GrantedTools) or child.type == "NAME"]
         names = (each.server if isinstance(each, n.GrantedTools) else name_of(each) for each in used)
         return n.Uses(cover(children), children[1].lower(), tuple(names), only(used, n.GrantedTools))

@@ -71,7 +71,7 @@ def _keywords(node: n.Agent, file: Analysis, names: ModuleNames, at: py.At) -> d
         used = _emit_uses(node, kind, names, at)
         if used:
             result[keyword] = py.thunk(ast.List(used, py.LOAD, **at), at)
-    for kind, keyword in (("instructions", "instructions"), ("skills", "offers_skills")):
+    for kind, keyword in (("instructions", "instructions"), ("skills", "offers_skills"), ("memory", "reads_notes")):
         if any(isinstance(item, n.Uses) and item.kind == kind for item in node.items):
             result[keyword] = py.constant(True, at)
     for item in node.items:

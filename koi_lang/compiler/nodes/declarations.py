@@ -178,7 +178,7 @@ class GrantedTools(Node):
 class Uses(Node):
     """`uses skill A, B`; `tools` lists what is granted of servers used in part.
 
-    `kind` is `skill`, `team` or `mcp`, or, without names, what files of the project tell: `instructions`, `skills`.
+    `kind` is `skill`, `team` or `mcp`, or, without names, what files tell: `instructions`, `skills`, `memory`.
     """
 
     kind: str

@@ -236,8 +236,8 @@ def uses_form(failure: Failure) -> SyntaxHelp | None:
     rest = failure.piece(2 if failure.word() == "use" else 1).text
     if kind in ("team", "skill", "mcp") and rest.isidentifier():
         return SyntaxHelp(f"{failure.excerpt} does not belong here", failure.span, f"write `uses {kind} {rest}`.")
-    if failure.word() == "instruction":
-        return SyntaxHelp(f"{failure.excerpt} does not belong here", failure.span, "write `uses instructions`.")
+    if word := {"instruction": "instructions", "memories": "memory", "notes": "memory"}.get(failure.word()):
+        return SyntaxHelp(f"{failure.excerpt} does not belong here", failure.span, f"write `uses {word}`.")
     named = failure.piece(1) if failure.word() == "[" else failure.piece()
     name = named.text if named.kind == "word" else "…"
     help = f"write `uses team {name}`, `uses skill …` or `uses mcp …`."

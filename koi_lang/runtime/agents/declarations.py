@@ -158,6 +158,7 @@ class AgentDeclaration:
         exposed_a2a: whether it is served to agents of other programs.
         instructions: whether the instructions of the project stand before its playbooks.
         offers_skills: whether it is offered the skills of the project.
+        reads_notes: whether notes that fit the payload stand before its playbooks.
     """
 
     name: str
@@ -182,6 +183,7 @@ class AgentDeclaration:
     budget: Mapping[str, Any] = field(default_factory=dict)
     instructions: bool = False
     offers_skills: bool = False
+    reads_notes: bool = False
 
     @property
     def file(self) -> Path | None:
@@ -189,6 +191,11 @@ class AgentDeclaration:
         handler = next(iter(self.handlers.values()), None)
         code = None if handler is None else getattr(handler.function, "__code__", None)
         return None if code is None else Path(code.co_filename)
+
+    @property
+    def reads_files(self) -> bool:
+        """Whether files tell its models something: instructions, skills, or notes."""
+        return self.instructions or self.reads_notes or self.reads_skills
 
     @property
     def reads_skills(self) -> bool:

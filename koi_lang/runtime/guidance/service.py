@@ -1,4 +1,4 @@
-"""Guidance of a run: the project files that its agents are given."""
+"""Guidance of a run: the files of the project and its person that its agents are given."""
 
 from __future__ import annotations
 
@@ -9,29 +9,50 @@ from typing import TYPE_CHECKING, Any
 
 from koi_lang.diagnostics import suggestion
 from koi_lang.errors import AgentError
+from koi_lang.runtime.concurrency.stoppable_threads import run_in_thread
 from koi_lang.runtime.guidance.instructions import read_instructions
+from koi_lang.runtime.guidance.note_index import NoteFilter
+from koi_lang.runtime.guidance.recall import (
+    as_data,
+    near_enough,
+    notes_to_tell,
+    question_of,
+    rank_notes,
+    search_notes,
+)
 from koi_lang.runtime.guidance.skill_files import read_part
 from koi_lang.runtime.guidance.skill_folders import SkillEntry, find_skills, look_at_skill
 from koi_lang.runtime.guidance.skill_places import SkillFolder
 
 if TYPE_CHECKING:
+    from koi_lang.runtime.budget.limits import BudgetAccount
     from koi_lang.runtime.ports import AgentPort
+
+# Bad notes that a run names, a line each.
+MAX_PROBLEMS = 3
 
 
 class Guidance:
-    """The instructions and skills of a project, looked at anew whenever an agent begins with a playbook.
+    """The instructions, skills and notes for agents, looked at anew whenever one begins with a playbook.
 
     Args:
         folder: the project.
         note: is told what is left out, a line each and once.
+        is_shared: whether others than the person whose machine this is may call the program, as those of a service
+            may; they are told nothing of the person's own files.
     """
 
-    def __init__(self, folder: Path, note: Callable[[str], None] = lambda line: None) -> None:
+    def __init__(
+        self, folder: Path, note: Callable[[str], None] = lambda line: None, *, is_shared: bool = False
+    ) -> None:
         self._folder, self._note = folder, note
+        self._owners = ("project",) if is_shared else ("project", "person")
         self._noted: set[str] = set()
 
-    async def look(self, agent: AgentPort) -> dict[str, Any]:
-        """The guidance for an agent as data: `instructions`, `skills`, and `unavailable` with the reasons.
+    async def look(self, agent: AgentPort, args: Any = None) -> dict[str, Any]:
+        """The guidance for an agent as data: `instructions`, `skills`, `unavailable` with the reasons, and notes.
+
+        Notes are in `memory`, or in `candidates` where a model for embeddings is to choose.
 
         Raises:
             AgentError: a skill that the program names cannot be read.
@@ -47,7 +68,37 @@ class Guidance:
             found["skills"] = [{"name": entry.place.name, "description": entry.description} for entry in usable]
         if others := [entry for entry in entries.values() if entry.problem]:
             found["unavailable"] = [{"name": entry.place.name, "reason": entry.problem} for entry in others]
+        if agent.about.reads_notes:
+            found |= await self._notes(agent, question_of(args))
         return found
+
+    async def choose(
+        self, agent: AgentPort, args: Any, found: Mapping[str, Any], spending: BudgetAccount
+    ) -> Mapping[str, Any]:
+        """The guidance with the notes that the model is told. Raises LimitReachedError."""
+        if "candidates" not in found:
+            return found
+        ranked = await rank_notes(agent, question_of(args), found["candidates"], spending)
+        return {**found, "memory": notes_to_tell(ranked)}
+
+    async def _notes(self, agent: AgentPort, question: str) -> dict[str, Any]:
+        """The notes that fit a payload; those of the folder in which the run may write them."""
+        run = agent.run
+        by_meaning = bool(question.strip()) and run.meaning.has_model(agent)
+        wanted = NoteFilter(owners=self._owners)
+        try:
+            notes, problems = await run_in_thread(
+                lambda stop: search_notes(run, run.folder, question, wanted, with_newest=by_meaning)
+            )
+        except AgentError as error:
+            notes, problems = [], [error.message]
+        for problem in problems[:MAX_PROBLEMS]:
+            self._tell(problem)
+        if len(problems) > MAX_PROBLEMS:
+            self._tell(f"{len(problems) - MAX_PROBLEMS} more notes are left out; `koi memory list` says why")
+        if by_meaning and notes:
+            return {"candidates": [as_data(each) for each in notes]}
+        return {"memory": notes_to_tell([as_data(each) for each in near_enough(notes)])}
 
     async def read_skill(self, agent: AgentPort, name: str, file: str, offset: int) -> dict[str, Any]:
         """The text of a skill that an agent uses, or of a file beside it.

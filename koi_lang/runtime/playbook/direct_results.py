@@ -59,7 +59,7 @@ def obstacle(call: PlaybookCall) -> str:
         "it has members to delegate to": reachable(agent),
         "it uses skills": agent.offered_skills,
         "it uses MCP servers": agent.about.mcps(),
-        "it reads files of the project": agent.about.instructions or agent.about.reads_skills,
+        "it reads files of the project": agent.about.reads_files,
         "it has a state": agent.state,
         "the client offers tools": client_offer.get().actions and agent.role.allows(NEEDS),
         "it has a plan": agent.run.planning.section(),

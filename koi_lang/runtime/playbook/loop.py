@@ -115,11 +115,12 @@ async def look_for_tools(call: PlaybookCall) -> None:
 
 
 async def look_for_guidance(call: PlaybookCall) -> None:
-    """Look up the instructions and skills in the files of the project, once for each call."""
+    """Look up the instructions, skills and notes that a call is told of, once for each call."""
     agent = call.agent
-    if agent.about.instructions or agent.about.reads_skills:
-        effect = Effect("guidance", {}, agent.name, safe=True)
-        call.guidance = await agent.run.recorder.perform_as_step(effect, lambda: agent.run.guidance.look(agent))
+    if agent.about.reads_files:
+        effect = Effect("guidance", {}, agent.name, safe=True, reads_files=True)
+        found = await agent.run.recorder.perform_as_step(effect, lambda: agent.run.guidance.look(agent, call.args))
+        call.guidance = await agent.run.guidance.choose(agent, call.args, found, call.spending)
 
 
 def begin(agent: AgentPort, event: str, args: Any) -> PlaybookCall:

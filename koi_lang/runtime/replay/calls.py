@@ -21,6 +21,7 @@ class Effect:
         agent: on whose behalf.
         safe: whether doing it twice does no harm.
         goes_out: whether it leaves the program nevertheless, so that it is not done where that is only inspected.
+        reads_files: whether it only looks up what files tell agents.
         slow: whether its beginning is told in any case, to whoever watches the run.
         lasting: whether the disk is waited for before it begins.
         unseen: what else it is given, which is not written down.
@@ -33,6 +34,7 @@ class Effect:
     agent: str = ""
     safe: bool = False
     goes_out: bool = False
+    reads_files: bool = False
     slow: bool = False
     lasting: bool = True
     unseen: Any = None

@@ -24,6 +24,7 @@ class ReplayPolicy:
         reopens_limits: which limits are tried again where a request was refused because of them.
         is_branch: whether the run has a journal of its own, and leaves behind what it does not do of the other one.
         shows_again: whether the person is shown again what the other run has shown, since this is a whole run for them.
+        reads_files_anew: whether what files tell agents is looked up again, and not taken from the record.
         tells_models_apart: whether another model, which is to answer now, is something different.
         is_of_past: whether what was recorded is over and done with, though the program is another one by now: models
             are asked nothing again because they are told something else, and calls that had ended do nothing new.
@@ -36,6 +37,7 @@ class ReplayPolicy:
     reopens_limits: Literal["none", "of_run", "all"]
     is_branch: bool = False
     shows_again: bool = False
+    reads_files_anew: bool = False
     tells_models_apart: bool = False
     is_of_past: bool = False
 
@@ -43,7 +45,7 @@ class ReplayPolicy:
 LIVE = ReplayPolicy("do", "take_recorded", has_outside=True, is_same_run=False, reopens_limits="none")
 RESUME = ReplayPolicy("do", "stop", has_outside=True, is_same_run=True, reopens_limits="of_run")
 BRANCH = ReplayPolicy("diverge", "diverge", has_outside=True, is_same_run=False, reopens_limits="all", is_branch=True)
-RERUN = replace(BRANCH, shows_again=True, tells_models_apart=True)
+RERUN = replace(BRANCH, shows_again=True, reads_files_anew=True, tells_models_apart=True)
 REPLAY = ReplayPolicy(
     "refuse", "take_recorded", has_outside=False, is_same_run=False, reopens_limits="none", shows_again=True
 )

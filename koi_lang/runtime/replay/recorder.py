@@ -182,7 +182,7 @@ class RunRecorder:
     def _recall_outcome(self, place: Location, effect: Effect, work: Callable[[], Any]) -> Outcome[Any] | Doubt | None:
         """The recorded outcome of an effect, or the doubt about it; None when it is to be performed now."""
         past = self._past
-        if past is None:
+        if past is None or (effect.reads_files and past.policy.reads_files_anew):
             return None
         if place.state.has_diverged:
             return self._again(effect, place.path)

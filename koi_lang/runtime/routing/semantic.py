@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 USE, RANK = "embedding", "rank_by_meaning"
 LIMIT_S = 30.0
 DIGITS = 4
+MAX_MATCHES = 3
 SCALE_OPTIONS = ("min_score", "query_prefix", "passage_prefix")
 Settings = Mapping[str, Any]
 ConnectEmbedder = Callable[[Settings], "Embedder"]
@@ -54,10 +55,23 @@ class Meaning:
         self._embedders: dict[str, Embedder] = {}
         self._told: set[str] = set()
 
+    def has_model(self, agent: AgentPort) -> bool:
+        """Whether a model for embeddings is configured for an agent."""
+        return self._settings(agent) is not None
+
     async def rank(
-        self, agent: AgentPort, intent: str, offers: Sequence[Route], spending: BudgetAccount
+        self,
+        agent: AgentPort,
+        intent: str,
+        offers: Sequence[Route],
+        spending: BudgetAccount,
+        *,
+        only_matches: bool = True,
     ) -> list[RouteMatch]:
-        """The offers that match an intent by meaning, nearest first; none without a model, or where it fails.
+        """The best offers for an intent by meaning, nearest first; none without a model, or where it fails.
+
+        Args:
+            only_matches: whether at most three are wanted that are near enough, or all of them in order.
 
         Raises:
             LimitReachedError: a budget does not allow the request.
@@ -74,7 +88,8 @@ class Meaning:
                 given = {"intent": intent, "offers": [offer.name for offer in offers]}
                 effect = Effect(RANK, given, agent.name, safe=True)
                 came = await self._run.recorder.perform_as_step(
-                    effect, lambda: self._ask_for_ranking(agent, settings, intent, offers)
+                    effect,
+                    lambda: self._ask_for_ranking(agent, settings, intent, offers, only_matches=only_matches),
                 )
                 self._account(agent, came, payment)
         return _matches(came, offers)
@@ -84,9 +99,8 @@ class Meaning:
         settings = self._settings(agent)
         if settings is None:
             return None
-        scale = _scale_of(settings)
-        came = await self._ask_for_ranking(agent, settings, intent, offers, replace(scale, min_score=-1.0), limit=None)
-        return MeaningScores(dict(came["ranked"]), scale.min_score, came.get("error", ""))
+        came = await self._ask_for_ranking(agent, settings, intent, offers, only_matches=False)
+        return MeaningScores(dict(came["ranked"]), _scale_of(settings).min_score, came.get("error", ""))
 
     async def aclose(self) -> None:
         """Close the models."""
@@ -127,9 +141,8 @@ class Meaning:
         settings: Settings | None,
         intent: str,
         offers: Sequence[Route],
-        scale: MeaningScale | None = None,
         *,
-        limit: int | None = 3,
+        only_matches: bool = True,
     ) -> dict[str, Any]:
         """The ranking with its cost, as they are recorded, or the reason for none."""
         taken: list[Usage] = []
@@ -139,9 +152,10 @@ class Meaning:
             model, priced = embedder.model, embedder.priced_name
             embed = partial(embedder.vectors, count=taken.append, before=self._before(agent, model))
             async with asyncio.timeout(LIMIT_S):
-                matches = await rank_by_meaning(
-                    intent, offers, embed=embed, limit=limit, scale=scale or _scale_of(settings)
-                )
+                scale = _scale_of(settings)
+                scale = scale if only_matches else replace(scale, min_score=-1.0)
+                limit = MAX_MATCHES if only_matches else None
+                matches = await rank_by_meaning(intent, offers, embed=embed, limit=limit, scale=scale)
         except TimeoutError:
             failed: KoiError = ProviderError(f"there were no embeddings within {LIMIT_S:g} s", help="Try again later.")
         except (ProviderError, PermissionDeniedError, SettingsError) as error:
