@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.measuring import Figure, repeat
-from koi_lang.std.code.diff_preview import unified_diff
+from koi_lang.std.code.changing import unified_diff
 from koi_lang.std.code.editing import apply_diff, replace_piece
 from koi_lang.std.code.line_changes import EditedText
 from koi_lang.std.code.text_files import decode_file, encode_file

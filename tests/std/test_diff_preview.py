@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from koi_lang.std.code.diff_preview import MAX_LINE_CHARS, unified_diff
+from koi_lang.std.code.changing import MAX_LINE_CHARS, unified_diff
 from koi_lang.std.code.line_changes import split_lines
 
 

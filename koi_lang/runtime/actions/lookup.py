@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from koi_lang.diagnostics import suggestion
 from koi_lang.errors import AgentError
 from koi_lang.js.undefined import undefined
-from koi_lang.runtime.actions import control, core, mcp, outputs, planning, registry, shell, skill_reading
+from koi_lang.runtime.actions import control, core, mcp, outputs, planning, registry, shell
 from koi_lang.runtime.actions.client_tools import client_offer
 from koi_lang.runtime.actions.layers import perform
 from koi_lang.runtime.actions.registered import MAX_SHOWN, ActionContext, ActionKind, builtin_actions, find_builtin
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from koi_lang.runtime.ports import AgentPort, RunPort
 
 # The order in which prompts and documentation list them.
-MODULES = (core, registry, control, shell, mcp, outputs, skill_reading, planning)
+MODULES = (core, registry, control, shell, mcp, outputs, planning)
 
 
 def all_actions() -> Sequence[ActionKind]:
@@ -64,7 +64,7 @@ def reads_outputs(agent: AgentPort) -> bool:
 def actions_of(agent: AgentPort) -> list[ActionKind]:
     """The actions an agent's role permits now; outputs, skills, plans and clients have theirs where there are any."""
     known = [*all_actions(), *agent.run.added.actions.values(), *client_offer.get().actions.values()]
-    readable = {READ_OUTPUT: reads_outputs(agent), skill_reading.READ_SKILL: agent.about.reads_skills}
+    readable = {READ_OUTPUT: reads_outputs(agent), outputs.READ_SKILL: agent.about.reads_skills}
     plan = agent.run.planning
     policy = agent.run.policy
     role = agent.role

@@ -1,4 +1,4 @@
-"""The action that reads a long output of an earlier action."""
+"""The actions that read texts which a model is not told whole: long outputs of actions, and skills in files."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ from koi_lang.runtime.outputs.run_outputs import require_told
 
 # Lines at once, and bytes of them.
 MAX_ROWS, MAX_READ = 2000, 20_000
+READ_SKILL = "read_skill"
+# Of one answer; `MAX_PART` characters of a skill have that much room as JSON.
+MAX_SHOWN = 24_000
 ROW = re.compile(rf"[^\n]{{1,{MAX_ROW_CHARS}}}\n?|\n")
 
 
@@ -52,3 +55,19 @@ def _rows(text: str, start: int, count: int) -> list[str]:
             break
         rows.append(found[0])
     return rows
+
+
+@action(
+    name=READ_SKILL,
+    aliases={"skill": "name", "path": "file"},
+    safe=True,
+    shown=MAX_SHOWN,
+    tool="read",
+    only_looks=True,
+    is_occasional=True,
+)
+async def read_skill(context: ActionContext, name: str, file: str = "", offset: int = 1) -> Any:
+    """Read a skill, or a file beside it, from line `offset` on; gives `text`, and `next` where there is more."""
+    if offset < 1:
+        raise ActionError(f"`offset` is the number of a line, from 1, not {offset}")
+    return await context.run.guidance.read_skill(context.agent, name, file, offset)

@@ -1,11 +1,11 @@
-"""Files of a project written and edited for agents, once the person allows what is shown: `write_file`, `edit_file`."""
+"""Files of a project written, edited and removed for agents, once the person allows what is shown: `write_file`."""
 
 from __future__ import annotations
 
 import os
 import secrets
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,9 +14,8 @@ from koi_lang.errors import AgentError, PermissionDeniedError, UnreadableFileErr
 from koi_lang.runtime.guards.working_files import working_path
 from koi_lang.runtime.guards.write_quota import count_written
 from koi_lang.std.code.access import Workplace
-from koi_lang.std.code.diff_preview import unified_diff
 from koi_lang.std.code.editing import apply_diff, replace_piece, replace_text
-from koi_lang.std.code.line_changes import EditedText, split_lines
+from koi_lang.std.code.line_changes import EditedText, LineChange, changes_between, split_lines
 from koi_lang.std.code.project_files import require_reading
 from koi_lang.std.code.text_files import TextFile, decode_file, encode_file, encode_new, plain_ends, require_size
 from koi_lang.system.open_folders import open_folder, open_inside
@@ -70,6 +69,22 @@ async def edit_file(
         raise AgentError("`edit_file` takes `before` and `after`, or a `diff`", help="Give one of the two.")
     old, new = before, after
     return await _change(place, target, lambda text: replace_piece(text, old, new), "edit")
+
+
+async def remove_file(place: Workplace, path: str) -> bool:
+    """Remove a file with a text; says whether it was there.
+
+    Raises:
+        AgentError: it is no text.
+        PermissionDeniedError: a rule or the person does not allow it.
+    """
+    target = _Target.of(place, path)
+    if target.before is None:
+        return False
+    preview = unified_diff(decode_file(target.before, target.name).text, "", target.name)
+    await place.require_writing(target.name, f"remove `{target.name}`", preview)
+    await _put(place, target, None)
+    return True
 
 
 def _require_same_file(diff: str, name: str) -> None:
@@ -154,9 +169,9 @@ async def _change(place: Workplace, target: _Target, change: Change, verb: str) 
     return {**result, "notes": list(edit.notes)} if edit.notes else result
 
 
-async def _put(place: Workplace, target: _Target, data: bytes) -> None:
-    """Replace a file, unless it has become another one since it was looked at."""
-    count_written(data.decode("utf-8", "replace"))
+async def _put(place: Workplace, target: _Target, data: bytes | None) -> None:
+    """Replace a file, or remove it without data, unless it has become another one since it was looked at."""
+    count_written("" if data is None else data.decode("utf-8", "replace"))
     if place.run is None:
         _replace(target, data)
         return
@@ -165,17 +180,20 @@ async def _put(place: Workplace, target: _Target, data: bytes) -> None:
     place.note_written(target.name)
 
 
-def _replace(target: _Target, data: bytes) -> None:
-    """Write beside the file and rename, in a folder that was opened without following links."""
+def _replace(target: _Target, data: bytes | None) -> None:
+    """Write beside the file and rename, or remove it, in a folder that was opened without following links."""
     if _content(target.root, target.file, target.name) != target.before:
         help = "Read it again, and make the change to what stands there now."
         raise AgentError(f"`{target.name}` has been changed by somebody else meanwhile", help=help)
     try:
-        folder = open_folder(target.root, target.file.parent, make=True)
+        folder = open_folder(target.root, target.file.parent, make=data is not None)
     except OSError as error:
         raise PermissionDeniedError(f"`{target.name}` cannot be written: {reason(error)}") from error
     try:
-        _write_in(folder, target.file.name, data)
+        if data is None:
+            os.unlink(target.file.name, dir_fd=folder)
+        else:
+            _write_in(folder, target.file.name, data)
     except OSError as error:
         raise AgentError(f"`{target.name}` cannot be written: {reason(error)}") from error
     finally:
@@ -221,3 +239,59 @@ def changed_lines(edit: EditedText) -> str:
     shown = [f"{number:>{WIDTH}}\t{new[number - 1]}" for number in sorted(numbers)]
     left = len(shown) - MAX_SHOWN
     return "\n".join([*shown[:MAX_SHOWN], *([f"… ({left:,} more lines)"] if left > 0 else [])])
+
+
+# ---------------------------------------------------------------- what the person is shown
+
+PREVIEW_AROUND = 3
+# More than a file that is changed may have; a person who is asked is to see all of it.
+MAX_PREVIEW_LINES = 200_000
+MAX_LINE_CHARS = 100_000
+
+
+def unified_diff(before: str, after: str, path: str, *, most_lines: int = MAX_PREVIEW_LINES) -> str:
+    """The unified diff of a change; empty for none. Lines beyond the bound are counted, not shown."""
+    if before == after:
+        return ""
+    (old, is_ended), (new, is_ended_now) = split_lines(before), split_lines(after)
+    lines = [f"--- a/{path}" if before else "--- /dev/null", f"+++ b/{path}" if after else "+++ /dev/null"]
+    for group in _groups(changes_between(old, new)):
+        lines += _hunk(old, group)
+    if is_ended != is_ended_now and before and after:
+        lines.append("\\ The last line is ended now" if is_ended_now else "\\ The last line is not ended any more")
+    left = len(lines) - most_lines
+    rest = [f"… {left:,} more lines of this difference"] if left > 0 else []
+    return "\n".join(each[:MAX_LINE_CHARS] + "…" * (len(each) > MAX_LINE_CHARS) for each in lines[:most_lines] + rest)
+
+
+def _groups(changes: Sequence[LineChange]) -> Iterator[list[tuple[LineChange, int]]]:
+    """Changes whose surroundings touch, each with how far the lines behind it have moved before."""
+    group: list[tuple[LineChange, int]] = []
+    moved = 0
+    for change in changes:
+        if group and change.start - group[-1][0].end > 2 * PREVIEW_AROUND:
+            yield group
+            group = []
+        group.append((change, moved))
+        moved += len(change.lines) - (change.end - change.start)
+    if group:
+        yield group
+
+
+def _hunk(old: Sequence[str], group: Sequence[tuple[LineChange, int]]) -> list[str]:
+    first, moved = group[0]
+    start, end = max(0, first.start - PREVIEW_AROUND), min(len(old), group[-1][0].end + PREVIEW_AROUND)
+    lines: list[str] = []
+    at = start
+    for change, _ in group:
+        lines += [" " + line for line in old[at : change.start]]
+        lines += ["-" + line for line in old[change.start : change.end]]
+        lines += ["+" + line for line in change.lines]
+        at = change.end
+    lines += [" " + line for line in old[at:end]]
+    new_count = sum(not line.startswith("-") for line in lines)
+    return [f"@@ -{_range(start, end - start)} +{_range(start + moved, new_count)} @@", *lines]
+
+
+def _range(start: int, count: int) -> str:
+    return f"{start + bool(count)},{count}"
