@@ -25,7 +25,9 @@ GROUPS: Mapping[str, str] = {
     **dict.fromkeys(
         "USES EXPOSE AFFORDANCE EXAMPLES LLM AMNESIA ON STATE PLAYBOOK ANSWER RESILIENCE BUDGET".split(), "members"
     ),
-    **dict.fromkeys("CAN NEEDS FUNCTION_NEEDS OVERRIDE PRIVATE ACCESSOR SKILLS INSTRUCTIONS MEMORY".split(), "modifiers"),
+    **dict.fromkeys(
+        "CAN NEEDS FUNCTION_NEEDS OVERRIDE PRIVATE ACCESSOR SKILLS INSTRUCTIONS MEMORY".split(), "modifiers"
+    ),
     **dict.fromkeys("USE COMPOSE FRAGMENTS TEMPLATE MODEL OVER TIMES PASS EVERY WHEN".split(), "clauses"),
     **dict.fromkeys("GIVEN EXPECT FAILS SCORE".split(), "testing"),
     **dict.fromkeys("VARIABLE FUNCTION ASYNC".split(), "storage"),

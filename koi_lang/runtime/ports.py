@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from koi_lang.runtime.events import Events
     from koi_lang.runtime.guards.permissions import Permissions
     from koi_lang.runtime.guards.policy import Policy
+    from koi_lang.runtime.guidance.notes import Owner
     from koi_lang.runtime.hooks.types import ActionCall
     from koi_lang.runtime.host import Host
     from koi_lang.runtime.intervention import Intervention
@@ -294,7 +295,11 @@ class OutputsPort(Protocol):
 
 
 class GuidancePort(Protocol):
-    """Guidance of a run: the project files that its agents are given."""
+    """Guidance of a run: the files of the project and its person that its agents are given."""
+
+    @property
+    def owners(self) -> Sequence[Owner]:
+        """Those whose notes its agents may be told."""
 
     async def look(self, agent: AgentPort, args: Any) -> dict[str, Any]:
         """The guidance for an agent before a playbook with a payload, as data. Raises AgentError."""

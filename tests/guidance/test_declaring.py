@@ -1,4 +1,4 @@
-"""`uses instructions`, `uses skills`, `uses memory` and `import Name : skill from "…"`: what they declare, and what they take away."""
+"""What agents declare with `uses instructions`, `uses skills`, `uses memory` and `import Name : skill from "…"`."""
 
 from __future__ import annotations
 

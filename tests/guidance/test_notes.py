@@ -45,12 +45,12 @@ def test_a_note_comes_back_as_it_was_written() -> None:
 
 
 def test_notes_are_found_by_words_in_any_form(project: Path) -> None:
-    """Endings and letter case do not count; words that say nothing find nothing; each note says by which stems."""
+    """Endings and letter case do not count; words that say nothing find nothing; each note says by which words."""
     write_note(project, "deploy", DEPLOY)
     write_note(project, "parser", PARSER)
 
     assert ["deploy"] == ids(project, "how is this DEPLOYED to production?")
-    assert [("com",)] == [found.words for found in search(project, "where do comments go?")]
+    assert [("comments",)] == [found.words for found in search(project, "where do comments go?")]
     assert [] == ids(project, "what is the or of it")
     assert [] == ids(project, "")
 
@@ -85,7 +85,7 @@ def test_superseded_notes_are_not_found(project: Path) -> None:
     assert {"new", "kept", "mine"} == set(ids(project, "npm"))
     with closing(open_notes(project)) as notes:
         assert ["mine"] == [n.note.id for n in notes.search("npm", 8, NoteFilter(kinds=["preference"]))]
-        assert ["old"] == [note.id for note in notes.superseded()]
+        assert ["old"] == [note.id for note in notes.list_superseded()]
 
 
 def test_the_index_follows_the_files(project: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,16 +39,22 @@ def read_instructions(project: Path, program: Path | None) -> tuple[list[Instruc
         program: its file, where that is known.
     """
     root = root_of(project)
-    files = [folder / FILE for folder in _folders(root, project, program) if os.path.lexists(folder / FILE)]
+    inner = project.resolve()
+    nearest = program.parent if program is not None and program.is_relative_to(inner) else inner
+    folders = [root]
+    for name in nearest.relative_to(root).parts:
+        folders.append(folders[-1] / name)
+    files = [folder / FILE for folder in folders if os.path.lexists(folder / FILE)][-MAX_FILES:]
     found: list[InstructionFile] = []
     problems: list[str] = []
     room = MAX_BYTES
-    for file in reversed(files[-MAX_FILES:]):
+    for file in reversed(files):
         path = visible(file.relative_to(root).as_posix())
         try:
             text = read_ends(file, root, max(room, MIN_BYTES)).strip()
         except (KoiError, OSError) as error:
-            problems.append(_problem(path, error))
+            why = error.message if isinstance(error, KoiError) else f"cannot be read: {reason(error)}"
+            problems.append(f"the instructions in `{path}` are left out: the file {why}")
             continue
         if text:
             found.insert(0, InstructionFile(path, text))
@@ -68,21 +73,3 @@ def root_of(project: Path) -> Path:
     root = next((folder for folder in above if os.path.lexists(folder / ".git")), base)
     is_own = root.stat().st_uid == owner == (root / ".git").lstat().st_uid if root != base else True
     return root if is_own else base
-
-
-def _folders(root: Path, project: Path, program: Path | None) -> Iterator[Path]:
-    """The root, and the folders from there to where the program is run, and on to where it stands."""
-    base = project.resolve()
-    nearest = base
-    if program is not None and program.is_relative_to(base):
-        nearest = program.parent
-    folder = root
-    yield folder
-    for name in nearest.relative_to(root).parts:
-        folder /= name
-        yield folder
-
-
-def _problem(path: str, error: KoiError | OSError) -> str:
-    why = error.message if isinstance(error, KoiError) else f"cannot be read: {reason(error)}"
-    return f"the instructions in `{path}` are left out: the file {why}"

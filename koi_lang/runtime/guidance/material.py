@@ -92,12 +92,12 @@ def as_plain_text(data: bytes) -> str:
 
 def plain_text(text: str) -> str:
     r"""A text without characters that nobody sees, with `\n` for every end of a line."""
-    lines = BREAK.split(text)
-    return "\n".join(line if line.isascii() and line.isprintable() else _visible_line(line) for line in lines)
 
+    def is_seen(sign: str) -> bool:
+        return sign == "\t" or sign in JOINERS or unicodedata.category(sign) not in UNSEEN
 
-def _visible_line(line: str) -> str:
-    return "".join(c for c in line if c == "\t" or c in JOINERS or unicodedata.category(c) not in UNSEEN)
+    lines = (line if line.isascii() and line.isprintable() else filter(is_seen, line) for line in BREAK.split(text))
+    return "\n".join("".join(line) for line in lines)
 
 
 def _whole_characters(data: bytes) -> bytes:

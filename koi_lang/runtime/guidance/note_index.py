@@ -42,6 +42,7 @@ MIN_FOR_COMMON = 20
 MAX_COUNTED = 2_000
 # Scripts that put no blanks between words: pairs of characters stand for words there.
 UNSPACED = re.compile("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
+TOKEN = re.compile(r"\w+")
 KANA = re.compile("[\u3040-\u309f]+")
 # Words that say nothing in German, French and Portuguese, and those that routing leaves out.
 SAYING_NOTHING = EMPTY | frozenset(
@@ -56,6 +57,8 @@ SAYING_NOTHING = EMPTY | frozenset(
 MIN_PART_CHARS = 4
 # Notes that are ranked by their words.
 MAX_RANKED = 200
+# Values in one statement.
+MAX_MARKS = 500
 TABLES = """
 CREATE TABLE files (owner TEXT, name TEXT, state TEXT, problem TEXT, PRIMARY KEY (owner, name));
 CREATE TABLE folders (owner TEXT PRIMARY KEY, path TEXT, changed INTEGER);
@@ -89,7 +92,7 @@ class FoundNote:
     """A note that fits a question.
 
     Attributes:
-        words: those of the question by which it was found, as they stand in the index; none for one that is only new.
+        words: those of the question by which it was found; none for one that is only new.
         score: by which notes are ordered; greater is better, 0 for one that is only new.
     """
 
@@ -133,7 +136,10 @@ class NoteIndex:
 
     Attributes:
         problems: why files are left out, a sentence each.
+        file: of the database, once it is known to be one.
     """
+
+    file: Path | None = None
 
     def __init__(self, folders: Sequence[NoteFolder], connection: sqlite3.Connection) -> None:
         self.problems: list[str] = []
@@ -149,14 +155,16 @@ class NoteIndex:
     def search(self, question: str, limit: int, wanted: NoteFilter = EVERYTHING) -> list[FoundNote]:
         """The notes that share words with a question, the best first; of equal ones the newer first."""
         found = self._search(question, limit, wanted)
-        stale = [each.note for each in found if not self._is_current(each.note)]
+        notes = [each.note for each in found]
+        states = {(note.owner, note.name): _state_of(f"{self._bases[note.owner]}/{note.name}") for note in notes}
+        sql = "SELECT state FROM files WHERE owner = ? AND name = ?"
+        stale = {place: state for place, state in states.items() if self._all(sql, *place) != [(state,)]}
         if not stale:
             return found
         with self._connection:
             self._connection.execute("BEGIN IMMEDIATE")
-            for note in stale:
-                state = _state_of(f"{self._bases[note.owner]}/{note.name}")
-                self._read(self._folders[note.owner], note.name, state)
+            for (owner, name), state in stale.items():
+                self._read(self._folders[owner], name, state)
             self._connection.execute(HIDE)
         return self._search(question, limit, wanted)
 
@@ -171,49 +179,51 @@ class NoteIndex:
         sql = f"SELECT {FIELDS} FROM notes WHERE id = ? AND hidden != 'double' ORDER BY owner DESC LIMIT 1"
         return next((_note(row) for row in self._all(sql, id)), None)
 
-    def superseded(self) -> list[Note]:
+    def list_superseded(self) -> list[Note]:
         """The notes that newer ones replace."""
         return [_note(row) for row in self._all(f"SELECT {FIELDS} FROM notes WHERE hidden = 'superseded' ORDER BY row")]
 
     def _all(self, sql: str, *values: Any) -> list[Row]:
-        return self._connection.execute(sql, values).fetchall()
+        try:
+            return self._connection.execute(sql, values).fetchall()
+        except sqlite3.DatabaseError as error:
+            if self.file is None:
+                raise
+            with suppress(OSError):
+                self.file.unlink()
+            help = "Try again: it is made anew."
+            raise AgentError(f"the index of the notes is broken: {error}", help=help) from error
 
     # ---------------------------------------------------------------- searching
 
     def _search(self, question: str, limit: int, wanted: NoteFilter) -> list[FoundNote]:
-        words = self._choose(words_of(question[:MAX_QUESTION_CHARS]))
+        tokens = TOKEN.findall(question[:MAX_QUESTION_CHARS])
+        spoken = {word: token.lower() for token in reversed(tokens) for word in words_of(token)}
+        spoken |= {word: word for word in spoken if UNSPACED.match(word)}
+        words = self._choose(list(spoken))
         scores = self._score(words)
         where, values = wanted.where()
         listed = ", ".join(map(str, scores))
-        rows = {
-            row: _note(fields)
-            for row, *fields in self._all(
-                f"SELECT row, {FIELDS} FROM notes WHERE row IN ({listed}) AND {where}", *values
-            )
-        }
+        sql = f"SELECT row, {FIELDS} FROM notes WHERE row IN ({listed}) AND {where}"
+        rows = {row: _note(fields) for row, *fields in self._all(sql, *values)}
         best = max(scores.values(), default=1.0)
         order = sorted(rows, key=lambda row: (round(scores[row] / best, 3), rows[row].date, -row), reverse=True)
-        return [FoundNote(rows[row], self._shared(words, row), scores[row]) for row in order[:limit]]
-
-    def _shared(self, words: Mapping[str, int], row: int) -> tuple[str, ...]:
-        """The words of a question that a note has, as words or, where no note has them, as parts of words."""
-        ((text, about, parts),) = self._all(
-            "SELECT words.text, words.about, parts.text FROM words, parts WHERE words.rowid = ? AND parts.rowid = ?",
-            row,
-            row,
-        )
-        own = {*text.split(), *about.split()}
-        return tuple(word for word, count in words.items() if (word in own if count else word in parts))
+        found: list[FoundNote] = []
+        for row in order[:limit]:
+            ((own,),) = self._all("SELECT text || ' ' || about FROM words WHERE rowid = ?", row)
+            ((parts,),) = self._all("SELECT text FROM parts WHERE rowid = ?", row)
+            shared = (word for word, count in words.items() if (word in own.split() if count else word in parts))
+            found.append(FoundNote(rows[row], tuple(spoken[word] for word in shared), scores[row]))
+        return found
 
     def _choose(self, words: Sequence[str]) -> dict[str, int]:
         """The words to look up with the number of notes that have them, rare ones first; 0 for unknown ones."""
         counts: dict[str, int] = {}
         distinct = list(dict.fromkeys(words))
-        for start in range(0, len(distinct), 500):
-            part = distinct[start : start + 500]
-            counts |= dict(
-                self._all(f"SELECT term, doc FROM terms WHERE term IN ({', '.join('?' * len(part))})", *part)
-            )
+        for start in range(0, len(distinct), MAX_MARKS):
+            part = distinct[start : start + MAX_MARKS]
+            marks = ", ".join("?" * len(part))
+            counts |= dict(self._all(f"SELECT term, doc FROM terms WHERE term IN ({marks})", *part))
         most = self._count * COMMON_SHARE if self._count >= MIN_FOR_COMMON else self._count
         chosen: dict[str, int] = {}
         for count, word in sorted((count, word) for word, count in counts.items())[:MAX_WORDS]:
@@ -266,29 +276,27 @@ class NoteIndex:
             base = folder.resolve()
             if base is not None:
                 self._bases[folder.owner] = base
-                return self._compare(folder, base, is_whole)
+                now, changed = time.time_ns(), os.stat(base).st_mtime_ns
+                known = self._all("SELECT path, changed FROM folders WHERE owner = ?", folder.owner)
+                if known == [(str(base), changed)]:
+                    stored = self._read_states(folder, -1 if is_whole else MAX_COMPARED)
+                    return stored, {name: _state_of(f"{base}/{name}") for name in stored}
+                with os.scandir(base) as entries:
+                    found = {entry.name: _state_of(entry.path) for entry in entries if is_note_file(entry)}
+                certain = changed if abs(now - changed) > UNCERTAIN_NS else 0
+                self._all("INSERT OR REPLACE INTO folders VALUES (?, ?, ?)", folder.owner, str(base), certain)
+                return self._read_states(folder), found
         except AgentError as error:
             self.problems.append(f"notes are left out: {error.message}")
         except OSError as error:
             self.problems.append(f"notes are left out: `{folder.shown}` cannot be listed: {reason(error)}")
         self._all("DELETE FROM folders WHERE owner = ?", folder.owner)
-        return self._stored(folder), {}
+        return self._read_states(folder), {}
 
-    def _compare(self, folder: NoteFolder, base: Path, is_whole: bool) -> tuple[dict[str, str], dict[str, str]]:
-        now, changed = time.time_ns(), os.stat(base).st_mtime_ns
-        if self._all("SELECT path, changed FROM folders WHERE owner = ?", folder.owner) == [(str(base), changed)]:
-            most = -1 if is_whole else MAX_COMPARED
-            ((last,),) = self._all("SELECT coalesce(max(rowid), 0) FROM files")
-            first = 0 if is_whole else random.randrange(max(last - MAX_COMPARED, 0) + 1)
-            stored = self._stored(folder, most, first)
-            return stored, {name: _state_of(f"{base}/{name}") for name in stored}
-        with os.scandir(base) as entries:
-            found = {entry.name: _state_of(entry.path) for entry in entries if is_note_file(entry)}
-        certain = changed if abs(now - changed) > UNCERTAIN_NS else 0
-        self._all("INSERT OR REPLACE INTO folders VALUES (?, ?, ?)", folder.owner, str(base), certain)
-        return self._stored(folder), found
-
-    def _stored(self, folder: NoteFolder, most: int = -1, first: int = 0) -> dict[str, str]:
+    def _read_states(self, folder: NoteFolder, most: int = -1) -> dict[str, str]:
+        """The indexed states of files by name; of more than are wanted, some that stand beside each other."""
+        ((last,),) = self._all("SELECT coalesce(max(rowid), 0) FROM files")
+        first = 0 if most < 0 else random.randrange(max(last - most, 0) + 1)
         sql = "SELECT name, state FROM files WHERE owner = ? AND rowid >= ? ORDER BY rowid LIMIT ?"
         return dict(self._all(sql, folder.owner, first, most))
 
@@ -303,28 +311,19 @@ class NoteIndex:
             return
         problem = ""
         try:
-            self._add(read_note(folder, self._bases[folder.owner], name))
+            note = read_note(folder, self._bases[folder.owner], name)
         except AgentError as error:
             problem = error.message
         self._all("INSERT INTO files VALUES (?, ?, ?, ?)", *place, state, problem)
-
-    def _add(self, note: Note) -> None:
+        if problem:
+            return
         about = "\n".join(note.about)
         values = (note.id, note.kind, note.text, about, note.source, note.run, note.date, note.supersedes)
-        sql = f"INSERT INTO notes ({FIELDS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-        row = self._connection.execute(sql, (*values, note.owner, note.name)).lastrowid
+        self._all(f"INSERT INTO notes ({FIELDS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", *values, *place)
         texts = (" ".join(words_of(each)) for each in (note.text, f"{about} {note.id}"))
-        self._all("INSERT INTO words (rowid, text, about) VALUES (?, ?, ?)", row, *texts)
-        self._all(
-            "INSERT INTO parts (rowid, text) VALUES (?, ?)",
-            row,
-            " ".join(stems_of(f"{note.text} {about}", SAYING_NOTHING)),
-        )
-
-    def _is_current(self, note: Note) -> bool:
-        sql = "SELECT state FROM files WHERE owner = ? AND name = ?"
-        state = _state_of(f"{self._bases[note.owner]}/{note.name}")
-        return self._all(sql, note.owner, note.name) == [(state,)]
+        self._all("INSERT INTO words (rowid, text, about) VALUES ((SELECT max(row) FROM notes), ?, ?)", *texts)
+        parts = " ".join(stems_of(f"{note.text} {about}", SAYING_NOTHING))
+        self._all("INSERT INTO parts (rowid, text) VALUES ((SELECT max(row) FROM notes), ?)", parts)
 
 
 def open_notes(project: Path, *, is_whole: bool = False) -> NoteIndex:
@@ -373,6 +372,7 @@ def _open_index(folders: Sequence[NoteFolder], file: Path | None, *, is_whole: b
         index = NoteIndex(folders, connection)
         index.refresh(is_whole=is_whole)
         connection.execute("COMMIT")
+        index.file = file
     except BaseException:
         connection.close()
         raise
@@ -401,5 +401,5 @@ def _state_of(file: str) -> str:
 
 
 def _note(row: Sequence[Any]) -> Note:
-    id, kind, text, about, *others = row
-    return Note(id, kind, text, tuple(about.split("\n")) if about else (), *others)
+    fields = dict(zip(FIELDS.split(", "), row, strict=True))
+    return Note(**fields | {"about": tuple(fields["about"].split("\n")) if fields["about"] else ()})

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, Required, TypeAlias, TypedDict, cast
 
 from koi_lang import settings
 from koi_lang.diagnostics import suggestion
@@ -33,6 +33,23 @@ MAX_BYTES = 16_000
 MAX_ABOUT = 20
 MAX_ABOUT_CHARS = 100
 Owner: TypeAlias = Literal["project", "person"]
+# A note as programs, journals and `--json` have it; `words` are those by which it was found.
+NoteData = TypedDict(
+    "NoteData",
+    {
+        "id": Required[str],
+        "kind": Required[str],
+        "text": Required[str],
+        "owner": Required[Owner],
+        "date": str,
+        "about": list[str],
+        "from": str,
+        "run": str,
+        "supersedes": str,
+        "words": list[str],
+    },
+    total=False,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,20 +77,12 @@ class Note:
     owner: Owner = "project"
     name: str = ""
 
-    def as_data(self) -> dict[str, Any]:
-        """The note as programs, journals and `--json` have it; empty fields are left out."""
-        fields = {
-            "id": self.id,
-            "kind": self.kind,
-            "date": self.date,
-            "text": self.text,
-            "about": list(self.about),
-            "from": self.source,
-            "run": self.run,
-            "supersedes": self.supersedes,
-            "owner": self.owner,
-        }
-        return {name: value for name, value in fields.items() if value}
+    def as_data(self) -> NoteData:
+        """The note as data; empty fields are left out."""
+        data: NoteData = {"id": self.id, "kind": self.kind, "text": self.text, "owner": self.owner}
+        texts = {"date": self.date, "from": self.source, "run": self.run, "supersedes": self.supersedes}
+        about = {"about": list(self.about)} if self.about else {}
+        return cast("NoteData", data | about | {name: value for name, value in texts.items() if value})
 
     def as_file(self) -> str:
         """The content of its file."""
@@ -138,26 +147,22 @@ def read_note(folder: NoteFolder, base: Path, name: str) -> Note:
     Args:
         base: the folder with all links resolved.
     """
+    file = base / name
     try:
-        text = as_plain_text(_content(base / name))
-        return replace(parse_note(text, name.removesuffix(ENDING)), owner=folder.owner, name=name)
+        if file.is_symlink():
+            raise AgentError("is a link", help="Put a copy in its place.")
+        with open(os.open(file, FILE), "rb") as opened:
+            if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
+                raise AgentError("is no file with a text", help="Write a file in its place.")
+            data = opened.read(MAX_BYTES + 1)
+        if len(data) > MAX_BYTES:
+            raise AgentError(f"has more than {MAX_BYTES:,} bytes", help="Split it into notes.")
+        note = parse_note(as_plain_text(data), name.removesuffix(ENDING))
+        return replace(note, owner=folder.owner, name=name)
     except KoiError as error:
         raise AgentError(f"`{folder.path_of(name)}` {error.message}", help=error.help) from error
     except OSError as error:
         raise AgentError(f"`{folder.path_of(name)}` cannot be read: {reason(error)}") from error
-
-
-def _content(file: Path) -> bytes:
-    """The bytes of a file that is no link. Raises AgentError, OSError."""
-    if file.is_symlink():
-        raise AgentError("is a link", help="Put a copy in its place.")
-    with open(os.open(file, FILE), "rb") as opened:
-        if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
-            raise AgentError("is no file with a text", help="Write a file in its place.")
-        data = opened.read(MAX_BYTES + 1)
-    if len(data) > MAX_BYTES:
-        raise AgentError(f"has more than {MAX_BYTES:,} bytes", help="Split it into notes.")
-    return data
 
 
 def parse_note(text: str, stem: str) -> Note:

@@ -36,13 +36,11 @@ def sections_of(guidance: Mapping[str, Any]) -> list[str]:
     if guidance.get("skills") or guidance.get("unavailable"):
         sections.append("\n".join([SKILLS, *_skill_lines(guidance.get("skills", ()), guidance.get("unavailable", ()))]))
     if notes := guidance.get("memory"):
-        sections.append("\n".join([NOTES, *(f"{_title_of(note)}\n{mark_lines(note['text'])}" for note in notes)]))
+        # Parts of titles have been checked when the note was read.
+        titles = (" · ".join(filter(None, (f"### {n['id']}", n["kind"], n.get("date", "")))) for n in notes)
+        quoted = (f"{title}\n{mark_lines(note['text'])}" for title, note in zip(titles, notes, strict=True))
+        sections.append("\n".join([NOTES, *quoted]))
     return sections
-
-
-def _title_of(note: Mapping[str, str]) -> str:
-    """The line over a note, of parts that have been checked when it was read."""
-    return " · ".join(filter(None, (f"### {note['id']}", note["kind"], note.get("date", ""))))
 
 
 def _skill_lines(skills: Sequence[Mapping[str, str]], unavailable: Sequence[Mapping[str, str]]) -> Iterator[str]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from pathlib import Path
+from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.llm.token_weight import weight
@@ -16,11 +16,13 @@ from koi_lang.runtime.guidance.note_index import (
     NoteFilter,
     open_notes,
 )
-from koi_lang.runtime.guidance.notes import FOLDER, Note
+from koi_lang.runtime.guidance.notes import FOLDER, NoteData
+from koi_lang.runtime.replay.location import Path
 from koi_lang.runtime.routing.lexical import Route
 
 if TYPE_CHECKING:
     from koi_lang.runtime.budget.limits import BudgetAccount
+    from koi_lang.runtime.journal.entries import JournalEntry
     from koi_lang.runtime.ports import AgentPort, RunPort
 
 # Of what one playbook is told.
@@ -54,7 +56,7 @@ def _texts(value: Any, depth: int) -> Iterator[str]:
 
 
 def search_notes(
-    run: RunPort | None, folder: Path, question: str, wanted: NoteFilter = EVERYTHING, *, with_newest: bool = False
+    run: RunPort | None, folder: FilePath, question: str, wanted: NoteFilter = EVERYTHING, *, with_newest: bool = False
 ) -> tuple[list[FoundNote], list[str]]:
     """At most 50 notes that fit a question by words, the best first, and why files are left out.
 
@@ -69,31 +71,30 @@ def search_notes(
             known = {(each.note.owner, each.note.id) for each in found}
             newest = index.newest(MAX_CANDIDATES, wanted)
             found += [FoundNote(note) for note in newest if (note.owner, note.id) not in known]
-        return [each for each in found if _is_open(run, each.note)][:MAX_CANDIDATES], index.problems
-
-
-def _is_open(run: RunPort | None, note: Note) -> bool:
-    """Whether no rule keeps a note of the project from being read."""
-    return run is None or note.owner != "project" or may_read(run.policy, f"{FOLDER}/{note.name}")
+        if run is not None:
+            policy = run.policy
+            closed = {each.note.name for each in found if not may_read(policy, f"{FOLDER}/{each.note.name}")}
+            found = [each for each in found if each.note.owner != "project" or each.note.name not in closed]
+        return found[:MAX_CANDIDATES], index.problems
 
 
 async def rank_notes(
-    agent: AgentPort, question: str, notes: Sequence[Mapping[str, Any]], spending: BudgetAccount
-) -> list[Mapping[str, Any]]:
+    agent: AgentPort, question: str, notes: Sequence[NoteData], spending: BudgetAccount
+) -> list[NoteData]:
     """Notes by how near their meaning is to a question; as they are without a model, or where it fails.
 
     Raises:
         LimitReachedError: a budget does not allow the request.
     """
-    offers = {Route(f"{note['owner']}/{note['id']}", note["kind"], note["text"]): note for note in notes}
+    offers = {route_of(note): note for note in notes}
     matches = await agent.run.meaning.rank(agent, question, list(offers), spending, only_matches=False)
     return [offers[match.offer] for match in matches] or list(notes)
 
 
-def notes_to_tell(notes: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def notes_to_tell(notes: Sequence[NoteData]) -> list[NoteData]:
     """The first notes that together are no more than a model is told."""
     room = float(MAX_TOKENS)
-    chosen: list[Mapping[str, Any]] = []
+    chosen: list[NoteData] = []
     for note in notes:
         need = weight(f"{note['id']} {note['text']}")
         if len(chosen) < MAX_NOTES and need <= room:
@@ -108,6 +109,35 @@ def near_enough(found: Sequence[FoundNote]) -> list[FoundNote]:
     return [each for each in found if each.score >= best * MIN_SHARE]
 
 
-def as_data(found: FoundNote) -> dict[str, Any]:
+def as_data(found: FoundNote) -> NoteData:
     """A found note as programs and journals have it."""
-    return found.note.as_data() | ({"words": list(found.words)} if found.words else {})
+    data = found.note.as_data()
+    if found.words:
+        data["words"] = list(found.words)
+    return data
+
+
+def told_notes(entries: Iterable[JournalEntry]) -> Iterator[tuple[JournalEntry, list[NoteData]]]:
+    """The notes that playbooks of a recorded run were told, by the entries of their guidance.
+
+    Where a model for embeddings has chosen, its ranking is recorded behind the candidates.
+    """
+    waiting: dict[Path, JournalEntry] = {}
+    for entry in entries:
+        label = entry.path[-1] if entry.path else ""
+        result = entry.data.get("result") if entry.kind == "done" else None
+        if not isinstance(result, dict):
+            continue
+        if label.startswith("guidance#") and "candidates" in result:
+            waiting[entry.path[:-1]] = entry
+        elif label.startswith("guidance#") and result.get("memory"):
+            yield entry, list(result["memory"])
+        elif label.startswith("rank_by_meaning#") and (before := waiting.pop(entry.path[:-2], None)):
+            candidates = {route_of(note).name: note for note in before.data["result"]["candidates"]}
+            ranked = [candidates[name] for name, _ in result.get("ranked", ()) if name in candidates]
+            yield before, notes_to_tell(ranked or list(candidates.values()))
+
+
+def route_of(note: NoteData) -> Route:
+    """A note as an offer that a model for embeddings ranks."""
+    return Route(f"{note['owner']}/{note['id']}", note["kind"], note["text"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ from koi_lang.errors import AgentError
 from koi_lang.runtime.concurrency.stoppable_threads import run_in_thread
 from koi_lang.runtime.guidance.instructions import read_instructions
 from koi_lang.runtime.guidance.note_index import NoteFilter
+from koi_lang.runtime.guidance.notes import Owner
 from koi_lang.runtime.guidance.recall import (
     as_data,
     near_enough,
@@ -22,7 +23,6 @@ from koi_lang.runtime.guidance.recall import (
 )
 from koi_lang.runtime.guidance.skill_files import read_part
 from koi_lang.runtime.guidance.skill_folders import SkillEntry, find_skills, look_at_skill
-from koi_lang.runtime.guidance.skill_places import SkillFolder
 
 if TYPE_CHECKING:
     from koi_lang.runtime.budget.limits import BudgetAccount
@@ -35,6 +35,9 @@ MAX_PROBLEMS = 3
 class Guidance:
     """The instructions, skills and notes for agents, looked at anew whenever one begins with a playbook.
 
+    Attributes:
+        owners: those whose notes its agents may be told.
+
     Args:
         folder: the project.
         note: is told what is left out, a line each and once.
@@ -46,7 +49,7 @@ class Guidance:
         self, folder: Path, note: Callable[[str], None] = lambda line: None, *, is_shared: bool = False
     ) -> None:
         self._folder, self._note = folder, note
-        self._owners = ("project",) if is_shared else ("project", "person")
+        self.owners: Sequence[Owner] = ("project",) if is_shared else ("project", "person")
         self._noted: set[str] = set()
 
     async def look(self, agent: AgentPort, args: Any = None) -> dict[str, Any]:
@@ -85,7 +88,7 @@ class Guidance:
         """The notes that fit a payload; those of the folder in which the run may write them."""
         run = agent.run
         by_meaning = bool(question.strip()) and run.meaning.has_model(agent)
-        wanted = NoteFilter(owners=self._owners)
+        wanted = NoteFilter(owners=self.owners)
         try:
             notes, problems = await run_in_thread(
                 lambda stop: search_notes(run, run.folder, question, wanted, with_newest=by_meaning)
@@ -121,19 +124,15 @@ class Guidance:
             if place.name in found and found[place.name].place != place:
                 help = "Rename the folder of one of them."
                 raise AgentError(f"`{agent.name}` uses two skills whose folders are called `{place.name}`", help=help)
-            found[place.name] = self._named_skill(place)
+            entry = look_at_skill(place)
+            if entry.problem and not entry.description:
+                raise AgentError(f"the skill {entry.problem}")
+            found[place.name] = entry
         if agent.about.offers_skills:
             for entry in find_skills(self._folder):
                 if entry.counts:
                     found.setdefault(entry.place.name, entry)
         return found
-
-    def _named_skill(self, place: SkillFolder) -> SkillEntry:
-        """A skill that the program names. Raises AgentError where it cannot be read."""
-        entry = look_at_skill(place)
-        if entry.problem and not entry.description:
-            raise AgentError(f"the skill {entry.problem}")
-        return entry
 
     def _tell(self, problem: str) -> None:
         if problem not in self._noted:

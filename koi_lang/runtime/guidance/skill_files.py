@@ -75,11 +75,8 @@ def parse_skill(text: str, name: str) -> SkillText:
         raise AgentError("has no `description`", help="Say in one sentence what the skill is for.")
     line = " ".join(plain_text(description).split())
     notes = tuple(note for field, note in IGNORED.items() if field in front)
-    return SkillText(_clip(line), tuple(_obstacles(front)), notes, body)
-
-
-def _clip(line: str) -> str:
-    return line if len(line) <= MAX_DESCRIPTION_CHARS else f"{line[: MAX_DESCRIPTION_CHARS - 1]}…"
+    line = line if len(line) <= MAX_DESCRIPTION_CHARS else f"{line[: MAX_DESCRIPTION_CHARS - 1]}…"
+    return SkillText(line, tuple(_obstacles(front)), notes, body)
 
 
 # ---------------------------------------------------------------- what it needs here
