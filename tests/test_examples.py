@@ -16,7 +16,10 @@ TESTED = sorted(path.name for kind in ("test", "eval") for path in FOLDER.glob(f
 NAMES = sorted(path.stem for path in FOLDER.glob("*.koi") if path.name not in TESTED)
 STDIN = {"desk": "yes\n", "hello-world": "Ada\n", "tic-tac-toe": "5\n9\nthe middle\n1\n2\n4\n7\n"}
 # What an example may do without asking.
-OPTIONS = {"improve": ["--allow", "shell:*python -m pytest mended"]}
+OPTIONS = {
+    "improve": ["--allow", "shell:*python -m pytest mended"],
+    "memory": ["--allow", "write:.agents/memory/**"],
+}
 PRINTED = {
     "batch": ["d.txt cannot be counted.", "6 words", "Counted at the same time: 4"],
     "counter": [
@@ -44,6 +47,11 @@ PRINTED = {
     "improve": [
         *("Round 1: 0.92, tests red", "Round 2: 0.935, tests green", "accepted in round 2 with 0.935"),
         *("import math", "", "", "def shipping(weight):", "    return 5 + 1.5 * math.ceil(max(0, weight - 2))", ""),
+    ],
+    "memory": [
+        "The port was taken; it is 7411 now.",
+        "Port 7411, as the note says.",
+        "fact - The billing service listens at port 7411.",
     ],
     "mcp-client": ["{ item: 'eggs', amount: 6 } [ 'eggs' ]"],
     "mcp-server": ["eggs: 6"],

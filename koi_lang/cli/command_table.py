@@ -26,6 +26,7 @@ SECTIONS = {
     "Write": {
         "check": "Report problems; explain messages and playbooks.",
         "fmt": "Format programs.",
+        "memory": "List, search, add and remove notes for agents.",
         "list": "List actions, the standard library, skills and extensions.",
     },
     "Look before you pay": {

@@ -12,6 +12,7 @@ from tests.projects import Project
 
 # Every option by its spellings, with the value that it takes; `flag` stands for none.
 OPTIONS = """
+--about               TOPIC
 --admin               flag
 --all                 flag
 --allow               RULE
@@ -28,6 +29,7 @@ OPTIONS = """
 --color               WHEN
 --connect             flag
 --cost                flag
+--count               N
 --debug               flag
 --delegated           flag
 --diff                flag
@@ -46,6 +48,7 @@ OPTIONS = """
 --json                flag
 --junit               FILE
 --keys                FILE
+--kind                KIND
 --list                flag
 --listen              HOST:PORT
 --max-concurrency     WHOLE NUMBER
@@ -66,6 +69,7 @@ OPTIONS = """
 --older               TIME
 --on-doubt            DECISION
 --once                flag
+--own                 flag
 --plain               flag
 --plan                flag
 --playbook            flag
@@ -92,6 +96,7 @@ OPTIONS = """
 --stdio               flag
 --stop-on-entry       flag
 --strict              flag
+--supersedes          ID
 --template            chat|team|coder|mcp|batch
 --to                  ENTRY
 --token               TEXT

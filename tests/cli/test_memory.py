@@ -1,0 +1,113 @@
+"""`koi memory`: notes listed, found, added and removed by the person, and told why."""
+
+from __future__ import annotations
+
+import json
+import os
+from datetime import date, timedelta
+from pathlib import Path
+
+import pytest
+
+from koi_lang.runtime.guidance.notes import FOLDER
+from tests.guidance.note_files import write_note
+from tests.journal.commands import Commands
+from tests.journal.conftest import koi as koi
+from tests.journal.test_notes_of_runs import ANSWERS, PROGRAM
+
+
+@pytest.fixture(autouse=True)
+def _of_one_person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Notes of other tests are not this person's."""
+    monkeypatch.setenv("KOI_CONFIG_DIR", str(tmp_path / "person"))
+
+
+def files(folder: Path) -> list[str]:
+    """The files in a memory."""
+    return sorted(file.name for file in folder.glob("*"))
+
+
+def test_a_note_is_added_shown_found_and_removed(koi: Commands) -> None:
+    """Each command says what it did; a note that says the same is not kept twice."""
+    added = koi("memory", "add", "Releases are tagged on Tuesdays.", "--kind", "decision", "--about", "releases")
+    id = added.out.strip()
+    again = koi("memory", "add", "Releases are tagged on tuesdays")
+    today = date.today().isoformat()
+
+    assert ([f"{id}.md"], f"{id} says the same\n") == (files(koi.folder / FOLDER), again.out)
+    text = f'id: {id}\nkind: decision\nabout: ["releases"]\nfrom: "person"\ndate: "{today}"'
+    assert f"{FOLDER}/{id}.md\n---\n{text}\n---\nReleases are tagged on Tuesdays.\n" == koi("memory", "show", id).out
+    line = f"{id}  (decision, {today})\n  Releases are tagged on Tuesdays.\n"
+    assert (line, 0) == ((listed := koi("memory", "list")).out, listed.code)
+    assert f"{line}    by: release\n" == koi("memory", "search", "when", "is", "a", "release?").out
+    assert (1, "") == ((nothing := koi("memory", "search", "zebra")).code, nothing.out)
+    assert f"removed {id}\n" == koi("memory", "forget", id).out
+    assert [] == files(koi.folder / FOLDER)
+
+
+def test_own_notes_stand_with_the_settings(koi: Commands) -> None:
+    """They count in every folder, and the command that adds them makes the folder."""
+    id = koi("memory", "add", "I like tabs.", "--own", "--kind", "preference").out.strip()
+    own = Path(os.environ["KOI_CONFIG_DIR"]) / "memory"
+    (found,) = json.loads(koi("memory", "search", "tabs", "--json").out)
+
+    assert ([f"{id}.md"], False) == (files(own), (koi.folder / ".agents").exists())
+    assert ("person", "preference", ["tabs"]) == (found["owner"], found["kind"], found["words"])
+    assert (0, []) == (koi("memory", "forget", id).code, files(own))
+
+
+def test_what_cannot_be_kept_is_an_error(koi: Commands) -> None:
+    """A secret, an empty text, a note to replace that is not there, a folder that is a file, an unknown id."""
+    (koi.folder / ".agents").write_text("")
+    wrong = {
+        ("add", "The key is AKIAABCDEFGHIJKLMNOP"): "error: the note holds a secret",
+        ("add", ""): "error: the note has no text",
+        ("add", "x", "--supersedes", "gone"): "error: there is no note `gone` to supersede",
+        ("add", "Use tabs."): "error: ",
+        ("show", "gone"): "error: there is no note `gone`",
+        ("forget", "gone"): "error: there is no note `gone`",
+        ("why",): "error: there are no journals",
+    }
+    for words, message in wrong.items():
+        done = koi("memory", *words)
+        assert (True, True) == (done.code != 0, done.err.startswith(message)), done.err
+        assert "Traceback" not in done.err
+
+
+def test_a_bad_file_is_listed(koi: Commands) -> None:
+    """With the reason, on stderr, and an exit code for scripts."""
+    write_note(koi.folder, "good", "Use tabs.")
+    write_note(koi.folder, "bad", "Use tabs.", "kind: rumour")
+    done = koi("memory", "list")
+
+    assert (1, "good  (fact, 2026-03-01)\n  Use tabs.\n") == (done.code, done.out)
+    assert f"a note is left out: `{FOLDER}/bad.md` has the unknown kind `rumour`\n" == done.err
+
+
+def test_why_shows_what_a_run_was_told(koi: Commands) -> None:
+    """Where, which notes, and by which words of the payload."""
+    write_note(koi.folder, "deploy", "Deploy to staging first.")
+    koi.record(PROGRAM, ANSWERS)
+    write_note(koi.folder, "deploy", "Deploy at night.")
+    done = koi("memory", "why")
+    (told,) = json.loads(koi("memory", "why", "last", "--json").out)
+
+    assert "Main.go#1\ndeploy  (fact, 2026-03-01)\n  Deploy to staging first.\n    by: deploy\n" == done.out
+    assert ("Main.go#1", "Main", ["deploy"]) == (told["path"], told["agent"], [note["id"] for note in told["notes"]])
+
+
+def test_gc_proposes_what_nobody_was_told(koi: Commands) -> None:
+    """Old notes that no recorded run was told, and superseded ones; nothing goes without a yes."""
+    today, old = date.today(), (date.today() - timedelta(days=200)).isoformat()
+    for name, day in (("new", today.isoformat()), ("old", old), ("future", "2999-01-01"), ("undated", "")):
+        write_note(koi.folder, name, f"About {name}.", f"date: {day}" if day else "kind: fact")
+    write_note(koi.folder, "deploy", "Deploy to staging first.", f"date: {old}")
+    write_note(koi.folder, "newer", "About newer.", f"date: {today.isoformat()}\nsupersedes: undated")
+    koi.record(PROGRAM, ANSWERS)
+    asked = koi("memory", "gc", stdin="n\n")
+    assert {"old", "undated"} == {line.split()[0] for line in asked.out.splitlines() if not line.startswith(" ")}
+    assert 6 == len(files(koi.folder / FOLDER))
+    koi("memory", "gc", "--yes")
+
+    assert ["deploy.md", "future.md", "new.md", "newer.md"] == files(koi.folder / FOLDER)
+    assert "every note was told or written in the last 180d\n" == koi("memory", "gc").err
