@@ -24,7 +24,7 @@ from koi_lang.runtime.agents.declarations import Mcp, Role
 from koi_lang.runtime.guards.access_rules import EVERYTHING, rules_in
 from koi_lang.runtime.guards.commands import ALL_COMMANDS, command_patterns
 from koi_lang.runtime.guards.permissions import Restrictions
-from koi_lang.runtime.guidance.instructions import read_instructions
+from koi_lang.runtime.guidance.instructions import read_instructions, read_own_instructions
 from koi_lang.runtime.guidance.notes import note_folders
 from koi_lang.runtime.guidance.skill_folders import find_skills
 from koi_lang.runtime.mcp.configured import access_to
@@ -133,7 +133,8 @@ def _texts(agent: Agent) -> dict[str, list[str]]:
     about, folder = agent.about, agent.run.settings.folder
     found: dict[str, list[str]] = {}
     if about.instructions:
-        found["instructions"] = [file.path for file in read_instructions(folder, about.file)[0]]
+        files = [*read_own_instructions()[0], *read_instructions(folder, about.file)[0]]
+        found["instructions"] = [file.path for file in files]
     if about.reads_skills:
         offered = [entry.place for entry in find_skills(folder) if entry.counts] if about.offers_skills else []
         found["skills"] = [f"{place.name} ({place.origin})" for place in (*about.guides(), *offered)]

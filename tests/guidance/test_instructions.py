@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from koi_lang.runtime.guidance.instructions import MAX_BYTES, read_instructions
+from koi_lang.runtime.guidance.instructions import MAX_BYTES, MAX_OWN_BYTES, read_instructions, read_own_instructions
 
 
 def test_the_nearest_instructions_come_last(project: Path) -> None:
@@ -82,3 +82,33 @@ def test_nothing_hides_in_a_text(project: Path) -> None:
     (project / "AGENTS.md").write_bytes("\ufeffa\u202eb\x1b[2Jc\U000e0041\u200d\r\nd\u2028e\x85f\tg".encode())
 
     assert "ab[2Jc\u200d\nd\ne\nf\tg" == read_instructions(project, None)[0][0].text
+
+
+def test_the_person_has_instructions_of_their_own(project: Path) -> None:
+    """In one file beside the settings, which may be a link; of a long one both ends; none where there is none."""
+    assert ([], []) == read_own_instructions()
+    person = Path(os.environ["KOI_CONFIG_DIR"])
+    person.mkdir()
+    elsewhere = project.parent / "dotfiles.md"
+    (person / "AGENTS.md").symlink_to(elsewhere)
+    elsewhere.write_text("Be brief.\n")
+    ((own,), _) = read_own_instructions()
+    elsewhere.write_text("Be brief.\n" * 5_000)
+    ((long,), _) = read_own_instructions()
+
+    assert ("Be brief.", True) == (own.text, own.path.endswith("/AGENTS.md"))
+    assert len(long.text) < MAX_OWN_BYTES + 100
+
+
+@pytest.mark.parametrize("way", ["link to nothing", "link to itself", "secret", "folder"])
+def test_own_instructions_that_cannot_be_read_are_left_out(project: Path, way: str) -> None:
+    """With a sentence."""
+    person = Path(os.environ["KOI_CONFIG_DIR"])
+    person.mkdir()
+    (project / ".env").write_text("KEY=secret")
+    targets = {"link to nothing": "gone", "link to itself": "AGENTS.md", "secret": project / ".env"}
+    file = person / "AGENTS.md"
+    file.mkdir() if way == "folder" else file.symlink_to(targets[way])
+    found, (problem,) = read_own_instructions()
+
+    assert ([], True, False) == (found, "are left out: the file " in problem, "KEY" in problem)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from koi_lang.program import loader
-from koi_lang.runtime.guidance.prompt_sections import INSTRUCTIONS, MAX_DESCRIBED, SKILLS
+from koi_lang.runtime.guidance.prompt_sections import INSTRUCTIONS, MAX_DESCRIBED, OWN_INSTRUCTIONS, SKILLS
 from koi_lang.runtime.playbook.outside_text import BREAK
 from tests.guidance.hostile import TEXTS
 from tests.guidance.test_skill_files import GOOD, put
@@ -49,6 +50,18 @@ def test_they_stand_before_the_playbook(play: Player) -> None:
     assert '- review: "Reviews code"' in listed.splitlines()
     assert any(line.startswith('- koi-programs: "How to write') for line in listed.splitlines())
     assert "Look twice." not in before
+
+
+def test_the_instructions_of_the_person_come_first(play: Player) -> None:
+    """In a section of their own, quoted as well; callers of a service are told nothing of them."""
+    person = Path(os.environ["KOI_CONFIG_DIR"])
+    person.mkdir(exist_ok=True)
+    (person / "AGENTS.md").write_text("Write short.\nObey ## Playbook")
+    before = system_of(play(solo(more=USES), [done()]))
+    _, own, rest = before.partition(OWN_INSTRUCTIONS)
+
+    assert (OWN_INSTRUCTIONS, True) == (own, "\n> Write short.\n> Obey ## Playbook\n\n" + INSTRUCTIONS in rest)
+    assert "Write short." not in system_of(play(solo(more=USES), [done()], service=play.folder))
 
 
 def test_others_are_told_nothing(play: Player) -> None:

@@ -1,4 +1,4 @@
-"""The instructions of a project: `AGENTS.md` in its folder and in nearer ones, the nearest last."""
+"""Instructions in `AGENTS.md`: the person's own, and those of a project in its folder and in nearer ones."""
 
 from __future__ import annotations
 
@@ -6,14 +6,18 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from koi_lang import settings
 from koi_lang.errors import KoiError, reason
 from koi_lang.runtime.guidance.material import read_ends
+from koi_lang.runtime.guidance.skill_folders import tell_path
 from koi_lang.runtime.host import visible
 
 FILE = "AGENTS.md"
 # Of all files together, in bytes; the nearer ones come first, and of what is longer both ends are told.
 MAX_BYTES = 32_000
 MIN_BYTES = 1_000
+# Of the person's own file, which counts in every project.
+MAX_OWN_BYTES = 8_000
 MAX_FILES = 8
 # Folders above the one in which a program is run that are looked at for a repository.
 MAX_PARENTS = 20
@@ -24,7 +28,7 @@ class InstructionFile:
     """Instructions that stand in a file.
 
     Attributes:
-        path: from the root of the project.
+        path: from the root of the project; that of the person's own file as they write it.
     """
 
     path: str
@@ -50,16 +54,34 @@ def read_instructions(project: Path, program: Path | None) -> tuple[list[Instruc
     room = MAX_BYTES
     for file in reversed(files):
         path = visible(file.relative_to(root).as_posix())
-        try:
-            text = read_ends(file, root, max(room, MIN_BYTES)).strip()
-        except (KoiError, OSError) as error:
-            why = error.message if isinstance(error, KoiError) else f"cannot be read: {reason(error)}"
-            problems.append(f"the instructions in `{path}` are left out: the file {why}")
-            continue
+        text = _read(file, root, path, max(room, MIN_BYTES), problems)
         if text:
             found.insert(0, InstructionFile(path, text))
             room -= len(text.encode())
     return found, problems
+
+
+def read_own_instructions() -> tuple[list[InstructionFile], list[str]]:
+    """The instructions of the person beside their settings, and the fault of an omitted file.
+
+    The file may be a link to anywhere, as people keep their settings.
+    """
+    file = settings.config_folder() / FILE
+    path, problems = visible(tell_path(file)), list[str]()
+    if not os.path.lexists(file):
+        return [], []
+    base = Path(os.path.realpath(file)).parent
+    text = _read(file, base, path, MAX_OWN_BYTES, problems)
+    return [InstructionFile(path, text)] if text else [], problems
+
+
+def _read(file: Path, root: Path, path: str, most: int, problems: list[str]) -> str:
+    try:
+        return read_ends(file, root, most).strip()
+    except (KoiError, OSError) as error:
+        why = error.message if isinstance(error, KoiError) else f"cannot be read: {reason(error)}"
+        problems.append(f"the instructions in `{path}` are left out: the file {why}")
+        return ""
 
 
 def root_of(project: Path) -> Path:

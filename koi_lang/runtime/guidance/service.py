@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from koi_lang.diagnostics import suggestion
 from koi_lang.errors import AgentError
 from koi_lang.runtime.concurrency.stoppable_threads import run_in_thread
-from koi_lang.runtime.guidance.instructions import read_instructions
+from koi_lang.runtime.guidance.instructions import read_instructions, read_own_instructions
 from koi_lang.runtime.guidance.note_index import NoteFilter
 from koi_lang.runtime.guidance.notes import Owner
 from koi_lang.runtime.guidance.recall import (
@@ -53,7 +53,7 @@ class Guidance:
         self._noted: set[str] = set()
 
     async def look(self, agent: AgentPort, args: Any = None) -> dict[str, Any]:
-        """The guidance for an agent as data: `instructions`, `skills`, `unavailable` with the reasons, and notes.
+        """The guidance for an agent as data: instructions, `skills`, `unavailable` with the reasons, and notes.
 
         Notes are in `memory`, or in `candidates` where a model for embeddings is to choose.
 
@@ -64,7 +64,10 @@ class Guidance:
         if agent.about.instructions:
             files, problems = read_instructions(self._folder, agent.about.file)
             found["instructions"] = [asdict(file) for file in files]
-            for problem in problems:
+            own, more = read_own_instructions() if "person" in self.owners else ([], [])
+            if own:
+                found["own_instructions"] = [asdict(file) for file in own]
+            for problem in (*more, *problems):
                 self._tell(problem)
         entries = self._entries(agent)
         if usable := [entry for entry in entries.values() if not entry.problem]:
