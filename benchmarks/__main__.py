@@ -20,6 +20,7 @@ from benchmarks import (
     journal,
     mcp,
     playbooks,
+    recalling,
     registry,
     searching,
     sending,
@@ -47,6 +48,7 @@ SUBJECTS = {
     "editing": editing,
     "editors": editors,
     "searching": searching,
+    "recalling": recalling,
     "debugging": debugging,
     "services": services,
 }
