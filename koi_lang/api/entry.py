@@ -11,13 +11,13 @@ import sys
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from inspect import isawaitable
+from inspect import isawaitable, iscoroutinefunction
 from pathlib import Path
+from reprlib import Repr
 from types import FrameType, ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, TypeVar, Unpack
 
 from koi_lang.api.advice import advising
-from koi_lang.api.option_checks import check_options
 from koi_lang.api.program import Program, RunResult, run_to_end
 from koi_lang.diagnostics import suggestion
 from koi_lang.errors import UsageError
@@ -31,14 +31,16 @@ from koi_lang.runtime.outside_calls import opens_programs
 from koi_lang.sessions.options import LIMITS, PYTHON_HELP, RunOptions, is_rule
 from koi_lang.sessions.prepared import Prepared, prepare_program
 from koi_lang.settings import project, read_settings, trust_in_folder
+from koi_lang.settings.efforts import EFFORTS, effort_help
 
 if TYPE_CHECKING:
     from koi_lang.cli.ui import terminal
 else:
     terminal = lazy_module("koi_lang.cli.ui.terminal")
 
-
 Place = str | os.PathLike[str]
+# How values are shown that are none.
+SHORT = Repr()
 
 
 class OpenOptions(TypedDict, total=False):
@@ -301,3 +303,63 @@ def run_interruptible(work: Coroutine[Any, Any, T]) -> T:
     if outcome is None:
         raise KeyboardInterrupt
     return outcome[0]
+
+
+def _is_place(given: Any) -> bool:
+    return isinstance(given, str) or (isinstance(given, os.PathLike) and isinstance(os.fspath(given), str))
+
+
+def _is_program(given: Any) -> bool:
+    return _is_place(given) or (isinstance(given, ModuleType) and isinstance(given.__file__, str))
+
+
+def _is_model(given: Any) -> bool:
+    return isinstance(given, str) or (callable(given) and not isinstance(given, type))
+
+
+def _is_output(given: Any) -> bool:
+    return callable(given) and not iscoroutinefunction(given) and not iscoroutinefunction(type(given).__call__)
+
+
+def _is_object(given: Any) -> bool:
+    return isinstance(given, Mapping) and all(isinstance(name, str) for name in given)
+
+
+def _is_list_of_texts(given: Any) -> bool:
+    return isinstance(given, list | tuple | set | frozenset) and all(isinstance(rule, str) for rule in given)
+
+
+def _is_switch(given: Any) -> bool:
+    return isinstance(given, bool)
+
+
+# Of each option: whether it may be None, what a value has to be, and what to give.
+CHECKS: dict[str, tuple[bool, Callable[[Any], bool], str]] = {
+    "model": (True, _is_model, 'Give `"provider/model"`, or an object such as `koi_lang.ScriptedModel([…])`.'),
+    "effort": (True, lambda given: given in EFFORTS, effort_help(None)),
+    "budget": (True, _is_object, 'Give limits by their names, such as `budget={"usd": 0.1}`.'),
+    "payload": (True, _is_object, 'Give fields by their names, such as `payload={"topic": "tea"}`.'),
+    "allow": (False, _is_list_of_texts, 'Give a list of rules, such as `allow=["run"]`.'),
+    "ask": (True, callable, "Give a function: `ask=lambda question, options: …`."),
+    "approve": (True, callable, "Give a function: `approve=lambda what, detail, agent: …`."),
+    "output": (True, _is_output, "Give a function that takes a text and is not async, such as `print`."),
+    "folder": (True, _is_place, "Give the path of a folder."),
+    "record": (True, _is_switch, "Give True or False."),
+    "keys": (True, _is_place, "Give the path of a file."),
+    "rehearse": (False, _is_switch, "Give True or False."),
+    "extensions": (False, _is_switch, "Give True or False."),
+    "trust_folder": (False, _is_switch, "Give True or False."),
+}
+
+
+def check_options(program: Any, options: Mapping[str, Any]) -> None:
+    """Check the options of a program. Raises UsageError for an invalid one."""
+    if not _is_program(program):
+        help = "Give the path of a `.koi` file, or its module."
+        raise UsageError(f"{SHORT.repr(program)} is no program", help=help)
+    for name, given in options.items():
+        if name not in CHECKS:
+            raise UsageError(f"there is no option `{name}`", help=suggestion(name, list(CHECKS), "option"))
+        may_be_none, is_right, help = CHECKS[name]
+        if not (is_right(given) if given is not None else may_be_none):
+            raise UsageError(f"the option `{name}` cannot be {SHORT.repr(given)}", help=help)

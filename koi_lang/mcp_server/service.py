@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import os
+import stat
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import redirect_stdout
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from anyio import BrokenResourceError
+from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
 
 from koi_lang.extensions import additions
 from koi_lang.http_server.address import Address
@@ -15,8 +23,7 @@ from koi_lang.mcp_server.documents import documents, made_prompts
 from koi_lang.mcp_server.http import serve_http
 from koi_lang.mcp_server.prompts_and_resources import by_name, sources
 from koi_lang.mcp_server.server import McpService, server_of
-from koi_lang.mcp_server.sessions import ClientSession, OpenSession
-from koi_lang.mcp_server.stdio import serve_stdio
+from koi_lang.mcp_server.sessions import ClientSession, OpenSession, Sessions
 from koi_lang.mcp_server.tools import exposed_agents, offers
 from koi_lang.program import declarations
 from koi_lang.program.error_report import explain
@@ -26,6 +33,11 @@ from koi_lang.runtime.events import Consumer
 from koi_lang.runtime.host import Host
 from koi_lang.runtime.run import Run
 from koi_lang.sessions.prepared import Prepared
+
+if TYPE_CHECKING:
+    from anyio import AsyncFile
+
+MAX_BYTES = 1 << 26
 
 
 async def serve(service: McpService, address: Address | None, *, debug: bool) -> None:
@@ -103,3 +115,53 @@ def _opener(ready: Prepared, consumers: Sequence[Consumer]) -> Callable[[Host, C
         return ready.run(host, [consumer, *consumers], note, limits=ready.options.session_limits)
 
     return open_run
+
+
+async def serve_stdio(server: Server[Sessions]) -> None:
+    """Serve the client at the other end until it leaves."""
+    with _own_stdin() as descriptor:
+        # Only the iteration over lines is asked of the file; the library would read it in a thread, which nothing
+        # can interrupt.
+        incoming = cast("AsyncFile[str]", _lines(descriptor))
+        try:
+            async with stdio_server(stdin=incoming) as (reading, writing):
+                await server.run(reading, writing, server.create_initialization_options())
+        except* BrokenResourceError:
+            pass  # a client has left while calls were under way: nobody reads their answers
+
+
+@contextmanager
+def _own_stdin() -> Iterator[int]:
+    """A descriptor for the messages of clients; standard input is empty for all other code and child processes."""
+    own, nothing = os.dup(0), os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    try:
+        yield own
+    finally:
+        os.dup2(own, 0)
+        os.close(own)
+
+
+async def _lines(descriptor: int) -> AsyncIterator[str]:
+    """The lines of a descriptor as they come; waiting for one can be cancelled."""
+    file = os.fdopen(os.dup(descriptor), "rb", buffering=0)
+    if _never_waits(descriptor):
+        with file:
+            for line in file:
+                yield line.decode("utf-8", "replace")
+        return
+    reader = asyncio.StreamReader(limit=MAX_BYTES)
+    loop = asyncio.get_running_loop()
+    pipe, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), file)
+    try:
+        async for line in reader:
+            yield line.decode("utf-8", "replace")
+    finally:
+        pipe.close()
+
+
+def _never_waits(descriptor: int) -> bool:
+    """Whether reading a descriptor ends at once: files and the null device cannot be watched, and need not be."""
+    about = os.fstat(descriptor)
+    return stat.S_ISREG(about.st_mode) or about.st_rdev == os.stat(os.devnull).st_rdev

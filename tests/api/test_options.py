@@ -9,8 +9,7 @@ import pytest
 
 import koi_lang
 from koi_lang.api.agent import ProgramAgent
-from koi_lang.api.entry import OpenOptions
-from koi_lang.api.option_checks import CHECKS
+from koi_lang.api.entry import CHECKS, OpenOptions
 from tests.api.conftest import within
 
 

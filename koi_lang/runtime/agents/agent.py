@@ -12,7 +12,7 @@ from koi_lang.js.call_helpers import apply
 from koi_lang.js.promises import settle
 from koi_lang.js.task_scope import ChildScope, current_scope
 from koi_lang.js.undefined import undefined
-from koi_lang.runtime.agents.call_options import call_options_of, called_with
+from koi_lang.runtime.agents.call_options import NO_OPTIONS, call_options_of, called_with
 from koi_lang.runtime.agents.declarations import AgentDeclaration, Handler, Role
 from koi_lang.runtime.agents.resilience import AttemptTimeoutError, FailedAttempt, Resilience, resilient
 from koi_lang.runtime.agents.result_types import ResultTypeError
@@ -25,7 +25,7 @@ from koi_lang.runtime.outside_calls import call_agent, payload_of
 from koi_lang.runtime.replay.error_records import as_koi_error, data_of, origin_of
 from koi_lang.runtime.replay.location import enter, leaf_path
 from koi_lang.runtime.replay.ordering import LATE
-from koi_lang.runtime.schema import is_plainly_fitting, problems, signature_text, type_text
+from koi_lang.runtime.schema import problems, signature_text, type_text
 
 if TYPE_CHECKING:
     from koi_lang.runtime.agents.skills import Skill
@@ -156,7 +156,7 @@ class Agent(metaclass=AgentClass):
         """
         handler = self.handler(event)
         self.check_payload(handler, payload)
-        chosen = call_options_of(options, f"{self.name}.{event}")
+        chosen = NO_OPTIONS if options is undefined else call_options_of(options, f"{self.name}.{event}")
         with narrowed_to(*chosen.roles), called_with(chosen):
             result = await self._handle(handler, payload)
         return result if chosen.result is None else chosen.result.check(result)
@@ -180,10 +180,8 @@ class Agent(metaclass=AgentClass):
         """Raise AgentError where a payload is not of the type that a handler declares."""
         if not handler.schema or (payload is undefined and handler.may_get_nothing):
             return
-        if is_plainly_fitting(payload, handler.schema) or self.run.recorded.is_settled:
-            return  # what a call was given that is over fitted the type that was declared then
         wrong = list(problems(payload, handler.schema))
-        if wrong:
+        if wrong and not self.run.recorded.is_settled:  # a call that is over fitted the type of its time
             takes = signature_text(handler.schema) or type_text(handler.schema)
             message = f"`{self.name}.{handler.event}` cannot take what it is given: {'; '.join(wrong)}"
             raise AgentError(message, help=f"It takes ({takes}).")
