@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from koi_lang.cli.completing.values import complete_file
 from koi_lang.compiler.formatter import format_source
 from koi_lang.errors import UsageError, reason
 from koi_lang.program.files import script_program
@@ -14,7 +15,7 @@ from koi_lang.source import PROGRAM_SUFFIX, SCRIPT_SUFFIXES, decode
 
 
 @click.command()
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=click.Path(path_type=Path), shell_complete=complete_file)
 @click.option(
     "-o",
     "--output",

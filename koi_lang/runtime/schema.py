@@ -14,7 +14,7 @@ from typing import Any
 from koi_lang.js.conversions import is_number
 from koi_lang.js.inspect_value import inspect as as_text
 from koi_lang.js.undefined import undefined
-from koi_lang.js.value_bounds import BoundsChecker, bounds_text, bounds_words, expected_words
+from koi_lang.js.value_bounds import KEYWORDS, BoundsChecker, bounds_text, bounds_words, expected_words
 
 Schema = Mapping[str, Any]
 Words = Callable[[Any], str]
@@ -156,7 +156,7 @@ class _Checker:
     words: Words
     known: dict[tuple[int, int], bool] = field(default_factory=dict)
     flat: dict[int, list[Schema]] = field(default_factory=dict)
-    bounds: BoundsChecker = field(default_factory=BoundsChecker)
+    bounds: list[BoundsChecker] = field(default_factory=list)  # one, once something has bounds
 
     def has_type(self, value: Any, schema: Schema) -> bool:
         """Whether nothing is wrong with a value, which may contain itself."""
@@ -211,8 +211,33 @@ class _Checker:
                 waiting += reversed([(*part, _step(path, step)) for part, step in parts])
 
     def _fits(self, value: Any, schema: Schema) -> bool:
-        """Whether a value is of a type, apart from its fields and items."""
-        return _is_of_kind(value, schema) and self.bounds.is_within(value, schema)
+        """Whether a value is of a type and within its bounds, apart from its fields and items."""
+        if "const" in schema:
+            return bool(value == schema["const"] and isinstance(value, bool) == isinstance(schema["const"], bool))
+        if "enum" in schema:
+            return value in schema["enum"]
+        match schema.get("type"):
+            case "string":
+                is_of_kind = isinstance(value, str)
+            case "boolean":
+                is_of_kind = isinstance(value, bool)
+            case "integer":
+                is_of_kind = is_number(value) and value == value // 1
+            case "number":
+                is_of_kind = is_number(value)
+            case "null":
+                is_of_kind = value is None or value is undefined
+            case "array":
+                is_of_kind = isinstance(value, list)
+            case "object":
+                is_of_kind = isinstance(value, dict)
+            case _:
+                return True
+        if KEYWORDS.isdisjoint(schema) or not is_of_kind:
+            return is_of_kind
+        if not self.bounds:
+            self.bounds.append(BoundsChecker())
+        return self.bounds[0].is_within(value, schema)
 
     def _resolve(self, schema: Schema) -> Schema:
         if "$ref" not in schema:
@@ -307,29 +332,6 @@ def _json_value(text: str) -> Any:
         return json.loads(text)
     except ValueError:
         return text
-
-
-def _is_of_kind(value: Any, schema: Schema) -> bool:
-    if "const" in schema:
-        return bool(value == schema["const"] and isinstance(value, bool) == isinstance(schema["const"], bool))
-    if "enum" in schema:
-        return value in schema["enum"]
-    match schema.get("type"):
-        case "string":
-            return isinstance(value, str)
-        case "boolean":
-            return isinstance(value, bool)
-        case "integer":
-            return is_number(value) and value == value // 1
-        case "number":
-            return is_number(value)
-        case "null":
-            return value is None or value is undefined
-        case "array":
-            return isinstance(value, list)
-        case "object":
-            return isinstance(value, dict)
-    return True
 
 
 def _describe_expected(schema: Schema, words: Words) -> str:

@@ -39,6 +39,8 @@ ENTRANCES = {
     ("files", "koi_lang.std.checks.project_files"): "",
     # Names of one form, below three folders.
     ("files", "koi_lang.std.rubrics"): "",
+    # Names in two folders of the project, and the text of an agent, read as instructions are.
+    ("files", "koi_lang.std.workflow"): "",
     # Opens each folder of the project below the one before it; what is put back goes by its guard.
     ("files", "koi_lang.runtime.tree"): "paths",
     # What is told of a folder goes by the names of what is closed, and files are opened by the guard.
