@@ -6,9 +6,10 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from koi_lang.errors import KoiError, Outcome, UntrustedJournalError, capture
+from koi_lang.errors import KoiError, Outcome, capture
 from koi_lang.program.error_report import message as message_of
-from koi_lang.rpc.commands import carry_out, command, command_of, is_aside, waits
+from koi_lang.rpc import configure, control, queries, resume, start  # noqa: F401  (they fill the table)
+from koi_lang.rpc.commands import carry_out, command_of, is_aside, waits
 from koi_lang.sessions.client_host import ANSWER_S, Message
 from koi_lang.sessions.config import SessionConfig
 from koi_lang.sessions.errors import SessionError
@@ -122,39 +123,4 @@ def _begun(message: Mapping[str, Any]) -> dict[str, Any]:
         "type": "response",
         "command": name if isinstance(name, str) and name else PARSE,
         **({"id": id} if is_id else {}),
-    }
-
-
-@command(idle=True)
-async def resume_session(session: Session, session_: str, trust: bool = False) -> Any:
-    """Go on with a recorded session, by its id or the beginning of one; a call that was interrupted goes on, too.
-
-    With `trust` it may be one that this machine has not signed.
-    """
-    return await _reopen_session(session, session_, None, trusted=trust)
-
-
-@command(idle=True)
-async def branch(session: Session, entry: int, session_: str = "", trust: bool = False) -> Any:
-    """Go back to an entry of this session, or of another one, and go on in a journal of its own."""
-    if not session_ and session.journal is None:
-        raise SessionError("no_journal", "the session is not recorded", help="Start it without `--no-record`.")
-    return await _reopen_session(session, session_ or session.run.id, entry, trusted=trust)
-
-
-async def _reopen_session(session: Session, id: str, at: int | None, *, trusted: bool) -> dict[str, Any]:
-    try:
-        open_run = session.served.reopen(id, at, trusted)
-    except UntrustedJournalError as error:
-        help = "Look at it first; if you trust it, send `trust`: true."
-        raise SessionError("session_not_trusted", error.message, help=help) from error
-    except KoiError as error:
-        raise SessionError("session_not_found", error.message, help=error.help) from error
-    await session.renew(open_run)
-    call = None if session.current_call is None else session.current_call.id
-    return {
-        "session_id": session.run.id,
-        "name": session.named,
-        "calls": session.statistics.counts["calls"],
-        "call": call,
     }
