@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from koi_lang.cli.chat.clipboard import clipboard_image
-from koi_lang.cli.chat.images import Attached, pasted_files
+from koi_lang.cli.chat.images import Attached, clipboard_image, pasted_files
 from koi_lang.cli.runs import command as runs
 from koi_lang.errors import UsageError
 from koi_lang.events import CallStarted

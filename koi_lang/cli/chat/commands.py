@@ -11,9 +11,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from koi_lang.cli.chat.clipboard import clipboard_image
 from koi_lang.cli.chat.conversation import ChatConversation
-from koi_lang.cli.chat.images import image_file, named_file
+from koi_lang.cli.chat.images import clipboard_image, image_file, named_file
+from koi_lang.cli.chat.material import message_in
 from koi_lang.cli.ui import journal_tree
 from koi_lang.cli.ui.text import brief, count_text, fit_text, one_line, usage_text
 from koi_lang.cli.ui.undo_report import diff_lines, nothing_text, outcome_lines, plan_lines
@@ -205,7 +205,7 @@ async def back(chat: ChatConversation, given: str) -> None:
     """Take back what is queued."""
     taken = (await chat.ask("take_back"))["taken"]
     if taken:
-        chat.screen.put_back("\n".join(note["text"] for note in taken))
+        chat.screen.put_back("\n".join(message_in(note["text"]) for note in taken))
     chat.screen.note("taken back" if taken else "nothing is queued")
 
 
@@ -225,6 +225,8 @@ async def continue_(chat: ChatConversation, given: str) -> None:
 @command()
 async def abort(chat: ChatConversation, given: str) -> None:
     """End the work that is under way."""
+    if chat.own.end():
+        return
     if chat.is_busy:
         await chat.abort()
     else:

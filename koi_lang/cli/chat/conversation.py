@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from koi_lang.cli.chat.event_view import EventView
 from koi_lang.cli.chat.images import Attached, pasted_images
+from koi_lang.cli.chat.material import BESIDE, OwnCommands, file_texts, message_in
 from koi_lang.cli.chat.view import APPROVALS, Request, Screen, request_text
 from koi_lang.cli.ui.approval_question import EVERYTHING, decision_in
 from koi_lang.cli.ui.text import harmless, heard_when, one_line, usage_text
@@ -29,6 +30,8 @@ from koi_lang.sessions.errors import SessionError
 from koi_lang.sessions.message_targets import IMAGES, MessageTarget, targets, text_of
 from koi_lang.sessions.session import Session
 
+# Begins a command of the person.
+OWN = "!"
 ELSEWHERE = "answered elsewhere"
 # A person may take their time.
 ANSWER_S = 24 * 3600.0
@@ -70,6 +73,7 @@ class ChatConversation:
         requests: what the person is asked and has not answered, the oldest first.
         telling: shows what happens in calls.
         attached: the images in it.
+        own: the commands that the person runs.
         over: whether the person has ended it.
     """
 
@@ -87,6 +91,7 @@ class ChatConversation:
         self.telling = EventView(screen, redact)
         self.over = False
         self.attached = Attached()
+        self.own = OwnCommands(screen, redact)
         self._has_changed = False
         self._news = asyncio.Event()
 
@@ -128,6 +133,9 @@ class ChatConversation:
     async def _say(self, text: str, how: How) -> None:
         """Say a text that is no known command; a message that nobody can be given comes back."""
         try:
+            if self.screen.person and text.startswith(OWN):
+                self.own.begin(text.removeprefix(OWN), self.session.run.folder, self.screen.group)
+                return
             if self.screen.person and self.attach(text):
                 return
             if not text.startswith("/"):
@@ -144,11 +152,14 @@ class ChatConversation:
 
     async def _give(self, text: str, how: How) -> None:
         """Give a message to whoever is at work, else to the handler. Raises KoiError."""
+        await self.own.wait()
         if not self.is_busy:
-            payload = self.target.payload(text.strip(), self._images(text))
+            payload = self.target.payload(self._with_material(text.strip()), self._images(text))
             await self.ask("run_playbook", name=self.target.name, args=payload)
+            self.own.outputs.clear()
             return
         await self.ask(how, **self.fields(text.strip()))
+        self.own.outputs.clear()
         at_work = bool(self.session.run.steering.at_work)
         self.screen.note(heard_when(at_end=how == "follow_up", at_work=at_work))
 
@@ -162,7 +173,13 @@ class ChatConversation:
     def fields(self, text: str) -> dict[str, Any]:
         """The fields of a command that says something, with the images that the text names. Raises BadImageError."""
         images = [value_of(image) for image in self._images(text)]
-        return {"message": text, **({"images": images} if images else {})}
+        return {"message": self._with_material(text), **({"images": images} if images else {})}
+
+    def _with_material(self, text: str) -> str:
+        """A message with the files that it names, and the output of the person's commands. Raises KoiError."""
+        files = file_texts(text, self.session.run.folder) if self.screen.person else []
+        beside = [*self.own.outputs, *files]
+        return text + BESIDE + "\n".join(beside) if beside else text
 
     def _images(self, text: str) -> list[Image]:
         images = self.attached.of(text)
@@ -198,7 +215,7 @@ class ChatConversation:
         """End the call that is under way; what was queued comes back to the person."""
         aborted = await self.ask("abort")
         if aborted["queued"]:
-            self.screen.put_back("\n".join(note["text"] for note in aborted["queued"]))
+            self.screen.put_back("\n".join(message_in(note["text"]) for note in aborted["queued"]))
 
     async def wait(self) -> None:
         """Wait until no call is under way, or the person is asked something."""
@@ -250,7 +267,7 @@ class ChatConversation:
 
     def _take_left(self, ended: CallEnded) -> None:
         """Have what came too late to be heard be the next message; if the work has failed it comes back."""
-        left = "\n".join(note.text for note in self.session.run.steering.take_back())
+        left = "\n".join(message_in(note.text) for note in self.session.run.steering.take_back())
         if left and ended.ok:
             self.screen.note("what came too late to be heard is the next message")
             self.screen.order(f" {left}")
@@ -259,7 +276,7 @@ class ChatConversation:
 
     def recall(self, payload: Any) -> str:
         """The message in what a handler was given; its images can be sent again."""
-        text = text_of(payload)
+        text = message_in(text_of(payload))
         self.attached.recall(text, payload.get(IMAGES, ()) if isinstance(payload, dict) else ())
         return text
 
@@ -286,6 +303,8 @@ class ChatConversation:
     def _state(self) -> str:
         if self.requests:
             return "asks you"
+        if self.own.is_running:
+            return "runs your command"
         if not self.is_busy:
             return "idle"
         steering = self.session.run.steering

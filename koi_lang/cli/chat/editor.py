@@ -20,6 +20,7 @@ from koi_lang.cli.chat import keys
 from koi_lang.cli.chat.commands import COMMANDS
 from koi_lang.cli.chat.conversation import ChatConversation
 from koi_lang.cli.chat.images import pasted_files
+from koi_lang.cli.chat.material import complete_mention, is_mention
 from koi_lang.cli.chat.scrollback import CapturedStream, Scrollback
 from koi_lang.cli.chat.view import GrowingText, Request, options_of, request_text
 from koi_lang.cli.ui.approval_question import Paper
@@ -60,6 +61,7 @@ class Editor:
 
     def __init__(self, look: Theme, redact: Callable[[str], str]) -> None:
         self.chat: ChatConversation
+        self.group: asyncio.TaskGroup
         self.look = look
         self._typed: asyncio.Queue[tuple[str, How]] = asyncio.Queue()
         self._how: How = "steer"
@@ -73,7 +75,9 @@ class Editor:
             history=history,
             key_bindings=keys.bindings(self),
             completer=InputCompleter(self),
-            complete_while_typing=Condition(lambda: self.text.startswith("/") or bool(self._options())),
+            complete_while_typing=Condition(
+                lambda: self.text.startswith("/") or is_mention(self.text) or bool(self._options())
+            ),
             bottom_toolbar=self._toolbar,
             is_password=Condition(lambda: bool(self._current_request().get("secret"))),
             prompt_continuation=lambda width, line, wraps: " " * width,
@@ -127,6 +131,8 @@ class Editor:
         """Ctrl-C: empty the input, else end the work, else warn, else end the conversation."""
         if self.text:
             self._session.default_buffer.reset()
+        elif self.chat.own.end():
+            return
         elif self.is_busy:
             self.order("/abort")
         elif self._warned:
@@ -199,7 +205,7 @@ class Editor:
 
     def change(self) -> None:
         """Draw the line at the bottom anew, and take options away that nobody asks for any more."""
-        if not self.chat.requests and not self.text.startswith("/"):
+        if not self.chat.requests and not self.text.startswith("/") and not is_mention(self.text):
             self._session.default_buffer.cancel_completion()
         self._session.app.invalidate()
 
@@ -234,8 +240,10 @@ class Editor:
         Thread(target=_load_ahead, args=(self.look,), daemon=True, name="load ahead").start()
         with self._strays(), self._session.app.input.raw_mode():
             async with together() as group:
+                self.group = group
                 tasks = [group.create_task(self._paper.write()), group.create_task(self._hand_over())]
                 await self._read()
+                self.chat.own.end()
                 for task in tasks:
                     task.cancel()
             self.chat.tell_end()
@@ -301,6 +309,11 @@ class InputCompleter(Completer):
         options = self._editor._options()
         if options and not text.startswith("/"):
             yield from (Completion(option, -len(text)) for option in options if option.startswith(text))
+            return
+        if is_mention(text) and not text.startswith("/"):
+            begin = len(text) - text.rfind("@") - 1
+            paths = complete_mention(text, self._editor.chat.session.run.folder)
+            yield from (Completion(path, -begin) for path in paths)
             return
         name, blank, rest = text.partition(" ")
         if not text.startswith("/") or "\n" in text:

@@ -6,6 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 
+from koi_lang.cli.chat.material import message_in
 from koi_lang.cli.chat.view import Screen, action_line, answer_in, format_call, result_text
 from koi_lang.cli.ui.activity import Activity, trying_again
 from koi_lang.cli.ui.activity_text import describe_round, doing_now
@@ -94,7 +95,7 @@ class EventView:
                 self._thoughts.clear()
                 if event.recalled:
                     given = unless_omitted(args)
-                    show(f"> {format_call(name, given, text_of(given))}")
+                    show(f"> {format_call(name, given, message_in(text_of(given)))}")
             case LinePrinted(message=message):
                 (answer if _is_of_model(event) else show)(harmless(message))
             case CallEnded(ok=True, result=result) if not self._written.has_printed:
@@ -119,7 +120,7 @@ class EventView:
                 shortened = f"the conversation of `{event.agent}` was shortened"
                 self.screen.note(f"{shortened}: {before:,} tokens became {after:,}")
             case MessageDelivered(sender=sender, text=text) if sender == PERSON:
-                self.screen.note(f"`{event.agent}` hears: {one_line(text)}")
+                self.screen.note(f"`{event.agent}` hears: {one_line(message_in(text))}")
             case CallEnded() as ended:
                 self._tell_end(ended)
 

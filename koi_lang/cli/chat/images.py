@@ -1,9 +1,13 @@
-"""What a person pastes, drops or names to images, and images to the marks that stand for them in what is typed."""
+"""The images of a conversation: pasted, dropped, named or in the clipboard, and the marks that stand for them."""
 
 from __future__ import annotations
 
+import asyncio
 import re
-from collections.abc import Sequence
+import shutil
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from shlex import split
 from typing import Any
@@ -21,6 +25,17 @@ BRACKETS = str.maketrans("[]", "()")
 SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".heic", ".avif"})
 MAX_PATH_CHARS = 16_384
 PASTED = "pasted"
+# For Wayland, X11 and macOS; a tool that has no display, or finds no image, fails, and the next one is asked.
+TOOLS = (
+    ("wl-paste", "--no-newline", "--type", "image/png"),
+    ("xclip", "-selection", "clipboard", "-target", "image/png", "-out"),
+    ("pngpaste", "-"),
+    ("osascript", "-e", "get the clipboard as «class PNGf»"),
+)
+# How AppleScript writes data.
+WRITTEN = re.compile(rb"\xc2\xabdata PNGf([0-9A-F]+)\xc2\xbb\s*")
+CLIPBOARD_S = 3.0
+MAX_CLIPBOARD_BYTES = 64 * 2**20
 
 
 class Attached:
@@ -114,3 +129,44 @@ def image_file(path: Path) -> Image:
     except (OSError, ValueError) as error:
         told = reason(error) if isinstance(error, OSError) else "this is no path"
         raise UsageError(f"cannot read `{path}`: {told}", help="Name a file: `/image photo.png`.") from error
+
+
+# ---------------------------------------------------------------- the clipboard
+
+
+async def clipboard_image(limit_s: float = CLIPBOARD_S) -> bytes:
+    """The bytes of the image in the clipboard. Raises UsageError where there is none, or no tool that knows."""
+    installed = [tool for tool in TOOLS if shutil.which(tool[0])]
+    if not installed:
+        help = "Install `wl-paste` (Wayland), `xclip` (X11) or `pngpaste` (macOS), or use `/image PATH`."
+        raise UsageError("the clipboard cannot be read here", help=help)
+    for tool in installed:
+        content = await _output(tool, limit_s)
+        if content:
+            written = WRITTEN.fullmatch(content)
+            return bytes.fromhex(written[1].decode()) if written else content
+    raise UsageError("the clipboard holds no image", help="Copy one, or attach a file with `/image PATH`.")
+
+
+async def _output(tool: tuple[str, ...], limit_s: float) -> bytes:
+    """What a tool writes; nothing when it fails, writes too much or takes too long."""
+    with suppress(OSError, TimeoutError):
+        async with asyncio.timeout(limit_s), _running(tool) as process:
+            assert process.stdout is not None, "a pipe was asked for"
+            content = b""
+            while len(content) <= MAX_CLIPBOARD_BYTES and (piece := await process.stdout.read(1 << 20)):
+                content += piece
+            return content if len(content) <= MAX_CLIPBOARD_BYTES and await process.wait() == 0 else b""
+    return b""
+
+
+@asynccontextmanager
+async def _running(tool: tuple[str, ...]) -> AsyncIterator[Process]:
+    """A process that is gone at the end of the block."""
+    process = await asyncio.create_subprocess_exec(*tool, stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL)
+    try:
+        yield process
+    finally:
+        with suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()

@@ -14,6 +14,7 @@ HELP = (
     "Enter sends, also while the agent works; Alt-Enter is heard at the end (/queue); Ctrl-J is a new line",
     "Ctrl-R looks through what was typed before: Enter takes it, Ctrl-C does not",
     "Ctrl-V attaches the image in the clipboard (/image), and so does a file that is dropped or pasted",
+    "@PATH puts a file beside the message; !COMMAND runs a command of yours, and the agent gets its output",
     "Alt-Up takes back what is queued (/back)",
     "Esc, Ctrl-C end the work (/abort), and queued text comes back; Ctrl-D ends the conversation (/quit)",
 )

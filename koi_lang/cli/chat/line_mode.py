@@ -21,6 +21,7 @@ from koi_lang.sessions.client_host import APPROVAL, approval_in
 
 HELP = (
     "A line is a message; while the agent works it is heard before its next answer.",
+    "@PATH puts a file beside the message; !COMMAND runs a command of yours, and the agent gets its output",
     "A backslash at the end of a line goes on with the next one.",
 )
 EMPTY_HELP = "Pipe a line for each message, as in `echo hello | koi chat …`, or talk at a terminal."
@@ -44,8 +45,9 @@ class Piped:
         self.chat: ChatConversation
         self.look, self.person = look, person
         self._begun, self._has_read = "", False
+        self._has_ended = False
         self._marks: list[str] = []
-        self._group: asyncio.TaskGroup | None = None
+        self.group: asyncio.TaskGroup
 
     def columns(self) -> int:
         """How wide a line may be."""
@@ -95,10 +97,10 @@ class Piped:
 
     def order(self, text: str) -> None:
         """Hand a text over before the next line."""
-        if self._group is None:
+        if self._has_ended:
             self.put_back(text.strip())
         else:
-            self._group.create_task(self.chat.hear(text))
+            self.group.create_task(self.chat.hear(text))
 
     def change(self) -> None:
         """Nothing is drawn."""
@@ -107,9 +109,10 @@ class Piped:
 
     async def run(self) -> None:
         """Hand over all lines; at their end wait for what is under way. Questions have no answer then."""
-        async with together() as self._group:
+        async with together() as self.group:
             await self._read()
-        self._group = None
+            self.chat.own.end()
+        self._has_ended = True
         if not (self.person or self._has_read):
             self._fail_conversation("nobody has said anything, since standard input is empty", EMPTY_HELP)
         open_questions, failed = [], self.chat.telling.failed

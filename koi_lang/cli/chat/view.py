@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from itertools import zip_longest
@@ -35,11 +36,13 @@ class Screen(Protocol):
         look: the marks it can show.
         keys: lines about how it is used.
         person: whether somebody types, so that a path alone in a line is a file that was dropped on the terminal.
+        group: has the tasks of the conversation while it runs.
     """
 
     look: Theme
     keys: Sequence[str]
     person: bool
+    group: asyncio.TaskGroup
 
     def paper(self) -> Paper:
         """How a request fits on it."""
