@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.cli.screens import Shown
 from tests.playbook.playing import act, done
 from tests.projects import Project
 
@@ -55,6 +56,23 @@ def test_an_accepted_plan_is_carried_out(folder: Project) -> None:
     assert 0 == outcome.returncode
     assert ["store it (k)", "say it"] == next(each["steps"] for each in planned if each["kind"] == "plan_decided")
     assert (1, 2) == next((each["step"], each["steps"]) for each in planned if each["kind"] == "plan_step_finished")
+
+
+def test_options_stand_below_the_plan(folder: Project, terminals: list[Shown]) -> None:
+    """A person reads the plan, then what they can say, then the question."""
+    shown = Shown(folder.folder, ["run", "a.koi", "--plan", "--answers", "answers.json"], 80, 24)
+    terminals.append(shown)
+
+    screen = shown.until("Accept it, edit it")
+    shown.child.send("accept\r")
+    shown.end()
+
+    rows = [row.strip() for row in screen.splitlines()]
+    plan = rows.index("2. tell it")
+    options = [row.partition(". ")[2] for row in rows[plan + 1 : -1]]
+    assert ["accept", "edit", "refuse"] == options[:3]
+    assert rows[plan + 4].startswith("Accept it, edit it, or say what is wrong with it.")
+    assert 0 == shown.child.exitstatus
 
 
 def test_a_conversation_is_put_into_plan_mode(folder: Project) -> None:

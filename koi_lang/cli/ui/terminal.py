@@ -84,11 +84,15 @@ class Terminal:
         self.log(text)
 
     async def ask(self, question: str, options: Sequence[str] = ()) -> str:
-        """Ask one question at a time, again while no option is chosen. Raises NobodyToAskError at the end."""
+        """Ask one question at a time, again while no option is chosen. Raises NobodyToAskError at the end.
+
+        Of a long question, such as a plan, the options stand between its text and its last line.
+        """
         async with self._turn:
-            above = [f"  {number}. {one_line(option)}" for number, option in enumerate(options, 1)]
+            *told, last = clean(question).rstrip().split("\n")
+            above = [*told, *(f"  {number}. {one_line(option)}" for number, option in enumerate(options, 1))]
             line = ""
-            while not (line := (await self._ask_line(question, above)).strip()) and options:
+            while not (line := (await self._ask_line(last, above)).strip()) and options:
                 above = []
         return choose_option(line, options)
 
