@@ -11,6 +11,7 @@ from koi_lang.cli.ui.interrupts import leave
 from koi_lang.cli.ui.trust import confirm_trust
 from koi_lang.cli.ui.undo_report import nothing_text, outcome_lines, plan_lines
 from koi_lang.errors import EXIT_FAILED, JournalError
+from koi_lang.events import TreeKept
 from koi_lang.runtime.file_changes.run_undo import RunUndo
 from koi_lang.runtime.journal import store
 from koi_lang.runtime.journal.calls import is_evaluation
@@ -20,6 +21,11 @@ from koi_lang.sessions.trust import require_trust
 from koi_lang.settings import read_settings
 from koi_lang.setup.keys.lookup import Keys
 from koi_lang.system.text_width import clean
+
+UNSEEN = (
+    "commands of the run may have changed more than is stored, which stays: files outside of the project or of more "
+    "than 5 MB, and those that `.gitignore` names or that have names of secrets"
+)
 
 
 @click.command()
@@ -46,6 +52,8 @@ def command(run: str, to: int | None, dry_run: bool, yes: bool, trust: bool) -> 
     redact = Keys(settings).redactor()
     undo = RunUndo(folder, journal.header.run, journal.entries, settings)
     plan = undo.plan(to or 0)
+    if any(entry.kind == TreeKept.type and entry.n > (to or 0) for entry in journal.entries):
+        click.echo(UNSEEN, err=True)
     if not plan.paths:
         click.echo(nothing_text(journal.header.run, plan.entry), err=True)
         return

@@ -52,6 +52,20 @@ def test_a_run_is_undone_once(changed: Project) -> None:
     assert "nothing is left to undo of" in second.stderr
 
 
+def test_what_was_not_looked_at_is_said(project: Project, changed: Project) -> None:
+    """Where a command may have changed it; tools of files have changed what is stored alone."""
+    project.write(".gitignore", "*.log\n")
+    shell = 'await this.callAction("shell", { command: "echo 1 > b.txt; echo 1 > c.log", description: "x" })'
+    project.write("b.koi", f"role W {{ can execute }}\nagent B : W {{ on go() {{ {shell} }} }}\nrun B.go({{}})\n")
+    first = changed.koi("undo", "--yes")
+    assert 0 == project.koi("run", "--quiet", "--allow", "run", "b.koi").returncode
+    second = project.koi("undo", "--yes")
+
+    assert "`.gitignore` names" not in first.stderr
+    assert "files outside of the project or of more than 5 MB, and those that `.gitignore` names" in second.stderr
+    assert (False, True) == ((project.folder / "b.txt").exists(), (project.folder / "c.log").exists())
+
+
 def test_nothing_is_changed_before_the_person_agrees(changed: Project) -> None:
     """Nor by `--dry-run`, nor where nobody answers."""
     before = texts(changed.folder)
