@@ -65,7 +65,7 @@ def source_data(path: str, redact: Redact = str) -> dict[str, Any]:
 
 
 def graph_data(path: str) -> dict[str, Any]:
-    """The graph of a program: `nodes` and `edges`, as `koi graph --format json`. Raises KoiError."""
+    """The graph of a program: `nodes` and `edges`, as `koi graph FILE --format json`. Raises KoiError."""
     checked = build.check(path)
     if checked.errors:
         raise CompileError(checked.errors)
