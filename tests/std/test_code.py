@@ -20,6 +20,7 @@ from koi_lang.std.code import actions
 from tests.playbook.conftest import play as play
 from tests.playbook.playing import Played, Player, act, done, solo
 from tests.playbook.transports import talk
+from tests.projects import Project
 from tests.running import RecordingHost
 
 PROGRAM = 'import "std/code"\n' + solo("write", "execute")
@@ -136,6 +137,23 @@ def test_a_file_that_changed_since_it_was_read_is_not_overwritten(play: Player, 
     assert ["write_file"] == played.did("action_failed")
     assert "`a.txt` was changed by a command or somebody else at " in played.feedback[3]
     assert "three\n" == (tmp_path / "a.txt").read_text()
+
+
+@pytest.mark.parametrize("is_changed", [True, False])
+def test_a_resumed_run_knows_what_it_has_read(project: Project, is_changed: bool) -> None:
+    """A file that somebody changed while the run was interrupted is not overwritten either."""
+    file = project.write("a.txt", "one\n")
+    project.write("main.koi", f"{PROGRAM}\nrun Main.go({{}})\n")
+    write = act("write_file", path="a.txt", content="three\n")
+    project.write("answers.json", json.dumps([act("read_file", path="a.txt"), write, done()]))
+    words = ("main.koi", "--answers", "answers.json", "--allow", "write:**")
+    stopped = project.koi("run", *words, "--max-requests", "1")
+    if is_changed:
+        file.write_text("two\n")
+    resumed = project.koi("resume", "--max-requests", "9")
+
+    assert (4, 0) == (stopped.returncode, resumed.returncode), stopped.stderr + resumed.stderr
+    assert ("two\n" if is_changed else "three\n") == file.read_text()
 
 
 def test_the_agent_that_changed_a_file_is_named(play: Player, tmp_path: Path) -> None:

@@ -89,8 +89,8 @@ class Terminal:
         Of a long question, such as a plan, the options stand between its text and its last line.
         """
         async with self._turn:
-            *told, last = clean(question).rstrip().split("\n")
-            above = [*told, *(f"  {number}. {one_line(option)}" for number, option in enumerate(options, 1))]
+            *head, last = clean(question).rstrip().split("\n")
+            above = [*head, *(f"  {number}. {one_line(option)}" for number, option in enumerate(options, 1))]
             line = ""
             while not (line := (await self._ask_line(last, above)).strip()) and options:
                 above = []

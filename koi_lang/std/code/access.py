@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from koi_lang.errors import AgentError
+from koi_lang.errors import AgentError, KoiError
 from koi_lang.runtime.context import current
 from koi_lang.runtime.guards.file_access import FilePermission, PagePermission, access_to, may_read
 from koi_lang.runtime.guards.working_files import working_path
@@ -18,6 +20,9 @@ from koi_lang.std.code.project_files import MayRead
 
 if TYPE_CHECKING:
     from koi_lang.runtime.ports import RunPort
+
+# The actions after which an agent knows what a file holds.
+SEEING = frozenset({"read_file", "write_file", "edit_file", "patch_file"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +89,29 @@ class Workplace:
             self.run.changes.seen[name, self.agent] = version
             self.run.changes.writers[name] = self.agent, version
 
+    def seen_before_s(self, name: str) -> float:
+        """When the agent read or wrote a file last before the run was resumed; infinite where it never did."""
+        if self.run is None:
+            return inf
+        places = set()
+        for entry in self.run.recorded.entries_of("begun"):
+            fields = entry.data.get("fields")
+            if entry.agent != self.agent or str(entry.data.get("intent")).removeprefix("code.") not in SEEING:
+                continue
+            path = fields.get("path") or fields.get("file_path") if isinstance(fields, dict) else None
+            with suppress(KoiError):
+                if self.name_of(working_path(self.root, str(path))) == name:
+                    places.add(entry.path)
+        done = self.run.recorded.entries_of("done") if places else ()
+        return max((entry.ts for entry in done if entry.path in places), default=inf)
+
     def require_seen(self, name: str) -> None:
         """Raise AgentError where somebody has changed a file since the agent has read it, with who and when."""
         version = self.version_of(name)
-        if self.run is None or version is None or self.run.changes.seen.get((name, self.agent), version) == version:
+        if self.run is None or version is None:
+            return
+        seen = self.run.changes.seen.get((name, self.agent))
+        if version == seen or (seen is None and version[0] / 1e9 <= self.seen_before_s(name)):
             return
         writer, written = self.run.changes.writers.get(name, ("", None))
         who = f"`{writer}`" if writer and written == version else "a command or somebody else"
