@@ -45,7 +45,8 @@ def told_commands() -> list[tuple[str, str]]:
 def typed(line: str) -> list[str]:
     """A command line as a person types it: words that stand for something are replaced, what is left open goes."""
     words = shlex.split(line.partition(" < ")[0].replace("…", "").replace("[", "").replace("]", ""))[1:]
-    return [MEANT.get(word, word.split("|")[0]) for word in words]
+    known = (word for word in words if not word.startswith(f"--{COMPUTED}"))  # of an option whose name is computed
+    return [MEANT.get(word, word.split("|")[0]) for word in known]
 
 
 def refusal(words: list[str]) -> str:
