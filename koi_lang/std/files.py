@@ -19,8 +19,7 @@ from koi_lang.runtime.context import current
 from koi_lang.runtime.guards.paths import project_path
 from koi_lang.runtime.guards.write_quota import count_written
 from koi_lang.runtime.replay.calls import Effect
-from koi_lang.std.effects import agent, folder, perform_effect
-from koi_lang.std.rules import may_read, require_file
+from koi_lang.std.effects import agent, folder, may_read, perform_effect, require_file
 from koi_lang.system.open_folders import FILE
 
 MAX_READ = 1_000_000

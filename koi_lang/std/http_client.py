@@ -13,9 +13,8 @@ from koi_lang.errors import AgentError, PermissionDeniedError
 from koi_lang.runtime.guards.hosts import Allowed
 from koi_lang.runtime.guards.transport import Guarded
 from koi_lang.settings import project
-from koi_lang.std.effects import project_settings
+from koi_lang.std.effects import project_settings, require_host
 from koi_lang.std.http_request import CheckedRequest
-from koi_lang.std.rules import require_host
 
 MAX_REDIRECTS = 5
 

@@ -13,6 +13,7 @@ from koi_lang.runtime.agents.declarations import Role
 from koi_lang.runtime.events import Events
 from koi_lang.runtime.guards.access_rules import parse_rule
 from koi_lang.runtime.guards.commands import CommandPermission, place_of
+from koi_lang.runtime.guards.conditions import CallConditions, held_to
 from koi_lang.runtime.guards.permissions import Permissions, Restrictions
 from koi_lang.runtime.guards.policy import SOURCES, Access, Policy, Refusal
 from koi_lang.runtime.guards.trust import Trust
@@ -29,6 +30,7 @@ SAID = {
     "never_topics": '`[trust] deploy = "never"`',
     "grants": "is granted to nobody",
     "deny_rules": "the rule `run:git push` of the person denies it",
+    "conditions": "the condition `cannot run:git push` denies it",
     "given_answers": "",
     "asking_topics": '`[trust] deploy = "ask"` has you asked',
     "allow_rules": "",
@@ -71,8 +73,10 @@ def test_the_strictest_source_decides() -> None:
 
     for at, name in enumerate(names):
         policy, access = opposed(names[:at])
-        verdict = policy.verdict(access)
-        expected = "denied" if at < 6 else "allowed" if name in ("given_answers", "allow_rules") else "ask"
+        held = CallConditions((parse_rule("run:git push"),) if "conditions" not in names[:at] else ())
+        with held_to(held):
+            verdict = policy.verdict(access)
+        expected = "denied" if at < 7 else "allowed" if name in ("given_answers", "allow_rules") else "ask"
         assert (name, expected) == (name, verdict.outcome)
         assert SAID[name] in (verdict.message or verdict.reason)
 

@@ -129,7 +129,7 @@ class Permissions:
     def denial(self, permission: Permission) -> str:
         """The rule that denies a permission, over any grant; empty for none."""
         rules = self._restrictions.deny
-        found = next((rule.text for rule in rules if _is_meant(rule, permission)), "")
+        found = next((rule.text for rule in rules if is_meant(rule, permission)), "")
         return found or ("" if permission.access is None else self.trust.forbids(permission.access))
 
     def is_given(self, permission: Permission) -> bool:
@@ -155,7 +155,7 @@ class Permissions:
 
     def reason_to_ask(self, permission: Permission) -> str:
         """Why the person is asked about something that is open to everybody otherwise; empty where they are not."""
-        rule = next((rule for rule in self._restrictions.ask if _is_meant(rule, permission)), None)
+        rule = next((rule for rule in self._restrictions.ask if is_meant(rule, permission)), None)
         return "" if rule is None else f"the rule `{rule.text}` has you asked"
 
     def is_allowed(self, permission: Permission) -> bool:
@@ -179,7 +179,8 @@ class Permissions:
         self._on_allow(rule)
 
 
-def _is_meant(rule: AccessRule, permission: Permission) -> bool:
+def is_meant(rule: AccessRule, permission: Permission) -> bool:
+    """Whether a rule that denies or asks means something, read widely."""
     return rule.is_everything or (permission.access is not None and rule.means(permission.access))
 
 

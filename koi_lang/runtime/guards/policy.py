@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from koi_lang.errors import PermissionDeniedError
+from koi_lang.runtime.guards.conditions import conditions
 from koi_lang.runtime.guards.permissions import Permission, Permissions
 from koi_lang.runtime.guards.trust import line_of
 from koi_lang.runtime.host import ApprovalRequest, Host, NobodyAllowsError, NobodyToAskError, visible
@@ -222,6 +223,18 @@ def check_deny_rules(policy: Policy, access: Access) -> Verdict | None:
     return Verdict("denied", f"the rule `{rule}` of the person denies it") if rule else None
 
 
+def check_conditions(policy: Policy, access: Access) -> Verdict | None:
+    """Conditions that a call is held to, such as those of a deliberation, narrow it, or have the person asked."""
+    if access.permission is None:
+        return None
+    held, permission = conditions(), access.permission
+    if why := next(filter(None, (each.denial(permission) for each in held)), ""):
+        what = access.subject or f"to {visible(permission.rule if access.request is None else access.request.what)}"
+        return Verdict("denied", why, f"a condition of this call does not allow {what}: {why}")
+    why = next(filter(None, (each.reason_to_ask(permission) for each in held)), "")
+    return Verdict("ask", why) if why else None
+
+
 def check_given_answers(policy: Policy, access: Access) -> Verdict | None:
     """Lasting permissions of the person, for this run or for the project, are not asked for again."""
     return ALLOWED if access.permission is not None and policy.permissions.is_given(access.permission) else None
@@ -255,6 +268,7 @@ SOURCES: Sequence[Callable[[Policy, Access], Verdict | None]] = (
     check_never_topics,
     check_grants,
     check_deny_rules,
+    check_conditions,
     check_given_answers,
     check_asking_topics,
     check_allow_rules,
