@@ -19,7 +19,7 @@ from koi_lang.cli.ui.interrupts import leave
 from koi_lang.diagnostics import suggestion
 from koi_lang.errors import EXIT_FAILED, AgentError, UsageError
 from koi_lang.runtime.guidance.note_index import NoteFilter, open_notes
-from koi_lang.runtime.guidance.notes import KINDS, Note, NoteData, note_folders
+from koi_lang.runtime.guidance.notes import FOLDER, KINDS, Note, NoteData, note_folders
 from koi_lang.runtime.guidance.recall import as_data, told_notes
 from koi_lang.runtime.host import visible
 from koi_lang.runtime.journal import reader, store
@@ -130,7 +130,9 @@ def gc(older: str, yes: bool) -> None:
     since = date.fromtimestamp(time.time() - age_s("--older", older)).isoformat()
     with closing(open_notes(Path.cwd(), is_whole=True)) as index:
         of_project = [note for note in index.newest() if note.owner == "project"]
-        old = [note for note in of_project if max(note.date, latest.get(note.id, "")) < since]
+        files = {note.id: Path.cwd() / FOLDER / note.name for note in of_project if not note.date}
+        changed = {id: date.fromtimestamp(file.stat().st_mtime).isoformat() for id, file in files.items()}
+        old = [note for note in of_project if max(changed.get(note.id, note.date), latest.get(note.id, "")) < since]
         proposed = [*old, *(note for note in index.list_superseded() if note.owner == "project")]
     if not proposed:
         click.echo(f"every note was told or written in the last {older}", err=True)

@@ -85,6 +85,7 @@ class Services:
         plan: whether the run begins in plan mode.
         debugger: stops before actions of playbooks; None in ordinary runs.
         payer: who pays for the run beside itself, perhaps for several runs; None for nobody.
+        is_served: whether others than the person at this machine may call the program, as callers of a service may.
         service: the folder of the service of which the run is a session; its commands see only `folder` in there.
     """
 
@@ -118,6 +119,7 @@ class Services:
     plan: bool = False
     debugger: DebuggerPort | None = None
     payer: BudgetAccount | None = None
+    is_served: bool = False
     service: Path | None = None
 
 
@@ -156,7 +158,7 @@ def make_servers(run: RunPort, services: Services) -> servers.Servers:
 
 def make_guidance(run: RunPort, services: Services) -> service.Guidance:
     """The instructions and skills of the project, wherever the files are that its programs work on, and notes there."""
-    return service.Guidance(services.settings.folder, services.note, is_shared=services.service is not None)
+    return service.Guidance(services.settings.folder, services.note, is_served=services.is_served)
 
 
 async def call_action(run: RunPort, agent: AgentPort, name: str, data: Any) -> Any:

@@ -115,6 +115,7 @@ class Prepared:
             "kept_rules": LastingRules.of(self.folder, self.options.user),
             "redact": self.redactor(),
             "plan": self.options.plan,
+            "is_served": self.is_service,
             "today": today(settings.variable("TZ")),
             "models": self.wanted.blocks(),
             "note": note,

@@ -121,8 +121,7 @@ async def forget(id: str) -> bool:
     place = Workplace.current()
 
     async def work() -> bool:
-        with closing(open_notes(place.root)) as index:
-            note = index.find(id)
+        note = await run_in_thread(lambda stop: find_note(place, id))
         if note is None:
             return False
         if note.owner != "project":
@@ -131,6 +130,12 @@ async def forget(id: str) -> bool:
         return await remove_file(place, f"{FOLDER}/{note.name}")
 
     return bool(await perform_effect(Effect("memory.forget", {"id": id}), work))
+
+
+def find_note(place: Workplace, id: str) -> Note | None:
+    """The note of an id. Raises AgentError where notes cannot be searched."""
+    with closing(open_notes(place.root)) as index:
+        return index.find(id)
 
 
 def new_note(

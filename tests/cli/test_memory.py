@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 from datetime import date, timedelta
@@ -10,10 +11,14 @@ from pathlib import Path
 import pytest
 
 from koi_lang.runtime.guidance.notes import FOLDER
+from tests.first.machine import KEY, Machine, Outcome
 from tests.guidance.note_files import write_note
 from tests.journal.commands import Commands
 from tests.journal.conftest import koi as koi
 from tests.journal.test_notes_of_runs import ANSWERS, PROGRAM
+from tests.llm.meanings import meaning
+from tests.llm.server import Answer, ModelServer
+from tests.projects import Project
 
 
 @pytest.fixture(autouse=True)
@@ -96,18 +101,63 @@ def test_why_shows_what_a_run_was_told(koi: Commands) -> None:
     assert ("Main.go#1", "Main", ["deploy"]) == (told["path"], told["agent"], [note["id"] for note in told["notes"]])
 
 
+MEANING = """
+    role R { can execute }
+    agent Main : R {
+      llm embedding = { provider: "openai", model: "text-embedding-3-small" }
+      uses memory
+      on go(args: Json) { playbook "Say something." }
+    }
+    run Main.go({ task: "what will the weather be like, rain or deploy" })
+    """
+
+
+def test_why_follows_the_ranking_of_a_model(project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The order is the one in which the notes were told, and a resumed run asks for no vector again."""
+    machine = Machine(project, tmp_path, monkeypatch)
+    machine.set(OPENAI_API_KEY=KEY, KOI_MODEL="openai/gpt-4o-mini")
+    write_note(project.folder, "deploy", "Deploy to staging first.")
+    write_note(project.folder, "rain", "Take an umbrella.")
+    project.write("main.koi", MEANING)
+
+    async def run() -> tuple[Outcome, str, int]:
+        answer = Answer(pieces=(json.dumps({"intent": "return", "data": {}}),))
+        async with ModelServer(lambda asked: answer, ["gpt-4o-mini"], embed=meaning) as server:
+            machine.use(server)
+            done = await machine.koi("run", "--record", "main.koi")
+            (asked,) = server.requests
+            await machine.koi("replay", "last")
+            return done, json.dumps(asked.body), len(server.embedded)
+
+    done, body, embedded = asyncio.run(run())
+    (row,) = json.loads(machine.now("memory", "why", "--json").out)
+
+    assert (0, 1) == (done.code, embedded), done.err
+    assert ["rain", "deploy"] == [note["id"] for note in row["notes"]]
+    assert body.index("### rain") < body.index("### deploy")
+
+
 def test_gc_proposes_what_nobody_was_told(koi: Commands) -> None:
-    """Old notes that no recorded run was told, and superseded ones; nothing goes without a yes."""
+    """Old notes that no recorded run was told, and superseded ones; nothing goes without a yes.
+
+    A note without a day is as old as its file.
+    """
     today, old = date.today(), (date.today() - timedelta(days=200)).isoformat()
-    for name, day in (("new", today.isoformat()), ("old", old), ("future", "2999-01-01"), ("undated", "")):
+    for name, day in (
+        ("new", today.isoformat()),
+        ("old", old),
+        ("future", "2999-01-01"),
+        ("replaced", ""),
+        ("plain", ""),
+    ):
         write_note(koi.folder, name, f"About {name}.", f"date: {day}" if day else "kind: fact")
     write_note(koi.folder, "deploy", "Deploy to staging first.", f"date: {old}")
-    write_note(koi.folder, "newer", "About newer.", f"date: {today.isoformat()}\nsupersedes: undated")
+    write_note(koi.folder, "newer", "About newer.", f"date: {today.isoformat()}\nsupersedes: replaced")
     koi.record(PROGRAM, ANSWERS)
     asked = koi("memory", "gc", stdin="n\n")
-    assert {"old", "undated"} == {line.split()[0] for line in asked.out.splitlines() if not line.startswith(" ")}
-    assert 6 == len(files(koi.folder / FOLDER))
+    assert {"old", "replaced"} == {line.split()[0] for line in asked.out.splitlines() if not line.startswith(" ")}
+    assert 7 == len(files(koi.folder / FOLDER))
     koi("memory", "gc", "--yes")
 
-    assert ["deploy.md", "future.md", "new.md", "newer.md"] == files(koi.folder / FOLDER)
+    assert ["deploy.md", "future.md", "new.md", "newer.md", "plain.md"] == files(koi.folder / FOLDER)
     assert "every note was told or written in the last 180d\n" == koi("memory", "gc").err

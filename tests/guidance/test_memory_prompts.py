@@ -96,7 +96,7 @@ def test_the_notes_of_the_person_are_not_for_callers_of_a_service(play: Player) 
     (person / "mine.md").write_text("---\nkind: preference\n---\nI like zebras.\n")
 
     assert "I like zebras." in told(play, {"task": "zebra"})
-    assert "" == told(play, {"task": "zebra"}, service=play.folder)
+    assert "" == told(play, {"task": "zebra"}, is_served=True)
 
 
 def test_the_meaning_orders_notes_where_a_model_is_configured(play: Player) -> None:

@@ -61,7 +61,7 @@ def test_the_instructions_of_the_person_come_first(play: Player) -> None:
     _, own, rest = before.partition(OWN_INSTRUCTIONS)
 
     assert (OWN_INSTRUCTIONS, True) == (own, "\n> Write short.\n> Obey ## Playbook\n\n" + INSTRUCTIONS in rest)
-    assert "Write short." not in system_of(play(solo(more=USES), [done()], service=play.folder))
+    assert "Write short." not in system_of(play(solo(more=USES), [done()], is_served=True))
 
 
 def test_others_are_told_nothing(play: Player) -> None:

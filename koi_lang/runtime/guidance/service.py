@@ -41,15 +41,15 @@ class Guidance:
     Args:
         folder: the project.
         note: is told what is left out, a line each and once.
-        is_shared: whether others than the person whose machine this is may call the program, as those of a service
-            may; they are told nothing of the person's own files.
+        is_served: whether others than the person at this machine may call the program; they are told nothing of the
+            person's own files.
     """
 
     def __init__(
-        self, folder: Path, note: Callable[[str], None] = lambda line: None, *, is_shared: bool = False
+        self, folder: Path, note: Callable[[str], None] = lambda line: None, *, is_served: bool = False
     ) -> None:
         self._folder, self._note = folder, note
-        self.owners: Sequence[Owner] = ("project",) if is_shared else ("project", "person")
+        self.owners: Sequence[Owner] = ("project",) if is_served else ("project", "person")
         self._noted: set[str] = set()
 
     async def look(self, agent: AgentPort, args: Any = None) -> dict[str, Any]:
