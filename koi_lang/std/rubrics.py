@@ -15,6 +15,7 @@ from koi_lang import settings
 from koi_lang.diagnostics import suggestion
 from koi_lang.errors import AgentError, KoiError, UnreadableFileError, reason
 from koi_lang.front_matter import read_front_matter
+from koi_lang.runtime.guidance.skill_places import tell_path
 from koi_lang.runtime.replay.calls import Effect
 from koi_lang.std.effects import perform_effect, project_settings
 from koi_lang.system import open_folders, resources
@@ -124,14 +125,9 @@ def _folders(project: Path) -> Iterator[tuple[str, Path, str]]:
     """The origin of rubrics, the folder with a folder for each, and how that is told."""
     person = settings.config_folder() / "evaluators"
     yield "project", project / ".agents" / "evaluators", ".agents/evaluators"
-    yield "person", person, _tell_path(person)
+    yield "person", person, tell_path(person)
     bundled = resources.standard_skills() / "evaluators"
-    yield "bundled", bundled, _tell_path(bundled)
-
-
-def _tell_path(path: Path) -> str:
-    home = Path.home()
-    return f"~/{path.relative_to(home).as_posix()}" if path.is_relative_to(home) else path.as_posix()
+    yield "bundled", bundled, tell_path(bundled)
 
 
 def _read_text(place: RubricFile) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from koi_lang import settings
 from koi_lang.errors import KoiError, reason
 from koi_lang.runtime.guidance.material import read_ends
-from koi_lang.runtime.guidance.skill_folders import tell_path
+from koi_lang.runtime.guidance.skill_places import tell_path
 from koi_lang.runtime.host import visible
 
 FILE = "AGENTS.md"

@@ -17,7 +17,7 @@ from koi_lang.diagnostics import suggestion
 from koi_lang.errors import AgentError, KoiError, reason
 from koi_lang.front_matter import FENCE, read_front_matter
 from koi_lang.runtime.guidance.material import as_plain_text, plain_text
-from koi_lang.runtime.guidance.skill_folders import tell_path
+from koi_lang.runtime.guidance.skill_places import tell_path
 from koi_lang.runtime.host import visible
 from koi_lang.system.open_folders import FILE, resolve_links
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from koi_lang import settings
 from koi_lang.errors import AgentError
 from koi_lang.runtime.guidance.skill_files import read_skill_text
-from koi_lang.runtime.guidance.skill_places import FILE, SkillFolder
+from koi_lang.runtime.guidance.skill_places import FILE, SkillFolder, tell_path
 from koi_lang.runtime.host import visible
 from koi_lang.system import resources
 
@@ -90,9 +90,3 @@ def _in_folder(origin: str, base: Path, root: Path | None, shown: str) -> Iterat
         folder = base / name
         if os.path.lexists(folder / FILE):
             yield SkillFolder(name, origin, folder, root, visible(f"{shown}/{name}"))
-
-
-def tell_path(path: Path) -> str:
-    """A path as a person writes it."""
-    home = Path.home()
-    return f"~/{path.relative_to(home).as_posix()}" if path.is_relative_to(home) else path.as_posix()

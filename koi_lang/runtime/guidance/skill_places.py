@@ -51,3 +51,9 @@ def skill_folder(path: str, beside: str) -> SkillFolder:
     folder = folder.parent if folder.name == FILE else folder
     found = Path(os.path.normpath(folder))
     return SkillFolder(found.name, "program", found, None, path.removesuffix(f"/{FILE}"))
+
+
+def tell_path(path: Path) -> str:
+    """A path as a person writes it."""
+    home = Path.home()
+    return f"~/{path.relative_to(home).as_posix()}" if path.is_relative_to(home) else path.as_posix()
