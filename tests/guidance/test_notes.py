@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import sqlite3
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -11,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from koi_lang.errors import AgentError
+from koi_lang.runtime.guidance import note_index
 from koi_lang.runtime.guidance.note_index import NoteFilter, open_notes
 from koi_lang.runtime.guidance.notes import FOLDER, Note, parse_note
 from tests.guidance.note_files import ids, problems, search, write_note
@@ -134,6 +137,74 @@ def test_without_a_cache_folder_notes_are_found(project: Path, monkeypatch: pyte
     write_note(project, "a", "Use tabs.")
 
     assert ["a"] == ids(project, "tabs")
+
+
+def test_a_busy_index_is_not_waited_for(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody who holds it keeps nobody from their notes: they are indexed in memory, and the file stays."""
+    monkeypatch.setattr(note_index, "BUSY_TIMEOUT_S", 0.05)
+    write_note(project, "a", "Use tabs.")
+    assert ["a"] == ids(project, "tabs")
+    with closing(sqlite3.connect(index_file(), isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        assert ["a"] == ids(project, "tabs")
+
+    assert index_file().exists()
+
+
+def test_an_index_that_breaks_in_use_is_an_error(project: Path) -> None:
+    """One sentence, and the next search makes it again."""
+    write_note(project, "a", "Use tabs.")
+    with closing(open_notes(project)) as notes:
+        notes._connection.execute("DROP TABLE parts")
+        notes._connection.execute("PRAGMA writable_schema = ON")
+        with pytest.raises(AgentError, match="the index of the notes cannot be used"):
+            notes.search("zebra tabs", 5)
+    index_file().unlink()
+
+    assert ["a"] == ids(project, "tabs")
+
+
+PIECES = [
+    *(
+        "---\n",
+        "id: ",
+        "kind: ",
+        "fact",
+        "about:",
+        "date: 2026-01-01",
+        "supersedes: x",
+        "- ",
+        "1e999",
+        "null",
+        "&a",
+        "!x",
+    ),
+    *"a\n[]{}\"':|>#\t01~é本 \u202e\x00",
+]
+
+
+def test_any_text_is_a_note_or_refused() -> None:
+    """With a sentence; a note comes back from its own file as it was."""
+    choices = random.Random(7)
+    notes = 0
+    for _ in range(2_000):
+        head = "".join(choices.choices(PIECES, k=choices.randint(0, 25)))
+        try:
+            note = parse_note(f"---\n{head}\n---\nbody {head}", "x")
+        except AgentError:
+            continue
+        notes += 1
+        assert note == parse_note(note.as_file(), "x")
+
+    assert notes > 50
+
+
+@pytest.mark.parametrize("question", ['"', "* OR (", "NEAR(a b)", "'; DROP TABLE notes", "🙂 \x00", "a" * 50_000])
+def test_no_question_is_a_query(project: Path, question: str) -> None:
+    """Marks of the search language are no more than marks."""
+    write_note(project, "a", "Use tabs.")
+
+    assert [] == ids(project, question)
 
 
 def test_many_readers_at_once(project: Path) -> None:

@@ -162,10 +162,10 @@ class NoteIndex:
         if not stale:
             return found
         with self._connection:
-            self._connection.execute("BEGIN IMMEDIATE")
+            self._all("BEGIN IMMEDIATE")
             for (owner, name), state in stale.items():
                 self._read(self._folders[owner], name, state)
-            self._connection.execute(HIDE)
+            self._all(HIDE)
         return self._search(question, limit, wanted)
 
     def newest(self, limit: int = -1, wanted: NoteFilter = EVERYTHING) -> list[Note]:
@@ -189,10 +189,11 @@ class NoteIndex:
         except sqlite3.DatabaseError as error:
             if self.file is None:
                 raise
-            with suppress(OSError):
-                self.file.unlink()
-            help = "Try again: it is made anew."
-            raise AgentError(f"the index of the notes is broken: {error}", help=help) from error
+            if not isinstance(error, sqlite3.OperationalError):  # which tells of a busy file
+                with suppress(OSError):
+                    self.file.unlink()
+            help = "Try again: a broken one is made anew."
+            raise AgentError(f"the index of the notes cannot be used: {error}", help=help) from error
 
     # ---------------------------------------------------------------- searching
 
@@ -261,7 +262,7 @@ class NoteIndex:
                 self._read(folder, name, now.get(name, ""))
             changes += len(changed)
         if changes:
-            self._connection.execute(HIDE)
+            self._all(HIDE)
         self._count = self._all("SELECT count(*) FROM notes")[0][0]
         problems = self._all("SELECT problem FROM files WHERE problem != '' ORDER BY owner DESC, name")
         self.problems += [f"a note is left out: {problem}" for (problem,) in problems]
