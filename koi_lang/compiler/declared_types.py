@@ -7,7 +7,8 @@ from typing import Any
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.constant_data import NoDataError, constant_data
 from koi_lang.compiler.symbols import SymbolTable
-from koi_lang.js.value_bounds import BoundsChecker, expected_words
+from koi_lang.js.bounded_regex import SearchTime
+from koi_lang.js.value_bounds import expected_words, is_within
 
 # The keywords of the lowest and the highest value, or length, by the name of a type in small letters.
 RANGES = {
@@ -89,4 +90,4 @@ def broken_bounds(value: n.Expression | None, type: n.Type) -> str:
         data = [None] * len(items) if isinstance(value, n.Array) and is_counted else constant_data(value)
     except NoDataError:
         return ""
-    return "" if BoundsChecker().is_within(data, bounds) else expected_words(bounds)
+    return "" if is_within(data, bounds, SearchTime()) else expected_words(bounds)

@@ -43,28 +43,18 @@ class Range(NamedTuple):
         return "..".join("" if end is None else str(end) for end in (self.low, self.high))
 
 
-class BoundsChecker:
-    """Compares values with their bounds; all patterns that it matches share one time limit."""
-
-    __slots__ = ("_time",)
-
-    def __init__(self) -> None:
-        self._time = SearchTime()
-
-    def is_within(self, value: Any, schema: Schema) -> bool:
-        """Whether a value keeps the bounds of its type. A pattern that takes too long fits nothing."""
-        if KEYWORDS.isdisjoint(schema):
-            return True
-        size = value if is_number(value) else len(value) if isinstance(value, str | list) else 0
-        bounds = range_of(schema)
-        if not ((bounds.low is None or size >= bounds.low) and (bounds.high is None or size <= bounds.high)):
-            return False
-        if "pattern" not in schema or not isinstance(value, str):
-            return True
-        try:
-            return BoundedRegex(schema["pattern"], time_left=self._time).is_in(value)
-        except PatternError:
-            return False
+def is_within(value: Any, schema: Schema, time_left: SearchTime) -> bool:
+    """Whether a value keeps the bounds of its type. A pattern that takes longer than the time left fits nothing."""
+    size = value if is_number(value) else len(value) if isinstance(value, str | list) else 0
+    bounds = range_of(schema)
+    if not ((bounds.low is None or size >= bounds.low) and (bounds.high is None or size <= bounds.high)):
+        return False
+    if "pattern" not in schema or not isinstance(value, str):
+        return True
+    try:
+        return BoundedRegex(schema["pattern"], time_left=time_left).is_in(value)
+    except PatternError:
+        return False
 
 
 def range_of(schema: Schema) -> Range:

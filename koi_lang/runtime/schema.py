@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from koi_lang.js.bounded_regex import SearchTime
 from koi_lang.js.conversions import is_number
 from koi_lang.js.inspect_value import inspect as as_text
 from koi_lang.js.undefined import undefined
-from koi_lang.js.value_bounds import KEYWORDS, BoundsChecker, bounds_text, bounds_words, expected_words
+from koi_lang.js.value_bounds import KEYWORDS, bounds_text, bounds_words, expected_words, is_within
 
 Schema = Mapping[str, Any]
 Words = Callable[[Any], str]
@@ -149,6 +150,7 @@ class _Checker:
         known: what was found about objects and lists and the types of unions, by their identities: one of which a part
             does not fit would be looked at again for each value around it.
         flat: the types of unions, by the identity of what they are written as.
+        time_left: of all patterns that values are matched with.
     """
 
     definitions: Mapping[str, Schema]
@@ -156,7 +158,7 @@ class _Checker:
     words: Words
     known: dict[tuple[int, int], bool] = field(default_factory=dict)
     flat: dict[int, list[Schema]] = field(default_factory=dict)
-    bounds: list[BoundsChecker] = field(default_factory=list)  # one, once something has bounds
+    time_left: SearchTime = field(default_factory=SearchTime)
 
     def has_type(self, value: Any, schema: Schema) -> bool:
         """Whether nothing is wrong with a value, which may contain itself."""
@@ -211,33 +213,29 @@ class _Checker:
                 waiting += reversed([(*part, _step(path, step)) for part, step in parts])
 
     def _fits(self, value: Any, schema: Schema) -> bool:
-        """Whether a value is of a type and within its bounds, apart from its fields and items."""
+        """Whether a value is of a type, apart from its fields and items."""
+        if not KEYWORDS.isdisjoint(schema) and not is_within(value, schema, self.time_left):
+            return False
         if "const" in schema:
             return bool(value == schema["const"] and isinstance(value, bool) == isinstance(schema["const"], bool))
         if "enum" in schema:
             return value in schema["enum"]
         match schema.get("type"):
             case "string":
-                is_of_kind = isinstance(value, str)
+                return isinstance(value, str)
             case "boolean":
-                is_of_kind = isinstance(value, bool)
+                return isinstance(value, bool)
             case "integer":
-                is_of_kind = is_number(value) and value == value // 1
+                return is_number(value) and value == value // 1
             case "number":
-                is_of_kind = is_number(value)
+                return is_number(value)
             case "null":
-                is_of_kind = value is None or value is undefined
+                return value is None or value is undefined
             case "array":
-                is_of_kind = isinstance(value, list)
+                return isinstance(value, list)
             case "object":
-                is_of_kind = isinstance(value, dict)
-            case _:
-                return True
-        if KEYWORDS.isdisjoint(schema) or not is_of_kind:
-            return is_of_kind
-        if not self.bounds:
-            self.bounds.append(BoundsChecker())
-        return self.bounds[0].is_within(value, schema)
+                return isinstance(value, dict)
+        return True
 
     def _resolve(self, schema: Schema) -> Schema:
         if "$ref" not in schema:

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from koi_lang.js.value_bounds import BoundsChecker, bounds_text, expected_words
+from koi_lang.js.bounded_regex import SearchTime
+from koi_lang.js.value_bounds import bounds_text, expected_words, is_within
 
 # Each with a value that keeps it, one that does not, its words, and how programs write it.
 CASES: list[tuple[dict[str, Any], Any, Any, str, str]] = [
@@ -25,16 +26,16 @@ CASES: list[tuple[dict[str, Any], Any, Any, str, str]] = [
 @pytest.mark.parametrize(("bounds", "fits", "misfits", "words", "text"), CASES, ids=[case[-1] for case in CASES])
 def test_bounds_are_checked_and_said(bounds: dict[str, Any], fits: Any, misfits: Any, words: str, text: str) -> None:
     """Ends belong to a range, and lengths count characters."""
-    checker = BoundsChecker()
+    time_left = SearchTime()
 
-    assert (True, False) == (checker.is_within(fits, bounds), checker.is_within(misfits, bounds))
+    assert (True, False) == (is_within(fits, bounds, time_left), is_within(misfits, bounds, time_left))
     assert (words, text) == (expected_words(bounds), bounds_text(bounds))
 
 
 def test_patterns_that_take_too_long_fit_nothing() -> None:
-    """All that one checker matches shares half a second of processor time."""
-    checker, begin = BoundsChecker(), process_time()
-    found = [checker.is_within("a" * 20_000 + "!", {"pattern": "(?:.*a){20}b"}) for _ in range(20)]
+    """All that is matched with one time shares half a second of processor time."""
+    time_left, begin = SearchTime(), process_time()
+    found = [is_within("a" * 20_000 + "!", {"pattern": "(?:.*a){20}b"}, time_left) for _ in range(20)]
 
     assert [False] * 20 == found
     assert process_time() - begin < 1.5
