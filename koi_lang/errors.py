@@ -32,6 +32,7 @@ EXIT_CODES = {
     "E0508": EXIT_NO_FILE,
     "E0509": EXIT_USAGE,
     "E0510": EXIT_TIMED_OUT,
+    "E0511": EXIT_NO_PERMISSION,
 }
 
 # What Python raises where a file is missing or cannot be read.
@@ -143,6 +144,10 @@ class UnreadableFileError(AgentError, code="E0508"):
 
 class PermissionDeniedError(AgentError, code="E0502"):
     """The role of an agent does not allow what was asked."""
+
+
+class GuardError(AgentError, code="E0511"):
+    """A guard of an agent did not let something in or out."""
 
 
 class ExpectationError(KoiError):

@@ -29,7 +29,9 @@ from koi_lang.sessions.prepared import prepare_program
 from koi_lang.system.text_width import clean
 
 # Rows that are lists of names.
-LISTS = ("actions", "answers", "state", "delegates")
+LISTS = ("actions", "answers", "guards", "state", "delegates")
+# What has a row only where there is something in it.
+OFTEN_EMPTY = ("answers", "guards")
 TITLE = 10
 COUNTS = ("turns", "requests", "tokens")
 
@@ -69,7 +71,7 @@ def command(file: str, as_json: bool, cost: bool, **given: Any) -> None:
 def _describe_agent(audited: Mapping[str, Any]) -> str:
     """What a person reads of an agent: its name, and a row for each kind of thing."""
     head = f"{audited['agent']} : {audited['role']} {{ {', '.join(audited['capabilities'])} }}"
-    rows = {title: [", ".join(audited[title])] for title in LISTS if audited[title] or title != "answers"}
+    rows = {title: [", ".join(audited[title])] for title in LISTS if audited[title] or title not in OFTEN_EMPTY}
     rows["skills"] = _function_lines(audited["functions"])
     rows |= {"refused": _function_lines(audited["refused"])} if audited["refused"] else {}
     if audited["texts"]:

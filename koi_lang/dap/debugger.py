@@ -146,7 +146,8 @@ class Debugger:
         self, call: CallPort, intent: str, fields: Mapping[str, Any], known: Intervention | None
     ) -> Iterator[Intervention | None]:
         """Stop before an action if a breakpoint or step says so, and keep it on the stack while it runs."""
-        handler = call.agent.about.handlers[call.event].function.__code__
+        about = call.agent.about
+        handler = {**about.handlers, **about.guards}[call.event].function.__code__
         playbook = self.breakpoints.lines.playbooks.get(handler)
         if playbook is None:  # of the standard library
             yield known

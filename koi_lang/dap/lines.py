@@ -88,7 +88,8 @@ def lines_of(module: ModuleType, files: Mapping[str, str]) -> ProgramLines:
     """
     standard = resources.standard_skills()
     own = [path for path in files if path.endswith(SUFFIX) and not Path(path).is_relative_to(standard)]
-    handlers = [handler for agent in declarations.agents_of(module) for handler in agent.about.handlers.values()]
+    declared = [agent.about for agent in declarations.agents_of(module)]
+    handlers = [handler for about in declared for handler in (*about.handlers.values(), *about.guards.values())]
     codes = [handler.function.__code__ for handler in handlers if handler.playbook]
     playbooks = {code: _playbook_lines(code) for code in codes if code.co_filename in own}
     return ProgramLines({path: _file_lines(path, playbooks) for path in own}, playbooks)

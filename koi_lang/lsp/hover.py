@@ -9,7 +9,7 @@ from lsprotocol import types
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.doc_comments import doc_comment
 from koi_lang.compiler.rules import explanation
-from koi_lang.compiler.rules.program import AnalysedProgram
+from koi_lang.compiler.rules.program import AnalysedProgram, handlers
 from koi_lang.compiler.rules.roles import PERMISSIONS
 from koi_lang.lsp.navigation import occurrence_at
 from koi_lang.lsp.occurrences import Definition
@@ -98,7 +98,7 @@ def _facts(node: n.Node | None, definition: Definition, program: AnalysedProgram
         if role is not None and isinstance(role.node, n.Role):
             can = ", ".join(f"`{name.name.replace(':', ': ')}`" for name in role.node.capabilities)
             yield f"`{role.name}` can {can or 'nothing'}"
-        events = [f"`{item.name.name}`" for item in node.items if isinstance(item, n.Handler)]
+        events = [f"`{item.name.name}`" for item in handlers(node)]
         yield f"handles {', '.join(events)}" if events else ""
     elif isinstance(node, n.Handler):
         statements = node.body.statements

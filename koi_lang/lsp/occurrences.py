@@ -158,7 +158,8 @@ class _Collector:
                 definition = variable_definition(variable, resolution, self.file)
                 is_function = isinstance(node, n.Function)
                 span = definition.span if is_function else Span(node.span.start, node.span.start + len(variable.name))
-                yield Occurrence(span, (definition,), span in shorthand)
+                if self.file.unit.source.text[span.start : span.end] == variable.name:  # those of guards stand nowhere
+                    yield Occurrence(span, (definition,), span in shorthand)
             for name, places in resolution.outer.items():
                 symbol = self.table.values.get(name) or self.table.roles.get(name)
                 definitions = () if symbol is None else (definition_of(symbol),)

@@ -115,6 +115,7 @@ def _audit_agent(agent: Agent, hosts: Sequence[str]) -> dict[str, Any]:
         "capabilities": list(agent.role.capabilities),
         "actions": actions,
         "answers": [event for event, handler in agent.about.handlers.items() if handler.answers],
+        "guards": [f"{guard.event} ({'model' if guard.playbook else 'code'})" for guard in agent.about.guards.values()],
         "state": ["update_state", "return with state_updates"] if "update_state" in actions else [],
         "delegates": list(_delegates(agent)) if may_delegate else [],
         "skills": [f"{skill.name}.{name}" for skill in offered for name in skill.functions],

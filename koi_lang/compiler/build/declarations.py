@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import dropwhile
 
 from lark import Token
@@ -10,6 +11,7 @@ from koi_lang.compiler import nodes as n
 from koi_lang.compiler.build.helpers import BuildError, Children, cover, name_of, names_of, only, span_between, span_of
 from koi_lang.compiler.build.statements import Statements
 from koi_lang.compiler.literals import duration_s, number
+from koi_lang.source import Span
 
 ENTRIES = ("fragments", "template", "model")
 ONE_PERMISSION = "keep one, and write others on the lines of the `export`s that they are meant for."
@@ -183,8 +185,9 @@ class Builder(Statements):
         return n.Agent(cover(children), name_of(name), name_of(role), items)
 
     def agent_items(self, children: Children) -> tuple[n.Node, ...]:
-        """What stands between the braces of an agent."""
-        return only(children, n.Node)
+        """What stands between the braces of an agent; the guards of a handler stand beside it."""
+        items = (child if isinstance(child, tuple) else (child,) for child in only(children, n.Node, tuple))
+        return tuple(item for each in items for item in each)
 
     def uses(self, children: Children) -> n.Uses:
         """`uses team A, B`, likewise of skills and servers, or `uses memory`; the kind is in small letters."""
@@ -232,11 +235,40 @@ class Builder(Statements):
         """`amnesia = true`, in capitals or not."""
         return n.Amnesia(cover(children), children[2].lower() == "true")
 
-    def handler(self, children: Children) -> n.Handler:
-        """`on event(parameters): type { … }`, with `private`, `async` and a type or without."""
-        private, _, name, _, parameters, _, is_async, _, returns, body = children
+    def handler(self, children: Children) -> tuple[n.Handler, ...]:
+        """`on event(parameters): type { … }`, with `private`, `async` and a type or without; then its guards."""
+        private, _, name, _, parameters, _, is_async, _, returns, (body, *guards) = children
         is_private, runs_async = private is not None, is_async is not None
-        return n.Handler(cover(children), name_of(name), parameters, body, is_private, runs_async, returns)
+        span = span_between(next(child for child in children if child is not None), body)
+        own = [
+            replace(guard, name=replace(guard.name, name=f"{guard.name.name} of {name}"), guarded=str(name))
+            for guard in guards
+        ]
+        return n.Handler(span, name_of(name), parameters, body, is_private, runs_async, returns), *own
+
+    def handler_body(self, children: Children) -> tuple[n.Node, ...]:
+        """`{ … }` of a handler: its block without the guards that it begins with, and these."""
+        return n.Block(span_between(children[0], children[-1]), children[-2]), *only(children, n.Handler)
+
+    def guard(self, children: Children) -> n.Handler:
+        """`guard input { … }` or `guard output { … }`, a handler that gives a verdict.
+
+        A playbook in it is asked for the verdict alone, as with `answer`.
+        """
+        kind, body = children[1:]
+        names = [n.Binding(span_of(kind), name) for name in (("input",) if kind == "input" else ("input", "output"))]
+        pattern = n.ObjectPattern(span_of(kind), tuple(n.Element(each.span, each, each.name) for each in names))
+        steps = tuple(replace(step, answers=True) if isinstance(step, n.Playbook) else step for step in body.statements)
+        return n.Handler(
+            cover(children),
+            n.Name(span_of(kind), f"{kind} guard"),
+            (n.Parameter(pattern.span, pattern),),
+            replace(body, statements=steps),
+            private=True,
+            is_async=False,
+            returns=_verdict(span_of(kind), is_plain=not any(isinstance(step, n.Playbook) for step in steps)),
+            guard=str(kind),
+        )
 
     def state(self, children: Children) -> n.State:
         """`state { … }` with its fields."""
@@ -282,3 +314,13 @@ class Builder(Statements):
     def skill_items(self, children: Children) -> tuple[n.Node, ...]:
         """What stands between the braces of a skill."""
         return only(children, n.Node)
+
+
+def _verdict(span: Span, *, is_plain: bool) -> n.Type:
+    """The type of a verdict; code may give `true` or `false` in its place."""
+    allow = n.TypeField(span, "allow", n.Type(span, "boolean", "boolean"), optional=False)
+    reason = n.TypeField(span, "reason", n.Type(span, "string", "string"), optional=True)
+    verdict = n.Type(span, "object", "{ allow: boolean, reason?: string }", (), (allow, reason))
+    if not is_plain:
+        return verdict
+    return n.Type(span, "union", f"boolean | {verdict.text}", (allow.type, verdict))

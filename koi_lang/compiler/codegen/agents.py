@@ -189,7 +189,7 @@ def handler(node: n.Handler, agent: str, file: Analysis, names: ModuleNames) -> 
         body = [*e.pending, *prologue, *body_statements(node.body, e)]
     else:
         body = [_emit_playbook(node, playbook, file, names, arguments[0].arg)]
-    result = py.function(python_name(node.name.name), listed, body, at, is_async=True)
+    result = py.function(python_name(node.name.name.replace(" ", "_")), listed, body, at, is_async=True)
     assert isinstance(result, ast.AsyncFunctionDef)
     result.decorator_list = [_on(node, playbook, file, names, e.result_type)]
     return result
@@ -201,7 +201,7 @@ def _declare_result(node: n.Handler, agent: str, file: Analysis, names: ModuleNa
     if node.returns is None or not declared:
         return ""
     at = place(node.returns.span, file)
-    name = names.fresh(f"{agent}_{node.name.name}_result")
+    name = names.fresh(f"{agent}_{node.name.name.replace(' ', '_')}_result")
     arguments = [py.constant(f"{agent}.{node.name.name}", at), plain_data(declared, at)]
     names.definitions.append(py.assign(name, py.helper("ResultType", arguments, at), at))
     return name
@@ -234,6 +234,8 @@ def _on(node: n.Handler, playbook: n.Playbook | None, file: Analysis, names: Mod
         acts=py.constant(False, at) if playbook and result_type and not names.asks_for_action(playbook) else None,
         answers=py.constant(True, at) if playbook and playbook.answers else None,
         budget=_limits(playbook.budget, at) if playbook and playbook.budget else None,
+        guard=py.constant(node.guard, at) if node.guard else None,
+        guarded=py.constant(node.guarded, at) if node.guarded else None,
     )
 
 

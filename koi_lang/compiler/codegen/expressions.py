@@ -538,7 +538,7 @@ def no_payload(agent: n.Node, event: str, at: py.At) -> ast.expr:
 def handlers_of(agent: n.Node) -> dict[str, n.Handler]:
     """The handlers of an agent by the names of their events."""
     parts = agent.items if isinstance(agent, n.Agent) else ()
-    return {part.name.name: part for part in parts if isinstance(part, n.Handler)}
+    return {part.name.name: part for part in parts if isinstance(part, n.Handler) and not part.guard}
 
 
 @expression.register

@@ -8,8 +8,7 @@ from koi_lang.compiler.formatter.pieces import CLOSERS, OPENERS, Piece
 
 # Braces that hold steps or declarations: if a line ends anywhere in them, each of their items has its own.
 STEPS = frozenset(
-    {"block", "agent", "skill", "state", "team", "override", "role", "budget", "resilience", "expose", "compose"}
-    | {"switch_statement"}
+    "agent block budget compose expose handler_body override resilience role skill state switch_statement team".split()
 )
 OPERATIONS = frozenset(
     {"operation", "operator", "weak_operator", "cast", "conditional", "playbook_parts", "prompt_parts"}

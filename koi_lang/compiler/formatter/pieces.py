@@ -16,6 +16,7 @@ CLOSERS = frozenset(OPENERS.values())
 # Whose children each begin a line where the braces around them are broken.
 ITEMS: dict[str, frozenset[str] | None] = {
     **dict.fromkeys(("program", "agent_items", "skill_items", "statements", "members", "capabilities"), None),
+    "handler_body": frozenset({"guard"}),
     "state": frozenset({"field"}),
     "budget": frozenset({"budget_limit"}),
     "resilience": frozenset({"resilience_property"}),

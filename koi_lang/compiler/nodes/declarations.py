@@ -231,7 +231,12 @@ class Amnesia(Node):
 
 @node
 class Handler(Node):
-    """`private on name(parameters) async: type { … }`; `returns` is the type of its result."""
+    """`private on name(parameters) async: type { … }`; `returns` is the type of its result.
+
+    Attributes:
+        guard: `input` or `output` of a guard, which no event calls; its name is made of that.
+        guarded: the handler that a guard belongs to; empty for one of the whole agent.
+    """
 
     name: Name
     parameters: tuple[Parameter, ...]
@@ -239,6 +244,8 @@ class Handler(Node):
     private: bool
     is_async: bool
     returns: Type | None = None
+    guard: str = ""
+    guarded: str = ""
 
     @property
     def playbook(self) -> Playbook | None:

@@ -107,5 +107,14 @@ _TEXTS = {
 
         Exit code: 124.
     """,
+    "E0511": """
+        A guard of an agent refused what came in or what would have gone out.
+
+        It returned `false` or `{ allow: false, reason: "…" }`, threw an error, or gave no verdict. The message has the
+        reason. Whoever calls the handler can catch the error: `try { … } catch (e) { … }`. The page on guardrails tells
+        how guards are written.
+
+        Exit code: 77.
+    """,
 }
 EXPLANATIONS: Mapping[str, str] = MappingProxyType({code: cleandoc(text) for code, text in _TEXTS.items()})

@@ -213,8 +213,8 @@ def texts_of(prompt: n.Prompt) -> list[n.Text]:
 
 
 def handlers(agent: n.Agent) -> Iterator[n.Handler]:
-    """The handlers of an agent in source order."""
-    return (item for item in agent.items if isinstance(item, n.Handler))
+    """The handlers of an agent in source order, without its guards."""
+    return (item for item in agent.items if isinstance(item, n.Handler) and not item.guard)
 
 
 def attempts_of(file: Analysis) -> list[Span]:

@@ -23,6 +23,7 @@ from koi_lang.compiler.walk import Enclosing, everything
 from koi_lang.diagnostics import MAX_NAMES, nearest
 from koi_lang.source import Span
 
+VERDICT = 'a guard returns `true`, or `{ allow: false, reason: "…" }`.'
 # How much of a type messages show.
 MAX_TYPE_CHARS = 60
 # Types of which a handler that ends without a result gives a value.
@@ -55,11 +56,16 @@ def wrong_result(file: Analysis, report: Report) -> None:
         if statement.value is None:
             if not _may_be_nothing(handler.returns, file):
                 message = f"`{handler.name.name}` gives `{handler.returns.one_line}`, and this returns nothing"
-                report.add(statement.span, message, help="return a value, or add `| null` to the type.")
+                report.add(
+                    statement.span,
+                    message,
+                    help=VERDICT if handler.guard else "return a value, or add `| null` to the type.",
+                )
             continue
         place = TypedPlace("the result", handler.name.name, "result", statement.value.span, around)
         for span, message, help in value_problems(statement.value, handler.returns, place, file, report.program):
-            report.add(span, message, others=[report.place(handler.returns.span, "the type of the result")], help=help)
+            others = [report.place(handler.returns.span, "the type of the result")]
+            report.add(span, message, others=others, help=VERDICT if handler.guard else help)
 
 
 @rule("E0250", "warning")
@@ -87,7 +93,7 @@ def missing_result(file: Analysis, report: Report) -> None:
         if _falls_through(handler.body):
             message = f"`{handler.name.name}` gives `{handler.returns.one_line}`, and may end without a `return`"
             help = "return a value at the end, or add `| null` to the type."
-            report.add(handler.name.span, message, help=help)
+            report.add(handler.name.span, message, help=VERDICT if handler.guard else help)
 
 
 @rule("E0251", "warning")

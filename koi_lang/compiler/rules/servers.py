@@ -76,7 +76,7 @@ def exposed_handler(file: Analysis, report: Report) -> None:
         agent Shelf : Reader { expose mcp { resource "notes://today" = today }  on today() { return "Nothing." } }
     """
     for agent, _ in file.index.of(n.Agent):
-        handlers = [item.name.name for item in agent.items if isinstance(item, n.Handler)]
+        handlers = [item.name.name for item in agent.items if isinstance(item, n.Handler) and not item.guard]
         seen: set[tuple[str, str]] = set()
         for each in (one for item in agent.items if isinstance(item, n.ExposeMcp) for one in item.items):
             if each.handler.name not in handlers:

@@ -256,6 +256,8 @@ def _payload(wanted: str, root: n.Node) -> str | None:
     """The help for `args` in a handler that calls its payload otherwise, or does not take one."""
     if wanted != "args" or not isinstance(root, n.Handler):
         return None
+    if root.guard:
+        return "in a guard the payload is called `input`."
     if not root.parameters:
         return f"declare the payload: `on {root.name.name}(args) {{ … }}`."
     pattern = root.parameters[0].pattern

@@ -20,6 +20,7 @@ ITEMS = (
     "uses",
     "llm",
     "amnesia",
+    "guard",
     "state",
     "expose",
     "resilience",
@@ -33,6 +34,9 @@ MODEL = re.compile(r"\w[\w.:/-]*")
 INSTRUCTIONS = "put it into the handlers that need it: `on start() {{ playbook {value} }}`."
 AFFORDANCE = "write `affordance {value}`, which says what the agent is for."
 RESULT = "the type of a result stands behind the parameters: `on start(args): {value} {{ … }}`."
+GUARD_FORM = (
+    "write `guard input {{ return true }}` or `guard output {{ return true }}`; `input` and `output` are names there."
+)
 TEXT = '"…"'
 # What people write as parts of an agent, in small letters without `_`; what to write, and the value if none is given.
 INSTEAD = {
@@ -62,6 +66,9 @@ INSTEAD = {
         ("outputtype", "outputschema", "resulttype", "responsemodel", "responseformat"), (RESULT, "Review")
     ),
     **dict.fromkeys(("retries", "maxretries"), ('write `resilience "start" {{ retry_max_attempts = {value} }}`.', "3")),
+    **dict.fromkeys(
+        ("guard", "guards", "guardrail", "guardrails", "inputguardrails", "outputguardrails"), (GUARD_FORM, "")
+    ),
     **dict.fromkeys(("verbose", "debug"), ("leave it out: `koi run --verbose` shows every event.", "")),
 }
 OWN_MODEL = "a handler cannot choose its own model"
@@ -314,6 +321,23 @@ def statement(failure: Failure) -> SyntaxHelp | None:
     )
 
 
+@hint(HINTS, "E0149")
+def guard(failure: Failure) -> SyntaxHelp | None:
+    """A guard says neither `input` nor `output`, or has no block.
+
+    Wrong:
+
+        guard input(args) { return args.text.length < 100 }
+
+    Right:
+
+        guard input { return input.text.length < 100 }
+    """
+    if failure.frame.word != "agent" or failure.word() != "guard" or "AFFORDANCE" not in failure.expected:
+        return None
+    return SyntaxHelp("this is not how a guard is written", failure.span, GUARD_FORM.format())
+
+
 @hint(HINTS, "E0155")
 def unknown_item(failure: Failure) -> SyntaxHelp | None:
     """The body of an agent or skill holds something that does not belong there.
@@ -456,6 +480,8 @@ def item_in_code(failure: Failure) -> SyntaxHelp | None:
 def item_beside(source: Source, first: Span, second: Span) -> SyntaxHelp | None:
     """A part of an agent that reads like a name with a block behind it."""
     word = source.text[first.start : first.end]
+    if word == "guard" and source.text.startswith(("input", "output"), second.start):
+        return SyntaxHelp("a guard stands at the beginning of its handler", first, "move it before all statements.")
     if word not in ("llm", "state") or source.text[second.start] != "{":
         return None
     if word == "llm":

@@ -6,9 +6,10 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from koi_lang.diagnostics import nearest, suggestion
-from koi_lang.errors import AgentError, KoiError
+from koi_lang.errors import AgentError, GuardError, KoiError
 from koi_lang.events import OMITTED, HandlerEnded, HandlerFailed, HandlerStarted, RetryStarted, TimedOut
 from koi_lang.js.call_helpers import apply
+from koi_lang.js.errors import is_final
 from koi_lang.js.promises import settle
 from koi_lang.js.task_scope import ChildScope, current_scope
 from koi_lang.js.undefined import undefined
@@ -77,7 +78,8 @@ class Agent(metaclass=AgentClass):
         handlers = {value.event: value for value in vars(cls).values() if isinstance(value, Handler)}
         for name in [name for name, value in vars(cls).items() if isinstance(value, Handler)]:
             delattr(cls, name)
-        cls.about = AgentDeclaration(koi_name, cls.__doc__ or "", role or _no_role, handlers, **declared)
+        guards = {event: handlers.pop(event) for event, handler in [*handlers.items()] if handler.guard}
+        cls.about = AgentDeclaration(koi_name, cls.__doc__ or "", role or _no_role, handlers, guards, **declared)
         # Without a docstring `help` looks for comments in the source, which it reads as Python.
         cls.__doc__ = cls.__doc__ or _description(koi_name, list(handlers))
 
@@ -204,13 +206,49 @@ class Agent(metaclass=AgentClass):
         call, declared = f"`{self.name}.{handler.event}`", self.about.declared_budget(handler)
         spending = self.run.ledger.spending_of(call, declared, is_playbook=handler.playbook)
         if spending is None:
-            return await self._attempts(handler, payload)
+            return await self._pass_guards(handler, payload)
         try:
             with paid_by(spending):
                 async with in_time(spending):
-                    return await self._attempts(handler, payload)
+                    return await self._pass_guards(handler, payload)
         finally:
             self.run.ledger.note_end(spending)
+
+    async def _pass_guards(self, handler: Handler, payload: Any) -> Any:
+        """The result of a handler between its guards. Raises GuardError where one does not let something pass."""
+        if handler.guard or not self.about.guards:
+            return await self._attempts(handler, payload)
+        running = handling.get(None)
+        is_own = running is not None and running[0] is self
+        for guard in self.about.guards_of(handler.event, "input", is_own=is_own):
+            await self._require_verdict(guard, handler, {"input": payload})
+        result = await settle(await self._attempts(handler, payload))
+        for guard in self.about.guards_of(handler.event, "output", is_own=is_own):
+            await self._require_verdict(guard, handler, {"input": payload, "output": result})
+        return result
+
+    async def _require_verdict(self, guard: Handler, handler: Handler, given: Mapping[str, Any]) -> None:
+        """Raise GuardError unless a guard allows: it forbids, throws, or gives no verdict."""
+        verdict: Any = None
+        reason = "it gave no verdict"
+        cause: Exception | None = None
+        try:
+            with called_with(NO_OPTIONS):  # those of the call are not for its guards
+                verdict = await self._handle(guard, given)
+        except Exception as error:
+            if is_final(error):
+                raise
+            cause = error
+            reason = reason if isinstance(error, ResultTypeError) else as_koi_error(error).message
+        if isinstance(verdict, dict):
+            reason, verdict = str(verdict.get("reason") or "no reason given"), verdict.get("allow")
+        elif verdict is False:
+            reason = "no reason given"
+        if verdict is not True:
+            message = (
+                f"the {guard.guard} guard of `{self.name}` refuses the {guard.guard} of `{handler.event}`: {reason}"
+            )
+            raise GuardError(message, help="Catch the error, or change what is given or the guard.") from cause
 
     async def _attempts(self, handler: Handler, payload: Any) -> Any:
         declared = self.about.resilience.get(handler.event)

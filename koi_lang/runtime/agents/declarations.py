@@ -101,6 +101,8 @@ class Handler:
         acts: whether its playbook may ask for actions; else its result is all that it asks for.
         answers: whether it is declared with `answer`, so that its model never acts.
         budget: most a call may spend.
+        guard: `input` or `output` of a guard.
+        guarded: the event that a guard belongs to; empty for one of the whole agent.
     """
 
     event: str
@@ -114,6 +116,8 @@ class Handler:
     acts: bool = True
     answers: bool = False
     budget: Mapping[str, Any] = field(default_factory=dict)
+    guard: str = ""
+    guarded: str = ""
 
     @property
     def may_get_nothing(self) -> bool:
@@ -151,6 +155,7 @@ class AgentDeclaration:
     """The declaration of an agent. References are functions, so that declarations may refer to each other.
 
     Attributes:
+        guards: by their names; they are no handlers, so that nobody can call them.
         examples: messages that people may begin with.
         guides: the skills in files that the program names for it.
         state_types: JSON Schemas of the fields of its state that declare a type.
@@ -165,6 +170,7 @@ class AgentDeclaration:
     affordance: str
     role: Callable[[], Role]
     handlers: Mapping[str, Handler]
+    guards: Mapping[str, Handler] = field(default_factory=dict)
     teams: Callable[[], Sequence[Team]] = tuple
     skills: Callable[[], Sequence[Skill]] = tuple
     guides: Callable[[], Sequence[SkillFolder]] = tuple
@@ -201,6 +207,18 @@ class AgentDeclaration:
     def reads_skills(self) -> bool:
         """Whether there are skills in files for it to read."""
         return self.offers_skills or bool(self.guides())
+
+    def find(self, event: str) -> Handler | None:
+        """The handler or the guard of a name."""
+        return self.handlers.get(event) or self.guards.get(event)
+
+    def guards_of(self, event: str, kind: str, *, is_own: bool) -> list[Handler]:
+        """The guards of a kind for a call of an event, the agent's first; what it calls itself does not pass these."""
+        return [
+            guard
+            for guard in self.guards.values()
+            if guard.guard == kind and (guard.guarded == event if guard.guarded else not is_own)
+        ]
 
     def declared_budget(self, handler: Handler) -> Budget:
         """The most a call of a handler may spend as declared: its playbook's budget, then its agent's."""

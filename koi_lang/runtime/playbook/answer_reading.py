@@ -48,7 +48,8 @@ async def read(call: PlaybookCall, turn: Turn, actions: asyncio.Queue[Action | N
     arriving, reader = None, ReplyReader(call.result_shapes)
     try:
         async with call.agent.run.models.stream_answer(call.agent, turn.request, call.spending) as arriving:
-            listener = WrittenTexts(arriving.emit) if call.agent.run.events.has_onlookers else None
+            has_reader = call.agent.run.events.has_onlookers and not call.is_held_back
+            listener = WrittenTexts(arriving.emit) if has_reader else None
             reader = ReplyReader(call.result_shapes, listener=listener)
             await read_pieces(arriving, None if call.is_direct else reader, turn, actions)
         is_cut, is_endless = arriving.is_cut, arriving.stop_reason == ENDLESS

@@ -113,11 +113,17 @@ class PlaybookCall:
         return {"tools": self.tools, "guidance": self.guidance} if self.guidance else self.tools
 
     @property
+    def is_held_back(self) -> bool:
+        """Whether nobody sees its texts while they are written: a guard looks at the result first, or it is one."""
+        about = self.agent.about
+        return self.event in about.guards or bool(about.guards_of(self.event, "output", is_own=False))
+
+    @property
     def result_type(self) -> ResultType | None:
         """The type of its result: that of the call's options, or the declared one."""
         if self.options.result is not None:
             return self.options.result
-        handler = self.agent.about.handlers.get(self.event)
+        handler = self.agent.about.find(self.event)
         return None if handler is None else handler.result
 
     @property

@@ -49,7 +49,7 @@ PROTOCOL = frozenset((*NAMING, *LISTS, *CALLS))
 
 def obstacle(call: PlaybookCall) -> str:
     """Why a call needs the protocol of actions; empty where its model is asked for the result alone."""
-    agent, handler = call.agent, call.agent.about.handlers.get(call.event)
+    agent, handler = call.agent, call.agent.about.find(call.event)
     if handler is not None and handler.answers:
         return ""
     if handler is None or handler.result is None:
@@ -70,7 +70,7 @@ def obstacle(call: PlaybookCall) -> str:
 
 def require_answer(call: PlaybookCall) -> None:
     """Raise LimitReachedError where a handler that only answers has been asked for its result often enough."""
-    handler = call.agent.about.handlers.get(call.event)
+    handler = call.agent.about.find(call.event)
     if handler is not None and handler.answers and call.wrong_answers >= MAX_WRONG_ANSWERS:
         message = f"gave up after {MAX_WRONG_ANSWERS} answers that are no result; the last: {call.failures.last}"
         raise LimitReachedError("result", f"`{call.agent.name}.{call.event}`", message, ADVICE)
@@ -135,7 +135,7 @@ def read_result(call: PlaybookCall, answer: str, *, is_cut: bool = False, is_end
     Raises:
         ReplyError: the answer is not JSON, was cut, or repeated itself.
     """
-    result, handler = call.result_type, call.agent.about.handlers[call.event]
+    result, handler = call.result_type, call.agent.about.find(call.event)
     if is_cut:
         raise ReplyError(f"{CUT}; {LESS}", help=HELP_FOR_CUT, form=CUT_FORM)
     if is_endless:
@@ -155,7 +155,7 @@ def read_result(call: PlaybookCall, answer: str, *, is_cut: bool = False, is_end
         value = value[WRAPPER]
     parts = value if isinstance(value, list) else [value]
     is_protocol = bool(parts) and all(isinstance(each, dict) and not PROTOCOL.isdisjoint(each) for each in parts)
-    if is_protocol and result.problems(value) and not handler.answers:
+    if is_protocol and result.problems(value) and not (handler and handler.answers):
         return read_reply(answer, call.result_shapes)
     if isinstance(value, str) and result.problems(value):
         raise ReplyError(f"the answer is not JSON: {value[:SHOWN]!r}" if value else "the answer is empty")

@@ -144,8 +144,9 @@ def recall_messages(call: PlaybookCall) -> Sequence[Message]:
 
 
 def has_memory(call: PlaybookCall) -> bool:
-    """Whether the conversation lasts: not with a delegate, nor with an agent that has amnesia."""
-    return call.parent is None and not call.agent.about.amnesia
+    """Whether the conversation lasts: not with a delegate, nor of a guard, nor with an agent that has amnesia."""
+    about = call.agent.about
+    return call.parent is None and not about.amnesia and call.event not in about.guards
 
 
 async def take_turn(call: PlaybookCall, messages: Transcript, parts: Parts) -> Turn:
