@@ -189,22 +189,24 @@ def _field_problems(
     if (value is not None and not isinstance(value, n.Object)) or len(fields) < len(properties):
         return
     missing = [field.name for field in type.fields if field.name not in fields and not field.optional]
-    if missing and given.is_whole:
+    unknown = [str(key) for key in fields if key not in [field.name for field in type.fields]]
+    is_misspelt = any(nearest(name, unknown) for name in missing)
+    if missing and (given.is_whole or is_misspelt):
         span = given.span if value is None else value.span
-        yield span, *_missing(missing, [str(key) for key in fields], type, path, given)
+        yield span, *_missing(missing, unknown, path, given)
     for field in type.fields:
         property, name = fields.get(field.name), f"{path}.{field.name}" if path else field.name
         if property is not None:
             yield from value_problems(property.value, field.type, given, file, program, name)
 
 
-def _missing(missing: list[str], written: list[str], type: n.Type, path: str, given: TypedPlace) -> tuple[str, str]:
-    """The message about the fields that an object lacks, and the help."""
-    known = [each.name for each in type.fields]
-    near = nearest(missing[0], [key for key in written if key not in known]) if len(missing) == 1 else None
-    write = f"write `{', '.join(f'{name}: …' for name in missing)}`"
-    optional = f", or declare it as `{missing[0]}?`" if len(missing) == 1 else ""
-    help = f"{write} instead of `{near}`." if near else f"{write}{optional}."
+def _missing(missing: list[str], unknown: list[str], path: str, given: TypedPlace) -> tuple[str, str]:
+    """The message about the fields that an object lacks, and the help; `unknown` are fields that its type lacks."""
+    near = {name: found for name in missing if (found := nearest(name, unknown))}
+    optional = f", or declare it as `{missing[0]}?`" if len(missing) == 1 and not near else ""
+    parts = [f"`{name}: …` instead of `{found}`" for name, found in near.items()]
+    rest = ", ".join(f"{name}: …" for name in missing if name not in near)
+    help = f"write {' and '.join([*parts, *([f'`{rest}`'] if rest else [])])}{optional}."
     paths = [f"`{path}.{name}`" if path else f"`{name}`" for name in missing]
     verb = "is" if len(paths) == 1 else "are"
     return f"{' and '.join(paths)} {verb} missing in the {given.kind} of `{given.owner}`", help
