@@ -19,6 +19,8 @@ MCP_OPTIONS = (
     "command", "args", "env", "cwd", "type", "url", "headers", "oauth", "ask", "deny", "timeout_s",
     "start_timeout_s", "max_bytes",
 )  # fmt: skip
+# What starts a server, or says where it is.
+STARTS = ("command", "url")
 
 
 @rule("E0411", "warning")
@@ -220,6 +222,24 @@ def unknown_mcp_option(file: Analysis, report: Report) -> None:
 
     Wrong:
 
+        mcp files = { command: "files-server", argss: ["--all"] }
+
+    Right:
+
+        mcp files = { command: "files-server", args: ["--all"] }
+    """
+    for server, _ in file.index.of(n.Mcp):
+        for property in _unknown_options(server.options, MCP_OPTIONS):
+            if property is not _misspelt_start(server):
+                _report_option(property, "mcp", MCP_OPTIONS, report)
+
+
+@rule("E0446", "error")
+def server_without_start(file: Analysis, report: Report) -> None:
+    """An `mcp` declaration says neither how its server is started nor where it is reached.
+
+    Wrong:
+
         mcp files = { comand: "files-server" }
 
     Right:
@@ -227,8 +247,24 @@ def unknown_mcp_option(file: Analysis, report: Report) -> None:
         mcp files = { command: "files-server" }
     """
     for server, _ in file.index.of(n.Mcp):
-        for property in _unknown_options(server.options, MCP_OPTIONS):
-            _report_option(property, "mcp", MCP_OPTIONS, report)
+        options = server.options.properties
+        if any(isinstance(each, n.Spread) or each.key in STARTS or not isinstance(each.key, str) for each in options):
+            continue
+        property = _misspelt_start(server)
+        if property is not None:
+            _report_option(property, "mcp", STARTS, report)
+        else:
+            message = f"`{server.name.name}` has neither a `command` nor a `url`"
+            report.add(server.name.span, message, help='write `command: "…"`, or `url: "https://…"`.')
+
+
+def _misspelt_start(server: n.Mcp) -> n.Property | None:
+    """The option of a server that is meant for the one by which it is started or reached, where neither is there."""
+    options = [each for each in server.options.properties if isinstance(each, n.Property)]
+    if any(each.key in STARTS for each in options):
+        return None
+    unknown = (each for each in options if isinstance(each.key, str) and each.key not in MCP_OPTIONS)
+    return next((each for each in unknown if nearest(str(each.key), STARTS)), None)
 
 
 @rule("E0403", "warning")

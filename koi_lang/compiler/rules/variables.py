@@ -212,9 +212,8 @@ def _advice(name: n.Name, root: n.Node, file: Analysis, report: Report) -> Advic
         edits = (Edit(file.unit.source, span, known) for span in _places(name, file.code[root]))
         [fix] = brought.fixes
         return Advice(help, (replace(fix, edits=(*fix.edits, *edits)),))
-    near = nearest(wanted, [*_visible(name, file.code[root]), *file.table.values, *file.table.roles]) or _built_in(
-        wanted
-    )
+    names = [*_visible(name, file.code[root]), *file.table.values, *file.table.roles, *file.servers.get(root, ())]
+    near = nearest(wanted, names) or _built_in(wanted)
     if near is not None:
         first, *more = _places(name, file.code[root])
         return Advice(f"did you mean `{near}`?", report.replacement(first, near, *more))
