@@ -19,7 +19,7 @@ from koi_lang.compiler import nodes as n
 from koi_lang.compiler.compile import Checked
 from koi_lang.compiler.rules import explanations
 from koi_lang.diagnostics import Diagnostic, LabeledSpan, suggestion
-from koi_lang.errors import EXIT_SOURCE, KoiError, UsageError, error_of
+from koi_lang.errors import EXIT_SOURCE, KoiError, UsageError
 from koi_lang.lazy import lazy_module
 from koi_lang.llm.model_choice import written_choice
 from koi_lang.llm.model_name_check import fits, nearest_models
@@ -81,7 +81,10 @@ def _check(files: Sequence[str], *, strict: bool, as_json: bool) -> int:
     for file in programs(files):
         checked = build.check(file, strict=strict)
         places = {(each.code, each.place.span) for each in checked.diagnostics}
-        by_settings = (*_mistyped_models(checked, settings), *_missing_servers(checked, settings))
+        by_settings = (
+            *_mistyped_models(checked, settings),
+            *build.missing_servers(checked, lambda name: description_of(name, settings)),
+        )
         found = [each for each in by_settings if (each.code, each.place.span) not in places]
         problems = (*checked.diagnostics, *(replace(each, severity="error") if strict else each for each in found))
         is_broken |= any(problem.severity == "error" for problem in problems)
@@ -122,18 +125,6 @@ def _mistyped_models(checked: Checked, settings: ProjectSettings) -> tuple[Diagn
         for llm, _ in file.index.of(n.Llm)
         for warning in _name_warnings(llm, file.unit.source, keys)
     )
-
-
-def _missing_servers(checked: Checked, settings: ProjectSettings) -> Iterator[Diagnostic]:
-    """A warning for each MCP server that neither its file declares nor the settings of this folder describe."""
-    for file in checked.files:
-        uses = (each for each, _ in file.index.of(n.Uses) if each.kind == "mcp")
-        used: list[tuple[n.Node, str]] = [(each, each.name) for named in uses for each in named.names]
-        used += [(each.value, each.tool[0]) for each, _ in file.index.of(n.TeamMember) if each.tool is not None]
-        for node, name in used:
-            if file.table.find("mcp", name) is None and (error := error_of(description_of, name, settings)):
-                help = error.help if isinstance(error, KoiError) else None
-                yield Diagnostic("E0205", "warning", str(error), LabeledSpan(file.unit.source, node.span), help=help)
 
 
 def _name_warnings(llm: n.Llm, source: Source, keys: Keys) -> Iterator[Diagnostic]:

@@ -6,7 +6,7 @@ import posixpath
 import re
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 from warnings import catch_warnings, simplefilter
 
@@ -131,8 +131,10 @@ class _Loading:
             found = self._resolve(unit, statement)
         except _UnresolvedError as problem:
             place = LabeledSpan(unit.source, statement.path.span)
+            others = () if problem.place is None else (replace(place, label="imported here"),)
             fixes = replacement(unit.source, statement.path.span, problem.meant and f'"{problem.meant}"')
-            self.problems.append(Diagnostic(problem.code, "error", str(problem), place, help=problem.help, fixes=fixes))
+            where, text = problem.place or place, str(problem)
+            self.problems.append(Diagnostic(problem.code, "error", text, where, others, problem.help, fixes=fixes))
             return
         unit.imports.append(found)
         if found.kind != "koi":
@@ -163,17 +165,20 @@ class _Loading:
     def _python(self, statement: n.Import, path: str) -> Imported:
         """A Python file, which is read and not executed; without a name it is called like its path."""
         wanted = statement.path.value
+        content = self.files.read(path)
         try:
             with catch_warnings():
                 simplefilter("ignore")
-                compile(self.files.read(path), path, "exec", dont_inherit=True)
+                compile(content, path, "exec", dont_inherit=True)
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             at = error if isinstance(error, SyntaxError) and error.lineno else None
-            help = (
-                f"correct line {at.lineno}: `{(at.text or '').strip()}`." if at else "save it again as Python source."
-            )
             message = f"`{wanted}` cannot be read as Python: {at.msg if at else error}"
-            raise _UnresolvedError("E0118", message, help) from error
+            if at is None:
+                raise _UnresolvedError("E0118", message, "save it again as Python source.") from error
+            place = _line_of(Source(path, content.decode("utf-8", "replace")), at)
+            line = place.source.text[place.span.start : place.span.end]
+            help = f"correct line {place.source.position(place.span.start).line}: `{line}`."
+            raise _UnresolvedError("E0118", message, help, place=place) from error
         stem = re.sub(r"\.\w+$", "", wanted.removeprefix("./"))
         return Imported(statement, "python", path, _name_of(statement, re.sub(r"\W", "_", stem)))
 
@@ -261,13 +266,29 @@ OF_NODE = {
 
 
 class _UnresolvedError(Exception):
-    """A problem of an import statement; `meant` is the path that may stand there instead."""
+    """A problem of an import statement; `meant` is the path that may stand there instead.
 
-    def __init__(self, code: str, message: str, help: str, meant: str | None = None) -> None:
+    `place` is where it is in the imported file.
+    """
+
+    def __init__(
+        self, code: str, message: str, help: str, meant: str | None = None, place: LabeledSpan | None = None
+    ) -> None:
         super().__init__(message)
         self.code = code
         self.help = help
         self.meant = meant
+        self.place = place
+
+
+def _line_of(source: Source, error: SyntaxError) -> LabeledSpan:
+    """The line of a Python file that an error is about: the one that Python names, else the one where it stopped."""
+    named = re.search(r"on line (\d+)", error.msg)
+    lines = source.text.splitlines(keepends=True)
+    index = min(int(named[1]) if named else error.lineno or 1, len(lines)) - 1
+    start = sum(map(len, lines[:index]))
+    line = lines[index] if lines else ""
+    return LabeledSpan(source, Span(start + len(line) - len(line.lstrip()), start + len(line.rstrip())))
 
 
 def standard_names(files: Files) -> dict[str, str]:

@@ -5,18 +5,19 @@ from __future__ import annotations
 import ast
 import gc
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from shlex import quote
 from types import CodeType
 
+from koi_lang.compiler import nodes as n
 from koi_lang.compiler.code_names import with_names_of_program
 from koi_lang.compiler.compile import Checked, check_program, generate
 from koi_lang.compiler.rules import prose
-from koi_lang.diagnostics import CompileError, render
-from koi_lang.errors import KoiError, UsageError, reason
+from koi_lang.diagnostics import CompileError, Diagnostic, LabeledSpan, render
+from koi_lang.errors import KoiError, UsageError, error_of, reason
 from koi_lang.program import cache
 from koi_lang.program.files import SUFFIX, DiskFiles, absolute
 from koi_lang.settings import read_settings
@@ -103,3 +104,19 @@ def _code(tree: ast.Module, path: str) -> CodeType:
     except RecursionError:
         raise KoiError(f"`{path}` nests its code too deeply", help="Split the deepest expression.") from None
     return with_names_of_program(code, tree)
+
+
+def missing_servers(checked: Checked, describe: Callable[[str], object]) -> Iterator[Diagnostic]:
+    """A warning for each MCP server that neither its file declares nor settings describe.
+
+    Args:
+        describe: the description of a server in settings. Raises SettingsError.
+    """
+    for file in checked.files:
+        uses = (each for each, _ in file.index.of(n.Uses) if each.kind == "mcp")
+        used: list[tuple[n.Node, str]] = [(each, each.name) for named in uses for each in named.names]
+        used += [(each.value, each.tool[0]) for each, _ in file.index.of(n.TeamMember) if each.tool is not None]
+        for node, name in used:
+            if file.table.find("mcp", name) is None and (error := error_of(describe, name)):
+                help = error.help if isinstance(error, KoiError) else None
+                yield Diagnostic("E0205", "warning", str(error), LabeledSpan(file.unit.source, node.span), help=help)

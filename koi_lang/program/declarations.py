@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from koi_lang.diagnostics import nearest
-from koi_lang.errors import KoiError
+from koi_lang.diagnostics import CompileError, nearest
+from koi_lang.errors import KoiError, SettingsError
 from koi_lang.grants import EVERYTHING
 from koi_lang.js.undefined import undefined
 from koi_lang.lazy import lazy_module
+from koi_lang.program import loader
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.agents.declarations import Mcp, Role, Team, by_name
 from koi_lang.runtime.mcp.remote import RemoteAgent
@@ -72,11 +74,20 @@ def require_servers(module: ModuleType, settings: ProjectSettings) -> None:
     """See that every MCP server which an agent or a team uses is declared, or described by settings.
 
     Raises:
-        SettingsError: one is neither, or its description lacks something; says where it was looked for.
+        CompileError: one is neither; has the place of its name.
+        SettingsError: its description lacks something.
     """
     for user, server in _used_servers(module):
-        if server.options is None:
-            configured.options_of(server.name, settings, user)
+        try:
+            if server.options is None:
+                configured.options_of(server.name, settings, user)
+        except SettingsError:
+            checked = loader.build.check(str(module.__file__))
+            missing = loader.build.missing_servers(checked, lambda name: configured.description_of(name, settings))
+            found = [replace(each, severity="error") for each in missing]
+            if found:
+                raise CompileError(found) from None
+            raise
 
 
 def explain_unused_rules(module: ModuleType, rules: Sequence[str]) -> Iterator[str]:

@@ -23,7 +23,7 @@ from koi_lang.runtime.modules.python_neighbours import neighbours
 from koi_lang.system import resources
 
 if TYPE_CHECKING:
-    from koi_lang.program import build
+    from koi_lang.program import build as build
 else:
     build = lazy_module("koi_lang.program.build")
 

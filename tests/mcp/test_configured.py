@@ -50,8 +50,8 @@ def test_where_it_was_looked_for_is_said_before_anything_runs(project: Project) 
 
     assert (0, 65) == (checked.returncode, strict.returncode)
     assert checked.stderr.startswith("warning: there is no MCP server `shelf` [E0205]\n --> main.koi:2:32\n")
-    assert (2, "") == (done.returncode, done.stdout)
-    assert done.stderr.startswith("error: there is no MCP server `shelf`, which `Main` uses\n")
+    assert (65, "") == (done.returncode, done.stdout)
+    assert done.stderr.startswith("error: there is no MCP server `shelf` [E0205]\n --> main.koi:2:32\n")
     assert "as `mcp shelf = { command: … }`, nor described in `.mcp.json` or `koi.toml` of `" in done.stderr
 
 
@@ -69,7 +69,7 @@ def test_addresses_of_teams_are_looked_up_too(project: Project) -> None:
 
     done, checked = project.koi("run", "main.koi"), project.koi("check", "main.koi")
 
-    assert (2, True) == (done.returncode, "there is no MCP server `far-away`, which `Shelf` uses" in done.stderr)
+    assert (65, True) == (done.returncode, "error: there is no MCP server `far-away` [E0205]" in done.stderr)
     assert "warning: there is no MCP server `far-away` [E0205]" in checked.stderr
 
 
