@@ -245,7 +245,8 @@ def import_form(failure: Failure) -> SyntaxHelp | None:
     if failure.tail != ("IMPORT", "NAME"):
         return None
     name = failure.piece(-1)
-    help = f'write `import "./{name.text}.koi"`, or `import {name.text} from "python:{name.text}"`.'
+    own = failure.piece(1).text if failure.word() == "as" and failure.piece(1).kind == "word" else name.text
+    help = f'write `import "./{name.text}.koi"`, or `import {own} from "python:{name.text}"`.'
     return SyntaxHelp("this import names no file", name.span, help)
 
 
@@ -264,6 +265,11 @@ def _import_of_parts(failure: Failure) -> SyntaxHelp:
     if failure.word() in ("{", "*"):
         path = next((piece.text for piece in map(failure.piece, range(1, 12)) if piece.kind == "text"), '"./file.koi"')
         message = "an import brings everything that a file declares"
+        if path.strip("'\"").endswith(".py"):
+            name = re.sub(r"\W", "_", path.strip("'\"").rpartition("/")[2].removesuffix(".py"))
+            used = failure.piece(1).text if failure.word() == "{" and failure.piece(1).kind == "word" else "name"
+            help = f"write `import {name} from {path}`, and `{name}.{used}` in code."
+            return SyntaxHelp("a Python module is imported as a whole", failure.span, help)
         return SyntaxHelp(message, failure.span, f"write `import {path}` without {failure.excerpt}.")
     if not failure.word():
         return SyntaxHelp("this import names no file", failure.piece(-1).span, 'write `import "./file.koi"`.')
