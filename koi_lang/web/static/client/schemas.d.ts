@@ -1394,6 +1394,255 @@ export interface ScoreGiven {
   value: number;
 }
 
+/** Use another model, `provider/model`, for everything from now on. */
+export interface SetModelCommand {
+  type: "set_model";
+  /** comes back in the response */
+  id?: string | number;
+  model: string;
+}
+
+/** Have models think so much from now on; `auto` leaves it to the program and the settings. */
+export interface SetThinkingLevelCommand {
+  type: "set_thinking_level";
+  /** comes back in the response */
+  id?: string | number;
+  level: "auto" | "none" | "low" | "medium" | "high";
+}
+
+/** Have agents only look, think and ask until a plan is accepted, or end that. */
+export interface SetPlanModeCommand {
+  type: "set_plan_mode";
+  /** comes back in the response */
+  id?: string | number;
+  on: boolean;
+}
+
+/** Shorten the memory of an agent, by default of the last called one; `instructions` say what to keep. */
+export interface CompactCommand {
+  type: "compact";
+  /** comes back in the response */
+  id?: string | number;
+  instructions?: string;
+  agent?: string;
+}
+
+/** Carry out a command that an extension adds. */
+export interface ExtensionCommandCommand {
+  type: "extension_command";
+  /** comes back in the response */
+  id?: string | number;
+  name: string;
+  args?: Record<string, unknown> | null;
+}
+
+/** Give the session a name. */
+export interface SetSessionNameCommand {
+  type: "set_session_name";
+  /** comes back in the response */
+  id?: string | number;
+  name: string;
+}
+
+/** Queue a message before the model's next request; for an agent, or for one without delegated work. */
+export interface SteerCommand {
+  type: "steer";
+  /** comes back in the response */
+  id?: string | number;
+  message: string;
+  agent?: string;
+  from?: string;
+  images?: Array<unknown> | null;
+}
+
+/** Say something that is heard when the playbook would end; it then goes on. */
+export interface FollowUpCommand {
+  type: "follow_up";
+  /** comes back in the response */
+  id?: string | number;
+  message: string;
+  agent?: string;
+  from?: string;
+  images?: Array<unknown> | null;
+}
+
+/** Say something to an agent, also to one that was delegated its work; one that is idle hears it when it works. */
+export interface SendToCommand {
+  type: "send_to";
+  /** comes back in the response */
+  id?: string | number;
+  agent: string;
+  text: string;
+  from?: string;
+}
+
+/** Take a message out of the queues, or all of them. */
+export interface TakeBackCommand {
+  type: "take_back";
+  /** comes back in the response */
+  id?: string | number;
+  note?: number | null;
+}
+
+/** Whether one message that steers is delivered at a time, or all of them. */
+export interface SetSteeringModeCommand {
+  type: "set_steering_mode";
+  /** comes back in the response */
+  id?: string | number;
+  mode: "one" | "all";
+}
+
+/** Whether one follow-up is delivered at a time, or all of them. */
+export interface SetFollowUpModeCommand {
+  type: "set_follow_up_mode";
+  /** comes back in the response */
+  id?: string | number;
+  mode: "one" | "all";
+}
+
+/** Have the next request to a model wait until `continue`. */
+export interface PauseCommand {
+  type: "pause";
+  /** comes back in the response */
+  id?: string | number;
+}
+
+/** End the call that is under way, with everything it started; gives the messages it will not hear any more. */
+export interface AbortCommand {
+  type: "abort";
+  /** comes back in the response */
+  id?: string | number;
+}
+
+/** Allow an `approval_request`, once or always, or deny it; models get the `reason` of a denial. */
+export interface ApproveCommand {
+  type: "approve";
+  /** comes back in the response */
+  id?: string | number;
+  request: string;
+  decision: "yes" | "always" | "no";
+  reason?: string;
+}
+
+/** Answer a `question`; `cancelled` says that nobody does. */
+export interface AnswerCommand {
+  type: "answer";
+  /** comes back in the response */
+  id?: string | number;
+  request: string;
+  answer?: string | null;
+  cancelled?: boolean;
+}
+
+/** The agents of the program with their handlers. */
+export interface ListAgentsCommand {
+  type: "list_agents";
+  /** comes back in the response */
+  id?: string | number;
+}
+
+/** The available commands: handlers for `run_playbook`, and the commands of this protocol. */
+export interface GetCommandsCommand {
+  type: "get_commands";
+  /** comes back in the response */
+  id?: string | number;
+}
+
+/** The models of all providers that are connected; lists are kept for a day. */
+export interface GetAvailableModelsCommand {
+  type: "get_available_models";
+  /** comes back in the response */
+  id?: string | number;
+  refresh?: boolean;
+}
+
+/** The state: the current call, working agents, queues, open requests. */
+export interface GetStateCommand {
+  type: "get_state";
+  /** comes back in the response */
+  id?: string | number;
+}
+
+/** The activity of the session, and its usage. */
+export interface GetSessionStatsCommand {
+  type: "get_session_stats";
+  /** comes back in the response */
+  id?: string | number;
+}
+
+/** The session: its id and name, its program, its model, its journal. */
+export interface SessionInfoCommand {
+  type: "session_info";
+  /** comes back in the response */
+  id?: string | number;
+}
+
+/** The conversation of an agent, as its model knows it; without a name that of the call that was made last. */
+export interface GetMessagesCommand {
+  type: "get_messages";
+  /** comes back in the response */
+  id?: string | number;
+  agent?: string;
+}
+
+/** The last answer of an agent's model; null before the first. */
+export interface GetLastAssistantTextCommand {
+  type: "get_last_assistant_text";
+  /** comes back in the response */
+  id?: string | number;
+  agent?: string;
+}
+
+/** Entries of the journal behind the one with the number `since`, at most `limit`; `last` is where to go on. */
+export interface GetEntriesCommand {
+  type: "get_entries";
+  /** comes back in the response */
+  id?: string | number;
+  since?: number;
+  limit?: number;
+}
+
+/** The runs that this session goes on from or that go on from it, each with the run and entry it branches off. */
+export interface GetTreeCommand {
+  type: "get_tree";
+  /** comes back in the response */
+  id?: string | number;
+}
+
+/** Give a message to a handler, `Agent.event`, an agent or `.event`, as the text that it takes, else `args.message`. */
+export interface PromptCommand {
+  type: "prompt";
+  /** comes back in the response */
+  id?: string | number;
+  message: string;
+  name?: string;
+  streaming_behavior?: "steer" | "follow_up" | "";
+  images?: Array<unknown> | null;
+}
+
+/** Call a handler, `Agent.event`, with some arguments. */
+export interface RunPlaybookCommand {
+  type: "run_playbook";
+  /** comes back in the response */
+  id?: string | number;
+  name: string;
+  args?: unknown;
+}
+
+/** Carry out the `run` statements of the program. */
+export interface RunCommand {
+  type: "run";
+  /** comes back in the response */
+  id?: string | number;
+}
+
+/** End a pause; or, if messages are queued, call the last handler again, which hears them. */
+export interface ContinueCommand {
+  type: "continue";
+  /** comes back in the response */
+  id?: string | number;
+}
+
 export type Message = GreetingMessage | EventMessage | QuestionMessage | ApprovalMessage | ClosedMessage | StateMessage | LogMessage | FailureMessage | CutOffMessage;
 
 export type SocketMessage = GreetingMessage | EventMessage | QuestionMessage | ApprovalMessage | ClosedMessage | StateMessage | LogMessage | FailureMessage | CutOffMessage | ResponseMessage;
@@ -1402,7 +1651,7 @@ export type OpenRequest = QuestionMessage | ApprovalMessage;
 
 export type Event = RunStarted | RunEnded | RunResumed | ConsumerDropped | RuleAllowed | LinePrinted | PersonAsked | PersonAnswered | ApprovalRequested | ApprovalGiven | HandlerStarted | HandlerEnded | HandlerFailed | TimedOut | RetryStarted | RetryEnded | RoundStarted | RoundEnded | StateChanged | ActionStarted | ActionOverridden | ActionEnded | ActionFailed | EffectStarted | EffectEnded | EffectFailed | DoubtSettled | ReadOnlyFound | FileKept | FileChanged | TreeKept | TreeCompared | ChangesNotKept | FileRestored | ValueObserved | TimerFired | McpProgress | ModelAsked | ThoughtDelta | OutputDelta | ModelWrote | ModelAnswered | AnswerDiscarded | TextsEmbedded | EmbeddingFailed | ModelFailed | ModelReplaced | AnswerCacheFailed | HookDecided | HookReplaced | HookFailed | ExtensionStateChanged | RunPaused | RunContinued | QueueChanged | MessageDelivered | CompactionRequested | ConversationCompacted | CallStarted | CallEnded | ModelChanged | EffortChanged | PlanModeChanged | PlanDecided | PlanStepFinished | SessionNamed | CompactionAsked | ExpectationMissed | ScoreGiven;
 
-export type Command = unknown;
+export type Command = SetModelCommand | SetThinkingLevelCommand | SetPlanModeCommand | CompactCommand | ExtensionCommandCommand | SetSessionNameCommand | SteerCommand | FollowUpCommand | SendToCommand | TakeBackCommand | SetSteeringModeCommand | SetFollowUpModeCommand | PauseCommand | AbortCommand | ApproveCommand | AnswerCommand | ListAgentsCommand | GetCommandsCommand | GetAvailableModelsCommand | GetStateCommand | GetSessionStatsCommand | SessionInfoCommand | GetMessagesCommand | GetLastAssistantTextCommand | GetEntriesCommand | GetTreeCommand | PromptCommand | RunPlaybookCommand | RunCommand | ContinueCommand;
 
 /** the results of handlers, by their names */
 export interface Results {
