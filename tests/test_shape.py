@@ -17,7 +17,7 @@ from tests.package_trees import PACKAGE, nodes_of, sources, trees
 # `pytest --accept tests/test_shape.py` lowers them to what there is. One goes up by hand alone, with the reason in the
 # message of the commit. Shares are whole numbers, rounded up: that is all the room they have.
 CEILINGS = {
-    "modules": 974,
+    "modules": 968,
     "top_level_files": 12,
     "modules_with_one_importer": 230,
     "private_functions_used_once": 2403,
@@ -25,9 +25,9 @@ CEILINGS = {
     "lazy_names": 126,
     "modules_with_lazy_names": 71,
     "homonyms": 54,
-    "import_lines_per_1000": 83,
+    "import_lines_per_1000": 82,
     "functions_per_1000_lines": 77,
-    "untyped_mappings_per_10000_lines": 83,
+    "untyped_mappings_per_10000_lines": 82,
     "names_bound_together": 210,
     "stored_as_told": 52,
     "superlative_limits": 0,

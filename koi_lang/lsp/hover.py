@@ -3,22 +3,86 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from lsprotocol import types
 
 from koi_lang.compiler import nodes as n
+from koi_lang.compiler.analysis import Analysis
 from koi_lang.compiler.doc_comments import doc_comment
 from koi_lang.compiler.rules import explanation
 from koi_lang.compiler.rules.program import AnalysedProgram, handlers
 from koi_lang.compiler.rules.roles import PERMISSIONS
+from koi_lang.compiler.rules.state import fields_of
 from koi_lang.lsp.navigation import occurrence_at
 from koi_lang.lsp.occurrences import Definition
-from koi_lang.lsp.placeholders import DescribedPlace, describe_placeholder
+from koi_lang.lsp.text_names import PATH, Prose, prose_of
 from koi_lang.lsp.workspace import Snapshot
 from koi_lang.source import Span
 
 # A declaration is shown up to its braces, and at most so much of it.
 MAX_SHOWN = 400
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedPlace:
+    """A piece of a text with its description, in Markdown."""
+
+    span: Span
+    text: str
+
+
+def describe_placeholder(file: Analysis, program: AnalysedProgram, offset: int) -> DescribedPlace | None:
+    """The description of the placeholder at an offset; None elsewhere."""
+    for prose in program.for_file(prose_of, file):
+        for hole in prose.holes() if prose.span.start <= offset <= prose.span.end else ():
+            if hole.start <= offset <= hole.end:
+                for match in PATH.finditer(file.unit.source.text, *hole):
+                    if match.start() <= offset <= match.end():
+                        said = _describe_value(match["root"], match["field"], prose)
+                        return DescribedPlace(Span(*match.span()), f"`{{{{{match[0]}}}}}`\n\n{said}")
+    return None
+
+
+def _describe_value(root: str, field: str | None, prose: Prose) -> str:
+    handler = prose.around.function if prose.around is not None else None
+    agent = prose.around.agent if prose.around is not None else None
+    if prose.prompt is not None:
+        own = {each.name.name: each.type for each in prose.prompt.parameters or ()}
+        return (
+            f"parameter `{root}: {own[root]}` of the prompt" if root in own else _OF_ALL.get(root, "a name of the text")
+        )
+    if root == "state" and agent is not None:
+        found = fields_of(agent).get(field or "")
+        return f"field of the state of `{agent.name.name}`" + (f": {_type_of(found)}" if found is not None else "")
+    if isinstance(handler, n.Handler) and root not in ("agentName", "userMessage"):
+        return _of_payload(root, field, handler)
+    return _OF_ALL.get(root, "a name of the text")
+
+
+def _of_payload(root: str, field: str | None, handler: n.Handler) -> str:
+    """A field of the handler's payload."""
+    parameter = handler.parameters[0] if handler.parameters else None
+    type = parameter.type if parameter is not None else None
+    fields = {each.name: each for each in type.fields} if type is not None else {}
+    wanted = field if root == "args" or field is not None else root
+    if wanted in fields:
+        optional = ", which may be missing" if fields[wanted].optional else ""
+        return f"`{wanted}: {fields[wanted].type.one_line}` of the payload of `{handler.name.name}`{optional}"
+    shown = f": `{type.one_line}`" if type is not None else ""
+    return f"the payload of `{handler.name.name}`{shown}" if field is None else f"`{field}` of the payload{shown}"
+
+
+def _type_of(field: n.Field) -> str:
+    return f"`{field.type.one_line}`" if field.type is not None else "any value"
+
+
+_OF_ALL = {
+    "args": "the payload of the handler whose playbook contains the prompt",
+    "state": "the state of the agent whose playbook contains the prompt",
+    "agentName": "the name of the agent",
+    "userMessage": "what the person said last",
+}
 
 
 def hover(snapshot: Snapshot, offset: int) -> types.Hover | None:

@@ -10,8 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from koi_lang.cli.graph.columns import draw_columns
-from koi_lang.cli.graph.formats import FORMATS
+from koi_lang.cli.graph.formats import FORMATS, draw_columns
 from koi_lang.compiler.compile import check_program
 from koi_lang.compiler.program_graph import ProgramGraph, graph_of
 from tests.projects import Project

@@ -21,8 +21,7 @@ from koi_lang.redaction.redactor import redactor
 from koi_lang.runtime.guards.hosts import Allowed
 from koi_lang.service.deliveries import DAY_S, PAUSES_S
 from koi_lang.service.store import Database
-from koi_lang.service.webhook_requests import HookSender, signature
-from koi_lang.service.webhooks import HookEvent, Webhooks
+from koi_lang.service.webhooks import HookEvent, HookSender, Webhooks, signature
 from tests.limits import LIMIT_S
 from tests.service.receiver import Receiver, receiving
 

@@ -12,7 +12,7 @@ import pytest
 
 import koi_lang
 from koi_lang.service.host import SessionHost
-from koi_lang.service.job_runs import JobRuns
+from koi_lang.service.job_service import JobRuns
 from tests import forks
 from tests.projects import Project
 from tests.service.hosting import begin, called, play, until
