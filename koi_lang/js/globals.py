@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from binascii import Error, a2b_base64, b2a_base64
 from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 from importlib import import_module
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from koi_lang.js import number_object, timers, uri_coding
+from koi_lang.js import number_object, timers
 from koi_lang.js.arrays import ARRAY
 from koi_lang.js.calling import apply, describe
 from koi_lang.js.console import CONSOLE
@@ -28,7 +31,7 @@ from koi_lang.js.iteration import iterate
 from koi_lang.js.json_text import JSON
 from koi_lang.js.keyed_collections import MAP, SET, MapValue, SetValue
 from koi_lang.js.math_object import MATH
-from koi_lang.js.method_tables import Constructor, holder, namespace
+from koi_lang.js.method_tables import Constructor, MethodTable, holder, namespace
 from koi_lang.js.number_format import INFINITY, NAN
 from koi_lang.js.object_object import OBJECT
 from koi_lang.js.own_properties import is_array, is_record, own_entries
@@ -43,6 +46,72 @@ if TYPE_CHECKING:
     from koi_lang.js import dom_exceptions
 else:
     dom_exceptions = lazy_module("koi_lang.js.dom_exceptions")
+
+URI_GLOBALS = MethodTable()
+_PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.!~*'()")
+_RESERVED = frozenset(";/?:@&=+$,#")
+_ESCAPED = re.compile("(?:%[0-9A-Fa-f]{2})+")
+
+
+def _encode(source: str, kept: frozenset[str]) -> str:
+    try:
+        return "".join(c if c in kept else "".join(f"%{byte:02X}" for byte in c.encode()) for c in source)
+    except UnicodeEncodeError as error:
+        raise URIErrorValue("URI malformed") from error
+
+
+def _decode(source: str, kept: frozenset[str]) -> str:
+    """Undo escapes, except those of the characters to keep."""
+    if "%" in _ESCAPED.sub("", source):
+        raise URIErrorValue("URI malformed")
+    return _ESCAPED.sub(lambda found: _characters(found[0], kept), source)
+
+
+def _characters(escapes: str, kept: frozenset[str]) -> str:
+    try:
+        decoded = bytes.fromhex(escapes.replace("%", "")).decode()
+    except UnicodeDecodeError as error:
+        raise URIErrorValue("URI malformed") from error
+    # Those to keep are of one byte, and stay as they were written.
+    ends = accumulate(3 * len(c.encode()) for c in decoded)
+    return "".join(escapes[end - 3 : end] if c in kept else c for c, end in zip(decoded, ends, strict=True))
+
+
+@URI_GLOBALS.add_as("encodeURIComponent")
+def _encode_component(value: Value = undefined) -> str:
+    return _encode(text(value), _PLAIN)
+
+
+@URI_GLOBALS.add_as("encodeURI")
+def _encode_uri(value: Value = undefined) -> str:
+    return _encode(text(value), _PLAIN | _RESERVED)
+
+
+@URI_GLOBALS.add_as("decodeURIComponent")
+def _decode_component(value: Value = undefined) -> str:
+    return _decode(text(value), frozenset())
+
+
+@URI_GLOBALS.add_as("decodeURI")
+def _decode_uri(value: Value = undefined) -> str:
+    return _decode(text(value), _RESERVED)
+
+
+@URI_GLOBALS.add_as("btoa")
+def _btoa(value: Value) -> str:
+    try:
+        return b2a_base64(text(value).encode("latin-1"), newline=False).decode()
+    except UnicodeEncodeError as error:
+        raise ErrorValue("Invalid character") from error
+
+
+@URI_GLOBALS.add_as("atob")
+def _atob(value: Value) -> str:
+    source = re.sub(r"[\t\n\f\r ]", "", text(value)).rstrip("=")
+    try:
+        return a2b_base64(source + "=" * (-len(source) % 4), strict_mode=True).decode("latin-1")
+    except (Error, ValueError) as error:
+        raise ErrorValue("The string to be decoded is not correctly encoded.") from error
 
 
 class _LazyStatics(Mapping[str, Value]):
@@ -192,7 +261,7 @@ GLOBALS: dict[str, object] = {
     **{constructor.name: constructor for constructor in _CONSTRUCTORS},
     **number_object.GLOBALS,
     **timers.TIMERS,
-    **uri_coding.GLOBALS,
+    **URI_GLOBALS,
     "console": CONSOLE,
     "crypto": RANDOMNESS,
     "fetch": fetch,
