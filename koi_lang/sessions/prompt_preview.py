@@ -186,9 +186,10 @@ async def preview_prompt(ready: Prepared, call: CallToPreview, note: Note) -> Pr
         taken.append(await _first_request(loop.begin(agent, event, args), parts, call, run.models))
         return undefined
 
-    run = without_missing_keys(ready, [call.agent]).run(
-        SilentHost(), (), note, factories=replace(MADE_WHEN_USED, playbook=take)
-    )
+    # Without an intent to score nothing is sent, so notes are those that words find.
+    own: dict[str, Any] = {} if call.intent else {"connect_embedder": None}
+    factories = replace(MADE_WHEN_USED, playbook=take)
+    run = without_missing_keys(ready, [call.agent]).run(SilentHost(), (), note, factories=factories, **own)
     try:
         async with run:
             await _carry_out(run, call)

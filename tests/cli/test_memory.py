@@ -113,7 +113,7 @@ MEANING = """
 
 
 def test_why_follows_the_ranking_of_a_model(project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The order is the one in which the notes were told, and a resumed run asks for no vector again."""
+    """The order is the one in which the notes were told, and neither replay nor `koi prompt` asks for vectors."""
     machine = Machine(project, tmp_path, monkeypatch)
     machine.set(OPENAI_API_KEY=KEY, KOI_MODEL="openai/gpt-4o-mini")
     write_note(project.folder, "deploy", "Deploy to staging first.")
@@ -127,6 +127,8 @@ def test_why_follows_the_ranking_of_a_model(project: Project, tmp_path: Path, mo
             done = await machine.koi("run", "--record", "main.koi")
             (asked,) = server.requests
             await machine.koi("replay", "last")
+            shown = await machine.koi("prompt", "main.koi", "Main.go", "--args", '{"task": "deploy, rain"}')
+            assert "### deploy" in shown.out
             return done, json.dumps(asked.body), len(server.embedded)
 
     done, body, embedded = asyncio.run(run())
