@@ -11,6 +11,15 @@ from statistics import fmean
 from typing import Any, NamedTuple, TypedDict
 
 from koi_lang.errors import AgentError, JournalError
+from koi_lang.events import (
+    ApprovalGiven,
+    ApprovalRequested,
+    FileChanged,
+    FileRestored,
+    HandlerEnded,
+    HandlerStarted,
+    RunEnded,
+)
 from koi_lang.runtime.journal import reader, store
 from koi_lang.runtime.journal.entries import JournalEntry
 from koi_lang.runtime.journal.summary import summarise
@@ -73,13 +82,13 @@ def actions_in(entries: Iterable[JournalEntry]) -> list[ActionRecord]:
                 begun[entry.path] = entry
             case "done" | "failed" if entry.path in begun:
                 ended[entry.path] = entry
-            case "approval_requested":
+            case ApprovalRequested.type:
                 waits[entry.path] = waits.get(entry.path, 0.0) - entry.ts
-            case "approval_given":
+            case ApprovalGiven.type:
                 waits[entry.path] = waits.get(entry.path, 0.0) + entry.ts
-            case "file_changed":
+            case FileChanged.type:
                 changes.append(entry)
-            case "file_restored":
+            case FileRestored.type:
                 restored.append(entry)
     undone = {
         change.path[:-1]
@@ -118,9 +127,9 @@ def outcome_in(entries: Iterable[JournalEntry]) -> str:
     outcome = "unfinished"
     is_undone = is_refused = False
     for entry in entries:
-        if entry.kind == "run_ended":
+        if entry.kind == RunEnded.type:
             outcome = "kept" if entry.data.get("ok") else "failed"
-        is_undone = is_undone or entry.kind == "file_restored"
+        is_undone = is_undone or entry.kind == FileRestored.type
         is_refused = entry.data.get("class") in REFUSALS if entry.kind == "failed" else is_refused
     return "undone" if is_undone else "refused" if outcome == "failed" and is_refused else outcome
 
@@ -130,9 +139,9 @@ def forecasts_in(entries: Iterable[JournalEntry]) -> Iterator[Forecast]:
     members: dict[tuple[str, ...], str] = {}
     for entry in entries:
         result = entry.data.get("result")
-        if entry.kind == "handler_started" and entry.agent == "DeliberationMember":
+        if entry.kind == HandlerStarted.type and entry.agent == "DeliberationMember":
             members[entry.path] = str((entry.data.get("args") or {}).get("member", ""))
-        elif entry.kind == "handler_ended" and isinstance(result, Mapping):
+        elif entry.kind == HandlerEnded.type and isinstance(result, Mapping):
             votes = result.get("votes") or [{"member": members.get(entry.path, ""), **result}]
             if entry.agent == "DeliberationMember":
                 cast = [vote for vote in votes if vote.get("verdict") in ("approve", "caveat", "block")]
