@@ -13,7 +13,6 @@ from lark.exceptions import UnexpectedInput
 from koi_lang.compiler.syntax_errors import (
     agents,
     brackets,
-    branches,
     build_errors,
     characters,
     code,
@@ -21,26 +20,22 @@ from koi_lang.compiler.syntax_errors import (
     fallback,
     files,
     foreign_keywords,
-    jobs,
     missing,
     permissions,
     strings,
     test_blocks,
-    unfinished,
 )
 from koi_lang.compiler.syntax_errors.context import Failure, Surroundings, SyntaxHelp, failure_of
 from koi_lang.diagnostics import Diagnostic, LabeledSpan, replacement
 from koi_lang.source import Source, Span
 
 ORDER = (
-    *jobs.HINTS,
+    *declarations.JOB_HINTS,
     *strings.HINTS,
     *characters.HINTS,
     *brackets.HINTS,
-    *unfinished.HINTS,
     *files.FIRST,
     *missing.HINTS,
-    *branches.HINTS,
     *foreign_keywords.HINTS,
     *test_blocks.HINTS,
     *permissions.HINTS,

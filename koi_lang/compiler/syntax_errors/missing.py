@@ -1,4 +1,4 @@
-"""Constructs of JavaScript and TypeScript that Koi does not have, each with what is written instead."""
+"""Constructs of JavaScript and TypeScript that Koi does not have or that lack a piece, each with what to write."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from koi_lang.compiler.syntax_errors.context import Failure, Hint, SyntaxHelp, h
 from koi_lang.source import Source, Span
 
 HINTS: list[Hint] = []
+OF_SWITCH = frozenset(("CASE", "CASE_DEFAULT", "RBRACE"))
+FORM = "write `switch (…) { case …: … }`."
 ERROR_CLASS = re.compile(r"[^\n]*?\b(class\s+(\w+)\s+extends\s+\w*Error)\b")
 NAME_BEFORE = re.compile(r"\w+$")
 ON_ITS_OWN = "let it be a statement of its own, and assign in it."
@@ -247,3 +249,48 @@ def default_in_type(failure: Failure) -> SyntaxHelp | None:
     value = failure.piece(1).text if failure.piece(1).kind in ("number", "text", "word") else "…"
     help = f"write `{name.text}?: …`, and `?? {value}` where it is read."
     return SyntaxHelp(f"the type of `{name.text}` cannot hold a default", failure.span, help)
+
+
+@hint(HINTS, "E0333")
+def do_alone(failure: Failure) -> SyntaxHelp | None:
+    """A `do` has no `while` behind its body.
+
+    Wrong:
+
+        do { console.log("go") }
+
+    Right:
+
+        do { console.log("go") } while (args.more)
+    """
+    if failure.expected != {"WHILE"}:
+        return None
+    before = failure.piece(-1)
+    return SyntaxHelp("this `do` has no `while`", before.span, "write `while (…)` behind it.", "it ends here")
+
+
+@hint(HINTS, "E0334")
+def clause_alone(failure: Failure) -> SyntaxHelp | None:
+    """A step of a `switch` stands before its first `case`, a `case` has no `:`, or it stands outside of a `switch`.
+
+    Wrong:
+
+        switch (args.kind) { console.log("go") }
+
+    Right:
+
+        switch (args.kind) { case "a": console.log("go") }
+    """
+    opener = failure.at(failure.frame.start) if failure.frames else 0
+    first = next((piece for piece in failure.scan.pieces[opener::-1] if piece.fresh), failure.piece())
+    if first.text == "match" and failure.is_code and failure.word() != "}":
+        return SyntaxHelp("Koi has no `match`", first.span, FORM)
+    head = max((offset for offset in (0, *failure.same_line()) if failure.word(offset) == "case"), default=None)
+    if failure.expected == OF_SWITCH:
+        help = "write `case …:` or `default:` in front of it."
+        return SyntaxHelp(f"no `case` stands before {failure.excerpt}", failure.span, help)
+    if failure.tail[:1] == ("CASE",) and failure.expected == {"COLON"}:
+        return SyntaxHelp("this `case` has no `:`", failure.span, "write `:` behind its value.")
+    if head is not None and failure.is_code and failure.frame.word != "switch" and failure.word(head + 1) != ".":
+        return SyntaxHelp("this `case` stands in no `switch`", failure.piece(head).span, FORM)
+    return None
