@@ -112,14 +112,12 @@ def problems(
         root: how the value itself is called where it has no field to be named by.
         words: how values are written.
     """
-    if _is_plainly_fitting(value, schema):
-        return
     checker = _Checker(schema.get("$defs", {}), root, words)
     if not checker.has_type(value, schema):
         yield from checker.problems(value, schema, path)
 
 
-def _is_plainly_fitting(value: Any, schema: Schema) -> bool:
+def is_plainly_fitting(value: Any, schema: Schema) -> bool:
     """Whether a value is found to fit at once: an object with fields of simple types. Others have to be looked into."""
     if schema.get("type") != "object" or type(value) is not dict:
         return False

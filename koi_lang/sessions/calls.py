@@ -15,7 +15,7 @@ from koi_lang.runtime.journal.calls import MAIN
 from koi_lang.runtime.playbook.compaction import request_compaction
 from koi_lang.runtime.playbook.conversation import Compacted
 from koi_lang.runtime.playbook.steering import PERSON, How
-from koi_lang.runtime.schema import problems, signature_text, type_text
+from koi_lang.runtime.schema import is_plainly_fitting, problems, signature_text, type_text
 from koi_lang.sessions.errors import SessionError
 from koi_lang.sessions.held_call import HeldCall
 from koi_lang.sessions.message_targets import MessageTarget, MessageTargetError, find_target, target_of
@@ -50,7 +50,7 @@ def begin_message(session: Session, said: Message, name: str = "", id: str = "")
 def begin_checked(session: Session, agent: type[Agent], event: str, payload: Any, id: str = "") -> HeldCall:
     """Begin a call of a handler whose type the payload fits. Raises SessionError."""
     schema = agent.about.handlers[event].schema
-    wrong = list(problems(payload, schema)) if schema else []
+    wrong = [] if not schema or is_plainly_fitting(payload, schema) else list(problems(payload, schema))
     if wrong:
         help = f"It takes ({signature_text(schema) or type_text(schema)})."
         raise SessionError("invalid_request", f"`{agent.about.name}.{event}`: {'; '.join(wrong)}", help=help)

@@ -42,7 +42,7 @@ LOOKING_AGENTS = ("Explore", "Plan")
 CHANGING_TOOLS = frozenset({"Bash", "Edit", "MultiEdit", "NotebookEdit", "Write"})
 
 
-def check_options(others: Mapping[str, Any], isolation: Any, schema: Any) -> None:
+def check_options(others: Mapping[str, object], isolation: Any, schema: Any) -> None:
     """Raise AgentError for options of a task that are not known, or make no sense."""
     for name in others:
         raise AgentError(f"`agent` has no option `{name}`", help=suggestion(name, OPTIONS, "option"))
@@ -53,7 +53,7 @@ def check_options(others: Mapping[str, Any], isolation: Any, schema: Any) -> Non
         SchemaResult.of("agent", schema)
 
 
-def agent_type(name: Any) -> dict[str, Any]:
+def agent_type(name: Any) -> dict[str, str | bool]:
     """The instructions of a kind of agent, and whether it only looks; the folder may describe others.
 
     What the folder says of an agent can take permissions away, and gives none.

@@ -26,7 +26,7 @@ from koi_lang.runtime.outside_calls import call_agent, payload_of
 from koi_lang.runtime.replay.error_records import as_koi_error, data_of, origin_of
 from koi_lang.runtime.replay.location import enter, leaf_path
 from koi_lang.runtime.replay.ordering import LATE
-from koi_lang.runtime.schema import problems, signature_text, type_text
+from koi_lang.runtime.schema import is_plainly_fitting, problems, signature_text, type_text
 
 if TYPE_CHECKING:
     from koi_lang.runtime.agents.skills import Skill
@@ -182,8 +182,10 @@ class Agent(metaclass=AgentClass):
         """Raise AgentError where a payload is not of the type that a handler declares."""
         if not handler.schema or (payload is undefined and handler.may_get_nothing):
             return
+        if is_plainly_fitting(payload, handler.schema) or self.run.recorded.is_settled:
+            return  # a call that is over fitted the type of its time
         wrong = list(problems(payload, handler.schema))
-        if wrong and not self.run.recorded.is_settled:  # a call that is over fitted the type of its time
+        if wrong:
             takes = signature_text(handler.schema) or type_text(handler.schema)
             message = f"`{self.name}.{handler.event}` cannot take what it is given: {'; '.join(wrong)}"
             raise AgentError(message, help=f"It takes ({takes}).")
@@ -205,19 +207,18 @@ class Agent(metaclass=AgentClass):
         """The result of a handler within the budget of the call, all its attempts together."""
         call, declared = f"`{self.name}.{handler.event}`", self.about.declared_budget(handler)
         spending = self.run.ledger.spending_of(call, declared, is_playbook=handler.playbook)
+        carry_out = self._pass_guards if self.about.guards and not handler.guard else self._attempts
         if spending is None:
-            return await self._pass_guards(handler, payload)
+            return await carry_out(handler, payload)
         try:
             with paid_by(spending):
                 async with in_time(spending):
-                    return await self._pass_guards(handler, payload)
+                    return await carry_out(handler, payload)
         finally:
             self.run.ledger.note_end(spending)
 
     async def _pass_guards(self, handler: Handler, payload: Any) -> Any:
         """The result of a handler between its guards. Raises GuardError where one does not let something pass."""
-        if handler.guard or not self.about.guards:
-            return await self._attempts(handler, payload)
         running = handling.get(None)
         is_own = running is not None and running[0] is self
         for guard in self.about.guards_of(handler.event, "input", is_own=is_own):
