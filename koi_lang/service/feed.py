@@ -28,6 +28,7 @@ UNREAD = f"more than {MAX_UNREAD_BYTES >> 20} MB were left unread"
 # Entries of the past that are read at once.
 PAGE = 500
 EVENT: Final = "event"
+FAILED: Final = "session_failed"
 # What a client is told, without its line break, and the number of the entry that it is; None for what has none.
 Numbered = tuple[int | None, bytes]
 TextKey = tuple[tuple[str, ...], int, str]
@@ -83,14 +84,16 @@ class Feed:
         self._readers: set[Reader] = set()
         # What had been said before the run went on is said once more by those who say it, and was told.
         self._repeats = False
-        # Texts that models are writing, and requests that are open.
+        # Texts that models are writing, requests that are open, and why the session stopped.
         self._texts: dict[TextKey, dict[str, Any]] = {}
         self._open: dict[str, Message] = {}
+        self._failure: Message | None = None
 
     # ------------------------------------------------------------ telling
 
     def follow(self, entry: JournalEntry) -> None:
         """Tell an entry that was written to the journal."""
+        self._failure = None  # it writes again
         self._repeats = entry.kind == RESUMED
         self._end_texts(entry.kind, entry.agent)
         self._hand_out(entry.n, entry_message(entry, self.run))
@@ -116,6 +119,8 @@ class Feed:
                 return
         elif type == CLOSED:
             self._open.pop(message["id"], None)
+        elif type == FAILED:
+            self._failure = message
         self._hand_out(None, message)
 
     def pass_on(self, message: Message) -> None:
@@ -178,9 +183,10 @@ class Feed:
         self._readers.discard(reader)
 
     def current(self, view: MessageView) -> Iterator[bytes]:
-        """The present state for a new reader: partial texts and open requests."""
+        """The present state for a new reader: partial texts, open requests, and the failure of the session."""
         texts = ({"type": EVENT, "event": event} for event in self._texts.values())
-        yield from filter(None, (self._encode(view, message) for message in (*texts, *self._open.values())))
+        failures = [] if self._failure is None else [self._failure]
+        yield from filter(None, (self._encode(view, each) for each in (*texts, *self._open.values(), *failures)))
 
     def entries_since(self, since: int, view: MessageView = view_all) -> Iterator[tuple[int, bytes]]:
         """The entries behind one that the journal holds by now."""

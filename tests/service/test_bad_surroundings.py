@@ -39,15 +39,16 @@ def numbers(service: ServiceProcess, run: str) -> list[int]:
 
 
 def test_a_full_disk_stops_sessions_and_damages_none(start_service: Callable[..., ServiceProcess]) -> None:
-    """A session says why it has stopped; others and the service go on, and it goes on itself when there is room."""
+    """A session says why it has stopped, also to late readers; it goes on when there is room, as others do."""
     service = start_service(main=PROGRAM, is_forked=False)
     run = service.begin(handler="Main.add", payload={})
     service.wait_for_state(run, "idle")
     service.command(run, "run_playbook", name="Main.count", args={})
     limit_files(service, 12_000)
-    told = service.follow_until(run, lambda message: message["type"] == "session_failed")
+    told, late = (service.follow_until(run, lambda message: message["type"] == "session_failed") for _ in range(2))
     failed = told[-1][1]
     assert "cannot be written any more" in failed["error"]
+    assert failed == late[-1][1]
     assert service.get("api/health")["ok"]
     refused = service.request("POST", "api/runs", {"handler": "Main.add", "payload": {}})
     assert refused.status_code in (202, 400), refused.text
