@@ -20,7 +20,7 @@ from koi_lang.cli.options import (
 from koi_lang.cli.run import options_of
 from koi_lang.errors import UsageError
 from koi_lang.lazy import lazy_module
-from koi_lang.program.files import SUFFIX
+from koi_lang.source import is_program
 
 if TYPE_CHECKING:
     from koi_lang.dap import debuggee as process
@@ -46,7 +46,7 @@ def command(target: str | None, listen: str | None, debuggee: str | None, **give
         descriptor, _, adapter = debuggee.partition(",")
         process.serve(int(descriptor), int(adapter), options_of)
         return
-    named = {} if target is None else {"program" if target.endswith(SUFFIX) else "run": target}
+    named = {} if target is None else {"program" if is_program(target) else "run": target}
     options = {name: given[name] for name in ("model", "answers", "rehearse")}
     options |= {"allow": list(allow_rules(given["allow"])), "stopOnEntry": given["stop_on_entry"]}
     defaults = {name: value for name, value in {**named, **options}.items() if value}
