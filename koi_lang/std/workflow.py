@@ -64,17 +64,21 @@ def agent_type(name: Any) -> dict[str, str | bool]:
     kind = name if isinstance(name, str) else ""
     if kind in (*GENERAL_AGENTS, *LOOKING_AGENTS):
         return {"instructions": "", "only_looks": kind in LOOKING_AGENTS}
-    place = folder() / AGENTS
-    names = sorted(path.stem for path in place.glob("*.md"))
-    if kind not in names:
-        help = suggestion(kind, [*LOOKING_AGENTS, *names], "kind of agent")
-        raise AgentError(f"there is no agent `{kind}` in `{AGENTS}`", help=help)
-    front, body = read_front_matter(read_whole(place / f"{kind}.md", folder(), MAX_AGENT_BYTES, "Shorten it."))
-    tools = front.get("tools")
-    listed = tools if isinstance(tools, list) else str(tools or "").split(",")
-    granted = {str(tool).strip().partition("(")[0] for tool in listed} - {""}
-    only_looks = bool(granted) and not granted & CHANGING_TOOLS and "*" not in granted
-    return {"instructions": f"{body.strip()}\n\n", "only_looks": only_looks}
+
+    def look() -> dict[str, str | bool]:
+        place = folder() / AGENTS
+        names = sorted(path.stem for path in place.glob("*.md"))
+        if kind not in names:
+            help = suggestion(kind, [*LOOKING_AGENTS, *names], "kind of agent")
+            raise AgentError(f"there is no agent `{kind}` in `{AGENTS}`", help=help)
+        front, body = read_front_matter(read_whole(place / f"{kind}.md", folder(), MAX_AGENT_BYTES, "Shorten it."))
+        tools = front.get("tools")
+        listed = tools if isinstance(tools, list) else str(tools or "").split(",")
+        granted = {str(tool).strip().partition("(")[0] for tool in listed} - {""}
+        only_looks = bool(granted) and not granted & CHANGING_TOOLS and "*" not in granted
+        return {"instructions": f"{body.strip()}\n\n", "only_looks": only_looks}
+
+    return dict(environment.current_environment().observe("agent type", look))
 
 
 def model_options(name: Any, effort: Any) -> dict[str, str]:
