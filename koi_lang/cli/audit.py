@@ -109,10 +109,10 @@ def _server_line(server: Mapping[str, Any]) -> str:
     words = [server.get("command", server.get("url", "")), *(args if isinstance(args, list) else [args])]
     granted = "" if "member" in server else _patterns(server["granted"])
     rules = {"asks first for": server["ask"], "denied": server["deny"], "allowed without asking": server["allowed"]}
-    told = [f"{title} {_patterns(patterns)}" for title, patterns in rules.items() if patterns]
+    parts = [f"{title} {_patterns(patterns)}" for title, patterns in rules.items() if patterns]
     model = "may ask the model" if server["may_ask_model"] else ""
     reached = f"{name} ({' '.join([server['transport'], *map(str, words)])})"
-    return "; ".join(part for part in (reached, granted, *told, model) if part)
+    return "; ".join(part for part in (reached, granted, *parts, model) if part)
 
 
 def _narrowed_lines(call: Mapping[str, Any]) -> Iterator[str]:

@@ -70,13 +70,13 @@ def command(provider: str | None, status: bool, no_test: bool, no_browser: bool,
         except AgentError as error:
             if error.help or not is_address(name) or name.rstrip("/").lower().endswith(MCP_PATHS):
                 raise
-            told = f"neither a server of models nor an MCP server answers at `{name.partition('?')[0]}`"
+            message = f"neither a server of models nor an MCP server answers at `{name.partition('?')[0]}`"
             help = "Write the whole address, such as `http://127.0.0.1:8080/v1` for models, or `https://…/mcp`."
-            raise UsageError(told, help=help) from error
+            raise UsageError(message, help=help) from error
         return
     if name.lower() in STAND_INS:
-        told = f"`{name}` stands in for a model within koi, so there is nothing to connect"
-        raise UsageError(told, help=f"These can be connected: {', '.join(row.name for row in PROVIDERS)}.")
+        message = f"`{name}` stands in for a model within koi, so there is nothing to connect"
+        raise UsageError(message, help=f"These can be connected: {', '.join(row.name for row in PROVIDERS)}.")
     if (service := search_service(name)) is not None:
         _keep_key(f"{service.name} is connected", service.key, _read_key(service.name), keys)
         return

@@ -49,8 +49,8 @@ def forget_server(name: str, keys: Keys) -> None:
     server = _server(name, keys.settings)
     url = str(server.options()["url"]) if server.options else ""
     removed = keys.store.forget(token_name(url))
-    told = f"the tokens were removed from the {' and the '.join(removed)}" if removed else "koi keeps no tokens"
-    click.echo(f"{server.name}: {told}")
+    message = f"the tokens were removed from the {' and the '.join(removed)}" if removed else "koi keeps no tokens"
+    click.echo(f"{server.name}: {message}")
 
 
 def _server(name: str, settings: ProjectSettings) -> Mcp:

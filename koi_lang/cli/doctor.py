@@ -76,5 +76,5 @@ def _line(finding: Finding, look: Theme) -> str:
 
 def _summary(findings: list[Finding]) -> str:
     counts = Counter(finding.level for finding in findings)
-    told = [count_text(counts[kind], kind) for kind in ("error", "warning") if counts[kind]]
-    return f"\n{', '.join(told) or 'nothing is wrong'}"
+    totals = [count_text(counts[kind], kind) for kind in ("error", "warning") if counts[kind]]
+    return f"\n{', '.join(totals) or 'nothing is wrong'}"

@@ -142,9 +142,9 @@ def command(run: str | None, trust: bool, **given: Any) -> None:
     kept = KeptAnswers()
     going = replace(going, words=(*journal.header.words, *more), more=words, consumers=[kept])
     code = run_program(program, entry, options, going, doubts)
-    told = kept.line(journal.entries)
-    if told and going.parent is not None and not options.quiet:
-        click.echo(told, err=True)
+    line = kept.line(journal.entries)
+    if line and going.parent is not None and not options.quiet:
+        click.echo(line, err=True)
     left = going.history.left_behind() if going.history is not None else []
     if left and not options.quiet:
         redact = options.key_lookup().redactor(options.payload)
@@ -243,8 +243,8 @@ def _continuation(
     _tell(options, header.run, entries, is_branch=is_branch, words=wishes.words)
     behind = [entry for entry in history.left_behind() if history.outcome(entry.path) is None]
     if behind and not options.quiet:
-        told = f"the run did this later on; you are asked before it is done again: {list_effects(behind)}"
-        click.echo(clean(redact(told)), err=True)
+        message = f"the run did this later on; you are asked before it is done again: {list_effects(behind)}"
+        click.echo(clean(redact(message)), err=True)
     return going_on(history, journal, wishes.at, header.words)
 
 

@@ -98,8 +98,8 @@ def _run_on(file: str, context: click.Context) -> int:
 def _program(file: str | None, code: str | None) -> str:
     """The file of a program, or the one that code is kept in, so that its run can be resumed. Raises UsageError."""
     if bool(file) == bool(code and code.strip()):
-        told = "both a file and code are given" if file else "there is nothing to run"
-        raise UsageError(told, help="Write `koi run FILE`, or `koi run -c 'CODE'`.")
+        message = "both a file and code are given" if file else "there is nothing to run"
+        raise UsageError(message, help="Write `koi run FILE`, or `koi run -c 'CODE'`.")
     return file or typed_code.keep(str(code), Path.cwd())
 
 
@@ -112,6 +112,6 @@ def options_of(words: Sequence[str]) -> RunOptions:
     if tuple(words[:1]) == DO:
         return do.options_in(words[1:])
     if not words or words[0] not in ("run", PYTHON):
-        told = f"the run was started with `koi {' '.join(words)}`"
-        raise JournalError(told, help="Only runs of `koi run` can be resumed or replayed.")
+        message = f"the run was started with `koi {' '.join(words)}`"
+        raise JournalError(message, help="Only runs of `koi run` can be resumed or replayed.")
     return options_from(command.make_context("run", list(words[1:])).params)

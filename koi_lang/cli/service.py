@@ -62,8 +62,8 @@ def hooks(record_dir: Path | None, everything: bool, secret: bool) -> None:
         found = deliveries.DeliveryTable(database).all(undelivered=not everything)
     for each in found:
         about_try = f"{each.tries} of {deliveries.TRIES} tries"
-        told = "  ".join((each.state, each.event, each.run or "-", about_try, each.problem))
-        click.echo(f"{each.id}  {told}".rstrip())
+        row = "  ".join((each.state, each.event, each.run or "-", about_try, each.problem))
+        click.echo(f"{each.id}  {row}".rstrip())
     if not found:
         click.echo("nothing is waiting, and nothing was given up", err=True)
 
@@ -93,16 +93,16 @@ def reload_service(url: str) -> None:
     headers = {"Authorization": f"Bearer {token}"} if (token := settings.variable(TOKEN)) else {}
     try:
         answer = httpx2.post(f"{url.rstrip('/')}/api/reload", headers=headers, timeout=RELOAD_S)
-        told = answer.json()
+        reply = answer.json()
     except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
         raise UsageError(
             f"there is no service at `{url}`", help="Name the address that it told at its start."
         ) from error
     if answer.status_code != 200:
-        raise UsageError(str(told.get("message", "the service refuses it")), help=told.get("help"))
-    for each in told["programs"]:
+        raise UsageError(str(reply.get("message", "the service refuses it")), help=reply.get("help"))
+    for each in reply["programs"]:
         click.echo(f"{each['name']}: {each['error'] or ('loaded anew' if each['changed'] else 'as it was')}")
-    sys.exit(int(any(each["error"] for each in told["programs"])))
+    sys.exit(int(any(each["error"] for each in reply["programs"])))
 
 
 # ---------------------------------------------------------------- jobs

@@ -262,15 +262,15 @@ async def compact(chat: ChatConversation, given: str) -> None:
 async def undo(chat: ChatConversation, given: str) -> None:
     """Show what would be put back of the files that this conversation has changed; `/undo yes` puts it back."""
     if given not in ("", "yes") or chat.is_busy:
-        told = "`/undo` takes nothing but `yes`" if given not in ("", "yes") else "the work is under way"
-        raise UsageError(told, help="`/abort` ends the work; `/undo` then shows what it has changed.")
+        refusal = "`/undo` takes nothing but `yes`" if given not in ("", "yes") else "the work is under way"
+        raise UsageError(refusal, help="`/abort` ends the work; `/undo` then shows what it has changed.")
     run = chat.session.run
     changes = RunUndo(run.folder, run.id, read(_journal(chat)).entries, run.settings)
     plan = changes.plan()
     lines = [nothing_text(run.id, 0)] if not plan.paths else [*plan_lines(changes, plan, run.redact)]
     if given and plan.paths:
         place = f"undo#{secrets.token_hex(6)}"
-        done = changes.carry_out(plan, lambda told: run.events.emit(told, path=(place, told.file)))
+        done = changes.carry_out(plan, lambda change: run.events.emit(change, path=(place, change.file)))
         lines = [*outcome_lines(run.id, plan, done, run.redact)]
     elif plan.to_change:
         lines.append(f"`/undo yes` puts back {len(plan.to_change):,} of {len(plan.paths):,} paths")

@@ -127,8 +127,8 @@ def image_file(path: Path) -> Image:
         require_small(path.stat().st_size, path.name)
         return Image.of(path.read_bytes(), path.name)
     except (OSError, ValueError) as error:
-        told = reason(error) if isinstance(error, OSError) else "this is no path"
-        raise UsageError(f"cannot read `{path}`: {told}", help="Name a file: `/image photo.png`.") from error
+        problem = reason(error) if isinstance(error, OSError) else "this is no path"
+        raise UsageError(f"cannot read `{path}`: {problem}", help="Name a file: `/image photo.png`.") from error
 
 
 # ---------------------------------------------------------------- the clipboard

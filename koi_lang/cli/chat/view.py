@@ -110,8 +110,8 @@ def request_text(request: Request, paper: Paper) -> str:
 
 
 def _number_options(options: Sequence[str], *words: str) -> list[str]:
-    told = [f"{one_line(option)}{word}" for option, word in zip_longest(options, words, fillvalue="")]
-    return [f"  {number}. {option}" for number, option in enumerate(told, 1)]
+    lines = [f"{one_line(option)}{word}" for option, word in zip_longest(options, words, fillvalue="")]
+    return [f"  {number}. {option}" for number, option in enumerate(lines, 1)]
 
 
 def answer_in(result: Any) -> str | None:

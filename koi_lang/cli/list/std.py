@@ -144,9 +144,9 @@ def _team(declared: Team) -> Group:
             continue
         for handler in member.about.handlers.values():
             fields = signature_text(handler.schema) if handler.schema else "data?: object"
-            told = handler.affordance or member.about.affordance
+            purpose = handler.affordance or member.about.affordance
             gives = "" if handler.result is None else f": {type_text(handler.result.schema)}"
-            entries.append(StdEntry(f"{key}::{handler.event}", f"{key}::{handler.event}({fields}){gives}", told))
+            entries.append(StdEntry(f"{key}::{handler.event}", f"{key}::{handler.event}({fields}){gives}", purpose))
     return Group("team", declared.name, "", tuple(entries))
 
 
