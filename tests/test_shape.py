@@ -17,10 +17,10 @@ from tests.package_trees import PACKAGE, nodes_of, sources, trees
 # `pytest --accept tests/test_shape.py` lowers them to what there is. One goes up by hand alone, with the reason in the
 # message of the commit. Shares are whole numbers, rounded up: that is all the room they have.
 CEILINGS = {
-    "modules": 968,
+    "modules": 964,
     "top_level_files": 12,
-    "modules_with_one_importer": 230,
-    "private_functions_used_once": 2403,
+    "modules_with_one_importer": 227,
+    "private_functions_used_once": 2402,
     "short_helpers_used_once": 888,
     "lazy_names": 126,
     "modules_with_lazy_names": 71,
@@ -29,7 +29,7 @@ CEILINGS = {
     "functions_per_1000_lines": 77,
     "untyped_mappings_per_10000_lines": 82,
     "names_bound_together": 210,
-    "stored_as_told": 52,
+    "stored_as_told": 36,
     "superlative_limits": 0,
     "leaning_docstrings_percent": 9,
 }
