@@ -21,6 +21,8 @@ from koi_lang.errors import KoiError, UsageError
 from koi_lang.program import cache, loader
 from koi_lang.program.source_watch import SourceWatch, content_hash, files_asked_for
 from koi_lang.runtime.concurrency.cancellation import CancelScope
+from koi_lang.runtime.guidance.instructions import instruction_paths
+from koi_lang.runtime.guidance.skill_folders import skill_paths
 from koi_lang.runtime.modules.python_neighbours import neighbours
 from koi_lang.sessions.continuation import Continuation
 from koi_lang.sessions.earlier_run import ReuseMeter
@@ -88,9 +90,10 @@ class Watcher:
             self.wanted = replace(self.wanted, run=meter.run or self.wanted.run)
 
     def _watch_of(self, files: Mapping[str, str | None]) -> SourceWatch:
-        """Looks at the files of the program as they were read, and at those that say how it is run."""
-        settings = {str(self.folder / name): content_hash(name) for name in PROJECT_FILES}
-        return SourceWatch({**files, **settings}, neighbours().loaded_files)
+        """A watch of the program's files as they were read, its settings, and instructions and skills in files."""
+        guidance = [*instruction_paths(self.folder, Path(self.file).resolve()), *skill_paths(self.folder)]
+        paths = [str(path) for path in (*(self.folder / name for name in PROJECT_FILES), *guidance)]
+        return SourceWatch({**files, **{path: content_hash(path) for path in paths}}, neighbours().loaded_files)
 
     def _wait(self, watch: SourceWatch) -> list[str]:
         self._tell(f"watching {count_text(watch.count, 'file')}; Ctrl-C ends that")

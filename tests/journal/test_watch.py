@@ -104,6 +104,18 @@ def test_a_change_of_settings_runs_the_program_again(watched: Watched) -> None:
     assert [True, False, False] == ["error: `koi.toml` cannot be read" in text for text in told]
 
 
+def test_a_change_of_instructions_runs_the_program_again(watched: Watched) -> None:
+    """Those of the project are read anew, and what a model was told before is no longer reused."""
+    uses = PROGRAM.replace("agent A : R {", "agent A : R {\n  uses instructions")
+    told = []
+    for name, text in (("main.koi", uses), ("AGENTS.md", "Write in capitals."), ("AGENTS.md", "Write in verse.")):
+        watched.replace(name, text)
+        told.append(watched.told_until(WATCHING))
+
+    assert ["changed: main.koi", "changed: AGENTS.md", "changed: AGENTS.md"] == [text.splitlines()[0] for text in told]
+    assert ["1 requested again" in text for text in told] == [False, True, True], told
+
+
 def test_a_change_ends_what_is_computed(watched: Watched) -> None:
     """A run that would never end is left for the next one."""
     watched.replace("suffix.koi", SUFFIX.replace('return "!"', 'console.log("in"); while (true) {}'))

@@ -43,12 +43,7 @@ def read_instructions(project: Path, program: Path | None) -> tuple[list[Instruc
         program: its file, where that is known.
     """
     root = root_of(project)
-    inner = project.resolve()
-    nearest = program.parent if program is not None and program.is_relative_to(inner) else inner
-    folders = [root]
-    for name in nearest.relative_to(root).parts:
-        folders.append(folders[-1] / name)
-    files = [folder / FILE for folder in folders if os.path.lexists(folder / FILE)][-MAX_FILES:]
+    files = [file for file in instruction_paths(project, program) if os.path.lexists(file)][-MAX_FILES:]
     found: list[InstructionFile] = []
     problems: list[str] = []
     room = MAX_BYTES
@@ -59,6 +54,16 @@ def read_instructions(project: Path, program: Path | None) -> tuple[list[Instruc
             found.insert(0, InstructionFile(path, text))
             room -= len(text.encode())
     return found, problems
+
+
+def instruction_paths(project: Path, program: Path | None) -> list[Path]:
+    """The places of instructions for a program, from the root of the project to the nearest folder."""
+    inner = project.resolve()
+    nearest = program.parent if program is not None and program.is_relative_to(inner) else inner
+    folders = [root_of(project)]
+    for name in nearest.relative_to(folders[0]).parts:
+        folders.append(folders[-1] / name)
+    return [folder / FILE for folder in folders]
 
 
 def read_own_instructions() -> tuple[list[InstructionFile], list[str]]:

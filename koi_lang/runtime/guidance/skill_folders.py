@@ -57,6 +57,11 @@ def find_skills(project: Path) -> list[SkillEntry]:
     ]
 
 
+def skill_paths(project: Path) -> list[Path]:
+    """The files of the skills that are found in the folders of a project and of its person."""
+    return [place.folder / FILE for place in _places(project) if place.origin != "bundled"]
+
+
 def look_at_skill(place: SkillFolder) -> SkillEntry:
     """The state of a skill, apart from others of its name."""
     try:
