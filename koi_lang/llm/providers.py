@@ -134,6 +134,8 @@ PROVIDERS = (
     Provider("local", ("LOCAL_API_KEY",), "", json_schema=True, needs_key=False, transport="text"),
 )
 STAND_INS = ("rehearsal", "scripted")
+# Programs that serve models at an address that the person knows.
+SERVERS = ("llama.cpp", "llama-cpp", "llamacpp", "lmstudio", "lm-studio", "localai", "tgi", "vllm")
 # Makers of models whose names look like a mistyped provider: `mistralai/…` is what others call models of Mistral.
 MAKERS = ("deepseek-ai", "mistralai", "moonshotai", "x-ai")
 # How tags begin that Ollama puts behind names: sizes such as `7b`, `8x7b`, `0.6b`, `567m`, or `latest`.
@@ -146,6 +148,9 @@ def provider_named(name: str) -> Provider:
         if provider.name == name.lower():
             return provider
     names = [*(provider.name for provider in PROVIDERS), *STAND_INS]
+    if name.lower() in SERVERS:
+        help = "A server of your own is connected by its address, as in `koi connect http://127.0.0.1:8080`."
+        raise UnknownModelError(f"`{name}` is no provider, but a program that serves models", help=help)
     near = get_close_matches(name.lower(), names, n=1)
     help = f"Did you mean `{near[0]}`?" if near else f"Known are {', '.join(f'`{known}`' for known in names)}."
     raise UnknownModelError(f"there is no provider `{name}`", help=help)

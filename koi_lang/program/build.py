@@ -59,7 +59,9 @@ def _without_prose(checked: Checked) -> Checked:
 
 def _renaming(path: str) -> str:
     """The command that gives a program its ending; editors and browsers like to add `.txt`."""
-    stem = str(Path(path).with_suffix(""))
+    stem, suffix = os.path.splitext(path)
+    if suffix in (".ts", ".mts"):
+        return f"Workflow scripts are JavaScript: write one from it, such as with `npx tsc {quote(path)}`."
     return f"Rename it: `mv {quote(path)} {quote(stem if stem.endswith(SUFFIX) else stem + SUFFIX)}`."
 
 

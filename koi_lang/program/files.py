@@ -23,6 +23,8 @@ SCRIPT_HEAD = 'import "std/workflow" agent {name} : WorkflowRunner {{ uses skill
 SCRIPT_BUDGET = "const budget = workflowBudget(); "
 SCRIPT_META = "let meta = {}; void meta; "
 SCRIPT_TAIL = "\n}} }}\nrun {name}.start({{}})\n"
+# At the beginning of a line, or what stands for it in older modules.
+IMPORT = re.compile(rb"^[ \t]*(?:import\b(?![ \t]*[(.])|(?:const|let|var)[^=\n]*=[ \t]*require[ \t]*\()", re.MULTILINE)
 EXPORTED_META = re.compile(r"^export\s+const\s+meta\b(?=\s*=)", re.MULTILINE)
 
 
@@ -32,7 +34,15 @@ class DiskFiles:
     def read(self, path: str) -> bytes:
         """The content of a file; of a workflow script that of its program."""
         content = Path(path).read_bytes()
-        return script_program(content) if path.endswith(SCRIPT_SUFFIXES) else content
+        if not path.endswith(SCRIPT_SUFFIXES):
+            return content
+        imported = IMPORT.search(content)
+        if imported is not None:
+            line = content.count(b"\n", 0, imported.start()) + 1
+            help = "Have an agent read or do what the script needs, or write a program of Koi, which can import Python."
+            place = f"{os.path.relpath(path)}:{line}"
+            raise UsageError(f"`{place}` imports something, which workflow scripts cannot", help=help)
+        return script_program(content)
 
     def is_file(self, path: str) -> bool:
         """Whether there is a file."""

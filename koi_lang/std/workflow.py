@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from math import inf
 from typing import Any
 
 from koi_lang.diagnostics import suggestion
-from koi_lang.errors import AgentError, KoiError, OverLimitError, failure_code
+from koi_lang.errors import AgentError, KoiError, OverLimitError, UsageError, failure_code
 from koi_lang.front_matter import read_front_matter
 from koi_lang.js import environment
 from koi_lang.js.errors import ErrorValue, thrown
@@ -28,6 +29,7 @@ MAX_TASKS = 1_000
 # Stages with fewer tasks begin without a question.
 MIN_ASKED_TASKS = 20
 MAX_LABEL_CHARS = 60
+SCHEMA_HELP = 'Write a JSON Schema, such as `schema: { type: "object", properties: { name: { type: "string" } } }`.'
 MAX_AGENT_BYTES = 100_000
 # Failures that are not those of one task: the same would happen to every other one.
 COMMON_FAILURES = frozenset({"E0502", "E0503", "E0509"})
@@ -42,15 +44,20 @@ LOOKING_AGENTS = ("Explore", "Plan")
 CHANGING_TOOLS = frozenset({"Bash", "Edit", "MultiEdit", "NotebookEdit", "Write"})
 
 
-def check_options(others: Mapping[str, object], isolation: Any, schema: Any) -> None:
+def check_options(others: Mapping[str, object], isolation: Any, schema: Any, effort: Any) -> None:
     """Raise AgentError for options of a task that are not known, or make no sense."""
     for name in others:
         raise AgentError(f"`agent` has no option `{name}`", help=suggestion(name, OPTIONS, "option"))
     if isolation is not undefined and isolation is not None:
         message = f"`isolation: {isolation!r}` is not supported: agents work on the files of the project itself"
         raise AgentError(message, help="Leave it out, and run tasks that change the same files one after the other.")
+    if effort not in (undefined, None, *EFFORTS):
+        raise AgentError(f"`agent` knows no effort {effort!r}", help=suggestion(str(effort), [*EFFORTS], "effort"))
     if schema is not undefined and schema is not None:
-        SchemaResult.of("agent", schema)
+        try:
+            SchemaResult.of("agent", schema)
+        except AgentError as error:
+            raise AgentError(error.message, help=SCHEMA_HELP) from error
 
 
 def agent_type(name: Any) -> dict[str, str | bool]:
@@ -69,7 +76,7 @@ def agent_type(name: Any) -> dict[str, str | bool]:
         place = folder() / AGENTS
         names = sorted(path.stem for path in place.glob("*.md"))
         if kind not in names:
-            help = suggestion(kind, [*LOOKING_AGENTS, *names], "kind of agent")
+            help = suggestion(kind, [*LOOKING_AGENTS, *names], "agent type")
             raise AgentError(f"there is no agent `{kind}` in `{AGENTS}`", help=help)
         front, body = read_front_matter(read_whole(place / f"{kind}.md", folder(), MAX_AGENT_BYTES, "Shorten it."))
         tools = front.get("tools")
@@ -96,23 +103,35 @@ def model_options(name: Any, effort: Any) -> dict[str, str]:
 def report_failure(error: Any, label: Any) -> None:
     """Report that a task failed. Raises the error again where it is not the fault of the task."""
     exception = error.exception if isinstance(error, ErrorValue) else None
-    is_common = exception is not None and failure_code(exception) in COMMON_FAILURES
-    if is_common or (isinstance(exception, LimitReachedError) and exception.what == RUN):
+    is_of_run = isinstance(exception, LimitReachedError) and exception.what == RUN
+    is_common = isinstance(exception, KoiError) and failure_code(exception) in COMMON_FAILURES
+    if is_of_run or is_common or isinstance(exception, UsageError):
         raise thrown(error)
     name = str(label).partition("\n")[0][:MAX_LABEL_CHARS]
     reason = exception.message if isinstance(exception, KoiError) else str(error)
     environment.current_environment().log(f"{name}: failed: {reason}")
 
 
-async def stage(parts: Any) -> Sequence[Any]:
+def text_of(result: Any) -> str:
+    """The result of a task without a schema: a text, or another value as JSON."""
+    if isinstance(result, str):
+        return result
+    return "" if result in (None, undefined, {}) else json.dumps(result, ensure_ascii=False)
+
+
+async def stage(parts: Any, of_functions: bool) -> Sequence[Any]:
     """The tasks of a stage, once it may begin: a large one asks the person first.
 
     Raises:
-        AgentError: it is no array, or has too many tasks, or the person does not want it.
+        AgentError: it is no array, has too many tasks or something that cannot be called, or the person refuses it.
         OverLimitError: what is left of a limit would not pay for all of them, and nobody can be asked.
     """
     if not isinstance(parts, list):
         raise AgentError("a stage takes an array", help="Write `parallel([() => agent(…)])`, or `pipeline(items, …)`.")
+    if of_functions and not all(map(callable, parts)):
+        number = next(number for number, part in enumerate(parts, 1) if not callable(part))
+        message = f"`parallel` takes functions, and item {number} is none"
+        raise AgentError(message, help="Write `() => agent(…)`, so that it begins when the stage does.")
     if len(parts) > MAX_TASKS:
         raise AgentError(f"a stage of {len(parts)} tasks is too large", help=f"Begin at most {MAX_TASKS} at once.")
     if len(parts) < MIN_ASKED_TASKS:
@@ -229,6 +248,7 @@ async def run_workflow(name: Any, args: Any) -> Any:
     path = folder() / str(place)
     if not path.is_file():
         known = [path.stem for path in sorted((folder() / WORKFLOWS).glob("*.js"))]
-        raise AgentError(f"there is no workflow `{place}`", help=suggestion(str(name), known, "workflow"))
+        help = suggestion(str(name), known, "workflow") if known else f"Put the script into `{WORKFLOWS}`."
+        raise AgentError(f"there is no workflow `{place}`", help=help)
     module = loader.load(os.fspath(path))
     return await current_run().call(module.Script, "start", {} if args is undefined else args)

@@ -45,11 +45,33 @@ def failure_of(folder: Path, script: str, answers: Mapping[str, Any], *said: str
         ("{ isolation: 'worktree' }", "`isolation: 'worktree'` is not supported"),
         ("{ agentType: 'nobody' }", "there is no agent `nobody` in `.claude/agents`"),
         ("{ schema: 'text' }", "the type of a result is a JSON Schema, not 'text'"),
+        ("{ effort: 'huge' }", "`agent` knows no effort 'huge'"),
     ],
 )
 def test_unknown_options_are_refused(tmp_path: Path, options: str, message: str) -> None:
     """A script does not go on with an agent that is not what it asked for."""
     assert message in failure_of(tmp_path, f"return await agent('one', {options})", {"one": "1"})
+
+
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [
+        ("import fs from 'node:fs'\nreturn 1", "main.js:1` imports something, which workflow scripts cannot"),
+        ("// a\nconst fs = require('fs')", "main.js:2` imports something, which workflow scripts cannot"),
+        ("return await parallel([agent('one')])", "`parallel` takes functions, and item 1 is none"),
+        ("return await parallel('abc')", "a stage takes an array"),
+    ],
+)
+def test_what_scripts_cannot_do_is_said(tmp_path: Path, script: str, message: str) -> None:
+    """Imports have their place in the script, and a promise in the place of a function is no failed task."""
+    assert message in failure_of(tmp_path, script, {"one": "1"})
+
+
+def test_a_task_without_a_schema_gives_a_text(tmp_path: Path) -> None:
+    """Whatever the agent returns: other values are written as JSON."""
+    script = "return [await agent('one'), await agent('two'), await agent('three')]"
+
+    assert ["1", '{"a": 2}', ""] == run_text(tmp_path, script, {"one": "1", "two": {"a": 2}, "three": None})[0]
 
 
 def test_an_agent_of_the_folder_has_its_instructions(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator
 from dataclasses import dataclass
+from math import ceil
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
@@ -137,8 +138,11 @@ def _bounds_problem(type: n.Type, bounds: n.Bounds, file: Analysis) -> tuple[str
         return f"{shown} cannot have these bounds", help
     if bounds.pattern is not None:
         return _pattern_problem(bounds.pattern)
-    if bounds.low is not None and bounds.high is not None and bounds.low > bounds.high:
-        return f"no value is in {bounds.low}..{bounds.high}", f"write `in {bounds.high}..{bounds.low}`."
+    if bounds.low is not None and bounds.high is not None:
+        if bounds.low > bounds.high:
+            return f"no value is in {bounds.low}..{bounds.high}", f"write `in {bounds.high}..{bounds.low}`."
+        if type.name.lower() == "int" and ceil(bounds.low) > bounds.high:
+            return f"no whole number is in {bounds.low}..{bounds.high}", "write `number` in place of `int`."
     ends = [end for end in (bounds.low, bounds.high) if end is not None and kind != "number"]
     if any(end < 0 or not isinstance(end, int) for end in ends):
         return f"the length of {WORDS[kind or '']} is a whole number from 0", "write a range such as `in 1..80`."
@@ -151,7 +155,7 @@ def _pattern_problem(regex: n.Regex) -> tuple[str, str] | None:
     try:
         BoundedRegex(regex.pattern)
     except PatternError as error:
-        return error.message, error.help or ""
+        return error.message.partition(" at position")[0], error.help or ""
     return None
 
 
