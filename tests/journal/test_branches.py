@@ -295,3 +295,23 @@ def test_a_branch_tells_what_it_leaves_behind(leaving: Commands) -> None:
     assert (0, ["one", "two", "three", "other"]) == (done.code, leaving.lines("log")), done.err
     assert 'left behind, which this branch has not done: `py.note` {"args": ["two"]} (entry' in done.err
     assert '`py.note` {"args": ["three"]}' in done.err
+
+
+REFUSED = """
+role R { can execute }
+agent Main : R { on go(args) {
+  try { await callAction("shell", { command: "true", description: "to see" }) } catch { }
+} }
+run Main.go({})
+"""
+
+
+def test_what_was_refused_is_not_left_behind(koi: Commands) -> None:
+    """A command that nobody allowed never ran, so a branch without it leaves nothing behind."""
+    koi.record(REFUSED)
+    before = [(entry.kind, entry.data.get("intent")) for entry in koi.entries()]
+    koi.project.write("main.koi", re.sub("try .*", 'console.log("no command")', REFUSED))
+    done = koi("resume", "last")
+
+    assert ("failed", "shell") in before
+    assert (0, False) == (done.code, "left behind" in done.err), done.err

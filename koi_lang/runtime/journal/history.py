@@ -44,6 +44,8 @@ from koi_lang.runtime.replay.ordering import BEGIN, END, FIRED, LATE
 from koi_lang.runtime.replay.policies import POLICIES, Mode
 
 RESUMED = RunResumed.type
+# Classes of the errors of effects that were not permitted.
+REFUSALS = frozenset({"PermissionDeniedError", "NobodyAllowsError"})
 # Why an answer ended that was not read to its end.
 CUT = "cut"
 # A mark at the entry of a request; no journal holds it.
@@ -251,7 +253,8 @@ class History:
 
 def unsafe_effects(entries: Sequence[JournalEntry]) -> list[JournalEntry]:
     """The effects that took place and may not be done twice, by the entries of their beginning."""
-    ended = {entry.path for entry in entries if entry.kind in ("done", "failed")}
+    outcomes = (entry for entry in entries if entry.kind in ("done", "failed"))
+    ended = {entry.path for entry in outcomes if entry.data.get("class") not in REFUSALS}
     ended -= {entry.path for entry in entries if entry.kind == ReadOnlyFound.type}
     return [entry for entry in entries if entry.kind == "begun" and entry.data.get("unsafe") and entry.path in ended]
 
