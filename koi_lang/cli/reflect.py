@@ -24,6 +24,12 @@ MIN_FOR_ADVICE = 20
 MIN_FORECASTS = 10
 # Shares of kept actions from which on a topic may be left alone, and below which it is to be asked about.
 KEPT_TO_ACT, KEPT_TO_ASK = 0.95, 0.8
+# What is said where there are runs, and nothing of theirs to show.
+NOTHING = {
+    **dict.fromkeys(("today", "week", "tools"), "no action was recorded in that time"),
+    "trust": "nothing was done without asking in that time",
+    "votes": "no deliberation and no judge has made a forecast in that time",
+}
 TableRow = Mapping[str, Any]
 RunsWithEntries = Sequence[tuple[ReflectedRun, Sequence[JournalEntry]]]
 
@@ -46,7 +52,7 @@ def command(about: str, as_json: bool) -> None:
         click.echo(json.dumps(rows, indent=2, ensure_ascii=False))
         return
     if not rows:
-        click.echo("nothing was recorded in that time", err=True)
+        click.echo(NOTHING[about] if recorded else "no run was recorded in that time", err=True)
         return
     names = list(rows[0])
     cells = [names, *([clean(str(row[name])) for name in names] for row in rows)]

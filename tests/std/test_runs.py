@@ -84,7 +84,7 @@ def test_nothing_recorded_is_no_error(koi: Commands) -> None:
     """An empty folder has nothing to tell, and a journal that cannot be read is left out."""
     for about in ("today", "tools", "trust", "votes"):
         done = koi("reflect", about)
-        assert (0, "", "nothing was recorded in that time\n") == (done.code, done.out, done.err)
+        assert (0, "", "no run was recorded in that time\n") == (done.code, done.out, done.err)
     (koi.folder / ".koi" / "runs").mkdir(parents=True)
     (koi.folder / ".koi" / "runs" / "broken.jsonl").write_text("no journal\n")
 
