@@ -56,6 +56,7 @@ def test_code_is_held_to_it_too(play: Player) -> None:
     [
         ('{ returns: "text" }', "the type of a result is a JSON Schema, not 'text'"),
         ('{ returns: { type: "words" } }', "the type of the result of `Poet.count` is no JSON Schema: "),
+        ('{ returns: { $ref: "#/$defs/Nobody" } }', "the type of the result of `Poet.count` is no JSON Schema: "),
         ("{ model: 3 }", "the option `model` of `handle` is a text, not 3"),
         ("{ retuns: {} }", "`handle` has no option `retuns`"),
     ],

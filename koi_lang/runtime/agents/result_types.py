@@ -90,6 +90,7 @@ class SchemaResult(ResultType):
             raise AgentError(f"the type of a result is a JSON Schema, not {as_text(schema)}", help=EXAMPLE)
         try:
             checks = validation.Checks(schema)
+            next(checks.problems({}), None)  # a reference that leads nowhere is found by following it
         except ValueError as error:
             message = f"the type of the result of `{handler}` is no JSON Schema: {error}"
             raise AgentError(message, help=EXAMPLE) from error
