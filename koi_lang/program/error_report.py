@@ -37,7 +37,9 @@ def explain(error: BaseException, folder: str = "") -> str:
         help = help_for(error.name) or installing(error.name)
     help = TOO_DEEP if isinstance(error, RecursionError) else help
     places = _places_of(error)
-    if not places or (isinstance(error, KoiError) and all(map(_is_standard, places))):
+    if isinstance(error, KoiError):  # it says what is wrong, which no line of the standard library is
+        places = [place for place in places if not _is_standard(place)]
+    if not places:
         code = failure_code(error)
         kind = f" [{code}]" if code != UNCAUGHT else ""
         return f"error: {message(error)}{kind}" + (f"\n  = help: {help}" if help else "")
@@ -98,7 +100,8 @@ def _places(trace: TracebackType | None) -> Iterator[LabeledSpan]:
         if not is_program(path) or summary.lineno is None:
             continue
         source = sources.get(path) or sources.setdefault(path, _source(path))
-        yield LabeledSpan(source, _span(source, summary), _label(frame.f_code.co_qualname))
+        if summary.lineno <= len(source.line_starts):  # what begins a script stands behind its text
+            yield LabeledSpan(source, _span(source, summary), _label(frame.f_code.co_qualname))
 
 
 def _promise_origins(error: BaseException) -> Iterator[LabeledSpan]:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from koi_lang.errors import KoiError
+from koi_lang.program.error_report import explain
 from tests.running import RecordingHost
 from tests.workflows.answering import TaskModel
 from tests.workflows.running import run_script
@@ -65,6 +66,15 @@ def test_unknown_options_are_refused(tmp_path: Path, options: str, message: str)
 def test_what_scripts_cannot_do_is_said(tmp_path: Path, script: str, message: str) -> None:
     """Imports have their place in the script, and a promise in the place of a function is no failed task."""
     assert message in failure_of(tmp_path, script, {"one": "1"})
+
+
+def test_messages_show_places_in_the_script(tmp_path: Path) -> None:
+    """Not those of the library that it calls, nor what begins it."""
+    with pytest.raises(KoiError) as caught:
+        run_text(tmp_path, "// a\nconst found = 1\nreturn await agent('one', { lable: found })", {})
+    told = explain(caught.value, str(tmp_path))
+
+    assert ("main.js:3:", 1, False) == (told.split(" --> ")[1][:10], told.count(" --> "), "workflow.koi" in told)
 
 
 def test_a_task_without_a_schema_gives_a_text(tmp_path: Path) -> None:
