@@ -13,7 +13,7 @@ import pytest
 from koi_lang.std.checks.runner import run_command, run_tests
 from tests.forks import CHECKOUT
 from tests.sandbox.conftest import Machine
-from tests.sandbox.test_confinement import processes, wait_for, wait_until_gone
+from tests.sandbox.test_confinement import own_time, processes, wait_for, wait_until_gone
 from tests.std.checking import CheckedProject, summary, titles
 
 # Writes a report of a green test to where pytest is told to, and tries to leave the project.
@@ -37,7 +37,7 @@ KILLED = """
     async def main():
         here = Path.cwd()
         sandbox = (await find_sandbox(here, read_settings(here))).sandbox
-        text = "setsid sleep 65.25 & sleep 65.25"
+        text = "setsid sleep SECONDS & sleep SECONDS"
         await start_command(Command(text, place_of(None, here), "", sandbox=sandbox), silent=True)
         await asyncio.sleep(60)
 
@@ -83,13 +83,14 @@ def test_a_command_that_fails_in_the_sandbox(confined: Machine) -> None:
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no such signal")
 def test_a_killed_koi_leaves_nothing(confined: Machine) -> None:
     """Also where nobody is left who could end the command."""
-    script = "\n".join(line[4:] for line in KILLED.splitlines())
+    time_s = own_time(65)
+    script = "\n".join(line[4:] for line in KILLED.replace("SECONDS", time_s).splitlines())
     environment = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
     koi = subprocess.Popen([sys.executable, "-c", script], cwd=confined.project, env=environment)
     begun: list[int] = []
-    wait_for(lambda: begun.append(len(processes("sleep\x0065.25"))) or begun[-1] == 2)
+    wait_for(lambda: begun.append(len(processes(f"sleep\x00{time_s}"))) or begun[-1] == 2)
     koi.kill()
     koi.wait()
 
     assert 2 == begun[-1]
-    assert [] == wait_until_gone("65.25")
+    assert [] == wait_until_gone(time_s)

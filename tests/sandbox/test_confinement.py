@@ -259,6 +259,11 @@ def wait_for(is_so: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
+def own_time(seconds: int) -> str:
+    """Some seconds to sleep, written so that no other process of the machine sleeps as long."""
+    return f"{seconds}.{os.getpid():07d}"
+
+
 def wait_until_gone(mark: str) -> list[str]:
     """What is left of a command after a moment."""
     wait_for(lambda: not processes(mark))
@@ -267,16 +272,18 @@ def wait_until_gone(mark: str) -> list[str]:
 
 def test_a_command_that_takes_too_long_ends_with_its_children(play: Player, confined: Machine) -> None:
     """Also those that have left its group and its session."""
-    told = run(play, confined, "setsid sh -c 'trap \"\" TERM; sleep 61.25; true' & sleep 61.25", timeout_ms=700)
+    time_s = own_time(61)
+    told = run(play, confined, f"setsid sh -c 'trap \"\" TERM; sleep {time_s}; true' & sleep {time_s}", timeout_ms=700)
 
     assert "took longer than 0.7 s" in told["error"]
-    assert [] == wait_until_gone("61.25")
+    assert [] == wait_until_gone(time_s)
 
 
 def test_a_cancelled_command_ends_with_its_children(confined: Machine) -> None:
     """The same for a command that is not waited for any more."""
     begun = confined.project / "begun"
-    command = Command("setsid sleep 62.25 & touch begun; sleep 62.25", place_of(None, confined.project), "")
+    time_s = own_time(62)
+    command = Command(f"setsid sleep {time_s} & touch begun; sleep {time_s}", place_of(None, confined.project), "")
 
     async def cancel() -> None:
         state = await find_sandbox(confined.project, read_settings(confined.project))
@@ -288,16 +295,17 @@ def test_a_cancelled_command_ends_with_its_children(confined: Machine) -> None:
 
     asyncio.run(cancel())
 
-    assert [] == wait_until_gone("62.25")
+    assert [] == wait_until_gone(time_s)
 
 
 def test_a_command_in_the_background_ends_with_the_run(play: Player, confined: Machine) -> None:
     """It is confined like any other."""
-    answers = [command("sleep 63.25", background=True), done()]
+    time_s = own_time(63)
+    answers = [command(f"sleep {time_s}", background=True), done()]
     played = play(PROGRAM, answers, allow=["shell"], folder=confined.project)
 
     assert played.error is None
-    assert [] == wait_until_gone("63.25")
+    assert [] == wait_until_gone(time_s)
 
 
 def test_the_person_is_told_where_it_runs(play: Player, confined: Machine) -> None:
