@@ -215,8 +215,9 @@ class History:
         return self.has(ApprovalRequested.type, path) and not self.has(ApprovalGiven.type, path)
 
     def left_behind(self) -> list[JournalEntry]:
-        """The parent's unrepeatable effects that this branch has neither reused nor done."""
-        return list(self._left)
+        """The parent's unrepeatable effects that this branch has neither reused nor done; refused ones never were."""
+        refused = {entry.path for entry in self.entries if entry.data.get("class") in REFUSALS}
+        return [entry for entry in self._left if entry.path not in refused]
 
     def take_over(self, name: str, given: Any) -> bool:
         """Whether the parent has done an effect that is recalled, or done again, now; each counts once."""
@@ -253,8 +254,7 @@ class History:
 
 def unsafe_effects(entries: Sequence[JournalEntry]) -> list[JournalEntry]:
     """The effects that took place and may not be done twice, by the entries of their beginning."""
-    outcomes = (entry for entry in entries if entry.kind in ("done", "failed"))
-    ended = {entry.path for entry in outcomes if entry.data.get("class") not in REFUSALS}
+    ended = {entry.path for entry in entries if entry.kind in ("done", "failed")}
     ended -= {entry.path for entry in entries if entry.kind == ReadOnlyFound.type}
     return [entry for entry in entries if entry.kind == "begun" and entry.data.get("unsafe") and entry.path in ended]
 
