@@ -96,9 +96,9 @@ def add(text: str, kind: str, about: Sequence[str], supersedes: str | None, own:
     note = new_note(text, options, source="person", date=date.today().isoformat(), owner="person" if own else "project")
     if Keys(settings.read_settings()).redactor()(note.as_file()) != note.as_file():
         refuse_secret()
-    known = find_duplicate(Workplace(Path.cwd(), None), note)
-    if known is not None:
-        click.echo(f"{known.id} says the same")
+    duplicate = find_duplicate(Workplace(Path.cwd(), None), note)
+    if duplicate is not None:
+        click.echo(f"{duplicate.id} says the same")
         return
     place, path = _place_of(note, f"{note.id}.md")
     try:

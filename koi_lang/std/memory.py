@@ -103,9 +103,9 @@ async def remember(text: str, options: Mapping[str, Any]) -> dict[str, Any]:
         refuse_secret()
 
     async def work() -> dict[str, Any]:
-        known = await run_in_thread(lambda stop: find_duplicate(place, note))
-        if known is not None:
-            return {"id": known.id, "path": f"{FOLDER}/{known.name}", "created": False}
+        duplicate = await run_in_thread(lambda stop: find_duplicate(place, note))
+        if duplicate is not None:
+            return {"id": duplicate.id, "path": f"{FOLDER}/{duplicate.name}", "created": False}
         path = f"{FOLDER}/{note.id}.md"
         await write_file(place, path, note.as_file())
         return {"id": note.id, "path": path, "created": True}
