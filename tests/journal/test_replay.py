@@ -237,6 +237,19 @@ def test_a_run_that_somebody_has_ended(koi: Commands, end: list[dict[str, Any]])
     assert (1, True, False) == (other.code, '- message: "tick"' in other.err, "+ message" in other.err), other.err
 
 
+def test_nothing_is_printed_that_was_not_when_the_run_ended(koi: Commands) -> None:
+    """Its time was up between two steps of code that waits for nothing there."""
+    koi.record(ENDLESS, None, "--max-time", "0.3")
+    last = koi.entries()[-1]
+    both = koi.cut_behind("handler_ended", "Main.both#1", nth=4)
+    koi.cut(both.n, line_of(replace(last, n=both.n + 1), str))
+    printed = [entry.data["message"] for entry in koi.entries() if entry.kind == "printed"]
+    same = koi("replay", "last")
+
+    assert (0, printed) == (same.code, same.out.splitlines()), same.err
+    assert ENDED.search(same.err), same.err
+
+
 def test_an_exported_recording_is_replayed_elsewhere(recorded: Commands) -> None:
     """A recording that was exported goes with its program, into another folder."""
     recorded("runs", "export", "last", "-o", "tests/hi.jsonl")

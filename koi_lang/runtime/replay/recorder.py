@@ -327,7 +327,7 @@ class RunRecorder:
             return
         path = leaf_path(shown.type)
         before = self._find_entry(shown.type, place, path)
-        if before is None and self._past is not None and self._past.is_settled:
+        if before is None and self._past is not None and (self._past.is_settled or is_over(place)):
             return  # what the person did not see then is of no use now
         if before is None or self._recorded.policy.shows_again or not self._has_shown(before, shown):
             work()
