@@ -12,7 +12,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from koi_lang.llm.json_schemas import can_be_sent
+from koi_lang.llm.json_schemas import bounds_of, can_be_sent
 from koi_lang.llm.tools import NativeTool, ToolSet
 
 Schema = Mapping[str, Any]
@@ -120,9 +120,9 @@ def _close_type(schema: Schema) -> dict[str, Any] | None:
             return _close_object(schema)
         case "array":
             items = close(schema["items"]) if isinstance(schema.get("items"), Mapping) else None
-            return None if items is None else {"type": "array", "items": items}
+            return None if items is None else {"type": "array", "items": items, **bounds_of(schema)}
         case "string" | "number" | "integer" | "boolean" | "null" as kind:
-            return {"type": kind}
+            return {"type": kind, **bounds_of(schema)}
     return None
 
 

@@ -90,7 +90,9 @@ class Anthropic(SdkModel):
         card, max_tokens = card_of(request.model), request.max_tokens or self._usual_max_tokens(request.model)
         effort = claude_effort(self.connection.effort, self.connection.provider, card, max_tokens)
         thinks = _thinks(effort) or (not effort and bool(card.usual_effort))
-        output = effort.pop("output_config", {}) | self._form(request).get("output_config", {})
+        schema = self.form_schema(request)
+        form = {} if schema is None else {"format": {"type": "json_schema", "schema": schema}}
+        output = effort.pop("output_config", {}) | form
         body: dict[str, Any] = {
             "max_tokens": max_tokens,
             "messages": messages_of(request, thinks=thinks),
@@ -107,13 +109,6 @@ class Anthropic(SdkModel):
         if takes_sampling(body, card):
             body |= {name: value for name, value in sampling.items() if value is not None}
         return {**self.connection.extra_body, **body}
-
-    def _form(self, request: Request) -> dict[str, Any]:
-        row, schema = self.connection.provider, request.schema
-        is_taken = row.json_schema and card_of(request.model).schemas and can_be_sent(schema)
-        if not is_taken or request.offer is not None:
-            return {}
-        return {"output_config": {"format": {"type": "json_schema", "schema": schema}}}
 
     def _ending(self, offer: ToolOffer | None) -> StreamState:
         return _EventReader(offer)

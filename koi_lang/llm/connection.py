@@ -37,6 +37,7 @@ class Provider:
         base_url: None leaves it to the provider's own SDK.
         json_mode: whether it can be told to answer with a JSON object.
         json_schema: whether it can be held to a JSON Schema.
+        bounds: the bounds that such a schema may have; others would be refused.
         stream_usage: whether it must, and may, be asked to count tokens of a stream.
         prefixes: how names of its own models begin.
         seeing: a model of it that can be shown images, where `model` cannot.
@@ -58,6 +59,7 @@ class Provider:
     style: str = "openai"
     json_mode: bool = True
     json_schema: bool = False
+    bounds: tuple[str, ...] = ()
     stream_usage: bool = True
     prefixes: tuple[str, ...] = ()
     needs_key: bool = True

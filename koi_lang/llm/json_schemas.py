@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from typing import Any
 
 SAYS_SOMETHING = frozenset({"type", "enum", "const", "anyOf", "$ref"})
@@ -12,6 +12,9 @@ LOOSE = frozenset(
     "contains unevaluatedItems definitions $dynamicRef".split()
 )
 DEFINED = "#/$defs/"
+BOUNDS = ("minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems")
+# llama.cpp makes a rule of a grammar for each repetition, and refuses grammars of more than 2,000.
+MAX_REPETITIONS = 1000
 
 
 def can_be_sent(schema: Mapping[str, Any] | None) -> bool:
@@ -21,6 +24,23 @@ def can_be_sent(schema: Mapping[str, Any] | None) -> bool:
     """
     options = [] if schema is None else schema.get("anyOf", [schema])
     return schema is not None and all(option.get("type") == "object" for option in options) and is_strict(schema)
+
+
+def bounds_of(schema: Mapping[str, Any]) -> dict[str, float]:
+    """The bounds that a schema sets itself, without those of its parts."""
+    return {word: schema[word] for word in BOUNDS if word in schema}
+
+
+def keep_bounds(schema: Any, words: Container[str]) -> Any:
+    """The schema with only those of its bounds that a provider takes, and that are no long repetition."""
+    if isinstance(schema, list):
+        return [keep_bounds(each, words) for each in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    bounds = {word: bound for word, bound in bounds_of(schema).items() if isinstance(bound, int | float)}
+    long = {word for word, bound in bounds.items() if word.endswith(("Length", "Items")) and bound > MAX_REPETITIONS}
+    left_out = [word for word in bounds if word not in words or word in long]
+    return {name: keep_bounds(part, words) for name, part in schema.items() if name not in left_out}
 
 
 def is_strict(schema: Mapping[str, Any]) -> bool:

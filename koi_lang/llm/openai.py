@@ -93,17 +93,14 @@ class OpenAI(SdkModel):
         return {name: request.cache_key} if is_taken and request.cache_key and name not in connection.extra_body else {}
 
     def _form(self, request: Request) -> dict[str, Any]:
-        """The schema where provider and model are held to every word of it, else JSON where they can.
-
-        A schema that leaves something open is not sent: grammars that are made of it allow nothing but its fields.
-        """
-        row, schema = self.connection.provider, request.schema
+        """The schema where provider and model are held to every word of it, else JSON where they can."""
+        row, schema = self.connection.provider, self.form_schema(request)
         if request.offer is not None:
             return {}
-        if row.json_schema and card_of(request.model).schemas and can_be_sent(schema):
+        if schema is not None:
             described = {"name": "answer", "schema": schema, "strict": True}
             return {"response_format": {"type": "json_schema", "json_schema": described}}
-        wants_json = request.json or schema is not None
+        wants_json = request.json or request.schema is not None
         return {"response_format": {"type": "json_object"}} if wants_json and row.json_mode else {}
 
     def _ending(self, offer: ToolOffer | None) -> StreamState:

@@ -80,12 +80,12 @@ class OpenAIResponses(OpenAI):
 
     def _form(self, request: Request) -> dict[str, Any]:
         """The form of the answer, as for the chat interface."""
-        row, schema = self.connection.provider, request.schema
+        row, schema = self.connection.provider, self.form_schema(request)
         if request.offer is not None:
             return {}
-        if row.json_schema and card_of(request.model).schemas and can_be_sent(schema):
+        if schema is not None:
             return {"text": {"format": {"type": "json_schema", "name": "answer", "schema": schema, "strict": True}}}
-        wants_json = request.json or schema is not None
+        wants_json = request.json or request.schema is not None
         return {"text": {"format": {"type": "json_object"}}} if wants_json and row.json_mode else {}
 
     def _ending(self, offer: ToolOffer | None) -> StreamState:

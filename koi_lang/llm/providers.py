@@ -10,6 +10,7 @@ from typing import TypeAlias
 from koi_lang.diagnostics import SLIP_IN_FOUR
 from koi_lang.errors import UnknownModelError
 from koi_lang.llm.connection import Provider
+from koi_lang.llm.json_schemas import BOUNDS
 
 KeyLookup: TypeAlias = Callable[[str], str | None]
 
@@ -20,6 +21,7 @@ PROVIDERS = (
         ("OPENAI_API_KEY",),
         "gpt-5.4-mini",
         json_schema=True,
+        bounds=("minimum", "maximum", "minItems", "maxItems"),
         prefixes=("gpt-", "o1", "o3", "o4", "chatgpt-"),
         responses=True,
         cache_key=True,
@@ -127,11 +129,12 @@ PROVIDERS = (
         "llama3.2",
         "http://127.0.0.1:11434/v1",
         json_schema=True,
+        bounds=BOUNDS,
         seeing="llama3.2-vision",
         transport="text",
     ),
     # Whatever a person runs that speaks the interface of OpenAI: llama.cpp, vLLM, LM Studio, TGI.
-    Provider("local", ("LOCAL_API_KEY",), "", json_schema=True, needs_key=False, transport="text"),
+    Provider("local", ("LOCAL_API_KEY",), "", json_schema=True, bounds=BOUNDS, needs_key=False, transport="text"),
 )
 STAND_INS = ("rehearsal", "scripted")
 # Programs that serve models at an address that the person knows.

@@ -89,6 +89,43 @@ def test_a_schema_asks_for_json_by_itself() -> None:
     assert told({"provider": "deepseek"}, replace(REQUEST, json=False))[1] == {"response_format": JSON_MODE}
 
 
+RANGE, LENGTHS, ITEMS = {"minimum": 0, "maximum": 1}, {"minLength": 1, "maxLength": 80}, {"minItems": 1, "maxItems": 5}
+
+
+@pytest.mark.parametrize(
+    ("provider", "words"),
+    [
+        ("openai", RANGE | ITEMS),
+        ("local", RANGE | LENGTHS | ITEMS),
+        ("ollama", RANGE | LENGTHS | ITEMS),
+        ("anthropic", {}),
+        ("gemini", {}),
+    ],
+)
+def test_a_provider_is_sent_the_bounds_that_it_takes(provider: str, words: Mapping[str, int]) -> None:
+    """A field that has the name of a bound is a field, and no grammar gets long repetitions."""
+
+    def bounded(words: Mapping[str, int]) -> dict[str, Any]:
+        fields = {
+            "score": {"type": "number", **RANGE},
+            "minLength": {"type": "string", **LENGTHS},
+            "tags": {"type": "array", "items": {"type": "string", **LENGTHS, "maxLength": 5000}, **ITEMS},
+        }
+        kept = {
+            name: {key: value for key, value in field.items() if key in ("type", "items") or key in words}
+            for name, field in fields.items()
+        }
+        kept["tags"]["items"] = TEXT | ({"minLength": 1} if "minLength" in words else {})
+        return {"type": "object", "properties": kept, "required": [*kept], "additionalProperties": False}
+
+    whole = bounded(RANGE | LENGTHS | ITEMS)
+    whole["properties"]["tags"]["items"] = {**TEXT, **LENGTHS, "maxLength": 5000}
+    form = told({"provider": provider, "model": "" if provider != "local" else "m"}, replace(REQUEST, schema=whole))[1]
+
+    sent = form["output_config"]["format"] if provider == "anthropic" else form["response_format"]["json_schema"]
+    assert sent["schema"] == bounded(words)
+
+
 def test_a_plain_request_says_nothing_about_form() -> None:
     """Text stays text."""
     assert told({"provider": "openai"}, replace(REQUEST, json=False, schema=None))[1] == {}

@@ -91,6 +91,9 @@ def test_bounds_of_types_are_told(play: Player) -> None:
     )
     assert '"tags":["<text: at least 2 characters>", …] (1 to 2 items)' in played.requests[0].system
     assert '{"pattern": "^[a-z]+$", "minLength": 1, "maxLength": 8}' == fields["name"]["description"]
+    assert {"minimum": 0, "maximum": 1}.items() <= fields["score"].items()
+    assert {"minItems": 1, "maxItems": 2}.items() <= fields["tags"].items()
+    assert (1, 8, 2) == (fields["name"]["minLength"], fields["name"]["maxLength"], fields["tags"]["items"]["minLength"])
     wrong = played.requests[1].messages[-1].text
     assert '`name` must be a text of 1 to 8 characters matching /^[a-z]+$/, not "Ab"' in wrong
     assert "`tags` must be a list of 1 to 2 items, not []" in wrong

@@ -114,7 +114,7 @@ def schema_of(result: ResultType | None) -> Mapping[str, Any] | None:
     """The closed schema of a result; None where it leaves something open."""
     if result is None:
         return None
-    closed = close(simplify_schema(with_definitions_at_root(_wrap(result))) or {})
+    closed = close(simplify_schema(with_definitions_at_root(_wrap(result)), has_lengths=True) or {})
     return closed["properties"][WRAPPER] if closed is not None and _is_object(result) else closed
 
 

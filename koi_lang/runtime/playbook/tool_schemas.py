@@ -18,8 +18,9 @@ from koi_lang.runtime.mcp.safe_text import one_line
 Schema: TypeAlias = dict[str, Any]
 KEY = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 TYPES = ("string", "integer", "number", "boolean", "object", "array")
-# Of numbers; whatever else sets bounds, or says what a text is, is told in words.
-BOUNDS = ("minimum", "maximum")
+# Every provider takes the bounds of numbers; whatever else sets bounds, or says what a text is, is told in words.
+RANGE = ("minimum", "maximum")
+BOUNDS = {"string": ("minLength", "maxLength"), "array": ("minItems", "maxItems"), "integer": RANGE, "number": RANGE}
 TOLD = (
     "format pattern exclusiveMinimum exclusiveMaximum multipleOf minLength maxLength minItems maxItems uniqueItems "
     "minProperties maxProperties patternProperties propertyNames not prefixItems".split()
@@ -39,13 +40,16 @@ class TooLargeError(ValueError):
     """A schema has more parts than providers take."""
 
 
-def simplify_schema(schema: Any) -> Schema | None:
+def simplify_schema(schema: Any, *, has_lengths: bool = False) -> Schema | None:
     """The schema of an object that says as much of a schema as can be sent; None where that would be too large.
 
     Without any fields it is one of whatever fields there may be.
+
+    Args:
+        has_lengths: whether it keeps the bounds of texts and lists; adapters leave out what their provider refuses.
     """
     try:
-        simple = _Simplifier(schema).simplify(schema, 0, ())
+        simple = _Simplifier(schema, has_lengths).simplify(schema, 0, ())
     except (TooLargeError, RecursionError):
         return None
     if simple.get("type") != "object":
@@ -63,9 +67,11 @@ class _Simplifier:
 
     Attributes:
         root: what references point into.
+        has_lengths: as in `simplify_schema`.
     """
 
     root: Any
+    has_lengths: bool
     _left: int = MAX_PARTS
 
     def simplify(self, part: Any, depth: int, seen: tuple[str, ...]) -> Schema:
@@ -113,12 +119,13 @@ class _Simplifier:
         return _one_of(simplified) if simplified else ANY
 
     def _of_type(self, name: str, part: Mapping[str, Any], depth: int, seen: tuple[str, ...]) -> Schema:
-        if name == "array":
-            return {"type": name, "items": self.simplify(part.get("items"), depth + 1, seen)}
         if name == "object":
             return self._object(part, depth, seen)
+        keys = BOUNDS.get(name, ()) if self.has_lengths or name in ("integer", "number") else ()
+        bounds = {key: part[key] for key in keys if _is_number(part.get(key))}
+        if name == "array":
+            return {"type": name, "items": self.simplify(part.get("items"), depth + 1, seen), **bounds}
         enum = _values_of(part) if name == "string" else []
-        bounds = {key: part[key] for key in BOUNDS if name in ("integer", "number") and _is_number(part.get(key))}
         return {"type": name, **({"enum": enum} if enum else {}), **bounds}
 
     def _object(self, part: Mapping[str, Any], depth: int, seen: tuple[str, ...]) -> Schema:
