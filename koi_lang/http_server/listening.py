@@ -166,11 +166,15 @@ def _drop(record: logging.LogRecord) -> bool:
 def _listening(address: Address) -> socket.socket:
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     try:
-        return socket.create_server((address.host, address.port), family=family)
+        listener = socket.create_server((address.host, address.port), family=family)
     except (OSError, OverflowError) as error:
         where = f"{in_url(address.host)}:{address.port}"
         cause = (getattr(error, "strerror", None) or str(error)).partition(" (while")[0].lower()
         raise UsageError(f"cannot listen at {where}: {cause}", help="Choose another one: --http HOST:PORT.") from error
+    # Its connections inherit it. The event loop sets it only where a socket names its protocol, which this one does
+    # not: the body of each answer would wait 40 ms for the client to confirm the head.
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, True)
+    return listener
 
 
 def in_url(host: str) -> str:
