@@ -18,6 +18,7 @@ from benchmarks import (
     editors,
     formatting,
     journal,
+    load,
     mcp,
     playbooks,
     recalling,
@@ -51,6 +52,7 @@ SUBJECTS = {
     "recalling": recalling,
     "debugging": debugging,
     "services": services,
+    "load": load,
 }
 COLUMNS = f"{'figure':44} {'target':>16} {'median':>15}   {'spread':<23} verdict"
 

@@ -8,6 +8,7 @@ from statistics import median
 
 import pytest
 
+from benchmarks import load
 from benchmarks.services import ServiceSize, measure
 
 
@@ -22,3 +23,26 @@ def test_a_service_is_fast(tmp_path: Path) -> None:
     assert times.wake < 5.0
     assert times.asleep_mb < 20.0
     assert times.page < 5.0
+
+
+@pytest.mark.thorough
+def test_many_conversations_leave_little_behind(tmp_path: Path) -> None:
+    """All of 1,500 conversations are answered with 1,024 open files; neither files nor memory go on growing."""
+    outcome = asyncio.run(load.converse(tmp_path / "service", load.CONVERSATIONS))
+    files = [each.files for each in outcome.samples]
+
+    assert load.CONVERSATIONS == outcome.statuses[202]
+    assert max(files) < load.MAX_FILES * 0.9
+    assert files[-1] <= max(files[: len(files) // 2]) + load.AT_ONCE * 2
+    assert outcome.grown_kb() < 60
+
+
+@pytest.mark.thorough
+def test_a_service_costs_little_beside_a_plain_one(tmp_path: Path) -> None:
+    """All chats at once end well, and each cost is within five times of its aim beside a floor of 40 lines."""
+    costs = asyncio.run(load.measure(tmp_path, load.LoadSize(begun=10, messages=200, followed=10, chats=20)))
+    floor, koi = costs["floor"], costs["koi"]
+
+    assert (20, 20) == (floor.chats_ended, koi.chats_ended)
+    assert median(koi.accepted) < 10 * median(floor.accepted)
+    assert koi.chat_cpu < 9 * floor.chat_cpu
