@@ -127,16 +127,14 @@ def changes_in(text: str) -> Iterator[Change]:
 
 def has_telling_name(text: str) -> bool:
     """Whether a text contains the name of a secret."""
-    return _has_stem(text) and any(True for _ in _telling_names(text))
-
-
-def _has_stem(text: str) -> bool:
-    """Whether a text may hold names of secrets; most do not."""
     lower = text.lower()
     for stem in STEMS:
         if stem in lower:
-            return True
-    return len(lower) != len(text)
+            break
+    else:
+        if len(lower) == len(text):
+            return False  # most texts hold no part of such a name
+    return any(True for _ in _telling_names(text))
 
 
 def _telling_names(text: str) -> Iterator[tuple[int, int, str, Secrecy]]:

@@ -114,7 +114,8 @@ class Run:
         self.evaluate = services.evaluate
         self.clock = services.clock
         self.debugger = services.debugger
-        rules = (*services.allow, *_allowed_before(self.recorded))
+        earlier = self.recorded.entries_of(RuleAllowed.type)
+        rules = (*services.allow, *(str(entry.data["rule"]) for entry in earlier if "rule" in entry.data))
         self.permissions = Permissions(
             rules, lambda rule: self.events.emit(RuleAllowed(rule)), services.restrictions, services.kept_rules
         )
@@ -398,8 +399,3 @@ async def _pending_cancellation() -> tuple[type[BaseException], BaseException, T
 
 class _Nobody(Agent, koi_name="nobody"):
     """Stands in where a prompt is rendered without an agent."""
-
-
-def _allowed_before(recorded: RecordedRun) -> Sequence[str]:
-    """The lasting permissions of the person from an earlier part of the run."""
-    return [str(entry.data["rule"]) for entry in recorded.entries_of(RuleAllowed.type) if "rule" in entry.data]

@@ -214,9 +214,27 @@ class Accounts:
 
     def of_session(self, run: str, owner: str) -> BudgetAccount:
         """The account of a session, inside those of its user and of all users."""
-        if run not in self._sessions:
-            self._sessions[run] = self._session_account(run, owner)
-        return self._sessions[run]
+        if run in self._sessions:
+            return self._sessions[run]
+        had_left, taken = self._table.go_on(run), self._table.of_run(run)
+        account = self._sessions[run] = SessionAccount(
+            Budget(self._limits.tokens_per_session, self._limits.usd_per_session),
+            SESSION,
+            time.monotonic,
+            self.of_user(owner),
+            taken.tokens,
+            taken.usd,
+            news=BudgetNews(80, "session", run, owner, "", "", 0, 0),
+            tell=self._tell,
+            run=run,
+            owner=owner,
+            days=self._days,
+            table=self._table,
+            note=self._note,
+        )
+        if had_left:
+            account.refresh()
+        return account
 
     def forget(self, run: str) -> None:
         """Release the account of a sleeping or deleted session; its spending stays stored."""
@@ -241,27 +259,6 @@ class Accounts:
         )
         account.refresh()
         account.news = replace(news, day=account.day)
-        return account
-
-    def _session_account(self, run: str, owner: str) -> SessionAccount:
-        had_left, taken = self._table.go_on(run), self._table.of_run(run)
-        account = SessionAccount(
-            Budget(self._limits.tokens_per_session, self._limits.usd_per_session),
-            SESSION,
-            time.monotonic,
-            self.of_user(owner),
-            taken.tokens,
-            taken.usd,
-            news=BudgetNews(80, "session", run, owner, "", "", 0, 0),
-            tell=self._tell,
-            run=run,
-            owner=owner,
-            days=self._days,
-            table=self._table,
-            note=self._note,
-        )
-        if had_left:
-            account.refresh()
         return account
 
 

@@ -98,9 +98,8 @@ class HeldRun:
     async def _live(self, ready: asyncio.Future[None]) -> None:
         with self._open_run([self._note_end]) as opened:
             self.journal = opened.journal
-            async with opened.run as run, together() as group:
+            async with opened.run as run, together() as self._group:
                 self.opened = opened
-                self._group = group
                 self.context = copy_context()
                 if self._prepare is not None:
                     await self._prepare(run)
@@ -247,7 +246,7 @@ class HeldRun:
 
     def _start_task(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Begin a task that ends with the run at the latest; the run must be open."""
-        task = _task_of(self._group, work, self._context_of_call())
+        task = self._group.create_task(work, context=self._context_of_call())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
@@ -311,10 +310,6 @@ class HeldRun:
         """Have the run end at once, with all that is under way in it."""
         if self._holder is not None:
             self._holder.cancel()
-
-
-def _task_of(group: asyncio.TaskGroup, work: Coroutine[Any, Any, T], context: Context) -> asyncio.Task[T]:
-    return group.create_task(work, context=context)
 
 
 async def _carry_out_call(call: HeldCall, work: Work[Any], budget: Budget, run: Run) -> Any:

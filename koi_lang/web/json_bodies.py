@@ -116,14 +116,11 @@ def _is_deeper(value: Any, most: int) -> bool:
     """Whether lists and objects stand in one another more often than that."""
     level = [value]
     for _ in range(most + 1):
-        level = [inner for each in level for inner in _inner_values(each)]
+        lists = (each.values() if isinstance(each, dict) else each for each in level if isinstance(each, dict | list))
+        level = [inner for values in lists for inner in values]
         if not level:
             return False
     return True
-
-
-def _inner_values(value: Any) -> list[Any]:
-    return list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
 
 
 def _is_text(value: Any) -> bool:

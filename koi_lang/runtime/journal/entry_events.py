@@ -33,12 +33,8 @@ def event_data(entry: JournalEntry, run: str) -> dict[str, Any]:
     """The event that an entry was made of, in its JSON form; its number is that of the entry."""
     data = {name: value for name, value in entry.data.items() if name not in OF_JOURNALS}
     envelope = {"v": VERSION, "seq": entry.n, "ts": entry.ts, "run": run, "path": list(entry.path)}
-    return {**envelope, "agent": entry.agent, "type": _type_of(entry), **data}
-
-
-def _type_of(entry: JournalEntry) -> str:
-    """The type of the event. Actions get an id at their begin; effects always have their inputs."""
-    if entry.kind not in ACTIONS:
-        return entry.kind
-    is_action = "id" in entry.data if entry.kind == ActionStarted.journal_kind else "fields" not in entry.data
-    return (ACTIONS if is_action else EFFECTS)[entry.kind].type
+    type = entry.kind
+    if type in ACTIONS:  # these get an id at their begin; effects always have their inputs
+        is_action = "id" in entry.data if type == ActionStarted.journal_kind else "fields" not in entry.data
+        type = (ACTIONS if is_action else EFFECTS)[type].type
+    return {**envelope, "agent": entry.agent, "type": type, **data}

@@ -190,9 +190,8 @@ class Writer:
 
     def _add(self, content: Header | JournalEntry) -> None:
         line = seal_line(line_of(content, self._redact), self._run)
-        self._write(line if self._chain is None else self._chain.sign(line))
-
-    def _write(self, line: bytes) -> None:
+        if self._chain is not None:
+            line = self._chain.sign(line)
         # One call as a rule; the system may take less when the disk is nearly full.
         rest = line
         while rest:

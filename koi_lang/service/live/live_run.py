@@ -49,10 +49,12 @@ class LiveRun(FollowedRun):
     @contextmanager
     def serve(self, run: Run, journal: Path) -> Iterator[None]:
         """A context in which the run can be followed, where the system has sockets and the folder takes one."""
-        path = socket_path(self.ready.folder, run.id)
-        if not self.is_hosted and has_sockets():
-            sweep(self.ready.folder)
-        listening = _listening(path)
+        path, listening = socket_path(self.ready.folder, run.id), None
+        if has_sockets():
+            if not self.is_hosted:
+                sweep(self.ready.folder)
+            with suppress(OSError):
+                listening = listen(path)
         if listening is None:
             yield
             return
@@ -121,16 +123,6 @@ class FollowerThread:
             return False
         os.close(self._stopped)
         return True
-
-
-def _listening(path: Path) -> socket.socket | None:
-    """A socket at a path; None where none can be made, so that nobody can follow."""
-    if not has_sockets():
-        return None
-    try:
-        return listen(path)
-    except OSError:
-        return None
 
 
 class HostedLiveRun(LiveRun):
