@@ -128,8 +128,7 @@ class HostedSession:
         self.id, self.owner = row.run, row.owner
         self._limits, self._note_awake = limits, note_awake
         self._folder = program.options.folder
-        self._redact = program.options.key_lookup().redactor()
-        self.feed = Feed(row.run, path_of(self._folder, row.run), self._redact, self._hear)
+        self.feed = Feed(row.run, path_of(self._folder, row.run), program.redact, self._hear)
         self._dispatcher: Dispatcher | None = None
         self._session: Session | None = None  # also while it is being opened
         self._usage: RunUsage | None = None
@@ -174,7 +173,7 @@ class HostedSession:
                 continue
             fields = session.run.state_of(agents[name])
             state.setdefault(name, {}).update({each: fields[each] for each in fields if field in ("", each)})
-        state_of_agents: AgentFields = json.loads(json_line(state, self._redact))
+        state_of_agents: AgentFields = json.loads(json_line(state, self.program.redact))
         return {name: fields for name, fields in state_of_agents.items() if fields}
 
     @property

@@ -15,6 +15,7 @@ from koi_lang.diagnostics import suggestion
 from koi_lang.errors import KoiError, UsageError, error_of
 from koi_lang.program import cache, declarations, loader
 from koi_lang.program.files import DiskFiles, absolute
+from koi_lang.redaction.redactor import Redactor
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.budget.limits import BudgetAccount
 from koi_lang.runtime.journal.writer import Follow
@@ -42,12 +43,14 @@ class ServedProgram:
         ready: the loaded program; None where it has errors.
         error: why it is not served, or why its last change is not.
         is_shared: whether its sessions work on the files of the project, and not each in a folder of its own.
+        redact: takes the secrets of its runs out of a text.
         versions: all that were served by this process, by the hashes of their files: sessions stay with theirs.
     """
 
     name: str
     file: str
     options: RunOptions
+    redact: Redactor
     ready: Prepared | None = None
     error: KoiError | None = None
     is_shared: bool = False
@@ -155,7 +158,8 @@ class Programs:
 
     def __init__(self, files: Sequence[str], options: RunOptions, shared: Sequence[str] = ()) -> None:
         self.options, self._reloading = options, asyncio.Lock()
-        self._programs = {Path(file).stem: ServedProgram(Path(file).stem, file, options) for file in files}
+        redact = options.key_lookup().redactor()
+        self._programs = {Path(file).stem: ServedProgram(Path(file).stem, file, options, redact) for file in files}
         for program in self:
             program.is_shared = program.name in shared or program.file.startswith(STD)
         if len(self._programs) < len(files):

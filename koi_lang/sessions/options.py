@@ -100,8 +100,7 @@ class RunOptions:
     @property
     def limits_here(self) -> dict[str, Any]:
         """The limits that count in the folder: those of `koi.toml`, then those that were given."""
-        usual = project.limits(self.settings) if self.settings.has_project_file else {}
-        return {**usual, **self.limits}
+        return {**self.settings.once(_read_limits), **self.limits}
 
     @property
     def session_limits(self) -> dict[str, Any]:
@@ -116,28 +115,39 @@ class RunOptions:
     @property
     def allowed_here(self) -> list[str]:
         """What is allowed in the folder: what was given, and what `koi.toml` says."""
-        given_before = [*self.allow, *LastingRules.of(self.folder, self.user).rules()]
-        if not self.settings.has_project_file:
-            return given_before
-        commands = (f"shell:{command}" for command in project.allowed_commands(self.settings))
-        given = project.permissions(self.settings).allow
-        rules = [parse_rule(text, "[permissions] allow").text for text in given]
-        free = trust_of(project.trust(self.settings)).rules()
-        return [*given_before, *rules, *free, *commands, *project.allowed_tools(self.settings)]
+        return [*self.allow, *LastingRules.of(self.folder, self.user).rules(), *self.settings.once(_read_allowed)]
 
     @property
     def restrictions_here(self) -> Restrictions:
         """What the folder denies, and what it has the person asked about. Raises SettingsError."""
-        if not self.settings.has_project_file:
-            return NO_RESTRICTIONS
-        known = project.permissions(self.settings)
-        return Restrictions(
-            tuple(parse_rule(text, "[permissions] deny") for text in known.deny),
-            tuple(parse_rule(text, "[permissions] ask") for text in known.ask),
-            trust_of(project.trust(self.settings)),
-        )
+        return self.settings.once(_read_restrictions)
 
     def key_lookup(self) -> Keys:
         """Where the models of a run find their keys."""
         given = variables_in(self.keys) if self.keys else {}
         return Keys(self.settings, given=given, found=self.found)
+
+
+def _read_limits(settings: ProjectSettings) -> Mapping[str, Any]:
+    return project.limits(settings) if settings.has_project_file else {}
+
+
+def _read_allowed(settings: ProjectSettings) -> Sequence[str]:
+    if not settings.has_project_file:
+        return ()
+    commands = (f"shell:{command}" for command in project.allowed_commands(settings))
+    given = project.permissions(settings).allow
+    rules = [parse_rule(text, "[permissions] allow").text for text in given]
+    free = trust_of(project.trust(settings)).rules()
+    return (*rules, *free, *commands, *project.allowed_tools(settings))
+
+
+def _read_restrictions(settings: ProjectSettings) -> Restrictions:
+    if not settings.has_project_file:
+        return NO_RESTRICTIONS
+    known = project.permissions(settings)
+    return Restrictions(
+        tuple(parse_rule(text, "[permissions] deny") for text in known.deny),
+        tuple(parse_rule(text, "[permissions] ask") for text in known.ask),
+        trust_of(project.trust(settings)),
+    )

@@ -108,7 +108,7 @@ class Prepared:
         usual = {
             "folder": self.folder,
             "settings": self.options.settings,
-            "config": settings.koi_config(self.options.settings),
+            "config": self.options.settings.once(settings.koi_config),
             "limits": self.options.limits_here,
             "allow": self.options.allowed_here,
             "restrictions": self.options.restrictions_here,

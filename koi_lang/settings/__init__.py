@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from koi_lang.errors import SettingsError, reason
 from koi_lang.lazy import lazy_module
@@ -30,6 +30,7 @@ else:
     folder_trust, tomllib = lazy_module("koi_lang.settings.folder_trust"), lazy_module("tomllib")
 
 
+T = TypeVar("T")
 PROJECT_FILES = ("koi.toml", ".mcp.json", ".koi-config.json", ".env")
 MAX_FILE_BYTES = 1_000_000
 # Has the settings of every folder count, as `--trust-folder` has those of one.
@@ -52,6 +53,15 @@ class ProjectSettings:
     files: Mapping[str, bytes | OSError] = field(default_factory=dict, repr=False)
     is_trusted: bool = False
     servers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, repr=False)
+    # A record that replaces this one begins without results.
+    _results: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def once(self, read: Callable[[ProjectSettings], T]) -> T:
+        """The result of a function of these settings, which is called for it once. Raises as that does."""
+        if read not in self._results:
+            self._results[read] = read(self)
+        result: T = self._results[read]
+        return result
 
     @property
     def has_project_file(self) -> bool:

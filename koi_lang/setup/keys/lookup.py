@@ -78,6 +78,7 @@ class Keys:
         }
         self._given_out = Secrets()
         self._found = Secrets(most=MAX_FOUND) if found is None else found
+        self._redactor: Redactor | None = None
 
     def __call__(self, name: str) -> str | None:
         """The value of a variable. A key may be asked for by any variable of its provider. Raises KoiError."""
@@ -122,5 +123,10 @@ class Keys:
         Args:
             fields: further values by name; those with names such as `password` are secrets.
         """
-        variables = (*self._variables.values(), self.store.in_file())
-        return redactor(*variables, fields=fields or {}, known=[self._given_out], found=self._found)
+        if self._redactor is None or fields:
+            variables = (*self._variables.values(), self.store.in_file())
+            made = redactor(*variables, fields=fields or {}, known=[self._given_out], found=self._found)
+            if fields:
+                return made
+            self._redactor = made
+        return self._redactor
