@@ -23,6 +23,7 @@ ACTION_FIELDS = {
     "if": "condition then:array otherwise?",
     "while": "condition actions:array max_iterations?:number",
     "repeat": "count:number actions:array",
+    "for_each": "of:array as:string actions:array",
     "shell": "command:string description:string cwd? background?:boolean timeout_ms?:number",
     "call_mcp": "mcp:string tool:string input?",
     "get_mcp_tool_info": "mcp:string tool:string",

@@ -124,7 +124,7 @@ class BlockPort(Protocol):
     def has_returned(self) -> bool:
         """Whether the playbook has returned."""
 
-    async def carry_out(self, **own: int) -> list[Any]:
+    async def carry_out(self, **own: Any) -> list[Any]:
         """Run the steps once, with further names; returns their results."""
 
     async def evaluate_condition(self, condition: Any) -> bool:

@@ -255,6 +255,37 @@ def test_the_same_action_may_be_repeated_on_purpose(play: Player) -> None:
     assert ("x",) * 40 == printed(play, act("repeat", count=20, actions=[say("x")]), *[say("x")] * 20)
 
 
+def test_for_each_names_the_items_of_a_list(play: Player) -> None:
+    """The body is carried out for each item, by its name; the result is the list of the last results."""
+    body = [say("first"), act("update_state", updates={"n": "${row.n + iterationIndex}"}, id="u")]
+    rows = act("for_each", of=[{"n": 3}, {"n": 5}], actions=body, **{"as": "row"})
+
+    assert [3, 6] == [each["state"]["n"] for each in outcome(play, rows, source=COUNTING)]
+
+
+def test_for_each_of_nothing_gives_an_empty_list(play: Player) -> None:
+    """A list without items has nothing carried out."""
+    assert [] == outcome(play, act("for_each", of=[], actions=[say("x")], **{"as": "row"}))
+
+
+def test_for_each_says_what_it_cannot_be_given(play: Player) -> None:
+    """A long list, and a name that is no name or means something else, are refused."""
+    long = act("for_each", of=[0] * 1001, actions=[], **{"as": "row"})
+    named = [act("for_each", of=[1], actions=[], **{"as": name}) for name in ("two words", "args")]
+    told = [play(solo("execute"), [each, done()]).feedback[-1] for each in (long, *named)]
+
+    assert "`of` may have 1000 items, and has 1001" in told[0]
+    assert all("`as` is to be a name such as `item`" in each for each in told[1:])
+
+
+def test_no_model_is_offered_for_each(play: Player) -> None:
+    """Prompts are the same as without it, and a model that knows it may use it."""
+    played = play(solo("execute"), [act("for_each", of=[1], actions=[say("x")], **{"as": "row"}), done()])
+
+    assert "for_each" not in played.requests[0].system
+    assert ("x",) == played.printed
+
+
 def test_while_carries_out_its_body_before_it_asks(play: Player) -> None:
     """The body runs first, then the condition decides; it sees the counters and the results of the body."""
     count = act("update_state", updates={"n": "${state.n + 1}"})

@@ -32,7 +32,7 @@ from koi_lang.runtime.replay.location import Path
 MAX_OBJECT_CHARS = 60
 MAX_RESULT_CHARS = 200
 # The person sees what these do.
-PLAIN_TO_SEE = frozenset({"print", "prompt_user", "return", "if", "while", "repeat"})
+PLAIN_TO_SEE = frozenset({"print", "prompt_user", "return", "if", "while", "repeat", "for_each"})
 
 
 @dataclass(slots=True)

@@ -1,7 +1,8 @@
-"""Actions that carry out other actions: `if`, `while`, `repeat`."""
+"""Actions that carry out other actions: `if`, `while`, `repeat`, `for_each`."""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.runtime.actions.registered import ActionContext, ActionError, action
@@ -11,8 +12,12 @@ if TYPE_CHECKING:
     from koi_lang.runtime.ports import BlockPort
 
 MAX_ITERATIONS = 1000
-# The names of all of them.
+# The names of those that models are offered.
 CONTROL = ("if", "while", "repeat")
+# Frozen plans use it; no model is offered it.
+FOR_EACH = "for_each"
+# Names that the actions of a loop cannot give to an item.
+TAKEN = frozenset({"args", "state", "iteration", "iterationIndex", "previousResult", "lastResult"})
 
 
 @action("execute", name="if", aliases={"else": "otherwise"}, inside=True, only_looks=True)
@@ -49,6 +54,24 @@ async def repeat(context: ActionContext, count: int, actions: list[Any]) -> Any:
         results.add(await block.carry_out(iteration=iterations + 1, iterationIndex=iterations))
         iterations += 1
     return {"iterations": iterations, "results": results.all}
+
+
+@action(inside=True, only_looks=True, is_occasional=True)
+async def for_each(context: ActionContext, of: list[Any], as_: str, actions: list[Any]) -> Any:
+    """Carry out `actions` for each item of a list, named by `as`; gives the list of their last results."""
+    if len(of) > MAX_ITERATIONS:
+        raise ActionError(f"`of` may have {MAX_ITERATIONS} items, and has {len(of)}")
+    if not re.fullmatch(r"[A-Za-z_]\w*", as_) or as_ in TAKEN:
+        raise ActionError(f"`as` is to be a name such as `item`, not `{as_}`")
+    block = _block(context, actions, "actions")
+    size, results = _Results(), list[Any]()
+    for index, item in enumerate(of):
+        done = await block.carry_out(**{as_: item}, iteration=index + 1, iterationIndex=index)
+        size.add(done[-1:])
+        results.append(done[-1] if done else None)
+        if block.has_returned:
+            break
+    return results
 
 
 class _Results:

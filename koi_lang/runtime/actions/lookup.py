@@ -64,7 +64,11 @@ def reads_outputs(agent: AgentPort) -> bool:
 def actions_of(agent: AgentPort) -> list[ActionKind]:
     """The actions an agent's role permits now; outputs, skills, plans and clients have theirs where there are any."""
     known = [*all_actions(), *agent.run.added.actions.values(), *client_offer.get().actions.values()]
-    readable = {READ_OUTPUT: reads_outputs(agent), outputs.READ_SKILL: agent.about.reads_skills}
+    readable = {
+        READ_OUTPUT: reads_outputs(agent),
+        outputs.READ_SKILL: agent.about.reads_skills,
+        control.FOR_EACH: False,
+    }
     plan = agent.run.planning
     policy = agent.run.policy
     role = agent.role

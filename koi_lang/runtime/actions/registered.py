@@ -72,7 +72,7 @@ class ActionKind:
         shown: most characters of its result, as JSON, that a model is told at once.
         tool: its kind for editors.
         only_looks: whether it changes nothing but shown text, its nested actions apart.
-        is_occasional: whether only runs with outputs, skills in files or plans offer it.
+        is_occasional: whether only runs with outputs, skills in files or plans offer it, or none of them.
     """
 
     name: str

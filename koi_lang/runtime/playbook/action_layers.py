@@ -425,7 +425,7 @@ class ActionBlock:
         """Whether the playbook has returned."""
         return self._call.ended
 
-    async def carry_out(self, **own: int) -> list[Any]:
+    async def carry_out(self, **own: Any) -> list[Any]:
         """Run the steps once, with further names; returns their results."""
         self._names.add(own)
         results: list[Any] = []
