@@ -13,7 +13,9 @@ VERSIONS = {
     "@lezer/highlight": "1.2.5",
     "@preact/signals": "2.11.4",
     "dompurify": "3.4.18",
+    "highlight.js": "11.12.0",
     "htm": "3.1.1",
+    "katex": "0.19.1",
     "marked": "18.2.1",
     "preact": "11.2.0",
     "uplot": "1.6.32",
@@ -43,6 +45,18 @@ class Module:
     entry: str
 
 
+LANGUAGES = (
+    *("bash", "c", "cpp", "csharp", "css", "diff", "dockerfile", "go", "ini", "java", "javascript", "json", "kotlin"),
+    *("makefile", "markdown", "php", "python", "ruby", "rust", "shell", "sql", "swift", "typescript", "xml", "yaml"),
+)
+HIGHLIGHTING = "\n".join(
+    [
+        'import hljs from "highlight.js/lib/core";',
+        *(f'import {name} from "highlight.js/lib/languages/{name}";' for name in LANGUAGES),
+        *(f'hljs.registerLanguage("{name}", {name});' for name in LANGUAGES),
+        "export default hljs;",
+    ]
+)
 MODULES = (
     Module(
         "preact.js",
@@ -57,6 +71,10 @@ MODULES = (
     ),
     Module("marked.js", 'export { Marked, Renderer } from "marked";'),
     Module("dompurify.js", 'export { default } from "dompurify";'),
+    # Languages that models write most; others stand without colours.
+    Module("highlight.js", HIGHLIGHTING),
+    # MathML alone: the browser draws it, so neither fonts nor a style sheet are needed.
+    Module("katex.js", 'export { default } from "katex/dist/katex.mjs";'),
     Module("uplot.js", 'export { default } from "uplot";'),
     Module("uplot.css", '@import "uplot/dist/uPlot.min.css";'),
     Module("dagre.js", 'import * as dagre from "@dagrejs/dagre"; export default dagre;'),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -68,6 +69,34 @@ def brew(minutes: int = 4) -> str:
 
 ![a picture](https://example.org/x.png)
 """
+# Code in three languages, one of which nobody knows, formulas, prices, and a table that is wider than a phone.
+LESSON = r"""The area is $\pi r^2$, for \(r > 0\), and costs $5 or $6; `$HOME` stays, and so does $\nonsense{$.
+
+$$\int_0^\infty e^{-x^2}\,dx = \frac{\sqrt{\pi}}{2} + \sum_{n=1}^{\infty} \frac{1}{n^2}
++ \prod_{k=1}^{N} \left(1 + x_k\right)$$
+
+\[ A = \begin{pmatrix} a & b \\ c & d \end{pmatrix} \]
+
+```koi
+agent Greeter : Speaker {
+  on hello(args: { name: string }) { return "Hello, " + args.name }  // politely
+}
+```
+
+```python
+def area(radius: float) -> float:
+    return 3.14 * radius**2  # of a circle, in a line that is too long for the screen of a phone
+```
+
+```nobody
+plain & <b>simple</b>
+```
+
+| symbol | meaning | unit | typical value | source of the value | remark |
+|---|---|---|---:|---|---|
+| $r$ | radius | metre | 1.25 | measured on Monday | a long remark about it |
+| $A$ | area | square metre | 4.91 | $\pi r^2$ | follows |
+"""
 FACTS = {"id": "f", "actionType": "delegate", "intent": "researcher::research", "data": {"topic": "tea"}}
 FORM = {
     "required": ["email", "guests", "room"],
@@ -87,6 +116,11 @@ ANSWERS: dict[str, list[Any]] = {
     ],
     "Help with الشاي": [
         {"intent": "print", "message": "**الشاي** نبات:\n\n1. سخّن.\n\n> كوب.\n\n`code` أولا\n\nTea."},
+        {"intent": "return", "data": {}},
+    ],
+    "Help with a lesson": [{"intent": "print", "message": LESSON}, {"intent": "return", "data": {}}],
+    "Help with درس": [
+        {"intent": "print", "message": f"المساحة $\\pi r^2$ بسيطة.\n\n{LESSON}"},
         {"intent": "return", "data": {}},
     ],
     "Help with a form": [
@@ -196,8 +230,16 @@ class Visitor:
         return self.page.url.rpartition("/")[2]
 
     def keep(self, name: str) -> None:
-        """Keep a picture of the page."""
-        self.page.screenshot(path=self.screens / f"{name}.png")
+        """Keep a picture of the page, in the folder of `KOI_SCREENS` where there is one."""
+        folder = Path(os.environ.get("KOI_SCREENS") or self.screens)
+        self.page.screenshot(path=folder / f"{name}.png", animations="disabled")
+
+    def keep_sizes(self, name: str) -> None:
+        """Keep pictures of the page, wide and narrow, light and dark."""
+        for width, scheme in ((1280, "light"), (360, "light"), (1280, "dark"), (360, "dark")):
+            self.page.set_viewport_size({"width": width, "height": 800})
+            self.page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+            self.keep(f"{name}-{width}-{scheme}")
 
     def grave_findings(self) -> list[str]:
         """What the checker of accessibility finds that keeps somebody out."""

@@ -274,6 +274,33 @@ def read_from_the_right(visitor: Visitor) -> None:
     page.locator(".here .title:dir(rtl)").wait_for()
 
 
+def study(visitor: Visitor) -> None:
+    """Code has colours and its language, formulas are drawn and read aloud as TeX, and what is wide scrolls."""
+    page = visitor.page
+    page.set_viewport_size(PHONE)
+    visitor.enter()
+    visitor.begin("Writer", "a lesson")
+    page.locator(".formula math mfrac").first.wait_for()
+    page.locator(".code .hljs-keyword", has_text="agent").wait_for()
+    scrolls = "(all) => all.map((each) => each.scrollWidth > each.clientWidth)"
+
+    assert [r"\pi r^2", "r > 0"] == [each.get_attribute("alttext") for each in page.locator("p math").all()]
+    assert ["koi", "python", "nobody"] == page.locator(".code .language").all_inner_texts()
+    assert "and costs $5 or $6; $HOME stays" in page.locator(".answer p").first.inner_text()
+    assert r"$\nonsense{$" == page.locator(".answer p code").last.inner_text()
+    assert "plain & <b>simple</b>" == page.locator(".code pre").nth(2).inner_text()
+    assert [True] == page.locator(".scroll:has(table)").evaluate_all(scrolls)
+    assert [False] == page.locator("html").evaluate_all(scrolls)
+    assert [] == visitor.grave_findings()
+    assert r"The area is \pi r^2, for r > 0" in page.locator("[role=log]").inner_text()
+    visitor.keep_sizes("lesson")
+    assert [] == visitor.grave_findings()
+    visitor.say("درس")
+    page.locator(".item.answer", has_text="بسيطة").locator("math mfrac").first.wait_for()
+    page.locator(".item.answer p", has_text="بسيطة").scroll_into_view_if_needed()
+    visitor.keep_sizes("lesson-right-to-left")
+
+
 def write_anew(visitor: Visitor) -> None:
     """A message is written anew, also the first one, or answered again; its other versions are there to look at."""
     page = visitor.page
@@ -343,7 +370,7 @@ def come_back(visitor: Visitor) -> None:
 
 QUICK: tuple[Callable[[Visitor], None], ...] = (
     *(talk, answer, allow, plan, steer, send_again, read_from_the_right),
-    *(come_back, fill_in, write_anew, use_keys),
+    *(come_back, fill_in, study, write_anew, use_keys),
 )
 SLOW: tuple[Callable[[Visitor], None], ...] = (use_phone, hand_over)
 

@@ -17,8 +17,8 @@ from tests.wheel import CHECKOUT
 STATIC = PACKAGE / "web" / "static"
 VENDOR = STATIC / "vendor"
 AXE = CHECKOUT / "tests" / "data" / "axe"
-# What is loaded when a source is opened.
-ON_DEMAND = {VENDOR / "codemirror.js"}
+# What is loaded when a source is opened, and with the first text that has code or a formula.
+ON_DEMAND = {VENDOR / name for name in ("codemirror.js", "highlight.js", "katex.js")}
 LARGEST = 200_000
 
 
@@ -42,7 +42,9 @@ def test_every_package_has_its_licence() -> None:
     texts = {package["text"] for package in packages}
 
     assert all(re.fullmatch(r"\d+\.\d+\.\d+", package["version"]) for package in packages)
-    assert {"MIT", "Apache-2.0", "(MPL-2.0 OR Apache-2.0)"} == {package["licence"] for package in packages}
+    assert {"MIT", "Apache-2.0", "BSD-3-Clause", "(MPL-2.0 OR Apache-2.0)"} == {
+        package["licence"] for package in packages
+    }
     assert texts == {path.relative_to(VENDOR).as_posix() for path in (VENDOR / "licences").iterdir()}
 
 
