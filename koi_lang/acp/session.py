@@ -327,8 +327,10 @@ class AcpSession:
         approval = approval_in(request)
         chain = f"asked for by {' → '.join(f'`{name}`' for name in approval.chain)}" if approval.chain else ""
         content = [*(text_content(text) for text in (approval.detail, chain) if text)]
+        id = "/".join(request["path"])
         call = {
-            "toolCallId": "/".join(request["path"]),
+            "toolCallId": id,
+            "kind": self._updates.kind_of(id),
             "title": wish(approval.what, approval.agent),
             "status": "pending",
             "content": [*content, *preview_content(approval.preview, self._folder)],

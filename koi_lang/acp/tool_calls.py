@@ -33,12 +33,16 @@ def start_of(event: JsonObject, folder: Path, action: ActionKind | None) -> Json
     name = fields.get(NAMED_BY.get(event["intent"], "")) or event["intent"]
     arguments = fields["input"] if isinstance(fields.get("input"), dict) else fields
     telling = next((str(arguments[key]) for key in TELLING if isinstance(arguments.get(key), str)), "")
-    own = action.tool if action is not None else "other"
-    kind, path = FUNCTIONS.get(str(name), own), arguments.get("path")
+    kind, path = kind_of(str(name), action), arguments.get("path")
     title = f"`{telling}`" if kind == "execute" and telling else f"{name} {telling}".strip()
     line = {"line": arguments["offset"]} if isinstance(arguments.get("offset"), int) and arguments["offset"] > 0 else {}
     places = {"locations": [{"path": str(folder / path), **line}]} if isinstance(path, str) and path else {}
     return {"title": " ".join(title.split())[:MAX_TITLE_CHARS], "kind": kind, "rawInput": fields, **places}
+
+
+def kind_of(name: str, action: ActionKind | None) -> ToolKind:
+    """The kind of what is called by a name; an action knows its own."""
+    return FUNCTIONS.get(name, action.tool if action is not None else "other")
 
 
 def output_of(event: JsonObject, action: ActionKind | None) -> list[JsonObject]:

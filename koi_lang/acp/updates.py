@@ -10,7 +10,7 @@ from typing import Any
 
 from koi_lang.acp.connection import JsonObject
 from koi_lang.acp.prompts import code_block
-from koi_lang.acp.tool_calls import FileDiffs, output_of, start_of, text_content
+from koi_lang.acp.tool_calls import FileDiffs, kind_of, output_of, start_of, text_content
 from koi_lang.events import (
     ActionEnded,
     ActionFailed,
@@ -21,6 +21,7 @@ from koi_lang.events import (
     CallStarted,
     EffectEnded,
     EffectFailed,
+    EffectStarted,
     FileChanged,
     HandlerStarted,
     LinePrinted,
@@ -30,7 +31,7 @@ from koi_lang.events import (
     PlanStepFinished,
     ThoughtDelta,
 )
-from koi_lang.runtime.actions.registered import ActionKind
+from koi_lang.runtime.actions.registered import ActionKind, ToolKind
 from koi_lang.sessions.message_targets import text_of
 from koi_lang.sessions.text_messages import TextMessages, TextUpdate
 
@@ -57,6 +58,8 @@ class Updates:
         self._find_action = find_action
         # Tool calls that have not ended, with their titles.
         self._titles: dict[str, str] = {}
+        # The kinds of actions and effects of the call, which may be asked about before they are shown.
+        self._kinds: dict[str, ToolKind] = {}
         self._plan: list[list[str]] = []
         self._numbers = count(1)
         self.begin_turn("")
@@ -121,6 +124,7 @@ class Updates:
             yield self.say(code_block(json.dumps(result, ensure_ascii=False, indent=2, default=str)))
         for id in tuple(self._titles):
             yield self._end_tool(id, "failed", [])
+        self._kinds.clear()
 
     def _plan_update(self) -> JsonObject:
         entries = [{"content": text, "priority": "medium", "status": status} for text, status in self._plan]
@@ -128,13 +132,21 @@ class Updates:
 
     # ------------------------------------------------------------ tool calls
 
+    def kind_of(self, id: str) -> ToolKind:
+        """The kind of the tool call with an id, which may not have begun."""
+        return self._kinds.get(id, "other")
+
     def _follow_tool(self, event: JsonObject, id: str) -> Iterator[JsonObject]:
         match event["type"]:
             case ActionStarted.type if event["intent"] not in TEXTS:
-                action = self._find_action(event["intent"])
-                yield self._begin_tool(id, "in_progress", **start_of(event, self._folder, action))
+                start = start_of(event, self._folder, self._find_action(event["intent"]))
+                self._kinds[id] = start["kind"]
+                yield self._begin_tool(id, "in_progress", **start)
+            case EffectStarted.type:
+                intent = event["intent"].removeprefix("code.")
+                self._kinds.setdefault(id, kind_of(intent, self._find_action(intent)))
             case ApprovalRequested.type if id not in self._titles:
-                yield self._begin_tool(id, "pending", title=event["what"], kind="other")
+                yield self._begin_tool(id, "pending", title=event["what"], kind=self.kind_of(id))
             case ApprovalGiven.type if id in self._titles and event["answer"] != "no":
                 title = self._titles[id]
                 yield {**_tool("tool_call_update", id, "in_progress"), "title": title, "content": []}

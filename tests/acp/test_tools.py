@@ -71,6 +71,7 @@ def test_the_agent_of_koi_do_mends_a_project(mending: tuple[Project, tuple[str, 
     assert ["allow_once", "allow_always", "reject_once"] == [option["kind"] for option in asked[1]["options"]]
     assert "Always allow changes below `postage`" == asked[1]["options"][1]["name"]
     assert "`Coder` wants to edit `postage/bands.py`" == asked[1]["toolCall"]["title"]
+    assert ["execute", "edit", "execute"] == [each["toolCall"]["kind"] for each in asked]
     (preview,) = asked[1]["toolCall"]["content"]
     assert str(bands) == preview["path"]
     assert preview["oldText"] in before
@@ -81,6 +82,31 @@ def test_the_agent_of_koi_do_mends_a_project(mending: tuple[Project, tuple[str, 
     diffs = [each for end in ends.values() for each in end["content"] if each["type"] == "diff"]
     assert [before, bands.read_text()] == [diffs[0]["oldText"], diffs[1]["newText"]]
     assert "all 5 tests pass" in editor.text()
+
+
+def test_what_code_wants_to_do_has_its_kind(project: Project) -> None:
+    """An editor draws the question of code about a file as it draws that of a playbook."""
+    program = """
+    import "std/code"
+    role Writer { can execute, can write }
+    agent Main : Writer {
+      uses skill CodeChanges
+      on chat(args: { message: string }) {
+        await this.callSkill("CodeChanges", "write_file", "notes.txt", args.message)
+        return "written"
+      }
+    }
+    """
+    project.write("a.koi", program)
+
+    async def write(editor: Editor) -> None:
+        editor.decide = decided("yes")
+        await editor.say(await editor.begin(), "tea")
+
+    editor = edit(project, write, "a.koi")
+
+    assert ["edit"] == [each["toolCall"]["kind"] for each in editor.permissions], editor.errors
+    assert {"edit"} == {tool["kind"] for tool in editor.told("tool_call")}
 
 
 @pytest.mark.parametrize("decision", ["no", "", "unknown"])
