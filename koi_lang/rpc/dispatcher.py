@@ -12,7 +12,7 @@ from koi_lang.rpc import configure, control, queries, resume, start  # noqa: F40
 from koi_lang.rpc.commands import carry_out, command_of, is_aside, waits
 from koi_lang.sessions.client_host import ANSWER_S, Message
 from koi_lang.sessions.config import SessionConfig
-from koi_lang.sessions.errors import SessionError
+from koi_lang.sessions.errors import RefusalError, SessionError
 from koi_lang.sessions.held_call import HeldCall
 from koi_lang.sessions.replay_calls import go_over
 from koi_lang.sessions.session import Session
@@ -111,7 +111,7 @@ def response_to(message: Mapping[str, Any], outcome: Outcome[Any]) -> Message:
 
 def refusal(error: KoiError, message: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """The response to a message that is not carried out; to one that could not be read without a message."""
-    code = error.code if isinstance(error, SessionError) else "failed"
+    code = error.code if isinstance(error, RefusalError) else "failed"
     help = {"help": error.help} if error.help else {}
     return {**_begun(message or {}), "success": False, "error": error.message, "error_code": code, **help}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-from koi_lang.errors import KoiError
+from koi_lang.sessions.errors import RefusalError
 
 ServiceErrorCode: TypeAlias = Literal[
     "unknown_run",
@@ -18,13 +18,8 @@ ServiceErrorCode: TypeAlias = Literal[
 ]
 
 
-class ServiceError(KoiError):
-    """A request that is not carried out.
-
-    Attributes:
-        code: why, in a word for programs.
-    """
+class ServiceError(RefusalError):
+    """A request to a service that is not carried out."""
 
     def __init__(self, code: ServiceErrorCode, message: str, *, help: str | None = None) -> None:
-        super().__init__(message, help=help)
-        self.code = code
+        super().__init__(code, message, help=help)

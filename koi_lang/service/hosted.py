@@ -232,8 +232,7 @@ class HostedSession:
                 raise misfit_error(self.id, failure)
             response = await dispatcher.handle(message, lambda response: None)
         except KoiError as error:
-            known = {"error_code": error.code} if isinstance(error, ServiceError) else {}
-            return {**refusal(error, message), **known}
+            return refusal(error, message)
         finally:
             self._handling -= 1
         if response.get("success") and message["type"] in ANSWERING:

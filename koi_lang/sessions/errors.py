@@ -38,13 +38,20 @@ class RunAbortedError(KoiError):
         super().__init__("the run was aborted")
 
 
-class SessionError(KoiError):
-    """A command that is not carried out; nothing of it has been.
+class RefusalError(KoiError):
+    """A request that is not carried out; nothing of it has been.
 
     Attributes:
-        code: for programs.
+        code: why, in a word for programs.
     """
 
-    def __init__(self, code: Code, message: str, *, help: str | None = None) -> None:
+    def __init__(self, code: str, message: str, *, help: str | None = None) -> None:
         super().__init__(message, help=help)
         self.code = code
+
+
+class SessionError(RefusalError):
+    """A command to a session that is not carried out."""
+
+    def __init__(self, code: Code, message: str, *, help: str | None = None) -> None:
+        super().__init__(code, message, help=help)

@@ -9,9 +9,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 
 from koi_lang.errors import KoiError
-from koi_lang.service.errors import ServiceError
 from koi_lang.sessions.client_host import Message
-from koi_lang.sessions.errors import SessionError
+from koi_lang.sessions.errors import RefusalError
 from koi_lang.web.json_bodies import MAX_BYTES, BadBodyError, object_in, read_body
 
 TOO_LARGE = 413
@@ -36,22 +35,21 @@ HELP: Mapping[str, str] = {
 }
 
 
-class HttpError(KoiError):
+class HttpError(RefusalError):
     """A request that HTTP itself refuses.
 
     Attributes:
         status: of the answer.
-        code: why, in a word for programs.
     """
 
     def __init__(self, status: int, code: str, message: str, *, help: str | None = None) -> None:
-        super().__init__(message, help=help)
-        self.status, self.code = status, code
+        super().__init__(code, message, help=help)
+        self.status = status
 
 
 def error_answer(error: KoiError) -> JSONResponse:
     """The answer to a request that is not carried out."""
-    code = error.code if isinstance(error, HttpError | ServiceError | SessionError) else "failed"
+    code = error.code if isinstance(error, RefusalError) else "failed"
     status = error.status if isinstance(error, HttpError) else STATUSES.get(code, 400)
     # Whoever goes on sending what is too large is not listened to.
     headers = {"Connection": "close"} if status == TOO_LARGE else headers_of(status)

@@ -39,6 +39,8 @@ OTHER_SITES = ("same-site", "cross-site")
 # Cookies of one browser that are looked up: there are several where services are below each other.
 MAX_COOKIES = 4
 SIGNED_OUT = 4001
+# The extension of servers that can refuse a WebSocket with an answer of their choice.
+DENIAL = "websocket.http.response"
 LAST_MESSAGES: Mapping[str, Message] = {
     "http": {"type": "http.response.body", "body": b"", "more_body": False},
     "websocket": {"type": "websocket.close", "code": SIGNED_OUT, "reason": "signed out"},
@@ -162,8 +164,10 @@ def session_ids(scope: Scope) -> list[str]:
 
 
 async def _refuse(error: KoiError, scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer a request that is not let through; that for a WebSocket, too, where the server can answer one."""
     if scope["type"] == "websocket":
         await receive()
-        await send({"type": "websocket.close", "code": SIGNED_OUT, "reason": error.message})
-        return
+        if DENIAL not in scope.get("extensions", {}):
+            await send({"type": "websocket.close", "code": SIGNED_OUT, "reason": error.message})
+            return
     await error_answer(error)(scope, receive, send)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import sqlite3
 from collections import deque
@@ -349,10 +350,15 @@ def test_neighbours_do_nothing_by_a_cookie(
 
 @pytest.mark.parametrize("origin", [None, OTHER, "null"])
 def test_a_web_socket_by_a_cookie_has_a_page(service: ServiceProcess, origin: str | None) -> None:
-    """A browser says of which page a WebSocket is."""
+    """A browser says of which page a WebSocket is; a refusal says why, as that of a request does."""
     address = f"{service.url.replace('http', 'ws')}/api/runs/{service.begin()}/ws"
-    with pytest.raises(InvalidStatus, match="403"):
+    with pytest.raises(InvalidStatus, match="403") as refused:
         connect(address, additional_headers={"Cookie": sign_in(service)}, origin=origin)
+    about = json.loads(refused.value.response.body or b"")
+
+    assert "wrong_origin" == about["code"]
+    assert about["message"]
+    assert about["help"]
 
 
 @pytest.mark.parametrize("path", ["api/runs", "api/command", "api/login", "api/logout"])
