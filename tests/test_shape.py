@@ -17,12 +17,12 @@ from tests.package_trees import PACKAGE, nodes_of, sources, trees
 # `pytest --accept tests/test_shape.py` lowers them to what there is. One goes up by hand alone, with the reason in the
 # message of the commit. Shares are whole numbers, rounded up: that is all the room they have.
 CEILINGS = {
-    "modules": 964,
+    "modules": 967,
     "top_level_files": 12,
-    "modules_with_one_importer": 227,
-    "private_functions_used_once": 2397,
-    "short_helpers_used_once": 885,
-    "lazy_names": 126,
+    "modules_with_one_importer": 228,
+    "private_functions_used_once": 2414,
+    "short_helpers_used_once": 892,
+    "lazy_names": 127,
     "modules_with_lazy_names": 71,
     "homonyms": 54,
     "import_lines_per_1000": 82,

@@ -18,11 +18,12 @@ from koi_lang.runtime.guards.policy import Access
 from koi_lang.runtime.host import ApprovalRequest
 from koi_lang.runtime.mcp.safe_text import clip_text
 from koi_lang.settings import environment
+from koi_lang.system.bubblewrap import confined_words
 from koi_lang.system.process_groups import end_group
 
 if TYPE_CHECKING:
     from koi_lang.runtime import process_guard
-    from koi_lang.runtime.command_sandbox import ConfinedCommand, Sandbox
+    from koi_lang.runtime.command_sandbox import Sandbox
     from koi_lang.runtime.guards.repositories import RepositoryWatch
     from koi_lang.runtime.ports import RunPort
 else:
@@ -196,8 +197,11 @@ async def start_command(
     """
     loop, sandbox = asyncio.get_running_loop(), command.sandbox
     variables = {name: value for name, value in environment().items() if not is_secret(name, value)}
-    confined = None if sandbox is None else await _confine(command, sandbox)
-    own = command.words if confined is None else confined.words
+    confined, own = None, command.words
+    if sandbox is not None:
+        inner, work = command.words or ("/bin/sh", "-c", command.text), command.place.folder
+        confined = await sandbox.prepare_aside(inner, work, changeable=command.changeable, network=command.network)
+        own = confined_words(sandbox.program, confined.confinement, inner)
     held = process_guard.hold_command(own or ("sh", "-c", command.text)) if is_held else None
     words = held or own
     spawn: Callable[..., Coroutine[Any, Any, tuple[Any, Any]]] = (
@@ -225,21 +229,6 @@ async def start_command(
     except (OSError, ValueError):
         if confined is not None:
             await asyncio.to_thread(confined.repositories.end)
-        raise
-
-
-async def _confine(command: Command, sandbox: Sandbox) -> ConfinedCommand:
-    """A command as the sandbox starts it; a cancelled caller leaves nothing to clean up."""
-    words = command.words or ("/bin/sh", "-c", command.text)
-    work, changeable = command.place.folder, command.changeable
-    confining = asyncio.get_running_loop().run_in_executor(
-        None, partial(sandbox.confine, words, work, changeable=changeable, network=command.network)
-    )
-    try:
-        return await asyncio.shield(confining)
-    except asyncio.CancelledError:
-        with contextlib.suppress(ValueError):
-            await asyncio.to_thread((await confining).repositories.end)
         raise
 
 

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ from koi_lang.errors import KoiError, PermissionDeniedError, reason
 from koi_lang.lazy import lazy_module
 from koi_lang.runtime.guards.paths import running_programs
 from koi_lang.runtime.guards.secret_files import is_secret
-from koi_lang.system.bubblewrap import CommandBounds, Confinement, confined_words, find_bubblewrap, find_fault
+from koi_lang.system.bubblewrap import CommandBounds, Confinement, find_bubblewrap, find_fault
 
 if TYPE_CHECKING:
     from koi_lang.runtime.guards import closed_files
@@ -50,10 +51,10 @@ class SandboxError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class ConfinedCommand:
-    """A command as it is started in the sandbox, and the repositories that are watched until it has ended."""
+class PreparedSandbox:
+    """What a command is confined to, and the watch over repositories that the caller ends when it has ended."""
 
-    words: Sequence[str]
+    confinement: Confinement
     repositories: RepositoryWatch
 
 
@@ -83,10 +84,10 @@ class Sandbox:
     tools: Sequence[Path] = ()
     tool_secrets: Sequence[Path] = ()
 
-    def confine(
+    def prepare(
         self, words: Sequence[str], work: Path, *, changeable: Sequence[str] = (), network: bool = False
-    ) -> ConfinedCommand:
-        """A command as it is started in the sandbox, with closed files looked up now. Takes time for big projects.
+    ) -> PreparedSandbox:
+        """Look up what a command may see and change now. Takes time for big projects.
 
         The caller ends the watch of its repositories.
 
@@ -122,7 +123,20 @@ class Sandbox:
             network=network,
             bounds=self.bounds,
         )
-        return ConfinedCommand(confined_words(self.program, confinement, words), watch)
+        return PreparedSandbox(confinement, watch)
+
+    async def prepare_aside(
+        self, words: Sequence[str], work: Path, *, changeable: Sequence[str] = (), network: bool = False
+    ) -> PreparedSandbox:
+        """`prepare` in a thread; a cancelled caller leaves nothing to clean up."""
+        prepare = partial(self.prepare, words, work, changeable=changeable, network=network)
+        preparing = asyncio.get_running_loop().run_in_executor(None, prepare)
+        try:
+            return await asyncio.shield(preparing)
+        except asyncio.CancelledError:
+            with suppress(ValueError):
+                await asyncio.to_thread((await preparing).repositories.end)
+            raise
 
     async def find_fault(self) -> str | None:
         """The reason why it does not work here, as a clause; tries every option of a real command."""

@@ -83,7 +83,7 @@ def test_too_much_to_hide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     with pytest.raises(TooManyClosedFilesError, match="more than 3 files that are closed to agents"):
         find_closed_files(tmp_path)
     with pytest.raises(SandboxError, match="more than a sandbox can hide"):
-        sandbox.confine(["true"], tmp_path)
+        sandbox.prepare(["true"], tmp_path)
 
 
 def test_programs_and_folders_that_are_hidden(tmp_path: Path) -> None:
@@ -97,10 +97,10 @@ def test_programs_and_folders_that_are_hidden(tmp_path: Path) -> None:
     shown = Sandbox("bwrap", project, home, ("~/.pyenv",))
 
     with pytest.raises(SandboxError, match=r'hidden from it; `\[shell\] home = \["~/.pyenv"\]` in `koi.toml` shows it'):
-        sandbox.confine([str(project / "python")], project)
+        sandbox.prepare([str(project / "python")], project)
     with pytest.raises(SandboxError, match="it begins in"):
-        sandbox.confine(["true"], home / ".pyenv")
-    assert str(home / ".pyenv") in shown.confine([str(project / "python")], project).words
+        sandbox.prepare(["true"], home / ".pyenv")
+    assert str(home / ".pyenv") in shown.prepare([str(project / "python")], project).confinement.shown
 
 
 def test_a_project_brings_no_bubblewrap(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from koi_lang.runtime.command_sandbox import find_sandbox
 from koi_lang.runtime.guards.access_rules import parse_rule
 from koi_lang.runtime.guards.commands import place_of
 from koi_lang.runtime.guards.permissions import NO_RESTRICTIONS, Restrictions
+from koi_lang.runtime.shared_sandbox import SharedSandboxes
 from koi_lang.settings import read_settings
 from tests.limits import LIMIT_S
 from tests.playbook.playing import Player, act, done, solo
@@ -318,3 +319,37 @@ def test_the_person_is_told_where_it_runs(play: Player, confined: Machine) -> No
 
     where = ("in the sandbox, without network", "in the sandbox, with network")
     assert [*(f"run `true` {each}: to see" for each in where), "run `true`: to see"] == host.requested
+
+
+def test_a_file_that_is_closed_since_is_closed(play: Player, confined: Machine) -> None:
+    """A file that was replaced outside of the sandbox, or has come since, is hidden from later commands."""
+    secret = confined.project / "keys.env"
+    secret.write_text("old")
+
+    async def main() -> str:
+        state = await find_sandbox(confined.project, read_settings(confined.project))
+        place = place_of(None, confined.project)
+        async with asyncio.TaskGroup() as group:
+            sandboxes = SharedSandboxes(group)
+
+            async def read(text: str) -> bytes:
+                asked = Command(text, place, "", sandbox=state.sandbox)
+                held = await sandboxes.start(asked, is_merged=True)
+                written = await held.streams[0].read()
+                await held.is_gone.wait()
+                await held.check_repositories()
+                return written
+
+            first = group.create_task(read("while [ ! -e go ]; do sleep 0.01; done"))
+            meets = await read("cat keys.env")
+            (confined.project / "other").write_text("fresh")
+            (confined.project / "other").rename(secret)
+            replaced = await read("cat keys.env")
+            (confined.project / "new.env").write_text("fresh")
+            added = await read("cat new.env")
+            (confined.project / "go").touch()
+            await first
+            await sandboxes.end()
+        return (meets + replaced + added).decode()
+
+    assert "fresh" not in asyncio.run(main())
