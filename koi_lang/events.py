@@ -745,6 +745,23 @@ class ExtensionStateChanged(EventData):
     state: Mapping[str, Any]
 
 
+@event("command_started", detailed=["text"])
+class CommandStarted(EventData):
+    """A command goes on in the background, under a number that is that of its output, too."""
+
+    command: int
+    text: str = OMITTED
+
+
+@event("command_ended")
+class CommandEnded(EventData):
+    """Nothing is left of such a command: it has `ended`, was `stopped`, or is `lost` with its process or sandbox."""
+
+    command: int
+    state: str
+    exit_code: int = OMITTED
+
+
 # ---------------------------------------------------------------- playbooks
 
 
@@ -764,11 +781,12 @@ class QueueChanged(EventData):
 
     steering: Sequence[Mapping[str, Any]]
     follow_up: Sequence[Mapping[str, Any]]
+    notices: Sequence[Mapping[str, Any]] = OMITTED
 
 
 @event("steered", wire={"sender": "from"}, detailed=["text"])
 class MessageDelivered(EventData):
-    """A playbook is told something while it works (`steer`), or before it would end (`follow_up`)."""
+    """A playbook is told something while it works (`steer`, `notice`), or before it would end (`follow_up`)."""
 
     id: int
     text: str

@@ -266,6 +266,9 @@ class OutputsPort(Protocol):
     def give_back(self, size: int) -> None:
         """Release a reservation."""
 
+    def take_number(self) -> int:
+        """The number of an output that is kept elsewhere."""
+
     async def keep(self, value: Any) -> None:
         """Keep the long texts in a value."""
 
@@ -292,6 +295,31 @@ class OutputsPort(Protocol):
 
     async def restore(self, value: Any) -> Any:
         """A value from a journal with its long texts."""
+
+
+class CommandsPort(Protocol):
+    """The commands of a run that go on in the background; see `BackgroundCommands`."""
+
+    def are_open(self) -> bool:
+        """Whether commands are at work where another one can meet them."""
+
+    async def start(self, command: Any, *, is_merged: bool, until: str = ...) -> Any:
+        """A `CommandRun`, whose output is read from now on. Raises AgentError, OSError or ValueError."""
+
+    def add(self, started: Any, command: Any, *, tells: bool) -> int:
+        """Give a command a number and let it go on; returns the number."""
+
+    async def stop(self, agent: str, number: int) -> Mapping[str, Any]:
+        """End a command with all that it has started; gives its last state. Raises AgentError."""
+
+    def of_agent(self, agent: str) -> list[Any]:
+        """The commands that an agent has begun, in order."""
+
+    def find(self, agent: str, number: int) -> Any:
+        """The command of a number that an agent has begun; None for none."""
+
+    def text_of(self, command: Any) -> str:
+        """The output of a command so far. Raises AgentError where it is not there any more."""
 
 
 class GuidancePort(Protocol):
@@ -398,6 +426,14 @@ class RunPort(Protocol):
     @property
     def sandboxes(self) -> CommandSandboxes:
         """The sandboxes of commands."""
+
+    @property
+    def commands(self) -> CommandsPort:
+        """The commands that go on in the background."""
+
+    @property
+    def has_commands(self) -> bool:
+        """Whether there has been any."""
 
     @property
     def outputs(self) -> OutputsPort:

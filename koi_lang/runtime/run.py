@@ -15,6 +15,7 @@ from koi_lang.events import (
     OMITTED,
     ApprovalGiven,
     ApprovalRequested,
+    CommandStarted,
     LinePrinted,
     PersonAnswered,
     PersonAsked,
@@ -51,6 +52,8 @@ from koi_lang.runtime.services import MADE_WHEN_USED, Factories, Services
 from koi_lang.system.recursion import deep_calls
 
 if TYPE_CHECKING:
+    from koi_lang.runtime import background_commands
+    from koi_lang.runtime.background_commands import BackgroundCommands
     from koi_lang.runtime.command_sandbox import CommandSandboxes
     from koi_lang.runtime.file_changes import change_recorder
     from koi_lang.runtime.file_changes.change_recorder import ChangeRecorder
@@ -64,6 +67,7 @@ if TYPE_CHECKING:
     from koi_lang.runtime.replay.ports import Recorder
     from koi_lang.runtime.routing.semantic import Meaning
 else:
+    background_commands = lazy_module("koi_lang.runtime.background_commands")
     change_recorder = lazy_module("koi_lang.runtime.file_changes.change_recorder")
     run_outputs = lazy_module("koi_lang.runtime.outputs.run_outputs")
 
@@ -139,6 +143,7 @@ class Run:
         self._sandboxes: CommandSandboxes | None = None
         self._changes: ChangeRecorder | None = None
         self._outputs: RunOutputs | None = None
+        self._commands: BackgroundCommands | None = None
         self._guidance: Guidance | None = None
         self._scope = TaskScope()
         self._endings: list[Callable[[], Awaitable[None]]] = []
@@ -160,12 +165,15 @@ class Run:
             await self.background.__aenter__()
             self.keep_until_end(self._end_background)
             ending.push(lambda kind, error, trace: self._tell_end(error))
+            ending.push_async_callback(self._end_commands)
             await ending.enter_async_context(in_time(self.spending))
             await ending.enter_async_context(self._scope)
             self._ending = ending.pop_all()
         self.events.emit(RunStarted())
         if self._services.plan:
             self.planning.set(True, BEGUN)
+        if self.recorded.entries_of(CommandStarted.type):
+            self.commands.note_lost()
         return self
 
     async def __aexit__(
@@ -294,6 +302,22 @@ class Run:
         if self._sandboxes is None:
             self._sandboxes = self._factories.sandboxes(self, self._services)
         return self._sandboxes
+
+    @property
+    def commands(self) -> BackgroundCommands:
+        """The commands that go on in the background."""
+        if self._commands is None:
+            self._commands = background_commands.BackgroundCommands(self)
+        return self._commands
+
+    @property
+    def has_commands(self) -> bool:
+        """Whether there has been any."""
+        return self._commands is not None
+
+    async def _end_commands(self) -> None:
+        if self._commands is not None:
+            await self._commands.end()
 
     @property
     def changes(self) -> ChangeRecorder:

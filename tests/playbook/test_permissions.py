@@ -143,6 +143,8 @@ def test_nothing_is_done_that_the_role_lacks(
 
 FIELDS: dict[str, dict[str, Any]] = {
     "shell": {"command": "true", "description": "d"},
+    "stop_command": {"command": 1},
+    "list_commands": {},
     "update_state": {"updates": {}},
     "if": {"condition": True, "then": []},
     "while": {"condition": "false", "actions": []},
@@ -170,7 +172,9 @@ def test_a_missing_permission_is_refused_and_not_offered(play: Player, kind: Any
     assert f"- {kind.name}(" not in played.requests[0].system
 
 
-@pytest.mark.parametrize("kind", [kind for kind in all_actions() if kind.needs], ids=lambda kind: kind.name)
+@pytest.mark.parametrize(
+    "kind", [kind for kind in all_actions() if kind.needs and not kind.is_occasional], ids=lambda kind: kind.name
+)
 def test_a_permission_unlocks_its_actions(play: Player, kind: Any) -> None:
     """A plain capability covers every detail of it: `registry` covers `registry:read`."""
     played = play(solo(str(kind.needs).partition(":")[0]), [act(kind.name, **FIELDS[kind.name]), done()])

@@ -321,6 +321,37 @@ def test_the_person_is_told_where_it_runs(play: Player, confined: Machine) -> No
     assert [*(f"run `true` {each}: to see" for each in where), "run `true`: to see"] == host.requested
 
 
+def together(play: Player, machine: Machine, *commands: dict[str, Any]) -> list[Any]:
+    """What commands of one run give."""
+    batch = [{**each, "id": f"r{number}"} for number, each in enumerate(commands)]
+    asked = {f"r{number}": f"${{r{number}.output}}" for number in range(len(commands))}
+    played = play(PROGRAM, [{"batch": [*batch, done(**asked)]}], allow=["shell"], folder=machine.project)
+    assert played.error is None, played.told
+    return list(played.result.values())
+
+
+SERVER = "python3 -c 'import http.server as h; h.test(h.SimpleHTTPRequestHandler, port=8999, bind=\"127.0.0.1\")' 2>&1"
+ASK = "python3 -c 'import urllib.request as r; print(r.urlopen(\"http://127.0.0.1:8999/page\").read().decode())'"
+
+
+def test_commands_of_a_run_meet(play: Player, confined: Machine) -> None:
+    """A server in the background answers the next command, though none of them has a network of the machine."""
+    (confined.project / "page").write_text("hello")
+    begun, asked, stopped, again = together(
+        play,
+        confined,
+        command(f"PYTHONUNBUFFERED=1 {SERVER}", until="Serving"),
+        command(ASK),
+        act("stop_command", command=1),
+        command(ASK),
+    )
+
+    assert "running" == begun["state"]
+    assert "hello\n" == asked["stdout"]
+    assert "stopped" == stopped["state"]
+    assert not again["success"]
+
+
 def test_a_file_that_is_closed_since_is_closed(play: Player, confined: Machine) -> None:
     """A file that was replaced outside of the sandbox, or has come since, is hidden from later commands."""
     secret = confined.project / "keys.env"
@@ -353,3 +384,26 @@ def test_a_file_that_is_closed_since_is_closed(play: Player, confined: Machine) 
         return (meets + replaced + added).decode()
 
     assert "fresh" not in asyncio.run(main())
+
+
+def test_commands_with_and_without_network_do_not_meet(play: Player, confined: Machine) -> None:
+    """A role without the network has a sandbox of its own, so it reaches no server of one that has it."""
+    program = """
+role Open { can execute, can web_access, can delegate }
+role Closed { can execute }
+agent Main : Open {
+  uses team T
+  on go(args) {
+    await this.callAction("shell", { command: args.server, description: "d", until: "Serving" })
+    const own = await this.callAction("shell", { command: args.ask, description: "d" })
+    return [own.success, (await Other.ask(args)).success]
+  }
+}
+agent Other : Closed { on ask(args) { return await this.callAction("shell", { command: args.ask, description: "d" }) } }
+team T { o: Other }
+"""
+    (confined.project / "page").write_text("hello")
+    payload = {"server": f"PYTHONUNBUFFERED=1 {SERVER.replace('8999', '8997')}", "ask": ASK.replace("8999", "8997")}
+    played = play(program, [], allow=["shell", "web:**"], folder=confined.project, payload=payload)
+
+    assert [True, False] == played.result

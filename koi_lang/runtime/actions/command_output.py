@@ -58,9 +58,13 @@ class Output:
     async def read(self, stream: asyncio.StreamReader) -> None:
         """Read to the end."""
         while piece := await stream.read(READ_SIZE):
-            self._length += len(piece)
-            self._all += piece[: self._room_for(len(piece))]
-            self._keep(piece)
+            self.add(piece)
+
+    def add(self, piece: bytes) -> None:
+        """Take in the next piece."""
+        self._length += len(piece)
+        self._all += piece[: self._room_for(len(piece))]
+        self._keep(piece)
 
     def _room_for(self, size: int) -> int:
         """How many of so many further bytes are kept of its beginning."""

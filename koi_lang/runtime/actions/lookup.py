@@ -58,21 +58,28 @@ def reads_outputs(agent: AgentPort) -> bool:
     """
     run = agent.run
     has_long = bool(agent.about.mcps()) or any(kind.shown > MAX_SHOWN for kind in run.added.actions.values())
-    return has_long or (run.has_outputs and bool(run.outputs.told_to(agent.name)))
+    return has_long or (run.has_outputs and bool(run.outputs.told_to(agent.name))) or has_commands(agent)
+
+
+def has_commands(agent: AgentPort) -> bool:
+    """Whether an agent is offered the actions for commands in the background: where it has or may well have some."""
+    run = agent.run
+    return "run_command" in run.added.actions or (run.has_commands and bool(run.commands.of_agent(agent.name)))
 
 
 def actions_of(agent: AgentPort) -> list[ActionKind]:
     """The actions an agent's role permits now; outputs, skills, plans and clients have theirs where there are any."""
     known = [*all_actions(), *agent.run.added.actions.values(), *client_offer.get().actions.values()]
-    readable = {
+    useful_now = {
         READ_OUTPUT: reads_outputs(agent),
         outputs.READ_SKILL: agent.about.reads_skills,
         control.FOR_EACH: False,
+        **dict.fromkeys((shell.LIST_COMMANDS, shell.STOP_COMMAND), has_commands(agent)),
     }
     plan = agent.run.planning
     policy = agent.run.policy
     role = agent.role
-    useful = [kind for kind in known if readable.get(kind.name, True) and plan.offers(kind.name)]
+    useful = [kind for kind in known if useful_now.get(kind.name, True) and plan.offers(kind.name)]
     return [
         kind for kind in useful if policy.verdict(action_access(kind, role=role, topic=kind.name)).outcome != "denied"
     ]

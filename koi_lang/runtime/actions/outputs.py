@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import re
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from koi_lang.runtime.actions.registered import ActionContext, ActionError, action
 from koi_lang.runtime.outputs.ends import DEFAULT_ROWS, READ_OUTPUT
-from koi_lang.runtime.outputs.long_texts import MAX_ROW_CHARS, data_of
+from koi_lang.runtime.outputs.long_texts import MAX_ROW_CHARS, count_rows, data_of
 from koi_lang.runtime.outputs.run_outputs import require_told
+
+if TYPE_CHECKING:
+    from koi_lang.runtime.background_commands import BackgroundCommand
 
 # Lines at once, and bytes of them.
 MAX_ROWS, MAX_READ = 2000, 20_000
@@ -31,11 +34,14 @@ ROW = re.compile(rf"[^\n]{{1,{MAX_ROW_CHARS}}}\n?|\n")
 )
 async def read_output(context: ActionContext, id: int, from_: int = 1, count: int = DEFAULT_ROWS) -> Any:
     """Read lines of a long result by the number of its output; `from` counts from 1. Gives `text` and `next`."""
+    if not 1 <= count <= MAX_ROWS:
+        raise ActionError(f"`count` must be between 1 and {MAX_ROWS:,}")
+    command = context.run.commands.find(context.agent.name, id) if context.run.has_commands else None
+    if command is not None:
+        return await _read_command(context, command, from_, count)
     kept = require_told(context.run.outputs, context.agent.name, id)
     if not 1 <= from_ <= kept.rows:
         raise ActionError(f"`from` must be between 1 and {kept.rows:,}, the last line of output {id}")
-    if not 1 <= count <= MAX_ROWS:
-        raise ActionError(f"`count` must be between 1 and {MAX_ROWS:,}")
     text = await context.run.outputs.text_of(kept)
     if text is None:
         raise ActionError(f"output {id} is not there any more", help="Carry the action out again that gave it.")
@@ -43,6 +49,19 @@ async def read_output(context: ActionContext, id: int, from_: int = 1, count: in
     end = from_ + len(rows) - 1
     following = {"next": end + 1} if end < kept.rows else {}
     return {"id": id, "from": from_, "to": end, "lines": kept.rows, **following, "text": "".join(rows)}
+
+
+async def _read_command(context: ActionContext, command: BackgroundCommand, start: int, count: int) -> Any:
+    """Lines of the output of a command, as far as it has come; behind its last line there is nothing yet."""
+    text = context.run.commands.text_of(command)
+    last = await asyncio.to_thread(count_rows, text) if text else 0
+    if not 1 <= start <= last + 1:
+        raise ActionError(f"`from` must be between 1 and {last + 1:,}; the output has {last:,} lines so far")
+    rows = await asyncio.to_thread(_rows, text, start, count)
+    end = start + len(rows) - 1
+    following = {"next": end + 1} if end < last or command.state == "running" else {}
+    about = {"id": command.number, "state": command.state, "from": start, "to": end, "lines": last}
+    return {**about, **following, "text": "".join(rows)}
 
 
 def _rows(text: str, start: int, count: int) -> list[str]:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.errors import AgentError, JournalError, error_of
-from koi_lang.events import ActionEnded
+from koi_lang.events import ActionEnded, CommandStarted
 from koi_lang.js.tagged_json import from_fields
 from koi_lang.runtime.guards.write_quota import count_bytes
 from koi_lang.runtime.outputs import long_texts
@@ -57,6 +57,11 @@ class RunOutputs:
         self._room += size
 
     # ------------------------------------------------------------ keeping
+
+    def take_number(self) -> int:
+        """The number of an output that is kept elsewhere."""
+        self._last += 1
+        return self._last
 
     async def keep(self, value: Any) -> None:
         """Store the long texts in a value; texts that cannot be stored stay in the value."""
@@ -213,3 +218,4 @@ def _recorded_numbers(run: RunPort) -> Iterator[int]:
     for entry in run.recorded.entries_of(ActionEnded.journal_kind):
         if entry.data.get("tagged"):
             yield from (reference.kept.number for reference in long_texts.references(from_fields(entry.data)))
+    yield from (int(entry.data["command"]) for entry in run.recorded.entries_of(CommandStarted.type))

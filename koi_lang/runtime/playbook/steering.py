@@ -1,7 +1,8 @@
 """Messages to working playbooks: queued, delivered between the answers of their models, reported as events.
 
-A note that steers is delivered before the next request to the model, a follow-up when the playbook would end. In a run
-that goes on later they are delivered again at the same places; what was still queued is still queued.
+A note that steers is delivered before the next request to the model, as is a notice of what has happened beside the
+playbook; a follow-up when the playbook would end. In a run that goes on later they are delivered again at the same
+places; what was still queued is still queued.
 """
 
 from __future__ import annotations
@@ -28,11 +29,13 @@ if TYPE_CHECKING:
 else:
     messages = lazy_module("koi_lang.llm.messages")
 
-How = Literal["steer", "follow_up"]
+How = Literal["steer", "follow_up", "notice"]
 Mode = Literal["one", "all"]
 PERSON = "person"
 # Where notes are delivered, as it stands in paths: each time a model is about to be asked, each time of an end.
 POINTS: Mapping[How, str] = {"steer": "turn", "follow_up": "end"}
+# The fields of a report of the queues, by how their notes are delivered.
+FIELDS: Mapping[How, str] = {"steer": "steering", "follow_up": "follow_up", "notice": "notices"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,8 @@ class QueuedMessage:
     @property
     def message(self) -> str:
         """The message as the model gets it."""
+        if self.how == "notice":
+            return f"Meanwhile {flatten_lines(self.text)}."
         is_person = self.sender == PERSON
         who = "The person" if is_person else f"`{flatten_lines(self.sender)}`"
         text = self.text if is_person else quote_line(self.text)
@@ -75,7 +80,7 @@ class QueuedMessage:
 
 def note_of(data: Mapping[str, Any]) -> QueuedMessage:
     """The note in the data of an event."""
-    how: How = "follow_up" if data.get("mode") == "follow_up" else "steer"
+    how: How = next((how for how in FIELDS if how == data.get("mode")), "steer")
     to, sender = str(data.get("to", "")), str(data.get("from", PERSON))
     return QueuedMessage(int(data["id"]), str(data["text"]), how, to, sender, images_in(data.get("images")))
 
@@ -120,15 +125,26 @@ class Steering:
         message = messages.message_of(said)
         if not message.text.strip() and not message.images:
             raise AgentError("there is nothing to say in an empty message")
-        self._last_id += 1
-        note = QueuedMessage(self._last_id, message.text, how, to, sender, message.images)
+        return self._add(QueuedMessage(self._last_id + 1, message.text, how, to, sender, message.images))
+
+    def notify(self, agent: str, text: str, *, sender: str) -> None:
+        """Queue a line about something that has happened beside the playbooks of an agent.
+
+        Args:
+            text: a clause without an end.
+            sender: what it is about, such as `command 3`.
+        """
+        self._add(QueuedMessage(self._last_id + 1, text, "notice", agent, sender))
+
+    def _add(self, note: QueuedMessage) -> QueuedMessage:
+        self._last_id = note.id
         self._queue.append(note)
         self.tell()
         return note
 
     def take_back(self, id: int | None = None) -> list[QueuedMessage]:
-        """Remove one note from the queues, or all of them; returns the removed ones."""
-        taken = [note for note in self._queue if id is None or note.id == id]
+        """Remove one note of the person from the queues, or all of them; returns the removed ones."""
+        taken = [note for note in self._queue if note.how in POINTS and id in (None, note.id)]
         if taken:
             self._queue = [note for note in self._queue if note not in taken]
             self.tell()
@@ -161,8 +177,8 @@ class Steering:
 
     def tell(self) -> None:
         """Report the queues as an event."""
-        steering, follow_up = ([note.as_data() for note in self.pending_messages(how)] for how in POINTS)
-        self._emit(QueueChanged(steering, follow_up))
+        queues = {name: [note.as_data() for note in self.pending_messages(how)] for how, name in FIELDS.items()}
+        self._emit(QueueChanged(**queues | ({} if queues["notices"] else {"notices": OMITTED})))
 
     def _emit(self, data: EventData) -> None:
         """Tell something that no code of the program does, under a path of its own."""
@@ -216,7 +232,8 @@ class Steering:
 
     def _next(self, how: How, agent: str, delegated: bool) -> list[QueuedMessage]:
         meant = [note for note in self.pending_messages(how) if note.to == agent or (not note.to and not delegated)]
-        return meant[:1] if self.modes[how] == "one" else meant
+        notices = [note for note in self.pending_messages("notice") if note.to == agent] if how == "steer" else []
+        return [*notices, *(meant[:1] if self.modes[how] == "one" else meant)]
 
     # ------------------------------------------------------------ runs that go on
 
@@ -236,7 +253,7 @@ def _left(recorded: RecordedRun) -> tuple[list[QueuedMessage], int]:
         return [], 0
     delivered = {entry.data.get("id") for entry in recorded.entries_of(MessageDelivered.type)}
     entries = [entry.data for entry in recorded.entries_of(QueueChanged.type)]
-    listed = [[note_of(data) for name in ("steering", "follow_up") for data in each.get(name, ())] for each in entries]
+    listed = [[note_of(data) for name in FIELDS.values() for data in each.get(name, ())] for each in entries]
     ids = [note.id for notes in listed for note in notes]
     waiting = [note for note in (listed[-1] if listed else []) if note.id not in delivered]
     return sorted(waiting, key=lambda note: note.id), max(ids, default=0)

@@ -117,9 +117,13 @@ async def run_command(
     cwd: str | None = None,
     background: bool = False,
     timeout_ms: int = 120_000,
+    until: str = "",
 ) -> Any:
-    """Run a command; `description` tells the person why. Gives `exitCode`, `stdout`, `stderr`."""
-    return await shell.shell(context, command, description, cwd, background, timeout_ms)
+    """Run a command; `description` tells the person why. Gives `exitCode`, `stdout`, `stderr`.
+
+    One that goes on, in the background or after a line that fits the regular expression `until`, gives `command`.
+    """
+    return await shell.shell(context, command, description, cwd, background, timeout_ms, until)
 
 
 async def think(context: ActionContext, thought: str) -> Any:

@@ -1125,6 +1125,37 @@ export interface ExtensionStateChanged {
   state: Record<string, unknown>;
 }
 
+/** A command goes on in the background, under a number that is that of its output, too. For admins alone. */
+export interface CommandStarted {
+  v: 1;
+  type: "command_started";
+  run: string;
+  agent: string;
+  path: Array<string>;
+  seq: number;
+  /** seconds since the epoch */
+  ts: number;
+  recalled?: boolean;
+  command: number;
+  text?: string;
+}
+
+/** Nothing is left of such a command: it has `ended`, was `stopped`, or is `lost` with its process or sandbox. For admins alone. */
+export interface CommandEnded {
+  v: 1;
+  type: "command_ended";
+  run: string;
+  agent: string;
+  path: Array<string>;
+  seq: number;
+  /** seconds since the epoch */
+  ts: number;
+  recalled?: boolean;
+  command: number;
+  state: string;
+  exit_code?: number;
+}
+
 /** Playbooks wait before their next request. */
 export interface RunPaused {
   v: 1;
@@ -1164,9 +1195,10 @@ export interface QueueChanged {
   recalled?: boolean;
   steering: Array<Record<string, unknown>>;
   follow_up: Array<Record<string, unknown>>;
+  notices?: Array<Record<string, unknown>>;
 }
 
-/** A playbook is told something while it works (`steer`), or before it would end (`follow_up`). */
+/** A playbook is told something while it works (`steer`, `notice`), or before it would end (`follow_up`). */
 export interface MessageDelivered {
   v: 1;
   type: "steered";
@@ -1649,7 +1681,7 @@ export type SocketMessage = GreetingMessage | EventMessage | QuestionMessage | A
 
 export type OpenRequest = QuestionMessage | ApprovalMessage;
 
-export type Event = RunStarted | RunEnded | RunResumed | ConsumerDropped | RuleAllowed | LinePrinted | PersonAsked | PersonAnswered | ApprovalRequested | ApprovalGiven | HandlerStarted | HandlerEnded | HandlerFailed | TimedOut | RetryStarted | RetryEnded | RoundStarted | RoundEnded | StateChanged | ActionStarted | ActionOverridden | ActionEnded | ActionFailed | EffectStarted | EffectEnded | EffectFailed | DoubtSettled | ReadOnlyFound | FileKept | FileChanged | TreeKept | TreeCompared | ChangesNotKept | FileRestored | ValueObserved | TimerFired | McpProgress | ModelAsked | ThoughtDelta | OutputDelta | ModelWrote | ModelAnswered | AnswerDiscarded | TextsEmbedded | EmbeddingFailed | ModelFailed | ModelReplaced | AnswerCacheFailed | HookDecided | HookReplaced | HookFailed | ExtensionStateChanged | RunPaused | RunContinued | QueueChanged | MessageDelivered | CompactionRequested | ConversationCompacted | CallStarted | CallEnded | ModelChanged | EffortChanged | PlanModeChanged | PlanDecided | PlanStepFinished | SessionNamed | CompactionAsked | ExpectationMissed | ScoreGiven;
+export type Event = RunStarted | RunEnded | RunResumed | ConsumerDropped | RuleAllowed | LinePrinted | PersonAsked | PersonAnswered | ApprovalRequested | ApprovalGiven | HandlerStarted | HandlerEnded | HandlerFailed | TimedOut | RetryStarted | RetryEnded | RoundStarted | RoundEnded | StateChanged | ActionStarted | ActionOverridden | ActionEnded | ActionFailed | EffectStarted | EffectEnded | EffectFailed | DoubtSettled | ReadOnlyFound | FileKept | FileChanged | TreeKept | TreeCompared | ChangesNotKept | FileRestored | ValueObserved | TimerFired | McpProgress | ModelAsked | ThoughtDelta | OutputDelta | ModelWrote | ModelAnswered | AnswerDiscarded | TextsEmbedded | EmbeddingFailed | ModelFailed | ModelReplaced | AnswerCacheFailed | HookDecided | HookReplaced | HookFailed | ExtensionStateChanged | CommandStarted | CommandEnded | RunPaused | RunContinued | QueueChanged | MessageDelivered | CompactionRequested | ConversationCompacted | CallStarted | CallEnded | ModelChanged | EffortChanged | PlanModeChanged | PlanDecided | PlanStepFinished | SessionNamed | CompactionAsked | ExpectationMissed | ScoreGiven;
 
 export type Command = SetModelCommand | SetThinkingLevelCommand | SetPlanModeCommand | CompactCommand | ExtensionCommandCommand | SetSessionNameCommand | SteerCommand | FollowUpCommand | SendToCommand | TakeBackCommand | SetSteeringModeCommand | SetFollowUpModeCommand | PauseCommand | AbortCommand | ApproveCommand | AnswerCommand | ListAgentsCommand | GetCommandsCommand | GetAvailableModelsCommand | GetStateCommand | GetSessionStatsCommand | SessionInfoCommand | GetMessagesCommand | GetLastAssistantTextCommand | GetEntriesCommand | GetTreeCommand | PromptCommand | RunPlaybookCommand | RunCommand | ContinueCommand;
 
