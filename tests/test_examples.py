@@ -19,6 +19,7 @@ STDIN = {"desk": "yes\n", "hello-world": "Ada\n", "tic-tac-toe": "5\n9\nthe midd
 OPTIONS = {
     "improve": ["--allow", "shell:*python -m pytest mended"],
     "memory": ["--allow", "write:.agents/memory/**"],
+    "server": ["--allow", "shell"],
 }
 PRINTED = {
     "batch": ["d.txt cannot be counted.", "6 words", "Counted at the same time: 4"],
@@ -107,6 +108,7 @@ PRINTED = {
         "3 line 3: what is usual?",
         "The judge is for it: A number can be changed, a gap cannot.",
     ],
+    "server": ["The page begins with: # Examples"],
     "skills": ["In Celsius: [ 10, 20, 15 ]", "By name: 212", "Mean 15.0, spread 10"],
     "tic-tac-toe": [
         *(". . .", ". . .", ". . .", "X takes 5", "O takes 1"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -22,6 +22,7 @@ MAX_COMMANDS = 20
 # Of a command, where one line tells of it; of a line that is searched, in characters.
 MAX_SHOWN_CHARS, MAX_LINE_CHARS = 80, 4000
 CommandState = Literal["running", "ended", "stopped", "lost"]
+ENDS: Sequence[CommandState] = ("ended", "stopped", "lost")
 
 
 class LineWatch:
@@ -136,17 +137,25 @@ class BackgroundCommands:
         self._sandboxes = SharedSandboxes(run.background)
         self._commands: dict[int, BackgroundCommand] = {}
 
-    def note_lost(self) -> None:
-        """Register the commands of an earlier part of the run; those that had not ended ended with its process."""
+    def recall(self, number: int, *, tells: bool) -> None:
+        """Register a command of an earlier part of the run; one that had not ended has ended with its process.
+
+        Args:
+            tells: whether its agent is told of that.
+        """
         recorded = self._run.recorded
-        if not recorded.policy.has_outside:
+        begun = [entry for entry in recorded.entries_of(CommandStarted.type) if entry.data.get("command") == number]
+        if number in self._commands or not begun:
             return
-        ended = {entry.data.get("command") for entry in recorded.entries_of(CommandEnded.type)}
-        for entry in recorded.entries_of(CommandStarted.type):
-            number, text = int(entry.data["command"]), str(entry.data["text"])
-            command = BackgroundCommand(number, entry.agent, text, None, state="lost")
-            self._commands[number] = command
-            if number not in ended:
+        command = BackgroundCommand(number, begun[0].agent, str(begun[0].data.get("text", "")), None, tells=tells)
+        self._commands[number] = command
+        ended = [entry.data for entry in recorded.entries_of(CommandEnded.type) if entry.data.get("command") == number]
+        if ended:
+            command.code = ended[0].get("exit_code")
+            command.state = next((each for each in ENDS if each == ended[0].get("state")), "ended")
+        else:
+            command.state = "lost"
+            if recorded.policy.has_outside:
                 self._tell_end(command)
 
     # ------------------------------------------------------------ beginning

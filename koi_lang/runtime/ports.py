@@ -309,6 +309,9 @@ class CommandsPort(Protocol):
     def add(self, started: Any, command: Any, *, tells: bool) -> int:
         """Give a command a number and let it go on; returns the number."""
 
+    def recall(self, number: int, *, tells: bool) -> None:
+        """Register a command of an earlier part of the run."""
+
     async def stop(self, agent: str, number: int) -> Mapping[str, Any]:
         """End a command with all that it has started; gives its last state. Raises AgentError."""
 

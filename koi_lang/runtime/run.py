@@ -15,7 +15,6 @@ from koi_lang.events import (
     OMITTED,
     ApprovalGiven,
     ApprovalRequested,
-    CommandStarted,
     LinePrinted,
     PersonAnswered,
     PersonAsked,
@@ -172,8 +171,6 @@ class Run:
         self.events.emit(RunStarted())
         if self._services.plan:
             self.planning.set(True, BEGUN)
-        if self.recorded.entries_of(CommandStarted.type):
-            self.commands.note_lost()
         return self
 
     async def __aexit__(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from koi_lang.events import CommandStarted
 from koi_lang.runtime.actions.registered import ActionContext
 from koi_lang.runtime.outputs import long_texts
 from koi_lang.runtime.playbook.repeated_results import REPEATING
@@ -40,6 +41,13 @@ async def restore_long_texts(context: ActionContext, result: Any) -> Any:
         result = await context.run.outputs.restore(result)
         context.run.outputs.tell(context.agent.name, result)
     return result
+
+
+def recall_command(context: ActionContext, result: Any) -> None:
+    """Register the command in the background that a result from a journal names."""
+    number = result.get("command") if isinstance(result, Mapping) else None
+    if isinstance(number, int) and context.run.recorded.entries_of(CommandStarted.type):
+        context.run.commands.recall(number, tells=context.execution is not None)
 
 
 def with_references(run: RunPort, value: Any) -> Any:

@@ -86,6 +86,7 @@ async def record(running: A, fields: Fields, next: Next[A]) -> Any:
     outcome = await do(effect, work)
     if is_recalled:
         outcome = await kept_results.restore_long_texts(context, outcome)
+        kept_results.recall_command(context, outcome)
     if is_recalled and kind.renew is not None:
         await kind.renew(context, **taken)
     return outcome
