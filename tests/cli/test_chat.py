@@ -418,3 +418,15 @@ def test_a_conversation_begins_with_its_place(project: Project, terminals: list[
     screen = "".join(shown.end().split())
 
     assert f"{project.folder.name}onwork/one;allowed:write:src/**" in screen
+
+
+def test_commands_in_the_background_are_listed(project: Project) -> None:
+    """`/commands` says which command of which agent goes on; nothing of it is left behind."""
+    start = act("shell", command="sleep 60", description="to wait", background=True)
+    prepare(project, {"batch": [start, say("Begun"), done()]})
+
+    words = ("chat", "a.koi", "--answers", "answers.json", "--allow", "shell")
+    outcome = project.koi(*words, stdin="/commands\nhi\n/commands\n")
+
+    listed = ["no command was begun in the background", "Begun", "1  Main  running  sleep 60"]
+    assert listed == outcome.stdout.splitlines(), outcome.stderr

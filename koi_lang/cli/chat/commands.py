@@ -89,7 +89,7 @@ def nearest_command(word: str) -> str | None:
 # What commands are about, each with their names.
 TOPICS: dict[str, Sequence[str]] = {
     "who answers": ("agents", "model", "effort", "plan", "thoughts", "cost"),
-    "while it works": ("queue", "back", "pause", "continue", "abort", "approve"),
+    "while it works": ("queue", "back", "pause", "continue", "abort", "approve", "commands"),
     "messages": ("image", "retry", "compact"),
     "changed files": ("diff", "undo"),
     "conversations": ("tree", "branch", "resume", "new", "name", "quit"),
@@ -198,6 +198,15 @@ async def queue(chat: ChatConversation, given: str) -> None:
     """Say something when the work would end; the work then goes on."""
     await chat.ask("follow_up", **chat.fields(given))
     chat.screen.note("will be heard at the end")
+
+
+@command(name="commands")
+async def commands_(chat: ChatConversation, given: str) -> None:
+    """List the commands that agents have begun in the background."""
+    run = chat.session.run
+    begun = run.commands.all() if run.has_commands else []
+    lines = [f"{each.number}  {each.agent}  {each.state}  {one_line(each.text)}" for each in begun]
+    chat.screen.say("\n".join(lines) or "no command was begun in the background")
 
 
 @command()

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from koi_lang.cli.chat.material import message_in
 from koi_lang.cli.chat.view import Screen, action_line, answer_in, format_call, result_text
 from koi_lang.cli.ui.activity import Activity, trying_again
-from koi_lang.cli.ui.activity_text import describe_round, doing_now
+from koi_lang.cli.ui.activity_text import describe_command_end, describe_round, doing_now
 from koi_lang.cli.ui.markdown import GrowingMarkdown
 from koi_lang.cli.ui.text import harmless, one_line
 from koi_lang.cli.ui.written_now import WrittenNow
@@ -17,6 +17,7 @@ from koi_lang.events import (
     AnswerDelta,
     CallEnded,
     CallStarted,
+    CommandEnded,
     ConversationCompacted,
     Event,
     LinePrinted,
@@ -116,6 +117,8 @@ class EventView:
                 self.screen.note(one_line(f"{trying_again(retry)}: {retry.error}"))
             case RoundEnded() as ended:
                 self.screen.note(describe_round(ended))
+            case CommandEnded() as ended if text := describe_command_end(ended):
+                self.screen.note(text)
             case ConversationCompacted(tokens_before=before, tokens_after=after):
                 shortened = f"the conversation of `{event.agent}` was shortened"
                 self.screen.note(f"{shortened}: {before:,} tokens became {after:,}")

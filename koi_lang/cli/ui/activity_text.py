@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from koi_lang.cli.ui.activity import ActiveAgent, Activity
 from koi_lang.cli.ui.text import ending, one_line, width
-from koi_lang.events import PlanStepFinished, RoundEnded
+from koi_lang.events import OMITTED, CommandEnded, PlanStepFinished, RoundEnded
 from koi_lang.runtime.playbook.partial_reply import ReplyPreview
 
 # A text that would be shorter is not shown.
 MIN_TEXT = 8
+
+
+def describe_command_end(ended: CommandEnded) -> str:
+    """The end of a command in the background; empty where it was stopped, which is seen by then."""
+    code = "" if ended.exit_code is OMITTED else f" with exit code {ended.exit_code}"
+    return "" if ended.state == "stopped" else f"command {ended.command} has ended{code}"
 
 
 def describe_round(ended: RoundEnded) -> str:

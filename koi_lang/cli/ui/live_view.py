@@ -10,7 +10,7 @@ from typing import TextIO
 
 from koi_lang import settings
 from koi_lang.cli.ui.activity import PLAIN_TO_SEE, ActionOutcome, ActiveAgent, Activity
-from koi_lang.cli.ui.activity_text import describe_round, describe_step, doing_now
+from koi_lang.cli.ui.activity_text import describe_command_end, describe_round, describe_step, doing_now
 from koi_lang.cli.ui.interrupts import add_signal_handler, remove_signal_handler
 from koi_lang.cli.ui.reporters import CostMeter, Status
 from koi_lang.cli.ui.status_area import StatusArea
@@ -19,6 +19,7 @@ from koi_lang.cli.ui.written_now import RedactedMarkdown, WrittenNow
 from koi_lang.events import (
     ActionStarted,
     AnswerDelta,
+    CommandEnded,
     Event,
     LinePrinted,
     ModelAsked,
@@ -142,7 +143,9 @@ class LiveView(LineReporter):
         if isinstance(event.data, PlanStepFinished) and not event.recalled:
             self.say(self._format_step(event.data))
         if isinstance(event.data, RoundEnded) and not event.recalled:
-            self.say(fit_text(f"{event.agent}: {describe_round(event.data)}", self._block.size[0] - 1, self._look.more))
+            self._say_of(event, describe_round(event.data))
+        if isinstance(event.data, CommandEnded) and not event.recalled and (text := describe_command_end(event.data)):
+            self._say_of(event, text)
         self._block.change()
 
     def clear(self) -> None:
@@ -165,6 +168,9 @@ class LiveView(LineReporter):
         self._block.change(0.0)
 
     # ------------------------------------------------------------ lines
+
+    def _say_of(self, event: Event, text: str) -> None:
+        self.say(fit_text(f"{event.agent}: {text}", self._block.size[0] - 1, self._look.more))
 
     def _format_outcome(self, outcome: ActionOutcome) -> str:
         """The line of an action that has ended."""
@@ -229,6 +235,8 @@ class PlainView(LineReporter):
         news = "" if worker is None else _news(worker, event)
         if worker is not None and news:
             self.say(f"{self._work.label(worker)}: {news}")
+        if isinstance(event.data, CommandEnded) and not event.recalled and (text := describe_command_end(event.data)):
+            self.say(f"{event.agent}: {text}")
 
 
 def _now() -> float:
