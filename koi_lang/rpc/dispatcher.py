@@ -8,7 +8,7 @@ from typing import Any
 
 from koi_lang.errors import KoiError, Outcome, capture
 from koi_lang.program.error_report import message as message_of
-from koi_lang.rpc import configure, control, queries, resume, start  # noqa: F401  (they fill the table)
+from koi_lang.rpc import control, queries, start  # noqa: F401  (they fill the table)
 from koi_lang.rpc.commands import carry_out, command_of, is_aside, waits
 from koi_lang.sessions.client_host import ANSWER_S, Message
 from koi_lang.sessions.config import SessionConfig

@@ -1426,56 +1426,6 @@ export interface ScoreGiven {
   value: number;
 }
 
-/** Use another model, `provider/model`, for everything from now on. */
-export interface SetModelCommand {
-  type: "set_model";
-  /** comes back in the response */
-  id?: string | number;
-  model: string;
-}
-
-/** Have models think so much from now on; `auto` leaves it to the program and the settings. */
-export interface SetThinkingLevelCommand {
-  type: "set_thinking_level";
-  /** comes back in the response */
-  id?: string | number;
-  level: "auto" | "none" | "low" | "medium" | "high";
-}
-
-/** Have agents only look, think and ask until a plan is accepted, or end that. */
-export interface SetPlanModeCommand {
-  type: "set_plan_mode";
-  /** comes back in the response */
-  id?: string | number;
-  on: boolean;
-}
-
-/** Shorten the memory of an agent, by default of the last called one; `instructions` say what to keep. */
-export interface CompactCommand {
-  type: "compact";
-  /** comes back in the response */
-  id?: string | number;
-  instructions?: string;
-  agent?: string;
-}
-
-/** Carry out a command that an extension adds. */
-export interface ExtensionCommandCommand {
-  type: "extension_command";
-  /** comes back in the response */
-  id?: string | number;
-  name: string;
-  args?: Record<string, unknown> | null;
-}
-
-/** Give the session a name. */
-export interface SetSessionNameCommand {
-  type: "set_session_name";
-  /** comes back in the response */
-  id?: string | number;
-  name: string;
-}
-
 /** Queue a message before the model's next request; for an agent, or for one without delegated work. */
 export interface SteerCommand {
   type: "steer";
@@ -1564,6 +1514,56 @@ export interface AnswerCommand {
   request: string;
   answer?: string | null;
   cancelled?: boolean;
+}
+
+/** Use another model, `provider/model`, for everything from now on. */
+export interface SetModelCommand {
+  type: "set_model";
+  /** comes back in the response */
+  id?: string | number;
+  model: string;
+}
+
+/** Have models think so much from now on; `auto` leaves it to the program and the settings. */
+export interface SetThinkingLevelCommand {
+  type: "set_thinking_level";
+  /** comes back in the response */
+  id?: string | number;
+  level: "auto" | "none" | "low" | "medium" | "high";
+}
+
+/** Have agents only look, think and ask until a plan is accepted, or end that. */
+export interface SetPlanModeCommand {
+  type: "set_plan_mode";
+  /** comes back in the response */
+  id?: string | number;
+  on: boolean;
+}
+
+/** Shorten the memory of an agent, by default of the last called one; `instructions` say what to keep. */
+export interface CompactCommand {
+  type: "compact";
+  /** comes back in the response */
+  id?: string | number;
+  instructions?: string;
+  agent?: string;
+}
+
+/** Carry out a command that an extension adds. */
+export interface ExtensionCommandCommand {
+  type: "extension_command";
+  /** comes back in the response */
+  id?: string | number;
+  name: string;
+  args?: Record<string, unknown> | null;
+}
+
+/** Give the session a name. */
+export interface SetSessionNameCommand {
+  type: "set_session_name";
+  /** comes back in the response */
+  id?: string | number;
+  name: string;
 }
 
 /** The agents of the program with their handlers. */
@@ -1683,7 +1683,7 @@ export type OpenRequest = QuestionMessage | ApprovalMessage;
 
 export type Event = RunStarted | RunEnded | RunResumed | ConsumerDropped | RuleAllowed | LinePrinted | PersonAsked | PersonAnswered | ApprovalRequested | ApprovalGiven | HandlerStarted | HandlerEnded | HandlerFailed | TimedOut | RetryStarted | RetryEnded | RoundStarted | RoundEnded | StateChanged | ActionStarted | ActionOverridden | ActionEnded | ActionFailed | EffectStarted | EffectEnded | EffectFailed | DoubtSettled | ReadOnlyFound | FileKept | FileChanged | TreeKept | TreeCompared | ChangesNotKept | FileRestored | ValueObserved | TimerFired | McpProgress | ModelAsked | ThoughtDelta | OutputDelta | ModelWrote | ModelAnswered | AnswerDiscarded | TextsEmbedded | EmbeddingFailed | ModelFailed | ModelReplaced | AnswerCacheFailed | HookDecided | HookReplaced | HookFailed | ExtensionStateChanged | CommandStarted | CommandEnded | RunPaused | RunContinued | QueueChanged | MessageDelivered | CompactionRequested | ConversationCompacted | CallStarted | CallEnded | ModelChanged | EffortChanged | PlanModeChanged | PlanDecided | PlanStepFinished | SessionNamed | CompactionAsked | ExpectationMissed | ScoreGiven;
 
-export type Command = SetModelCommand | SetThinkingLevelCommand | SetPlanModeCommand | CompactCommand | ExtensionCommandCommand | SetSessionNameCommand | SteerCommand | FollowUpCommand | SendToCommand | TakeBackCommand | SetSteeringModeCommand | SetFollowUpModeCommand | PauseCommand | AbortCommand | ApproveCommand | AnswerCommand | ListAgentsCommand | GetCommandsCommand | GetAvailableModelsCommand | GetStateCommand | GetSessionStatsCommand | SessionInfoCommand | GetMessagesCommand | GetLastAssistantTextCommand | GetEntriesCommand | GetTreeCommand | PromptCommand | RunPlaybookCommand | RunCommand | ContinueCommand;
+export type Command = SteerCommand | FollowUpCommand | SendToCommand | TakeBackCommand | SetSteeringModeCommand | SetFollowUpModeCommand | PauseCommand | AbortCommand | ApproveCommand | AnswerCommand | SetModelCommand | SetThinkingLevelCommand | SetPlanModeCommand | CompactCommand | ExtensionCommandCommand | SetSessionNameCommand | ListAgentsCommand | GetCommandsCommand | GetAvailableModelsCommand | GetStateCommand | GetSessionStatsCommand | SessionInfoCommand | GetMessagesCommand | GetLastAssistantTextCommand | GetEntriesCommand | GetTreeCommand | PromptCommand | RunPlaybookCommand | RunCommand | ContinueCommand;
 
 /** the results of handlers, by their names */
 export interface Results {
