@@ -25,26 +25,24 @@ from koi_lang.web.mounts import Mounts
 from koi_lang.web.operations import routes_of
 from koi_lang.web.pages import PageFiles
 from koi_lang.web.reports import describe_api, list_costs, list_deliveries, list_models, reload_programs, show_audit
-from koi_lang.web.run_controls import (
-    answer_run,
-    approve_run,
-    branch_run,
-    cancel_run,
-    continue_run,
-    pause_run,
-    steer_run,
-)
 from koi_lang.web.run_files import delete_file, get_file, list_files, put_file
 from koi_lang.web.run_history import list_entries, show_cost, show_tree
 from koi_lang.web.run_library import RunLibrary
 from koi_lang.web.runs import (
+    answer_run,
+    approve_run,
     begin_run,
+    branch_run,
     call_handler,
+    cancel_run,
+    continue_run,
     delete_run,
     list_runs,
+    pause_run,
     send_command,
     send_message,
     show_run,
+    steer_run,
 )
 from koi_lang.web.service_info import log_in, log_out, tell_health, tell_programs, tell_status
 from koi_lang.web.web_socket import talk_with_run

@@ -1,10 +1,10 @@
-"""Runs over HTTP: begun, listed, looked at, deleted, and told commands."""
+"""Runs over HTTP: begun, listed, looked at, steered, branched and deleted."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -12,18 +12,20 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from koi_lang.events import CallStarted
+from koi_lang.events import CallStarted, ModelAnswered
 from koi_lang.runtime.journal.reader import read
 from koi_lang.service.attached import RunHandle
+from koi_lang.service.host import SessionHost, new_run
 from koi_lang.service.hosted import HostedSession
+from koi_lang.service.idempotency import digest_of
 from koi_lang.service.run_listing import read_outcome
 from koi_lang.service.user_view import handle_as, hide_operator
 from koi_lang.service.users import User
 from koi_lang.sessions.calls import begin_message, begin_named, message_with_images
+from koi_lang.sessions.earlier_session import BranchPoint
 from koi_lang.sessions.errors import SessionError
 from koi_lang.sessions.held_call import HeldCall
-from koi_lang.web.answers import STATUSES, HttpError, body_of, headers_of
-from koi_lang.web.idempotency import REPLAYED, answer_once
+from koi_lang.web.answers import STATUSES, HttpError, body_of, headers_of, refused_answer
 from koi_lang.web.request_context import (
     body_with,
     host_of,
@@ -43,6 +45,14 @@ RETRIED = ("limit_reached", "overloaded")
 # Fields of a query that say which runs are wanted.
 FILTERS = ("program", "user", "state")
 BEGUN = ("program", "handler", "payload", "message", "images", "title")
+MESSAGE, BRANCHED = ("message", "agent", "images"), ("at", "answer", "message")
+# Of requests with an `Idempotency-Key`: one that is sent again, also after a crash, starts nothing a second time.
+HEADER, REPLAYED = "idempotency-key", "Idempotency-Replayed"
+MAX_KEY_CHARS = 200
+JSON = "application/json"
+Begin = Callable[[str], Awaitable[Response]]
+# The answer to what has begun under an id; None where nothing has.
+FindBegun = Callable[[str], Awaitable[Response | None]]
 
 
 async def begin_run(request: Request) -> Response:
@@ -197,3 +207,137 @@ async def send_command(request: Request) -> Response:
     # All else that is refused is told in the response; a service without room is told to proxies and clients, too.
     status = STATUSES[code] if (code := response.get("error_code")) in RETRIED else 200
     return JSONResponse(response, status, headers_of(status))
+
+
+# ---------------------------------------------------------------- controls
+
+
+async def cancel_run(request: Request) -> Response:
+    """End the current work of a run, with everything that it started; a sleeping one without requests stays asleep."""
+    session = run_of(request)
+    await body_with(request)
+    if not session.is_awake and not session.feed.requests:
+        return JSONResponse({"aborted": False, "queued": []})
+    return await _answer_command(session, "abort")
+
+
+async def pause_run(request: Request) -> Response:
+    """Have the next request of a run to a model wait."""
+    await body_with(request)
+    return await _answer_command(run_of(request), "pause")
+
+
+async def continue_run(request: Request) -> Response:
+    """End a pause."""
+    await body_with(request)
+    return await _answer_command(run_of(request), "continue")
+
+
+async def steer_run(request: Request) -> Response:
+    """Say something that is heard before a model is asked next."""
+    return await _answer_command(run_of(request), "steer", await body_with(request, *MESSAGE))
+
+
+async def approve_run(request: Request) -> Response:
+    """Answer a request for permission."""
+    body = await body_with(request, "request", "decision", "reason")
+    return await _answer_command(run_of(request), "approve", body)
+
+
+async def answer_run(request: Request) -> Response:
+    """Answer a question."""
+    body = await body_with(request, "request", "answer")
+    if not isinstance(body.get("answer"), str):
+        help = "Send the `id` of a question as `request`, and a text as `answer`."
+        raise HttpError(400, "invalid_request", "`answer` is missing or no text", help=help)
+    return await _answer_command(run_of(request), "answer", body)
+
+
+async def branch_run(request: Request) -> Response:
+    """Begin a run that goes on from an entry of another one; with an answer, that stands in place of the one there."""
+    session = session_of(request)
+    host = host_of(request)
+    body = await body_with(request, *BRANCHED)
+    back, say = _branch_point(body), call_by_message(body) if "message" in body else None
+    if back is not None and back.answer is not None and not user_of(request).is_admin:
+        recorded = await asyncio.to_thread(read, session.feed.journal)
+        # Whoever replaces the answer of a model decides what the agents do, and no question is asked.
+        if any(entry.n == back.at and entry.kind == ModelAnswered.type for entry in recorded.entries):
+            help = "Branch with another answer to a question, or with a `message`."
+            raise HttpError(403, "admins_only", "only admins replace the answer of a model", help=help)
+
+    async def begin(run: str) -> Response:
+        return started_answer(*await host.branch(session, user_of(request), back, say, run=run))
+
+    return await answer_once(request, {"branch": session.id, **body}, begin)
+
+
+def _branch_point(body: Mapping[str, Any]) -> BranchPoint | None:
+    """Where a branch begins; None for the last entry. Raises HttpError."""
+    at, answer = body.get("at"), body.get("answer")
+    if at is None and answer is None:
+        return None
+    if type(at) is not int or at < 1:
+        raise HttpError(400, "invalid_request", "`at` is no number of an entry", help="Take `n` of an entry.")
+    if answer is not None and not isinstance(answer, str):
+        raise HttpError(400, "invalid_request", "`answer` is no text")
+    return BranchPoint(at, answer)
+
+
+async def _answer_command(session: RunHandle, type: str, fields: Mapping[str, Any] | None = None) -> Response:
+    """The answer to a request that is a command of `koi rpc`."""
+    response = await session.handle({**(fields or {}), "type": type})
+    return JSONResponse(response.get("data") or {}) if response["success"] else refused_answer(response)
+
+
+# ---------------------------------------------------------------- requests that are sent again
+
+
+async def answer_once(request: Request, asked: Any, begin: Begin, find: FindBegun | None = None) -> Response:
+    """The answer to a request that begins something; the same as before where its key is known. Raises HttpError.
+
+    Args:
+        asked: what tells the request from others.
+        begin: carries it out, given the id of the run or call that it begins; empty for any.
+        find: looks for what an earlier process has begun; without it that is a run.
+    """
+    key = request.headers.get(HEADER)
+    if key is None:
+        return await begin("")
+    if not 0 < len(key) <= MAX_KEY_CHARS or not key.isprintable():
+        raise HttpError(400, "invalid_request", "the key is empty, too long or no text", help="A UUID is one.")
+    host = host_of(request)
+    user = user_of(request)
+    digest = digest_of(asked)
+    id = new_run()
+    async with host.one_at_a_time((user.name, key)):
+        known = host.keyed.claim(user.name, key, digest, id)
+        if known is not None and known.digest != digest:
+            raise HttpError(409, "key_in_use", "the key was sent with another request", help="Take a new one for each.")
+        if known is not None and known.answer:
+            return Response(known.answer, 202, {REPLAYED: "true"}, JSON)
+        if known is not None:
+            # The process has ended before it had answered; what has begun by then is not begun again.
+            id = known.run
+            begun = await (find(id) if find is not None else _find_run(host, user, id))
+            if begun is not None:
+                return begun
+        return await _carry_out(host, user, key, id, begin)
+
+
+async def _find_run(host: SessionHost, user: User, run: str) -> Response | None:
+    session = await host.find_begun(run, user)
+    return None if session is None else started_answer(session)
+
+
+async def _carry_out(host: SessionHost, user: User, key: str, id: str, begin: Begin) -> Response:
+    try:
+        answer = await begin(id)
+    except BaseException:
+        host.keyed.forget(user.name, key)
+        raise
+    if answer.status_code < 300:
+        host.keyed.settle(user.name, key, bytes(answer.body).decode())
+    else:
+        host.keyed.forget(user.name, key)
+    return answer
