@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import koi_lang
-from koi_lang.system.recursion import MAX_FRAMES
+from koi_lang.runtime.run import MAX_FRAMES
 from tests import forks
 from tests.limits import LIMIT_S
 from tests.projects import Project

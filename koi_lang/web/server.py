@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
 
 from koi_lang import settings
-from koi_lang.errors import UsageError
+from koi_lang.errors import SettingsError, UsageError, reason
 from koi_lang.http_server.address import Address
 from koi_lang.http_server.listening import serve_app
-from koi_lang.service.folder_lock import sole_service
 from koi_lang.service.host import hosting
 from koi_lang.service.job_service import serving_jobs
 from koi_lang.service.programs import Programs
@@ -18,6 +21,8 @@ from koi_lang.sessions.options import RunOptions
 from koi_lang.settings.service import ServiceSettings
 from koi_lang.system.capacity import raise_file_limit
 from koi_lang.system.date_and_place import local_zone
+from koi_lang.system.file_locks import try_lock
+from koi_lang.system.open_folders import STATE_FOLDER, make_state_folder
 from koi_lang.web.app import make_app
 
 
@@ -64,3 +69,36 @@ def _announce(url: str, address: Address, log: Callable[[str], None]) -> None:
         log(f"clients reach it at {address.public_url}/{shown}")
     if address.advice:
         log(address.advice.rstrip("\n"))
+
+
+NAME = "service.lock"
+# A command that a killed service had just started holds the lock until it is executed.
+TRIES, PAUSE_S = 20, 0.1
+
+
+@asynccontextmanager
+async def sole_service(folder: Path) -> AsyncIterator[None]:
+    """A context in which no other service works in a folder: two would wake the same sessions and keep two accounts.
+
+    Raises UsageError where one does, and SettingsError.
+    """
+    path = folder / STATE_FOLDER / NAME
+    try:
+        make_state_folder(path.parent)
+        held = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise SettingsError(f"`{path}` cannot be used: {reason(error)}") from error
+    try:
+        await _lock(held, folder)
+        yield
+    finally:
+        os.close(held)
+
+
+async def _lock(held: int, folder: Path) -> None:
+    for _ in range(TRIES):
+        if try_lock(held):
+            return
+        await asyncio.sleep(PAUSE_S)
+    help = "End it, or name another folder with --record-dir."
+    raise UsageError(f"another service works in `{folder}`", help=help)
