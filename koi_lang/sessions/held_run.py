@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
-from contextlib import AbstractContextManager, asynccontextmanager
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import AbstractContextManager, AsyncExitStack
 from contextvars import Context, copy_context
 from functools import partial
 from pathlib import Path
@@ -246,7 +246,11 @@ class HeldRun:
 
     def _start_task(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Begin a task that ends with the run at the latest; the run must be open."""
-        task = self._group.create_task(work, context=self._context_of_call())
+        context = self.context.copy()
+        for variable, value in copy_context().items():
+            if not variable.name.startswith(OWN):  # of the caller, such as the id of a request
+                context.run(variable.set, value)
+        task = self._group.create_task(work, context=context)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
@@ -256,14 +260,6 @@ class HeldRun:
             return
         help = "Call it from the event loop that opened it; from another thread use `asyncio.run_coroutine_threadsafe`."
         raise UsageError("the program was opened in another event loop", help=help)
-
-    def _context_of_call(self) -> Context:
-        """The variables of the run, with those of the caller that are none of ours, such as the id of a request."""
-        context = self.context.copy()
-        for variable, value in copy_context().items():
-            if not variable.name.startswith(OWN):
-                context.run(variable.set, value)
-        return context
 
     # ------------------------------------------------------------ its end
 
@@ -314,7 +310,12 @@ class HeldRun:
 
 async def _carry_out_call(call: HeldCall, work: Work[Any], budget: Budget, run: Run) -> Any:
     """What comes of the work of a call within its budget. Raises CallCancelledError when it was interrupted."""
-    async with call.scope, _within(budget, call, run):
+    async with call.scope, AsyncExitStack() as limits:
+        with enter_place(call.place):
+            account = run.ledger.spending_of(f"`{call.name}`", budget, is_playbook=False)
+        if account is not None:
+            await limits.enter_async_context(in_time(account))
+            limits.enter_context(paid_by(account))
         return await work(run)
     raise CallCancelledError(f"the call of `{call.name}` was cancelled")
 
@@ -332,19 +333,6 @@ def _begin_in_slot(call: HeldCall, work: Work[T], given: Mapping[str, Any]) -> W
             return await work(run)
 
     return carry_out
-
-
-@asynccontextmanager
-async def _within(budget: Budget, call: HeldCall, run: Run) -> AsyncIterator[None]:
-    """A context that a budget limits. Raises LimitReachedError."""
-    with enter_place(call.place):
-        account = run.ledger.spending_of(f"`{call.name}`", budget, is_playbook=False)
-    if account is None:
-        yield
-        return
-    async with in_time(account):
-        with paid_by(account):
-            yield
 
 
 async def _carry_out(run: Run, work: Work[T]) -> Outcome[T]:

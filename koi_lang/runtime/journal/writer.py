@@ -126,7 +126,8 @@ class Writer:
         except (OSError, JournalError) as error:
             self._fail(error, size)
         else:
-            self._tell(entry)
+            if self._follow is not None:
+                self._follow(entry)
 
     def _fail(self, error: OSError | JournalError, size: int) -> None:
         """Have the run ended, once; the file ends as it did before."""
@@ -163,9 +164,6 @@ class Writer:
         except OSError as error:
             self.close()
             raise _unwritable(self.path, error) from error
-        self._tell(entry)
-
-    def _tell(self, entry: JournalEntry) -> None:
         if self._follow is not None:
             self._follow(entry)
 
