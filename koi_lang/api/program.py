@@ -16,7 +16,6 @@ from koi_lang.diagnostics import suggestion
 from koi_lang.errors import AgentError, KoiError, ProgramError, UsageError, raised_as
 from koi_lang.events import Event
 from koi_lang.js.promises import TaskScope
-from koi_lang.program import declarations
 from koi_lang.program.error_report import explain, message
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.budget.limits import Budget, BudgetAccount, in_time
@@ -69,7 +68,7 @@ class Program:
     def __init__(self, ready: Prepared, host: Host) -> None:
         self._ready, self._host = ready, host
         self._statistics = Statistics()
-        self._agents = {agent.about.name: agent for agent in declarations.agents_of(ready.module)}
+        self._agents = {agent.about.name: agent for agent in ready.agents}
         self._held: HeldRun | None = None
         self._consumers: list[Consumer] = [self._statistics]
 

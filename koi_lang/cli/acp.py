@@ -68,7 +68,7 @@ def _serve(file: str, entry: cache.CachedModule, options: RunOptions, target: st
         ready = replace(prepare_program(file, entry, there), make_live=LiveRun)
         declarations.require_servers(ready.module, there.settings)
         redactors[folder] = ready.redactor()
-        find_target(declarations.agents_of(ready.module), target)
+        find_target(ready.agents, target)
         return SessionFactory(ready, terminal.note)
 
     def work() -> None:

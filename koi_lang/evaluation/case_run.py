@@ -30,7 +30,7 @@ from koi_lang.sessions.continuation import Continuation
 from koi_lang.sessions.known_history import going_on, readable
 from koi_lang.sessions.options import EVALUATION_HELP, RunOptions
 from koi_lang.sessions.prepared import ModelNeededError, Prepared, prepare_program
-from koi_lang.sessions.recording import record_run
+from koi_lang.sessions.recording import recording
 from koi_lang.sessions.trust import require_trust
 from koi_lang.testing.cases import CaseOutcome, Stopwatch, failed_outcome
 from koi_lang.testing.surroundings import Audience, Script
@@ -198,7 +198,7 @@ async def _carry_out(case: CaseRun, audience: Audience, usage: UsageTotals) -> N
         seed=going.seed,
         **({} if going.history is None else {"today": going.today}),
     )
-    with record_run(run, ready, going):
+    with recording(run, ready, going):
         async with run:
             await carry_out_case(run, ready.module, case.case, audience.trial)
 

@@ -19,7 +19,6 @@ from koi_lang.runtime.journal.runs import FolderRuns
 from koi_lang.runtime.journal.totals import TOTALS, UsageTotals
 from koi_lang.runtime.journal.writer import Writer
 from koi_lang.sessions.prepared import Prepared
-from koi_lang.sessions.recording import hash_of
 from koi_lang.sessions.trust import signer_or_none
 from koi_lang.version import __version__
 
@@ -122,7 +121,7 @@ def begin_journal(id: str, ready: Prepared, cases: str) -> Iterator[EvaluationJo
         cases: what tells whether its cases have changed.
     """
     options = ready.options
-    identity = (id, time.time(), ready.path, hash_of(ready.entry), __version__, tuple(options.words))
+    identity = (id, time.time(), ready.path, ready.version, __version__, tuple(options.words))
     writer = _runs(ready).create(Header(*identity, payload={"cases": cases}, limits=options.limits_here))
     with closing(writer):
         yield EvaluationJournal(writer)

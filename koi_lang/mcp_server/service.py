@@ -81,7 +81,7 @@ def service_of(
         UsageError: there is nothing to serve.
     """
     path, limit = Path(ready.path), Budget(time_s=ready.options.call_time_s)
-    agents = exposed_agents(declarations.agents_of(ready.module), path.name)
+    agents = exposed_agents(ready.agents, path.name)
     redact = ready.redactor()
     # What is wrong with an extension is told before the first client comes.
     actions = [*all_actions(), *additions(ready.extensions).actions.values()]

@@ -37,6 +37,10 @@ class CachedModule:
     warnings: tuple[str, ...] = ()
     tests: tuple[tuple[str, int], ...] = ()
 
+    def version(self) -> str:
+        """One hash for the content of all files of the program, wherever they are."""
+        return digest("\n".join(sorted(self.files.values())).encode())
+
 
 def digest(data: bytes) -> str:
     """The hash that stands for a file's content."""

@@ -44,11 +44,6 @@ def jobs_of(module: ModuleType) -> list[Job]:
     return module.koi_jobs() if hasattr(module, "koi_jobs") else []
 
 
-def playbook_agents_of(module: ModuleType) -> list[type[Agent]]:
-    """Those of them that handle an event with a playbook."""
-    return [agent for agent in agents_of(module) if any(each.playbook for each in agent.about.handlers.values())]
-
-
 def handler_line(module: ModuleType, name: str) -> str:
     """Where a handler such as `Lead.start` stands, as `file.koi:12`; empty when the program has none of the name."""
     agent, _, event = name.rpartition(".")

@@ -37,7 +37,6 @@ from koi_lang.sessions.errors import SessionError
 from koi_lang.sessions.factory import SessionFactory
 from koi_lang.sessions.held_call import HeldCall
 from koi_lang.sessions.messages import GreetingMessage, LogMessage, StateMessage
-from koi_lang.sessions.recording import hash_of
 from koi_lang.sessions.session import GRACE_S, Session
 from koi_lang.system.open_folders import STATE_FOLDER
 
@@ -336,13 +335,13 @@ class HostedSession:
         return self._dispatcher
 
     def _note_misfit(self, error: ProgramChangedError) -> None:
-        self.misfit, self._misfit_version = error, hash_of(self.program.require_ready().entry)
+        self.misfit, self._misfit_version = error, self.program.require_ready().version
 
     def _require_fit(self) -> None:
         """Raise ServiceError where it is known not to fit its program as that is now."""
         if self.misfit is None:
             return
-        if self._misfit_version == hash_of(self.program.require_ready().entry):
+        if self._misfit_version == self.program.require_ready().version:
             raise misfit_error(self.id, self.misfit)
         self.misfit = None
 
@@ -373,7 +372,7 @@ class HostedSession:
         payer = self._limits.accounts.of_session(self.id, self.owner)
         version = self._version
         factory = self.program.factory(self.note, self.id, self.files, self._follow, payer, version, self.owner)
-        version = hash_of(self.program.version_of(version).entry)
+        version = self.program.version_of(version).version
         served = replace(factory.served_config(), clean_up_s=CLEAN_UP_S)
         dispatcher = Dispatcher(served, self._tell, answer_s=ANSWER_S)
         self._session = dispatcher.session

@@ -25,7 +25,6 @@ from koi_lang.sessions.factory import ModelSelection, SessionFactory
 from koi_lang.sessions.message_targets import MessageTarget, targets
 from koi_lang.sessions.options import RunOptions
 from koi_lang.sessions.prepared import Prepared, prepare_program
-from koi_lang.sessions.recording import hash_of
 from koi_lang.settings.service import ADMIN
 
 # What programs of the standard library are called by.
@@ -71,8 +70,8 @@ class ServedProgram:
         """Load it if it has changed; after a failure the earlier version stays. Raises KoiError."""
         path = self.path
         entry = loader.load_compiled(path)
-        version = hash_of(entry)
-        if self.ready is not None and hash_of(self.ready.entry) == version:
+        version = entry.version()
+        if self.ready is not None and self.ready.version == version:
             return
         loader.unload_changed(entry)
         self.ready, self.error = self._prepare(path, entry), None
@@ -81,7 +80,7 @@ class ServedProgram:
     def load_version(self, path: str) -> str:
         """Load a version from another file, for the sessions that are with it; gives its hash. Raises KoiError."""
         entry = loader.load_compiled(path)
-        version = hash_of(entry)
+        version = entry.version()
         if version not in self.versions:
             self.versions[version] = self._prepare(path, entry)
         return version
@@ -112,7 +111,7 @@ class ServedProgram:
 
     def agents(self) -> Sequence[type[Agent]]:
         """Its agents. Raises ServiceError."""
-        return declarations.agents_of(self.require_ready().module)
+        return self.require_ready().agents
 
     def chat_targets(self) -> list[MessageTarget]:
         """The handlers that messages of people may be for."""
@@ -187,7 +186,7 @@ class Programs:
         """The program of a name; without one the only one. Raises ServiceError."""
         if not name:
             if len(self._programs) == 1:
-                return next(iter(self))
+                return next(iter(self._programs.values()))
             known = ", ".join(f"`{each}`" for each in self._programs)
             raise ServiceError("unknown_program", "several programs are served", help=f"Name one: {known}.")
         if name not in self._programs:

@@ -13,7 +13,7 @@ from koi_lang.llm.layers import candidates_of
 from koi_lang.llm.messages import Usage
 from koi_lang.llm.models import card_of, cost_usd
 from koi_lang.llm.worst_case import NOTHING, WorstCase, worst_case
-from koi_lang.program import build, declarations
+from koi_lang.program import build
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.agents.resilience import Resilience
 from koi_lang.runtime.budget.limits import UNPAID
@@ -67,7 +67,7 @@ def audit_cost(ready: Prepared, note: Note) -> CostReport:
     Args:
         note: is told about models, a line each.
     """
-    agents = {agent.about.name: agent for agent in declarations.agents_of(ready.module)}
+    agents = {agent.about.name: agent for agent in ready.agents}
     noted: dict[str, None] = {}
     run = without_missing_keys(ready, list(agents.values())).run(
         SilentHost(), (), lambda line: noted.update({line: None})

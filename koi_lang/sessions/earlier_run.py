@@ -20,7 +20,6 @@ from koi_lang.runtime.journal.summary import summarise
 from koi_lang.runtime.journal.totals import UsageTotals
 from koi_lang.runtime.replay.doubts import Decide
 from koi_lang.sessions.known_history import is_changed, readable
-from koi_lang.sessions.recording import hash_of
 
 # What began a run that the command line can repeat.
 RUN = ("run",)
@@ -86,7 +85,7 @@ def find_earlier(folder: Path, run: str, program: str, entry: cache.CachedModule
 
 def is_of_program(header: Header, program: str, entry: cache.CachedModule) -> bool:
     """Whether a run is of a program: of its file, of one that has its content, or of one of its name that has moved."""
-    if header.program == program or header.hash == hash_of(entry):
+    if header.program == program or header.hash == entry.version():
         return True
     before = Path(header.program)
     return before.name == Path(program).name and not before.exists()

@@ -12,7 +12,6 @@ from typing import Any
 from koi_lang.errors import KoiError
 from koi_lang.extensions.collecting import collect_extensions
 from koi_lang.llm.connect import connect
-from koi_lang.program import declarations
 from koi_lang.program.error_report import explain
 from koi_lang.runtime.budget.limits import Budget, BudgetAccount
 from koi_lang.runtime.events import Consumer
@@ -66,7 +65,7 @@ class SessionFactory:
         redact = self._ready.redactor()
         return SessionConfig(
             module=ready.module,
-            agents=declarations.agents_of(ready.module),
+            agents=ready.agents,
             open_run=partial(self._open_run, Continuation()),
             choice=self._choice,
             explain=lambda error: redact(explain(error, folder)),

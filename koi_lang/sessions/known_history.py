@@ -13,7 +13,7 @@ from koi_lang.runtime.journal.entries import Header
 from koi_lang.runtime.journal.history import RESUMED, History
 from koi_lang.runtime.journal.reader import Journal
 from koi_lang.sessions.continuation import Continuation
-from koi_lang.sessions.recording import VERSION, hash_of
+from koi_lang.sessions.recording import VERSION
 from koi_lang.sessions.trust import read_signed
 
 
@@ -46,7 +46,7 @@ def is_changed(header: Header, entry: cache.CachedModule) -> bool:
     A newer Koi changes nothing: what its journals are like has a number of its own, and what it does otherwise is found
     where it happens.
     """
-    return header.hash != hash_of(entry)
+    return header.hash != entry.version()
 
 
 def has_other_versions(journal: Journal) -> bool:

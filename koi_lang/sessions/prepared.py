@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ from koi_lang.otel.tracing import trace_run
 from koi_lang.program import cache, declarations, loader
 from koi_lang.program.files import absolute
 from koi_lang.program.runs import run_of
+from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.events import Consumer
 from koi_lang.runtime.guards.permissions import explain_rules
 from koi_lang.runtime.host import Host
@@ -63,6 +64,8 @@ class Prepared:
         latest: what is wanted by now, where that may change while a run goes on.
         adapter: the model of all agents; None where names decide.
         refused: what models were found not to take of requests, by any run of the program.
+        agents: those that it declares, in order.
+        version: hash of its files.
         asks_models: whether its runs may ask models, so that what asks them is imported meanwhile.
         make_live: makes what lets other processes follow a run of a session; None where none may.
         extensions: of all its runs.
@@ -75,6 +78,8 @@ class Prepared:
     latest: Callable[[], Preferences] | None = None
     adapter: Adapter | None = None
     refused: Refused = field(default_factory=dict, repr=False)
+    agents: Sequence[type[Agent]] = ()
+    version: str = ""
     asks_models: bool = True
     make_live: MakeLive | None = None
     extensions: Sequence[Extension] = ()
@@ -152,8 +157,10 @@ class Prepared:
         def note(declared: Callable[[], Mapping[str, Any]]) -> None:
             wanted.append(self.wanted.options(declared())[0])
 
-        for agent in declarations.playbook_agents_of(self.module):
-            error_of(note, agent.about.llm.get("default", dict))  # what is wrong with a block is told by its first call
+        for agent in self.agents:
+            if any(each.playbook for each in agent.about.handlers.values()):
+                # What is wrong with a block is told by its first call.
+                error_of(note, agent.about.llm.get("default", dict))
         if wanted:
             sdk_imports.begin_imports(wanted, self.wanted.keys)
 
@@ -231,7 +238,8 @@ def prepare_program(
     wanted = preferences(options.model, options.key_lookup(), options.effort or "")
     module = loader.module_of(absolute(file), None, entry)
     extensions = find_extensions(module, use_installed=not options.no_extensions)
-    return Prepared(module, entry, options, wanted, adapter=adapter, extensions=extensions)
+    ready = Prepared(module, entry, options, wanted, adapter=adapter, extensions=extensions)
+    return replace(ready, agents=declarations.agents_of(module), version=entry.version())
 
 
 FOLDER = "notes"

@@ -143,7 +143,7 @@ def call_named(ready: Prepared, name: str, **how: Any) -> CallToPreview:
     Raises:
         UsageError: there is no such handler, it is code, or several are meant.
     """
-    agents = declarations.agents_of(ready.module)
+    agents = ready.agents
     handlers = [(agent, handler) for agent in agents for handler in agent.about.handlers.values()]
     known = {f"{agent.about.name}.{handler.event}": (agent, handler) for agent, handler in handlers}
     playbooks = [known_name for known_name, (_, handler) in known.items() if handler.playbook]

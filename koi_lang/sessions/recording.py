@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from koi_lang.errors import JournalError, SettingsError
 from koi_lang.events import CallEnded, EffectFailed, Event, HandlerFailed
-from koi_lang.program import cache
 from koi_lang.runtime.journal.entries import Header, JournalEntry
 from koi_lang.runtime.journal.history import RESUMED, ProgramFit
 from koi_lang.runtime.journal.runs import FolderRuns
@@ -27,19 +26,17 @@ from koi_lang.version import __version__
 VERSION = "version_hash"
 
 
-def recording(run: Run, ready: Prepared, going: Continuation) -> AbstractContextManager[Writer | None]:
-    """A context in which a journal is written, where that is wanted; returns its writer. Raises JournalError."""
-    return nullcontext() if ready.options.record is False else record_run(run, ready, going)
-
-
 @contextmanager
-def record_run(run: Run, ready: Prepared, going: Continuation) -> Iterator[Writer | None]:
-    """Write the journal of a new run; returns its writer, None where it may and must be left out.
+def recording(run: Run, ready: Prepared, going: Continuation) -> Iterator[Writer | None]:
+    """A context in which a journal is written; gives its writer, None where it is not wanted, or must be left out.
 
     Raises:
         JournalError: it must be written and cannot be.
     """
     options = ready.options
+    if options.record is False:
+        yield None
+        return
     try:
         writer = _writer(run, ready, going)
     except JournalError as error:
@@ -75,7 +72,7 @@ def _writer(run: Run, ready: Prepared, going: Continuation) -> Writer:
     # A service names its program from its folder, which may be elsewhere tomorrow.
     is_inside = ready.is_service and path.is_relative_to(folder)
     program = path.relative_to(folder).as_posix() if is_inside else ready.path
-    identity = (run.id, time.time(), program, hash_of(ready.entry), __version__)
+    identity = (run.id, time.time(), program, ready.version, __version__)
     header = Header(*identity, words, options.payload, options.limits_here, run.seed, going.parent, run.today)
     return runs.create(replace(header, case=going.case))
 
@@ -83,7 +80,7 @@ def _writer(run: Run, ready: Prepared, going: Continuation) -> Writer:
 def _note_version(writer: Writer, ready: Prepared, going: Continuation) -> None:
     """Have the journal say with which version of the program it goes on."""
     if going.end is not None:
-        writer.note(RESUMED, **{VERSION: hash_of(ready.entry)})
+        writer.note(RESUMED, **{VERSION: ready.version})
 
 
 class FittedRecording:
@@ -152,8 +149,3 @@ def _signer(run: Run, ready: Prepared, words: Sequence[str]) -> Signer | None:
         if not ready.options.quiet:
             run.host.log(f"warning: the journal is not signed: {error.message}")
         return None
-
-
-def hash_of(entry: cache.CachedModule) -> str:
-    """One hash for the content of all files of a program, wherever they are."""
-    return cache.digest("\n".join(sorted(entry.files.values())).encode())

@@ -14,7 +14,6 @@ from koi_lang.compiler.program_graph import graph_of
 from koi_lang.diagnostics import CompileError, Diagnostic
 from koi_lang.lazy import lazy_module
 from koi_lang.program import build, loader
-from koi_lang.sessions.recording import hash_of
 from koi_lang.source import Source
 from koi_lang.system.resources import standard_skills
 
@@ -73,7 +72,7 @@ def graph_data(path: str) -> dict[str, Any]:
 
 
 def _hash(path: str, checked: Checked) -> str | None:
-    return None if checked.errors else hash_of(loader.load_compiled(path))
+    return None if checked.errors else loader.load_compiled(path).version()
 
 
 def _file(source: Source, redact: Redact, program: Path) -> dict[str, Any]:

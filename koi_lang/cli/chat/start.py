@@ -73,7 +73,7 @@ def _conversation(
     """A conversation that has not begun, and what it goes on from. Raises KoiError."""
     ready = replace(prepare_program(file, entry, options), make_live=LiveRun)
     declarations.require_servers(ready.module, ready.options.settings)
-    target = _target(declarations.agents_of(ready.module), wishes)
+    target = _target(ready.agents, wishes)
     screen = _screen(options)
     # Lines that are piped in get no asides, but a note about the model is for whoever reads the answers.
     opener = SessionFactory(ready, screen.note if _is_terminal() else Terminal(quiet=options.quiet).note)

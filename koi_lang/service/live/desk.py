@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from koi_lang.errors import JournalError, Outcome, capture
 from koi_lang.events import Event
-from koi_lang.program import declarations
 from koi_lang.rpc.commands import carry_out, command_of
 from koi_lang.rpc.dispatcher import SCHEMA_VERSION, response_to
 from koi_lang.rpc.framing import line_of
@@ -143,7 +142,7 @@ class LiveDesk:
     def greeting(self) -> dict[str, Any]:
         """The first message."""
         live = self._live
-        agents = [agent.about.name for agent in declarations.agents_of(live.ready.module)]
+        agents = [agent.about.name for agent in live.ready.agents]
         known: dict[str, Any] = {
             "schema_version": SCHEMA_VERSION,
             "version": __version__,
