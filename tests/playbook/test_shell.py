@@ -26,7 +26,7 @@ from tests.running import RecordingHost
 
 PROGRAM = solo("execute")
 # Between an action and the person.
-MAX_FUNCTIONS, MAX_MODULES = 123, 36
+MAX_FUNCTIONS, MAX_MODULES = 123, 35
 
 
 @dataclass(slots=True)
