@@ -136,9 +136,7 @@ class AcpServer:
         program = self._prepare_program(folder, _servers_in(params))
         if id in self._sessions:
             await self._sessions.pop(id).close()
-        session = AcpSession(
-            program.served_config(), self._connection, folder, self._target, self._log, forms=self._can_show_forms
-        )
+        session = AcpSession(program, self._connection, folder, self._target, self._log, forms=self._can_show_forms)
         try:
             earlier = program.open_recorded(id, None, False) if id else None
         except UntrustedJournalError as error:

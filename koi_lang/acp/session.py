@@ -23,9 +23,10 @@ from koi_lang.runtime.budget.limits import LimitReachedError
 from koi_lang.runtime.host import wish
 from koi_lang.sessions.calls import begin_message
 from koi_lang.sessions.client_host import APPROVAL, CLOSED, QUESTION, Message, approval_in
-from koi_lang.sessions.config import OpenRun, SessionConfig
 from koi_lang.sessions.errors import SessionError
+from koi_lang.sessions.factory import SessionFactory
 from koi_lang.sessions.held_call import HeldCall
+from koi_lang.sessions.held_run import OpenRun
 
 # Fields of the form of a question.
 ANSWER, OTHER = "answer", "other"
@@ -100,7 +101,7 @@ class AcpSession:
 
     def __init__(
         self,
-        served: SessionConfig,
+        served: SessionFactory,
         connection: Connection,
         folder: Path,
         target: str,

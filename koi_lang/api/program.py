@@ -25,10 +25,9 @@ from koi_lang.runtime.host import Host
 from koi_lang.runtime.journal.calls import MAIN
 from koi_lang.runtime.outside_calls import open_programs
 from koi_lang.runtime.run import Run
-from koi_lang.sessions.config import PreparedRun
 from koi_lang.sessions.continuation import Continuation
 from koi_lang.sessions.held_call import HeldCall
-from koi_lang.sessions.held_run import ExitError, HeldRun
+from koi_lang.sessions.held_run import ExitError, HeldRun, PreparedRun
 from koi_lang.sessions.prepared import Prepared
 from koi_lang.sessions.recording import recording
 from koi_lang.sessions.totals import Statistics

@@ -18,8 +18,8 @@ from koi_lang.cli.ui.terminal import Terminal
 from koi_lang.program import cache, declarations, loader
 from koi_lang.rpc.stdio import serve_stdio
 from koi_lang.service.live.live_run import LiveRun
-from koi_lang.sessions.config import OpenRun
 from koi_lang.sessions.factory import SessionFactory
+from koi_lang.sessions.held_run import OpenRun
 from koi_lang.sessions.options import RunOptions
 from koi_lang.sessions.prepared import prepare_program
 
@@ -74,7 +74,7 @@ def _serve(
             ready = replace(prepare_program(file, entry, options), make_live=LiveRun)
             declarations.require_servers(ready.module, ready.options.settings)
             opener = SessionFactory(ready, Terminal(quiet=options.quiet, silent=True).note)
-            serving = serve_stdio(opener.served_config(), redact, reopen(opener), answer_s=answer_s)
+            serving = serve_stdio(opener, redact, reopen(opener), answer_s=answer_s)
             carried_out(serving, lambda text: click.echo(text, err=True))
 
     return exit_code_of(work, debug=options.debug, redact=redact)

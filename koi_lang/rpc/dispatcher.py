@@ -11,8 +11,8 @@ from koi_lang.program.error_report import message as message_of
 from koi_lang.rpc import control, queries, start  # noqa: F401  (they fill the table)
 from koi_lang.rpc.commands import carry_out, command_of, is_aside, waits
 from koi_lang.sessions.client_host import ANSWER_S, Message
-from koi_lang.sessions.config import SessionConfig
 from koi_lang.sessions.errors import RefusalError, SessionError
+from koi_lang.sessions.factory import SessionFactory
 from koi_lang.sessions.held_call import HeldCall
 from koi_lang.sessions.replay_calls import go_over
 from koi_lang.sessions.session import Session
@@ -30,7 +30,7 @@ class Dispatcher:
         answer_s: how long questions to the client are open.
     """
 
-    def __init__(self, served: SessionConfig, send: Callable[[Message], None], *, answer_s: float = ANSWER_S) -> None:
+    def __init__(self, served: SessionFactory, send: Callable[[Message], None], *, answer_s: float = ANSWER_S) -> None:
         self.session = Session(served, self._tell, go_over, answer_s=answer_s)
         self._send = send
         self._turn, self._errand = asyncio.Lock(), asyncio.Lock()

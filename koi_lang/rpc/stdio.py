@@ -15,8 +15,9 @@ from koi_lang.rpc.incoming import Incoming, urgency_of
 from koi_lang.runtime.concurrency.tasks import together
 from koi_lang.runtime.journal.entries import Redact
 from koi_lang.sessions.client_host import ANSWER_S, Send
-from koi_lang.sessions.config import OpenRun, SessionConfig
 from koi_lang.sessions.errors import SessionError
+from koi_lang.sessions.factory import SessionFactory
+from koi_lang.sessions.held_run import OpenRun
 from koi_lang.sessions.session import GRACE_S
 from koi_lang.system.readable import read_when_ready
 
@@ -36,7 +37,7 @@ class UnreadOutputError(KoiError):
 
 
 async def serve_stdio(
-    served: SessionConfig, redact: Redact, earlier: OpenRun | None = None, *, answer_s: float = ANSWER_S
+    served: SessionFactory, redact: Redact, earlier: OpenRun | None = None, *, answer_s: float = ANSWER_S
 ) -> None:
     """Serve the client at the other end until it quits or is gone. Raises KoiError.
 

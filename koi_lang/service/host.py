@@ -47,10 +47,10 @@ from koi_lang.service.unfinished import find_unfinished, has_call
 from koi_lang.service.users import User
 from koi_lang.service.watchdog import Watchdog
 from koi_lang.service.webhooks import webhooks_of
-from koi_lang.sessions.config import OpenRun
 from koi_lang.sessions.earlier_session import BranchPoint
 from koi_lang.sessions.factory import SessionFactory
 from koi_lang.sessions.held_call import HeldCall
+from koi_lang.sessions.held_run import OpenRun
 from koi_lang.sessions.messages import FailureMessage
 from koi_lang.settings.service import ServiceSettings
 

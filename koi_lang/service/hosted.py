@@ -32,10 +32,10 @@ from koi_lang.service.slots import SessionSlots
 from koi_lang.service.store import SessionRow, SessionTable
 from koi_lang.sessions.calls import agent_named
 from koi_lang.sessions.client_host import Message
-from koi_lang.sessions.config import OpenRun
 from koi_lang.sessions.errors import SessionError
 from koi_lang.sessions.factory import SessionFactory
 from koi_lang.sessions.held_call import HeldCall
+from koi_lang.sessions.held_run import OpenRun
 from koi_lang.sessions.messages import GreetingMessage, LogMessage, StateMessage
 from koi_lang.sessions.session import GRACE_S, Session
 from koi_lang.system.open_folders import STATE_FOLDER
@@ -373,8 +373,8 @@ class HostedSession:
         version = self._version
         factory = self.program.factory(self.note, self.id, self.files, self._follow, payer, version, self.owner)
         version = self.program.version_of(version).version
-        served = replace(factory.served_config(), clean_up_s=CLEAN_UP_S)
-        dispatcher = Dispatcher(served, self._tell, answer_s=ANSWER_S)
+        factory.clean_up_s = CLEAN_UP_S
+        dispatcher = Dispatcher(factory, self._tell, answer_s=ANSWER_S)
         self._session = dispatcher.session
         async with self._session.open(opening(factory)) as session:
             self._dispatcher, self._version = dispatcher, version

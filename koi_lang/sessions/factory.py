@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from koi_lang.errors import KoiError
+from koi_lang.events import Detail
 from koi_lang.extensions.collecting import collect_extensions
 from koi_lang.llm.connect import connect
 from koi_lang.program.error_report import explain
 from koi_lang.runtime.budget.limits import Budget, BudgetAccount
+from koi_lang.runtime.concurrency.cancellation import GRACE_S
 from koi_lang.runtime.events import Consumer
 from koi_lang.runtime.host import Host
 from koi_lang.runtime.journal.writer import Follow
 from koi_lang.sessions.client_host import Client
-from koi_lang.sessions.config import OpenRun, PreparedRun, SessionConfig
 from koi_lang.sessions.continuation import Continuation
 from koi_lang.sessions.earlier_session import BranchPoint, continuation
+from koi_lang.sessions.held_run import OpenRun, PreparedRun
 from koi_lang.sessions.prepared import Prepared
 from koi_lang.sessions.recording import recording
 from koi_lang.sessions.trust import Confirm, nobody_confirms, require_trust
@@ -31,7 +33,7 @@ from koi_lang.setup.preferences import Preferences, preferences
 
 
 class SessionFactory:
-    """Makes the runs of a session, with the models, permissions and limits of `koi run`.
+    """A program for sessions: makes their runs, with the models, permissions and limits of `koi run`.
 
     Args:
         note: is told about models, a line each.
@@ -39,6 +41,13 @@ class SessionFactory:
         files: where its files are; None where they are in the folder of the program.
         follow: is told every entry that is written to a journal.
         payer: who pays for its runs beside themselves; None for nobody.
+
+    Attributes:
+        agents: of the program, in the order of their declaration.
+        choice: the models of its sessions.
+        limit: the time that a call may take.
+        detail: how much of an event is told.
+        clean_up_s: how long a call that is ended from outside may clean up.
     """
 
     def __init__(
@@ -56,23 +65,24 @@ class SessionFactory:
         self._files = files
         self._follow = follow
         self._payer = payer
-        self._choice = ModelSelection(ready.wanted, is_stood_in=ready.has_stand_in)
+        self.module, self.agents = ready.module, ready.agents
+        self.choice = ModelSelection(ready.wanted, is_stood_in=ready.has_stand_in)
+        self.limit = Budget(time_s=ready.options.call_time_s)
+        self.detail: Detail = "verbose" if ready.options.debug else "detailed"
+        self.clean_up_s = GRACE_S
 
-    def served_config(self) -> SessionConfig:
-        """What is served."""
-        ready = self._ready
-        folder = self._ready.folder.as_posix()
-        redact = self._ready.redactor()
-        return SessionConfig(
-            module=ready.module,
-            agents=ready.agents,
-            open_run=partial(self._open_run, Continuation()),
-            choice=self._choice,
-            explain=lambda error: redact(explain(error, folder)),
-            limit=Budget(time_s=ready.options.call_time_s),
-            detail="verbose" if ready.options.debug else "detailed",
-            reopen=self.open_recorded,
-        )
+    @property
+    def name(self) -> str:
+        """The name of the program's file."""
+        return Path(self._ready.path).name
+
+    def explain(self, error: BaseException) -> str:
+        """An error as a person gets it."""
+        return self._ready.redactor()(explain(error, self._ready.folder.as_posix()))
+
+    def open_run(self, host: Host, consumers: Sequence[Consumer]) -> AbstractContextManager[PreparedRun]:
+        """A context with a new run, whose events some consumers are told."""
+        return self._open_run(Continuation(), host, consumers)
 
     def open_recorded(
         self,
@@ -98,12 +108,12 @@ class SessionFactory:
     def _open_run(self, going: Continuation, host: Host, consumers: Sequence[Consumer]) -> Iterator[PreparedRun]:
         """A run that is recorded, unless the command line says otherwise."""
         self._go_on_with(going.model)
-        if going.effort in EFFORTS and not self._choice.effort():
-            self._choice.change_effort(going.effort)
-        ready = replace(self._ready, latest=lambda: self._choice.wanted)
+        if going.effort in EFFORTS and not self.choice.effort():
+            self.choice.change_effort(going.effort)
+        ready = replace(self._ready, latest=lambda: self.choice.wanted)
         options = ready.options
         found = collect_extensions(ready.extensions)
-        self._choice.providers = found.added.providers
+        self.choice.providers = found.added.providers
         own: dict[str, Any] = {
             "limits": options.session_limits,
             "detailed": True,
@@ -125,14 +135,14 @@ class SessionFactory:
 
     def _go_on_with(self, model: str) -> None:
         """Use the model of an earlier session, unless one has been chosen now."""
-        if not model or self._choice.name():
+        if not model or self.choice.name():
             return
         try:
-            self._choice.wanted = preferences(model, self._choice.wanted.keys, self._choice.effort())
+            self.choice.wanted = preferences(model, self.choice.wanted.keys, self.choice.effort())
         except KoiError as error:
             self._note(f"`{model}` cannot be used any more: {error.message}")
         else:
-            self._note(f"answers come from {self._choice.name()}, as before")
+            self._note(f"answers come from {self.choice.name()}, as before")
 
 
 class ModelSelection:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractContextManager, AsyncExitStack
 from contextvars import Context, copy_context
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,17 +19,42 @@ from koi_lang.runtime.budget.limits import Budget, in_time, paid_by
 from koi_lang.runtime.concurrency.cancellation import detached_context, must_end
 from koi_lang.runtime.concurrency.tasks import together
 from koi_lang.runtime.events import Consumer
+from koi_lang.runtime.host import Host
 from koi_lang.runtime.journal.calls import CALL
 from koi_lang.runtime.replay.location import current_place, enter_place
 from koi_lang.runtime.replay.ordering import BEGIN
 from koi_lang.runtime.run import Run
-from koi_lang.sessions.config import PreparedRun
+from koi_lang.sessions.continuation import LivePort
 from koi_lang.sessions.held_call import HeldCall
 
 T = TypeVar("T")
 Work = Callable[[Run], Awaitable[T]]
 # Variables of a context that belong to runs; all others are those of the caller.
 OWN = "koi_"
+
+
+ExtensionCommand = Callable[[Mapping[str, Any]], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedRun:
+    """A run that has not started yet.
+
+    Attributes:
+        journal: where it is recorded; None where it is not.
+        commands: what its extensions add to the protocol, by name.
+        live: lets other processes follow it; None where none may.
+        stop_recording: has its journal end where it is, as if the process had been killed.
+    """
+
+    run: Run
+    journal: Path | None = None
+    commands: Mapping[str, ExtensionCommand] = field(default_factory=dict)
+    live: LivePort | None = None
+    stop_recording: Callable[[], None] = lambda: None
+
+
+OpenRun = Callable[[Host, Sequence[Consumer]], AbstractContextManager[PreparedRun]]
 
 
 class HeldRun:

@@ -22,10 +22,10 @@ from koi_lang.runtime.replay.location import current_place
 from koi_lang.runtime.replay.ordering import LATE
 from koi_lang.runtime.run import Run
 from koi_lang.sessions.client_host import ANSWER_S, Client, Message
-from koi_lang.sessions.config import ExtensionCommand, OpenRun, PreparedRun, SessionConfig
 from koi_lang.sessions.errors import SessionError
+from koi_lang.sessions.factory import SessionFactory
 from koi_lang.sessions.held_call import HeldCall
-from koi_lang.sessions.held_run import HeldRun
+from koi_lang.sessions.held_run import ExtensionCommand, HeldRun, OpenRun, PreparedRun
 from koi_lang.sessions.messages import EventMessage, FailureMessage
 from koi_lang.sessions.totals import Statistics
 
@@ -52,7 +52,7 @@ class Session(HeldRun):
     """
 
     def __init__(
-        self, served: SessionConfig, send: Callable[[Message], None], go_over: GoOver, *, answer_s: float = ANSWER_S
+        self, served: SessionFactory, send: Callable[[Message], None], go_over: GoOver, *, answer_s: float = ANSWER_S
     ) -> None:
         super().__init__(self._opening(served.open_run), served.explain, self._go_over_past, self._tell_failure)
         self.served = served

@@ -89,9 +89,7 @@ class Typed:
         answers = str(folder / "answers.json")
         options = RunOptions(quiet=True, answers=answers, words=("chat", "a.koi"))
         file = str(folder / "a.koi")
-        served = SessionFactory(
-            prepare_program(file, loader.load_compiled(file), options), self.editor.note
-        ).served_config()
+        served = SessionFactory(prepare_program(file, loader.load_compiled(file), options), self.editor.note)
         self.chat = self.editor.chat = ChatConversation(served, targets(served.agents)[0], self.editor, str, commands)
 
     def press(self, *keys: str) -> None:

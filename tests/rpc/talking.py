@@ -13,12 +13,14 @@ from types import ModuleType
 from typing import Any, TypeAlias
 
 from koi_lang.errors import ProviderError, UntrustedJournalError
+from koi_lang.events import Detail
 from koi_lang.llm.messages import Request
 from koi_lang.program import declarations
 from koi_lang.program.error_report import explain
 from koi_lang.program.safe_expressions import evaluate
 from koi_lang.rpc.dispatcher import Dispatcher
 from koi_lang.runtime.budget.limits import Budget
+from koi_lang.runtime.concurrency.cancellation import GRACE_S
 from koi_lang.runtime.events import Consumer
 from koi_lang.runtime.host import Host
 from koi_lang.runtime.journal.entries import Header
@@ -28,7 +30,7 @@ from koi_lang.runtime.journal.store import find, path_of
 from koi_lang.runtime.journal.writer import Writer
 from koi_lang.runtime.run import Run
 from koi_lang.runtime.services import Services
-from koi_lang.sessions.config import OpenRun, PreparedRun, SessionConfig
+from koi_lang.sessions.held_run import OpenRun, PreparedRun
 from tests.limits import LIMIT_S
 from tests.playbook.playing import Player, Voice
 
@@ -50,6 +52,26 @@ class Going:
 
 NEW = Going()
 Test: TypeAlias = Callable[["Talk"], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class ServedHere:
+    """A program of these tests, as a `SessionFactory` is one of a command line."""
+
+    module: ModuleType
+    agents: Sequence[Any]
+    open_run: Callable[..., Any]
+    choice: Choosing
+    explain: Callable[[BaseException], str]
+    limit: Budget
+    open_recorded: Callable[[str, int | None, bool], OpenRun]
+    detail: Detail = "verbose"
+    clean_up_s: float = GRACE_S
+
+    @property
+    def name(self) -> str:
+        """The name of the program's file."""
+        return Path(str(self.module.__file__)).name
 
 
 class Choosing:
@@ -195,9 +217,8 @@ class Talker:
                 raise UntrustedJournalError(f"the journal `{run}` is not signed")
             return partial(open_run, going=self._going(run, at))
 
-        known = (module, declarations.agents_of(module), open_run, talk.choice, explain, limit)
-        served = SessionConfig(*known, reopen=reopen)
-        talk.dispatcher = Dispatcher(served, talk.take, answer_s=answer_s)
+        served = ServedHere(module, declarations.agents_of(module), open_run, talk.choice, explain, limit, reopen)
+        talk.dispatcher = Dispatcher(served, talk.take, answer_s=answer_s)  # type: ignore[arg-type]
         async with asyncio.timeout(LIMIT_S), talk.dispatcher.session.open():
             await test(talk)
             await talk.dispatcher.session.finish(0)

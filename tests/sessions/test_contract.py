@@ -21,8 +21,7 @@ from koi_lang.runtime.concurrency.tasks import together
 from koi_lang.runtime.events import Consumer
 from koi_lang.runtime.host import SilentHost
 from koi_lang.runtime.ports import CallsPort
-from koi_lang.sessions.config import PreparedRun
-from koi_lang.sessions.held_run import HeldRun
+from koi_lang.sessions.held_run import HeldRun, PreparedRun
 from tests.projects import Project
 from tests.sessions.memory import CallsInMemory
 

@@ -25,8 +25,8 @@ from koi_lang.runtime.journal.reader import read_header
 from koi_lang.runtime.model_calls.images import value_of
 from koi_lang.runtime.playbook.steering import How
 from koi_lang.sessions.client_host import ANSWERED, APPROVAL, CLOSED, QUESTION, Message
-from koi_lang.sessions.config import SessionConfig
 from koi_lang.sessions.errors import SessionError
+from koi_lang.sessions.factory import SessionFactory
 from koi_lang.sessions.message_targets import IMAGES, MessageTarget, targets, text_of
 from koi_lang.sessions.session import Session
 
@@ -79,7 +79,7 @@ class ChatConversation:
 
     def __init__(
         self,
-        served: SessionConfig,
+        served: SessionFactory,
         target: MessageTarget,
         screen: Screen,
         redact: Callable[[str], str],

@@ -34,7 +34,7 @@ from koi_lang.std.checks.project_files import read_regular_file
 
 if TYPE_CHECKING:
     from koi_lang.cli.chat import editor
-    from koi_lang.sessions.config import OpenRun
+    from koi_lang.sessions.held_run import OpenRun
 else:
     editor = lazy_module("koi_lang.cli.chat.editor")
 
@@ -78,7 +78,7 @@ def _conversation(
     # Lines that are piped in get no asides, but a note about the model is for whoever reads the answers.
     opener = SessionFactory(ready, screen.note if _is_terminal() else Terminal(quiet=options.quiet).note)
     earlier = opener.open_recorded(wishes.resume, None, wishes.trust, confirm=confirm_trust) if wishes.resume else None
-    screen.chat = ChatConversation(opener.served_config(), target, screen, ready.redactor(), commands)
+    screen.chat = ChatConversation(opener, target, screen, ready.redactor(), commands)
     return screen.chat, earlier
 
 

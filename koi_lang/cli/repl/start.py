@@ -27,8 +27,7 @@ from koi_lang.runtime.budget.limits import Budget
 from koi_lang.runtime.concurrency.tasks import together
 from koi_lang.runtime.events import Consumer
 from koi_lang.sessions.audit import audit_run
-from koi_lang.sessions.config import PreparedRun
-from koi_lang.sessions.held_run import HeldRun
+from koi_lang.sessions.held_run import HeldRun, PreparedRun
 from koi_lang.sessions.options import RunOptions
 from koi_lang.sessions.prepared import Prepared
 from koi_lang.setup.preferences import preferences

@@ -266,7 +266,7 @@ class RunSession(Session):
     """The one call that such a run consists of is under way until it ends."""
 
     def __init__(self, live: FollowedRun) -> None:
-        super().__init__(SessionFactory(live.ready, lambda line: None).served_config(), _ignore, _go_over)
+        super().__init__(SessionFactory(live.ready, lambda line: None), _ignore, _go_over)
         self._followed, self.journal = live, live.journal
         self.client = live.board
         self._call = HeldCall(RUN, RUN, Location(label=RUN))
