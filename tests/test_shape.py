@@ -17,17 +17,17 @@ from tests.package_trees import PACKAGE, nodes_of, sources, trees
 # `pytest --accept tests/test_shape.py` lowers them to what there is. One goes up by hand alone, with the reason in the
 # message of the commit. Shares are whole numbers, rounded up: that is all the room they have.
 CEILINGS = {
-    "modules": 967,
+    "modules": 973,
     "top_level_files": 12,
-    "modules_with_one_importer": 228,
-    "private_functions_used_once": 2414,
-    "short_helpers_used_once": 892,
+    "modules_with_one_importer": 229,
+    "private_functions_used_once": 2465,
+    "short_helpers_used_once": 907,
     "lazy_names": 127,
     "modules_with_lazy_names": 71,
     "homonyms": 54,
     "import_lines_per_1000": 82,
     "functions_per_1000_lines": 77,
-    "untyped_mappings_per_10000_lines": 82,
+    "untyped_mappings_per_10000_lines": 83,
     "names_bound_together": 210,
     "stored_as_told": 36,
     "superlative_limits": 0,

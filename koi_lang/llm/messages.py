@@ -84,6 +84,9 @@ class Task:
         actions: names the agent may use.
         members: agents it may delegate to.
         results: what has been executed in this call so far, in order.
+        event: whose playbook it is; empty where it is none of an agent.
+        instructions: the playbook with names in the place of values.
+        stands_alone: whether the request tells playbook, payload and state alone: no earlier conversation, no files.
     """
 
     playbook: str
@@ -93,6 +96,9 @@ class Task:
     members: tuple[DelegateInfo, ...] = ()
     results: Sequence[ActionResult] = ()
     parts: tuple[Part, ...] = ()
+    event: str = ""
+    instructions: str = ""
+    stands_alone: bool = False
 
 
 @dataclass(frozen=True, slots=True)

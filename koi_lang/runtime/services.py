@@ -86,6 +86,7 @@ class Services:
         debugger: stops before actions of playbooks; None in ordinary runs.
         payer: who pays for the run beside itself, perhaps for several runs; None for nobody.
         is_served: whether others than the person at this machine may call the program, as callers of a service may.
+        plans: the folder of frozen plans; None where they are not used.
         service: the folder of the service of which the run is a session; its commands see only `folder` in there.
     """
 
@@ -120,12 +121,15 @@ class Services:
     debugger: DebuggerPort | None = None
     payer: BudgetAccount | None = None
     is_served: bool = False
+    plans: Path | None = None
     service: Path | None = None
 
 
 def make_models(run: RunPort, services: Services) -> gateway.ModelGateway:
     """The gateway to the models."""
-    return gateway.ModelGateway(run, services.connect, services.models, verbatim=services.verbatim)
+    return gateway.ModelGateway(
+        run, services.connect, services.models, verbatim=services.verbatim, plans=services.plans
+    )
 
 
 def make_meaning(run: RunPort, services: Services) -> semantic.Meaning:

@@ -18,6 +18,7 @@ from koi_lang.runtime.agents.call_options import current_options
 from koi_lang.runtime.budget.limits import UNPAID, BudgetAccount, LimitReachedError, current_spending
 from koi_lang.runtime.budget.payment import Payment
 from koi_lang.runtime.model_calls.answer_stream import AnswerStream, ModelRequest
+from koi_lang.runtime.model_calls.frozen_plans import FrozenPlans, UnconnectedModel
 from koi_lang.runtime.model_calls.pool import Connect, Connections
 from koi_lang.runtime.replay.answers import RecordedBefore, RequestIdentity, recall_answer
 from koi_lang.runtime.replay.error_records import data_of
@@ -25,6 +26,8 @@ from koi_lang.runtime.replay.location import Path, current_place, leaf_path
 from koi_lang.runtime.replay.request_digest import ToldDigests
 
 if TYPE_CHECKING:
+    from pathlib import Path as Folder
+
     from koi_lang.runtime.hooks.runner import HookedRequest
     from koi_lang.runtime.ports import AgentPort, RunPort
     from koi_lang.settings import project
@@ -41,10 +44,14 @@ class ModelGateway:
         connect: makes a model from the settings of an `llm` block.
         usual: the settings for a purpose that an agent says nothing about.
         verbatim: whether events carry all that a model is told.
+        plans: the folder of frozen plans; None where they are not used.
     """
 
-    def __init__(self, run: RunPort, connect: Connect, usual: Usual, *, verbatim: bool) -> None:
+    def __init__(
+        self, run: RunPort, connect: Connect, usual: Usual, *, verbatim: bool, plans: Folder | None = None
+    ) -> None:
         self.verbatim = verbatim
+        self._plans = FrozenPlans(plans) if plans is not None and plans.is_dir() else None
         self._run, self._usual = run, usual
         self._connections = Connections(connect)
         self._unpriced: set[str] = set()
@@ -62,7 +69,7 @@ class ModelGateway:
         """
         block, role = self._block(agent, use)
         usual = self._usual.get(role)
-        context = candidates_of(self._connections.of(block))[0].context_tokens
+        context = candidates_of(self._connect(agent, block))[0].context_tokens
         served = {} if context is None else {"context_tokens": context}
         return {**served, **(usual() if usual is not None else {}), **block}
 
@@ -89,7 +96,16 @@ class ModelGateway:
 
     def of(self, agent: AgentPort, use: str = "default") -> Adapter:
         """The model an agent uses for a purpose: `default`, `small`, `judge`."""
-        return self._connections.of(self.settings(agent, use))
+        return self._connect(agent, self.settings(agent, use))
+
+    def _connect(self, agent: AgentPort, block: Mapping[str, Any]) -> Adapter:
+        """The model of a block; where plans may answer, one that cannot be asked stands in. Raises KoiError."""
+        try:
+            return self._connections.of(block)
+        except KoiError as error:
+            if self._plans is None or not self._plans.has_any(agent.name):
+                raise
+            return UnconnectedModel(error)
 
     async def aclose(self) -> None:
         """Close all of them."""
@@ -111,7 +127,8 @@ class ModelGateway:
             ProviderError: while it is read: the model cannot answer.
         """
         run, spending = self._run, spending or current_spending() or self._run.spending
-        async with self._connections.hold_open(self.of(agent, use)) as model:
+        async with self._connections.hold_open(self.of(agent, use)) as connected:
+            model = connected if self._plans is None else self._plans.in_front_of(connected, agent, request)
             path, place = leaf_path("model"), current_place()
             news = self._told.news(place, request, agent.name) if run.recorder.is_kept else None
             before = None if news is None else self._before(model, path, request, news.fingerprint)

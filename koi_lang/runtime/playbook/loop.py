@@ -33,7 +33,7 @@ from koi_lang.runtime.playbook.json_repair import loads
 from koi_lang.runtime.playbook.last_report import add_report, turns_note
 from koi_lang.runtime.playbook.loop_guard import PLAIN, Failures, RepetitionGuard
 from koi_lang.runtime.playbook.outside_text import flatten_lines
-from koi_lang.runtime.playbook.placeholders import name_values
+from koi_lang.runtime.playbook.placeholders import DataMessage, name_values
 from koi_lang.runtime.playbook.prompting import Feedback, Section
 from koi_lang.runtime.playbook.references import ActionScope
 from koi_lang.runtime.playbook.steering import ActivePlaybook, QueuedMessage
@@ -219,7 +219,7 @@ async def next_request(call: PlaybookCall, messages: Transcript, parts: Parts) -
         direct_results.messages_for(call, messages.snapshot()),
         json=not call.is_direct or call.result_type is not None,
         schema=schema,
-        task=task(call),
+        task=task(call, messages),
         offer=offer,
         cache_key=key,
         is_plain=call.means.is_plain,
@@ -273,9 +273,10 @@ def add_notes(call: PlaybookCall, messages: Transcript, said: Sequence[QueuedMes
         call.circles.forget()
 
 
-def task(call: PlaybookCall) -> Task:
+def task(call: PlaybookCall, messages: Transcript) -> Task:
     """The subject of the request as data, for models inside this process."""
     agent = call.agent
+    is_told_more = bool(call.guidance or call.page or agent.run.planning.section())
     members = delegation.reachable(agent) if agent.role.allows("delegate") else []
     return Task(
         playbook=call.playbook.text,
@@ -285,6 +286,9 @@ def task(call: PlaybookCall) -> Task:
         members=tuple(DelegateInfo(m.key, m.agent.about.affordance, tuple(m.events)) for m in members),
         results=Beginning(call.results),
         parts=call.playbook.parts,
+        event=call.event,
+        instructions=call.instructions.text,
+        stands_alone=not is_told_more and all(isinstance(each, DataMessage) for each in messages),
     )
 
 
