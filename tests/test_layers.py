@@ -35,7 +35,7 @@ LAYERS = (
     {"runtime"},
     {"program"},
     {"std"},
-    {"extensions", "health", "otel"},
+    {"extensions", "freezing", "health", "otel"},
     {"testing"},
     {"sessions", "http_server"},
     {"rpc", "mcp_server", "lsp", "evaluation", "dap"},

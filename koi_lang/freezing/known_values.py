@@ -1,0 +1,300 @@
+"""KnownValue values: expressions over the payload, the state and earlier results, with their values in every sample."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations, permutations
+from typing import Any
+
+from koi_lang.runtime.model_calls.frozen_plans import NUMBER, TEXT, TRUTH, kind_of_value
+
+Names = Mapping[str, Any]
+ValuePath = tuple[str | int, ...]
+Compute = Callable[[Names], Any]
+MAX_DEPTH = 5
+# More values than these explain too much.
+MAX_VALUES = 1500
+MAX_INDEXED = 4
+# Texts that a field of a list is compared with.
+MAX_TEXTS = 8
+PLAIN_NAME = re.compile(r"[A-Za-z_$][\w$]*")
+SEPARATORS = (", ", ",", "; ", " ", "\n", " and ")
+NUMBERS = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?![\w.]*\d)")
+# Numbers that count steps at the beginning of a line are none of what a playbook says.
+STEP_NUMBER = re.compile(r"^\s*\d+[.)]\s", re.MULTILINE)
+EACH = "each"
+
+
+class MissingError(Exception):
+    """A value is not there in a sample."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownValue:
+    """An expression whose value is known in every sample.
+
+    Attributes:
+        column: its values.
+        compute: its value for other names. Raises MissingError where it has none.
+        roots: the places that it depends on.
+        size: how many values it is made of.
+    """
+
+    text: str
+    column: tuple[Any, ...]
+    compute: Compute
+    roots: tuple[ValuePath, ...]
+    size: int = 1
+
+    @property
+    def is_sum(self) -> bool:
+        """Whether it was added up, so that decimals may be off."""
+        return ".reduce(" in self.text
+
+    @property
+    def varies(self) -> bool:
+        """Whether its values differ."""
+        return any(not same(each, self.column[0]) for each in self.column[1:])
+
+
+class Repeated(list[Any]):
+    """The results of a loop: there are as many as its list has items."""
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two values of JSON are equal; a truth value is no number."""
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    if isinstance(one, (int, float)) and isinstance(other, (int, float)):
+        return one == other or (math.isnan(one) and math.isnan(other))
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(same(value, other[name]) for name, value in one.items())
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    return type(one) is type(other) and one == other
+
+
+def value_at(names: Names, path: ValuePath) -> Any:
+    """The value at a path. Raises MissingError."""
+    value: Any = names
+    for part in path:
+        is_there = part in value if isinstance(value, Mapping) else isinstance(value, list) and isinstance(part, int)
+        if not is_there or (isinstance(value, list) and not -len(value) <= int(part) < len(value)):
+            raise MissingError
+        value = value[part]
+    return value
+
+
+def path_text(path: ValuePath) -> str:
+    """A path as an expression."""
+    text = str(path[0])
+    for part in path[1:]:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        elif PLAIN_NAME.fullmatch(part):
+            text += f".{part}"
+        else:
+            text += f"[{json.dumps(part, ensure_ascii=False)}]"
+    return text
+
+
+def numbers_in(playbook: str) -> tuple[float, ...]:
+    """The numbers that a playbook names."""
+    plain = STEP_NUMBER.sub("", playbook)
+    found = {float(each) for each in NUMBERS.findall(plain)}
+    return tuple(sorted(int(each) if each.is_integer() else each for each in found))
+
+
+@dataclass(slots=True)
+class KnownValues:
+    """The known values of some samples.
+
+    Args:
+        samples: names with their values, such as `args`.
+        playbook: its text; numbers and words in it are what values are compared with.
+    """
+
+    samples: Sequence[Names]
+    playbook: str
+    all: list[KnownValue] = field(default_factory=list)
+    _columns: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        for name in self.samples[0]:
+            if all(name in sample for sample in self.samples):
+                is_result = isinstance(self.samples[0][name], dict) and self.samples[0][name].keys() == {"output"}
+                self._walk((name, "output") if is_result else (name,), 0)
+        del self.all[MAX_VALUES:]
+
+    def of_kind(self, kind: str) -> list[KnownValue]:
+        """Those whose values are all of a kind."""
+        return [each for each in self.all if all(kind_of_value(value) == kind for value in each.column)]
+
+    @property
+    def lists(self) -> list[KnownValue]:
+        """Those that are lists in the samples themselves, or were value_of of them."""
+        return self.of_kind("list")
+
+    def _walk(self, path: ValuePath, depth: int) -> None:
+        try:
+            column = tuple(value_at(names, path) for names in self.samples)
+        except MissingError:
+            return
+        self._add(KnownValue(path_text(path), column, lambda names: value_at(names, path), (path,)))
+        if depth >= MAX_DEPTH:
+            return
+        if all(isinstance(each, dict) for each in column):
+            for name in column[0]:
+                self._walk((*path, name), depth + 1)
+        elif all(isinstance(each, list) for each in column):
+            lengths = {len(each) for each in column}
+            count = min(lengths) if len(lengths) == 1 else min(1, *lengths)
+            for index in range(min(count, MAX_INDEXED)):
+                self._walk((*path, index), depth + 1)
+            self._add_list(path, column)
+
+    def _add(self, known: KnownValue) -> None:
+        if known.text not in self._columns:
+            self._columns.add(known.text)
+            self.all.append(known)
+
+    def _add_computed(self, text: str, path: ValuePath, work: Callable[[list[Any]], Any], size: int = 1) -> None:
+        def compute(names: Names) -> Any:
+            try:
+                return work(value_at(names, path))
+            except (KeyError, TypeError) as error:
+                raise MissingError from error
+
+        try:
+            column = tuple(compute(names) for names in self.samples)
+        except MissingError:
+            return
+        self._add(KnownValue(text, column, compute, (path,), size))
+
+    # ------------------------------------------------------------ lists
+
+    def _add_list(self, path: ValuePath, column: Sequence[list[Any]]) -> None:
+        text = path_text(path)
+        items = [item for each in column for item in each]
+        if not isinstance(column[0], Repeated):
+            self._add_computed(f"{text}.length", path, len)
+        kinds = {kind_of_value(item) for item in items}
+        if kinds == {NUMBER}:
+            self._add_computed(f"{text}.reduce((sum, {EACH}) => sum + {EACH}, 0)", path, sum)
+        if kinds == {TEXT}:
+            self._add_joined(text, path, lambda values: values)
+        if kinds == {"object"}:
+            self._add_objects(text, path, items)
+
+    def _add_joined(self, text: str, path: ValuePath, texts_of: Callable[[list[Any]], list[str]]) -> None:
+        for separator in SEPARATORS:
+            self._add_computed(f"{text}.join({json.dumps(separator)})", path, _join_with(separator, texts_of))
+
+    def _add_objects(self, text: str, path: ValuePath, items: Sequence[Mapping[str, Any]]) -> None:
+        names = [name for name in items[0] if PLAIN_NAME.fullmatch(name) and all(name in item for item in items)]
+        kinds = {name: {kind_of_value(item[name]) for item in items} for name in names}
+        numeric = [name for name in names if kinds[name] == {NUMBER}]
+        for name in numeric:
+            self._add_computed(f"{text}.reduce((sum, {EACH}) => sum + {EACH}.{name}, 0)", path, _sum_of(name))
+        for one, other in combinations(numeric, 2):
+            reduced = f"{text}.reduce((sum, {EACH}) => sum + {EACH}.{one} * {EACH}.{other}, 0)"
+            self._add_computed(reduced, path, _sum_of(one, other), 2)
+        self._add_mapped(text, path, names, kinds, lambda values: values)
+        for condition, holds in item_conditions(items, names, self.playbook):
+            if len(set(map(holds, items))) < 2:
+                continue
+            filtered, keep = f"{text}.filter({EACH} => {condition})", _filter(holds)
+            self._add_computed(filtered, path, keep, 2)
+            self._add_computed(f"{filtered}.length", path, _after(keep, len), 2)
+            for name in numeric:
+                reduced = f"{filtered}.reduce((sum, {EACH}) => sum + {EACH}.{name}, 0)"
+                self._add_computed(reduced, path, _after(keep, _sum_of(name)), 3)
+            self._add_mapped(filtered, path, names, kinds, keep)
+
+    def _add_mapped(
+        self,
+        text: str,
+        path: ValuePath,
+        names: Sequence[str],
+        kinds: Mapping[str, set[str]],
+        keep: Callable[[list[Any]], list[Any]],
+    ) -> None:
+        for name in names:
+            mapped = f"{text}.map({EACH} => {EACH}.{name})"
+
+            def pick(values: list[Any], name: str = name) -> list[Any]:
+                return [value[name] for value in keep(values)]
+
+            self._add_computed(mapped, path, pick, 2)
+            if kinds[name] == {TEXT}:
+                self._add_joined(mapped, path, pick)
+
+
+def item_conditions(
+    items: Sequence[Mapping[str, Any]], names: Sequence[str], playbook: str
+) -> Iterator[tuple[str, Callable[[Any], bool]]]:
+    """Conditions on the items of a list: a truth value, a text or number of the playbook, two numbers of an item."""
+    numbers, lowered = (*numbers_in(playbook), 0), playbook.lower()
+    numeric = list[str]()
+    for name in names:
+        kinds = {kind_of_value(item[name]) for item in items}
+        value = _field(name)
+        if kinds == {TRUTH}:
+            yield f"{EACH}.{name}", value
+            yield f"!{EACH}.{name}", _not(value)
+        elif kinds == {TEXT}:
+            for text in sorted({item[name] for item in items})[:MAX_TEXTS]:
+                if text and text.lower() in lowered:
+                    yield f"{EACH}.{name} === {json.dumps(text, ensure_ascii=False)}", _equals(value, text)
+        elif kinds == {NUMBER}:
+            numeric.append(name)
+            for number in numbers:
+                yield from _compare(f"{EACH}.{name}", str(number), value, always(number))
+    for one, other in permutations(numeric, 2):
+        yield from list(_compare(f"{EACH}.{one}", f"{EACH}.{other}", _field(one), _field(other)))[:2]
+
+
+def _field(name: str) -> Callable[[Any], Any]:
+    return lambda item: item[name]
+
+
+def _not(value: Callable[[Any], Any]) -> Callable[[Any], bool]:
+    return lambda item: not value(item)
+
+
+def _equals(value: Callable[[Any], Any], text: str) -> Callable[[Any], bool]:
+    return lambda item: bool(value(item) == text)
+
+
+def always(number: float) -> Callable[[Any], Any]:
+    """A number, whatever is known."""
+    return lambda known: number
+
+
+def _compare(
+    left: str, right: str, one: Callable[[Any], Any], other: Callable[[Any], Any]
+) -> Iterator[tuple[str, Callable[[Any], bool]]]:
+    yield f"{left} < {right}", lambda item: bool(one(item) < other(item))
+    yield f"{left} <= {right}", lambda item: bool(one(item) <= other(item))
+    yield f"{left} > {right}", lambda item: bool(one(item) > other(item))
+    yield f"{left} >= {right}", lambda item: bool(one(item) >= other(item))
+
+
+def _sum_of(*names: str) -> Callable[[list[Any]], Any]:
+    return lambda values: sum(math.prod(value[name] for name in names) for value in values)
+
+
+def _join_with(separator: str, texts_of: Callable[[list[Any]], list[str]]) -> Callable[[list[Any]], str]:
+    return lambda values: separator.join(texts_of(values))
+
+
+def _after(first: Callable[[list[Any]], list[Any]], then: Callable[[list[Any]], Any]) -> Callable[[list[Any]], Any]:
+    return lambda values: then(first(values))
+
+
+def _filter(holds: Callable[[Any], bool]) -> Callable[[list[Any]], list[Any]]:
+    return lambda values: [value for value in values if holds(value)]
