@@ -84,7 +84,7 @@ class ActionScope:
 
     def record(self, intent: str, id: str, value: Any) -> None:
         """Keep the result of an action; results with an id stay visible outside of a nested block."""
-        value = _open_result(value)
+        value = open_result(value)
         if id:
             self.missing.pop(id, None)
             self._answer.add(id)
@@ -226,7 +226,7 @@ class ActionScope:
         return name
 
 
-def _open_result(value: Any) -> Any:
+def open_result(value: Any) -> Any:
     """A result whose only field is `result`, an object as JSON text, with the fields of that object beside it."""
     if not isinstance(value, dict) or value.keys() != {"result"} or not isinstance(value["result"], str):
         return value

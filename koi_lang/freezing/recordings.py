@@ -1,0 +1,177 @@
+"""Recorded calls of a playbook, read from journals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from copy import deepcopy
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from koi_lang.errors import JournalError
+from koi_lang.events import ActionOverridden, HandlerEnded, HandlerStarted, MessageDelivered, ModelAsked, StateChanged
+from koi_lang.js.tagged_json import from_fields
+from koi_lang.redaction.redactor import HIDDEN
+from koi_lang.runtime.actions.control import CONTROL, FOR_EACH
+from koi_lang.runtime.agents.declarations import AgentDeclaration
+from koi_lang.runtime.journal import store
+from koi_lang.runtime.journal.entries import JournalEntry
+from koi_lang.runtime.journal.reader import Journal, read
+from koi_lang.runtime.playbook.placeholders import PLAYBOOK
+
+BLOCKS = frozenset({*CONTROL, FOR_EACH})
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedStep:
+    """An action that was carried out; those of loops and branches stand in the place of these.
+
+    Attributes:
+        state: of the agent, when it began.
+    """
+
+    intent: str
+    fields: Mapping[str, Any]
+    result: Any
+    state: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedCall:
+    """A recorded call.
+
+    Attributes:
+        run: the id of its run.
+        today: date and place that its model was told.
+        playbook: with names in the place of values.
+        steps: in the order in which they began.
+    """
+
+    run: str
+    today: str
+    playbook: str
+    args: Any
+    state: Mapping[str, Any]
+    steps: tuple[RecordedStep, ...]
+
+
+@dataclass(slots=True)
+class RecordedCalls:
+    """The calls of a handler in some journals.
+
+    Attributes:
+        usable: those that can be explained, the latest first.
+        left_out: why others cannot, by their runs.
+    """
+
+    usable: list[RecordedCall] = field(default_factory=list)
+    left_out: dict[str, str] = field(default_factory=dict)
+
+    def add(self, journal: Journal, agent: str, event: str, state: Mapping[str, Any]) -> None:
+        """Add the calls of a journal; `state` is the declared one of the agent."""
+        for found in calls_in(journal, agent, event, state):
+            if isinstance(found, RecordedCall):
+                self.usable.append(found)
+            else:
+                self.left_out[journal.header.run] = found
+
+
+def calls_in(journal: Journal, agent: str, event: str, state: Mapping[str, Any]) -> Iterator[RecordedCall | str]:
+    """The calls of a handler in a journal; for one that cannot be explained the reason."""
+    now = dict(deepcopy(state))
+    entries = journal.entries
+    for number, entry in enumerate(entries):
+        if entry.kind == StateChanged.type and entry.agent == agent:
+            now.update(entry.data.get("updates", {}))
+        elif entry.kind == HandlerStarted.type and entry.agent == agent and entry.data.get("event") == event:
+            within = [each for each in entries[number:] if each.path[: len(entry.path)] == entry.path]
+            if any(each.kind == ModelAsked.type and each.path[:-1] == entry.path for each in within):
+                reason = why_unusable(within)
+                yield reason or _recording(journal, entry, within, deepcopy(now))
+
+
+def why_unusable(entries: Sequence[JournalEntry]) -> str:
+    """Why a recorded call cannot be explained; empty where it can."""
+    place = entries[0].path
+    if not any(each.kind == HandlerEnded.type and each.path == place for each in entries):
+        return "it has not ended well"
+    if any(each.kind == "failed" and _is_step(each, place) for each in entries):
+        return "an action of it failed"
+    if any(each.kind == MessageDelivered.type for each in entries):
+        return "its model was told something else meanwhile"
+    if any(each.kind == ActionOverridden.type for each in entries):
+        return "somebody at a debugger has changed it"
+    if any(each.lacks_secret or HIDDEN in str(each.data.get("fields", "")) for each in entries):
+        return "a secret was taken out of it"
+    asked = next(each for each in entries if each.kind == ModelAsked.type and each.path[:-1] == place)
+    if asked.data.get("kept", 0):
+        return "its model remembered an earlier conversation"
+    return "" if _playbook(asked) else "its journal does not say what its model was asked"
+
+
+def _playbook(asked: JournalEntry) -> str:
+    """The text of the playbook in the messages of a request."""
+    texts = [str(text) for role, text in asked.data.get("messages", ()) if role == "user"]
+    told_text = next((text for text in reversed(texts) if text.startswith(PLAYBOOK)), "")
+    return told_text.removeprefix(PLAYBOOK) if told_text else texts[-1] if texts else ""
+
+
+def _recording(
+    journal: Journal, begun: JournalEntry, entries: Sequence[JournalEntry], state: dict[str, Any]
+) -> RecordedCall:
+    asked = next(each for each in entries if each.kind == ModelAsked.type and each.path[:-1] == begun.path)
+    results = {each.path: from_fields(each.data) for each in entries if each.kind == "done"}
+    steps, now = list[RecordedStep](), dict(state)
+    for each in entries:
+        if each.kind == StateChanged.type and each.agent == begun.agent:
+            now = {**now, **each.data.get("updates", {})}
+        if each.kind == "begun" and _is_step(each, begun.path) and each.path in results:
+            intent = str(each.data["intent"])
+            if intent not in BLOCKS:
+                steps.append(RecordedStep(intent, _fields(each.data.get("fields", {})), results[each.path], dict(now)))
+    args = begun.data.get("args")
+    return RecordedCall(journal.header.run, journal.header.today, _playbook(asked), args, state, tuple(steps))
+
+
+def _is_step(entry: JournalEntry, place: tuple[str, ...]) -> bool:
+    """Whether an entry is of an action of a call itself, perhaps in a loop or branch of it."""
+    between = [part.partition("#")[0] for part in entry.path[len(place) : -1]]
+    return len(entry.path) > len(place) and BLOCKS.issuperset(between)
+
+
+def _fields(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields without those that `data` says, too."""
+    data = fields.get("data")
+    if isinstance(data, dict) and all(name == "data" or data.get(name) == value for name, value in fields.items()):
+        return {"data": data}
+    return dict(fields)
+
+
+def contradiction(recordings: Iterable[RecordedCall]) -> str:
+    """The runs of two recordings that were given the same and differ; empty without any."""
+    seen: list[RecordedCall] = []
+    for one in recordings:
+        for other in seen:
+            if one.args != other.args or one.state != other.state:
+                continue
+            given = [(a.intent, a.result) for a in one.steps[:-1]] == [(a.intent, a.result) for a in other.steps[:-1]]
+            done = [(a.intent, a.fields) for a in one.steps], [(a.intent, a.fields) for a in other.steps]
+            if given and done[0] != done[1]:
+                return f"`{one.run}` and `{other.run}`"
+        seen.append(one)
+    return ""
+
+
+def recordings_beside(program: Path, folder: Path) -> list[Path]:
+    """The journals that plans of a program are held against: of a folder, and in `tests` beside the program."""
+    return [*store.journals(folder), *sorted((program.parent / "tests").glob(f"**/*{store.SUFFIX}"))]
+
+
+def recorded_calls(about: AgentDeclaration, event: str, journals: Iterable[Path]) -> RecordedCalls:
+    """The calls of a handler in some journals; those that cannot be read are left out."""
+    calls = RecordedCalls()
+    for path in journals:
+        with suppress(JournalError):
+            calls.add(read(path), about.name, event, about.state())
+    return calls
