@@ -52,6 +52,7 @@ SECTIONS = {
     "Hold to it": {
         "test": "Run the tests of programs.",
         "eval": "Run the evals of programs and measure the results.",
+        "freeze": "Make a plan of recorded calls that answers in the place of a model.",
     },
     "Serve": {
         "serve": "Serve programs to browsers and other programs.",

@@ -50,6 +50,14 @@ DO = ("do",)
 @running_options("the whole run", "until the last playbook ends")
 @click.option("--record/--no-record", default=None, help="Write a journal of the run, which is the default.")
 @plan_option
+@click.option(
+    "--no-plans",
+    "uses_plans",
+    is_flag=True,
+    flag_value=False,
+    default=True,
+    help="Ask models also where `koi freeze` has frozen their plans.",
+)
 @plain_option
 @verbose_option
 @click.option("--json", "as_json", is_flag=True, help="Write every event to stdout as one JSON object a line.")

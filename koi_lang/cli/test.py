@@ -73,8 +73,8 @@ def command(
 ) -> None:
     """Run the tests in files and folders; without PATH, those in the current folder. FILE::NAME is one test.
 
-    In folders these are the files *.test.koi and recorded runs in folders called `tests`. Exit codes: 0 all passed,
-    1 some failed, 2 wrong usage, 5 there was nothing to run, 130 interrupted.
+    In folders these are the files *.test.koi, recorded runs in folders called `tests`, and frozen plans in `plans`.
+    Exit codes: 0 all passed, 1 some failed, 2 wrong usage, 5 there was nothing to run, 130 interrupted.
     """
     timeout_s = seconds("--max-time", max_time)
     chosen = selection(text) if text is not None else lambda _: True

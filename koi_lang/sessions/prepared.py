@@ -120,6 +120,7 @@ class Prepared:
             "kept_rules": LastingRules.of(self.folder, self.options.user),
             "redact": self.redactor(),
             "plan": self.options.plan,
+            "plans": Path(self.path).parent / PLANS if self.options.uses_plans else None,
             "is_served": self.is_service,
             "today": today(settings.variable("TZ")),
             "models": self.wanted.blocks(),
@@ -243,6 +244,8 @@ def prepare_program(
 
 
 FOLDER = "notes"
+# Of frozen plans, beside a program.
+PLANS = "plans"
 
 
 def note_once(name: str, line: str, note: Callable[[str], None]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any
 
@@ -21,11 +21,12 @@ from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.agents.declarations import Handler, Role
 from koi_lang.runtime.budget.limits import paid_by
 from koi_lang.runtime.host import SilentHost
+from koi_lang.runtime.model_calls.frozen_plans import part_hashes
 from koi_lang.runtime.model_calls.gateway import ModelGateway
 from koi_lang.runtime.narrowing import narrowed_to
 from koi_lang.runtime.playbook import loop
 from koi_lang.runtime.playbook.call import PlaybookCall
-from koi_lang.runtime.playbook.delegation import MemberScore, remote_tools, score_members
+from koi_lang.runtime.playbook.delegation import MemberScore, reachable, remote_tools, score_members
 from koi_lang.runtime.playbook.direct_results import obstacle
 from koi_lang.runtime.playbook.placeholders import PlaybookMessage
 from koi_lang.runtime.playbook.prompting import Section, join_sections
@@ -86,6 +87,7 @@ class PromptPreview:
         missing: MCP servers whose tools are asked for at run time, so that they are not there.
         scores: how near each event of a member is to the sentence that was given.
         meaning: what the model for embeddings says of it; None where none is configured.
+        hashes: of the parts that a frozen plan of the handler is made for.
     """
 
     handler: str
@@ -96,6 +98,12 @@ class PromptPreview:
     missing: tuple[str, ...] = ()
     scores: tuple[MemberScore, ...] = ()
     meaning: MeaningScores | None = None
+    hashes: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def playbook(self) -> str:
+        """The text of its playbook, with names in the place of values."""
+        return "" if self.sent.request.task is None else self.sent.request.task.instructions
 
     @property
     def transport(self) -> str:
@@ -224,7 +232,8 @@ async def _first_request(
     missing = () if wanted.connects else tuple(dict.fromkeys(_servers(call.agent)))
     sections, model = tuple(_sections(call, sent)), name_of(models.of(call.agent))
     scores, meaning = await score_members(call.agent, wanted.intent) if wanted.intent else ([], None)
-    return PromptPreview(wanted.name, model, sent, sections, obstacle(call), missing, tuple(scores), meaning)
+    hashes = part_hashes(call.agent.about, call.event, call.instructions.text, reachable(call.agent))
+    return PromptPreview(wanted.name, model, sent, sections, obstacle(call), missing, tuple(scores), meaning, hashes)
 
 
 def _servers(agent: AgentPort) -> Iterator[str]:

@@ -63,6 +63,7 @@ OPTIONS = """
 --no-cache            flag
 --no-extensions       flag
 --no-open             flag
+--no-plans            flag
 --no-test             flag
 --no-token            flag
 --offline             flag
@@ -87,6 +88,7 @@ OPTIONS = """
 --result              flag
 --run                 ID
 --run-code            flag
+--runs                N|ID
 --search              WORDS
 --secret              flag
 --since               RUN

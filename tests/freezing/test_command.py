@@ -1,0 +1,300 @@
+"""`koi freeze`: plans of recorded calls, which `koi run` uses while what they were made for has not changed."""
+
+from __future__ import annotations
+
+import json
+import signal
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from koi_lang.runtime.journal import store
+from koi_lang.runtime.model_calls.frozen_plans import read_plan
+from tests.projects import Project
+
+PROGRAM = '''
+    import counter from "./counter.py"
+    role Clerk { can execute, can delegate, can registry:write }
+    role Helper { can execute }
+    type Order = { customer: string, items: array<string>, pieces: number }
+    agent Stock : Helper {
+      on reserve(args: { item: string }) {
+        counter.note(args.item)
+        if (args.item === "broken") throw new Error("the shelf fell down")
+        return { place: "shelf " + args.item.charCodeAt(0) }
+      }
+    }
+    team Shop { stock: Stock }
+    agent Desk : Clerk {
+      uses team Shop
+      on place(args: Order): { count: number } {
+        playbook """
+        Store the order of {{args.customer}} with how many items there are and the pieces, reserve each item, and say
+        where it is. Return how many items there are.
+        """
+      }
+    }
+    run Desk.place()
+'''
+COUNTER = """
+    import os
+
+    def note(item):
+        with open("reserved", "a") as file:
+            file.write(item + "\\n")
+        if item == "kill" and not os.path.exists("killed"):
+            open("killed", "w").close()
+            os.kill(os.getpid(), 9)
+        return item
+"""
+ORDERS: list[dict[str, Any]] = [
+    {"customer": "Ada", "items": ["tea", "jam"], "pieces": 7},
+    {"customer": "Grace", "items": ["pot"], "pieces": 12},
+    {"customer": "Alan", "items": ["cup", "rye", "oil"], "pieces": 5},
+    {"customer": "Barbara", "items": ["nut", "pie"], "pieces": 31},
+]
+PLAN = "plans/Desk.place.json"
+
+
+def answer(order: dict[str, Any], **other: Any) -> list[dict[str, Any]]:
+    """What the model says about an order."""
+    count = len(order["items"])
+    value = {"count": count, "pieces": order["pieces"]}
+    actions: list[dict[str, Any]] = [{"intent": "registry_set", "key": f"order-{order['customer']}", "value": value}]
+    for number, item in enumerate(order["items"]):
+        actions.append({"intent": "stock::reserve", "id": f"r{number}", "data": {"item": item}})
+        actions.append({"intent": "print", "message": f"{item} is at shelf {ord(item[0])}"})
+    return [{"batch": [*actions, {"intent": "return", "data": {"count": count, **other}}]}]
+
+
+def place(project: Project, order: dict[str, Any], answers: Any, *words: str) -> Any:
+    """The outcome of a run for an order."""
+    project.write("answers.json", json.dumps(answers))
+    return project.koi("run", "orders.koi", "--answers", "answers.json", "--args", json.dumps(order), *words)
+
+
+@pytest.fixture
+def shop(project: Project) -> Project:
+    """A project with a program, and with recordings of it."""
+    project.write("counter.py", COUNTER)
+    project.write("orders.koi", PROGRAM)
+    for order in ORDERS:
+        assert place(project, order, answer(order)).returncode == 0
+    return project
+
+
+@pytest.fixture
+def frozen(shop: Project) -> Project:
+    """The same with a plan."""
+    made = shop.koi("freeze", "orders.koi", "Desk.place")
+    assert (0, "Desk.place: 3 actions explain 4 recordings; plans/Desk.place.json\n") == (made.returncode, made.stdout)
+    return shop
+
+
+NEW = {"customer": "Zoe", "items": ["a", "b", "c", "d"], "pieces": 4}
+LINES = "a is at shelf 97\nb is at shelf 98\nc is at shelf 99\nd is at shelf 100\n"
+
+
+def test_a_plan_answers_in_the_place_of_the_model(frozen: Project) -> None:
+    """An order that was not recorded is placed without a request, and the run says what has answered."""
+    ran = place(frozen, NEW, [])
+    (run,) = json.loads(frozen.koi("runs", "list", "--json").stdout)[-1:]
+
+    assert (0, LINES) == (ran.returncode, ran.stdout)
+    assert 0 == run["requests"]
+    assert 'model="frozen/Desk.place"' in frozen.koi("runs", "show", "last").stdout
+
+
+def test_no_plans_asks_the_model(frozen: Project) -> None:
+    """`--no-plans` leaves plans alone."""
+    assert "the script has 0" in place(frozen, NEW, [], "--no-plans").stderr
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "why"),
+    [
+        ("Return how many items", "Return the number of items", "its playbook has changed"),
+        ("role Clerk { can execute,", "role Clerk { can execute, can read,", "its role has changed"),
+        ("pieces: number }", "pieces: number, note?: string }", "its types have changed"),
+        (
+            "on reserve(args: { item: string })",
+            "on reserve(args: { item: string, n?: number })",
+            "its team has changed",
+        ),
+    ],
+)
+def test_a_changed_program_is_not_answered_by_its_old_plan(frozen: Project, before: str, after: str, why: str) -> None:
+    """The model is asked, and the person is told why."""
+    program = (frozen.folder / "orders.koi").read_text()
+    assert before in program
+    (frozen.folder / "orders.koi").write_text(program.replace(before, after))
+    ran = place(frozen, NEW, answer(NEW))
+
+    assert (0, LINES) == (ran.returncode, ran.stdout)
+    assert f"the plan of `Desk.place` is not used: {why}; freeze it again" in ran.stderr
+
+
+def test_a_plan_that_was_changed_by_hand_is_not_used(frozen: Project) -> None:
+    """The model is asked, and the person is told why."""
+    path = frozen.folder / PLAN
+    path.write_text(path.read_text().replace(" is at ", " stands at "))
+    ran = place(frozen, NEW, answer(NEW))
+
+    assert LINES == ran.stdout
+    assert "the plan of `Desk.place` is not used: `Desk.place.json` was changed by hand" in ran.stderr
+
+
+def test_arguments_that_were_not_recorded_go_to_the_model(frozen: Project) -> None:
+    """An empty list, and a text that looks like an expression, are not what the plan was made of."""
+    empty, odd = {**NEW, "items": []}, {**NEW, "customer": "${args.pieces}"}
+
+    assert "`args.items` was never empty in its recordings" in place(frozen, empty, answer(empty)).stderr
+    assert "a value holds what looks like an expression" in place(frozen, odd, answer(odd)).stderr
+
+
+def test_an_action_that_fails_hands_over_to_the_model(frozen: Project) -> None:
+    """The model is told what was done, and goes on from there."""
+    order = {**NEW, "items": ["a", "broken", "c"]}
+    ran = place(frozen, order, [{"intent": "return", "data": {"count": 1}}], "--result")
+    shown = frozen.koi("runs", "show", "last", "--json").stdout
+
+    assert (0, {"count": 1}) == (ran.returncode, json.loads(ran.stdout))
+    assert "the shelf fell down" in shown
+    assert ["a", "broken"] == (frozen.folder / "reserved").read_text().split()[-2:]
+    assert 1 == json.loads(frozen.koi("runs", "list", "--json").stdout)[-1]["requests"]
+
+
+def test_a_killed_plan_is_resumed(frozen: Project) -> None:
+    """What was done before `kill -9` is not done again, and the rest is done without a request."""
+    order = {**NEW, "items": ["a", "kill", "c"]}
+    ran = place(frozen, order, [])
+    resumed = frozen.koi("resume", "last", "--on-doubt", "retry")
+
+    assert -signal.SIGKILL == ran.returncode
+    assert (0, "kill is at shelf 107\nc is at shelf 99\n") == (resumed.returncode, resumed.stdout[-38:])
+    assert ["a", "kill", "kill", "c"] == (frozen.folder / "reserved").read_text().split()[-4:]
+    assert 0 == json.loads(frozen.koi("runs", "list", "--json").stdout)[-1]["requests"]
+
+
+def test_a_result_that_misfits_hands_over_to_the_model(frozen: Project) -> None:
+    """The model is told what was done and what is wrong."""
+    path = frozen.folder / PLAN
+    plan = read_plan(path)
+    *actions, end = plan.actions
+    wrong = replace(plan, actions=[*actions, {**end, "data": {"count": "${args.customer}"}}])
+    path.write_text(json.dumps(wrong.as_data()))
+    ran = place(frozen, NEW, [{"intent": "return", "data": {"count": 4}}], "--result")
+
+    assert (0, {"count": 4}) == (ran.returncode, json.loads(ran.stdout))
+    assert 1 == json.loads(frozen.koi("runs", "list", "--json").stdout)[-1]["requests"]
+
+
+# ---------------------------------------------------------------- held against recordings
+
+
+def test_check_holds_plans_against_all_recordings(frozen: Project) -> None:
+    """A recording that a plan does not do again is named, with what differs."""
+    holds = frozen.koi("freeze", "orders.koi", "--check")
+    other = {**NEW, "customer": "Yves"}
+    answers = answer(other)
+    answers[0]["batch"][0]["value"]["pieces"] = 99
+    place(frozen, other, answers, "--no-plans")
+    differs = frozen.koi("freeze", "orders.koi", "--check")
+
+    assert (0, "Desk.place: holds\n") == (holds.returncode, holds.stdout)
+    assert 1 == differs.returncode
+    assert '`value` of step 1, `registry_set`, was {"count": 4, "pieces": 99}' in differs.stdout
+
+
+def test_koi_test_holds_plans_against_recordings(frozen: Project) -> None:
+    """A plan is a case of its own, beside the tests of a program."""
+    passed = frozen.koi("test")
+    path = frozen.folder / PLAN
+    plan = read_plan(path)
+    path.write_text(json.dumps(replace(plan, actions=plan.actions[:-1]).as_data()))
+    failed = frozen.koi("test")
+
+    assert (0, 1) == (passed.returncode, failed.returncode)
+    assert "the plan does something else than its recordings" in failed.stdout
+    assert "`return` was carried out, and the plan has ended" in failed.stdout
+
+
+# ---------------------------------------------------------------- what cannot be frozen
+
+
+def test_two_explanations_are_named(project: Project) -> None:
+    """Nothing is written where the recordings do not tell two explanations apart."""
+    project.write("counter.py", COUNTER)
+    project.write("orders.koi", PROGRAM)
+    for order in ORDERS[:2]:
+        order = {**order, "pieces": len(order["items"])}
+        place(project, order, answer(order))
+    made = project.koi("freeze", "orders.koi", "Desk.place")
+
+    assert 1 == made.returncode
+    assert "`count` of `value` of `registry_set` is `args.pieces` or `args.items.length`; run it with" in made.stderr
+    assert not (project.folder / PLAN).exists()
+
+
+def test_recordings_that_contradict_each_other(shop: Project) -> None:
+    """The runs are named."""
+    place(shop, ORDERS[0], answer({**ORDERS[0], "pieces": 8}))
+    made = shop.koi("freeze", "orders.koi", "Desk.place")
+
+    assert 1 == made.returncode
+    assert "the recordings contradict each other" in made.stderr
+
+
+def test_recordings_that_are_not_signed(shop: Project) -> None:
+    """They are left out, and the person is told what would take them."""
+    for path in store.journal_paths(shop.folder):
+        shop.koi("runs", "export", path.stem, "-o", f"tests/{path.stem}.jsonl")
+        path.unlink()
+    files = sorted((shop.folder / "tests").glob("*.jsonl"))
+    named = [word for path in files for word in ("--runs", str(path.relative_to(shop.folder)))]
+    refused = shop.koi("freeze", "orders.koi", "Desk.place", *named)
+
+    assert 1 == refused.returncode
+    assert "`--trust` takes it all the same" in refused.stderr
+    assert 0 == shop.koi("freeze", "orders.koi", "Desk.place", *named, "--trust").returncode
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (("orders.koi", "Desk.plaice"), "there is no handler `Desk.plaice`"),
+        (("orders.koi", "Stock.reserve"), "`Stock.reserve` is code"),
+        (("orders.koi", "Desk.place"), "there is no recorded call of `Desk.place`"),
+        (("orders.koi", "Desk.place", "--runs", "nobody"), "there are no journals"),
+    ],
+)
+def test_what_cannot_be_meant(project: Project, words: tuple[str, ...], problem: str) -> None:
+    """A handler that is not there, or is code, and recordings that are not there."""
+    project.write("counter.py", COUNTER)
+    project.write("orders.koi", PROGRAM)
+    made = project.koi("freeze", *words)
+
+    assert made.returncode != 0
+    assert problem in made.stderr
+
+
+def test_a_plan_of_a_handler_that_is_gone(frozen: Project) -> None:
+    """It does not hold, and says so."""
+    program = (frozen.folder / "orders.koi").read_text()
+    other = program.replace("on place(", "on order(").replace("Desk.place", "Desk.order")
+    (frozen.folder / "orders.koi").write_text(other)
+    checked = frozen.koi("freeze", "orders.koi", "--check")
+
+    assert 1 == checked.returncode
+    assert "there is no handler `Desk.place`" in checked.stdout
+
+
+def test_a_plans_folder_that_cannot_be_written(shop: Project) -> None:
+    """A file in the place of the folder is one clear message."""
+    Path(shop.folder / "plans").write_text("")
+    made = shop.koi("freeze", "orders.koi", "Desk.place")
+
+    assert 1 == made.returncode
+    assert "the plan cannot be written" in made.stderr
