@@ -65,7 +65,7 @@ def test_a_swapped_folder_leads_nowhere(project: Path, tool: str) -> None:
     told: list[str] = []
 
     async def work() -> None:
-        while time.monotonic() < ends:
+        while time.monotonic() < ends or len(told) < 6:
             try:
                 told.append(str(await TOOLS[tool](project)))
             except KoiError as error:
@@ -73,6 +73,5 @@ def test_a_swapped_folder_leads_nowhere(project: Path, tool: str) -> None:
 
     asyncio.run(work())
 
-    assert len(told) > 5
     assert [] == [text for text in told if "outside'" in text or "def canary" in text]
     assert before == tree_of(outside)

@@ -18,6 +18,7 @@ from contextlib import closing
 from pathlib import Path
 
 from koi_lang.cli import main
+from koi_lang.runtime.journal.entries import Header, JournalEntry
 from koi_lang.runtime.journal.writer import Writer
 
 RUN = ("run", "--quiet", "--allow", "shell", "--answers", "answers.json", "main.koi")
@@ -41,30 +42,30 @@ FILES = ("main.koi", "effects.py", "answers.json")
 
 def kill_after(lines: int) -> None:
     """Have this process killed once it has written so many lines of a journal."""
-    written, write = 0, Writer._write
+    written, write = 0, Writer._add
 
-    def counted(self: Writer, line: bytes) -> None:
+    def counted(self: Writer, content: Header | JournalEntry) -> None:
         nonlocal written
-        write(self, line)
+        write(self, content)
         written += 1
         if written == lines:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    Writer._write = counted  # type: ignore[method-assign]
+    Writer._add = counted  # type: ignore[method-assign]
 
 
 def kill_before(lines: int) -> None:
     """Have this process killed when it is about to write a line of a journal: what the line tells has taken place."""
-    written, write = 0, Writer._write
+    written, write = 0, Writer._add
 
-    def counted(self: Writer, line: bytes) -> None:
+    def counted(self: Writer, content: Header | JournalEntry) -> None:
         nonlocal written
         written += 1
         if written == lines:
             os.kill(os.getpid(), signal.SIGKILL)
-        write(self, line)
+        write(self, content)
 
-    Writer._write = counted  # type: ignore[method-assign]
+    Writer._add = counted  # type: ignore[method-assign]
 
 
 def forked(words: Sequence[str], folder: Path, prepare: Callable[[], None]) -> int:
