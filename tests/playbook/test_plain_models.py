@@ -17,7 +17,10 @@ from tests.playbook.playing import Played, Player, Voice, act, ask, done
 
 TEAM = """
 role Worker { can execute, can delegate }
-agent Cook : Worker { on suggest(args: { guests: number }): { meal: string } { return { meal: "stew" } } }
+agent Cook : Worker {
+  affordance "Suggests meals"
+  on suggest(args: { guests: number }): { meal: string } { return { meal: "stew" } }
+}
 team House { cook: Cook }
 skill Prices { export function price(net: number) { return net * 2 } }
 agent Main : Worker {
@@ -28,25 +31,65 @@ agent Main : Worker {
 """
 
 
-def told(play: Player, playbook: str, name: str = "unknown-1b", answers: tuple[Any, ...] = ()) -> Played:
+def told(
+    play: Player, playbook: str, name: str = "unknown-1b", answers: tuple[Any, ...] = (), source: str = TEAM
+) -> Played:
     """A call with a model of a name."""
     given = iter((*answers, act("return", data={"meal": "stew"})))
 
     async def speak(request: Request) -> AsyncIterator[str]:
         yield json.dumps(next(given))
 
-    return play(TEAM.replace("PLAYBOOK", playbook), Voice(speak, name=name), payload={"guests": 4})
+    return play(source.replace("PLAYBOOK", playbook), Voice(speak, name=name), payload={"guests": 4})
 
 
 def test_a_plain_model_is_told_of_one_action_at_a_time(play: Player) -> None:
-    """Members first, each action as it is written, and `return` with the declared type."""
-    system = told(play, "Have the cook suggest a meal for {{args.guests}} guests and return it.").requests[0].system
+    """In one list: members and functions first, then questions, and `return` with the declared type at the end."""
+    playbook = "Ask the person how many guests come, print that, have the cook suggest a meal and return it."
+    system = told(play, playbook).requests[0].system
 
-    assert '{"intent":"cook::suggest","data":{"guests":<number>}}: { meal: string }' in system
-    assert '{"intent":"call_skill","skill":"Prices","function":"price","input":{"net":<number>}}' in system
-    assert '{"intent":"return","data":{"meal":"<text>"}}' in system
+    forms = [
+        '{"intent":"cook::suggest","guests":<number>} Suggests meals; gives { meal: string }',
+        '{"intent":"price","net":<number>}',
+        '{"intent":"prompt_user","question":"<text>"} Ask ',
+        '{"intent":"print","message":"<text>"} Show ',
+        '{"intent":"return","data":{"meal":"<text>"}} End ',
+    ]
+    places = [system.find(f"\n{form}") for form in forms]
+    assert -1 not in places, system
+    assert places == sorted(places)
+    assert not any(word in system for word in ("call_skill", "## Agents", "## Skills"))
     assert [] == [word for word in ("batch", "parallel", "condition", '"id"', "call_llm", "while") if word in system]
-    assert [] == [word for word in ("print", "prompt_user", "shell") if f'"intent":"{word}"' in system]
+    assert '"shell"' not in system
+
+
+def test_a_name_that_may_mean_more_keeps_the_long_form(play: Player) -> None:
+    """A function that is named like an event, and a payload with a field that any action may have."""
+    costs = "export function suggest(net: number) { return 2 }"
+    source = TEAM.replace("guests: number }): { meal", "id: number }): { meal", 1)
+    source = source.replace("agent Main", f"skill Costs {{ {costs} }}\nagent Main")
+    source = source.replace("uses skill", "uses skill Costs\n  uses skill")
+    system = told(play, "Do it.", source=source).requests[0].system
+
+    assert '{"intent":"cook::suggest","data":{"id":<number>}}' in system
+    assert '{"intent":"call_skill","skill":"Costs","function":"suggest","input":{"net":<number>}}' in system
+
+
+@pytest.mark.parametrize("name", ["unknown-1b", "gpt-4o"])
+def test_a_function_is_called_by_its_name(name: str, play: Player) -> None:
+    """Its result is told under that name."""
+    played = told(play, "Compute the price of 4.", name=name, answers=({"intent": "price", "net": 4},))
+
+    assert "price -> 8" in played.feedback[1]
+
+
+def test_a_result_that_a_model_makes_up_is_not_told_back(play: Player) -> None:
+    """It stands beside the fields of a call; the member is given the fields, and what it says counts."""
+    answer = {"intent": "cook::suggest", "guests": 4, "data": {"meal": "pizza"}}
+    played = told(play, "Have the cook suggest a meal for 4 guests.", answers=(answer,))
+
+    assert '"stew"' in played.feedback[1]
+    assert '{"intent":"cook::suggest","guests":4}' == played.requests[1].messages[-2].text
 
 
 @pytest.mark.parametrize(

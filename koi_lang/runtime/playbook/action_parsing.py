@@ -59,6 +59,7 @@ class Action:
         data: its fields; for `return` and delegates the payload stands under `data`.
         id: what the model calls it, empty if nothing.
         group: number of the parallel group it belongs to; 0 for none.
+        function: the function of a skill by whose bare name the model has called it; empty otherwise.
     """
 
     intent: str
@@ -66,6 +67,7 @@ class Action:
     data: Mapping[str, Any] = field(default_factory=dict)
     id: str = ""
     group: int = 0
+    function: str = ""
 
 
 def as_action(value: Any, group: int = 0, *, results: Shapes | None = None) -> Action:

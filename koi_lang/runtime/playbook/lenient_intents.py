@@ -12,6 +12,7 @@ from koi_lang.runtime.playbook.action_parsing import Action
 from koi_lang.runtime.playbook.delegation import payload_schema, reachable
 from koi_lang.runtime.playbook.lenient_fields import WRAPPERS, as_object
 from koi_lang.runtime.playbook.lenient_inputs import read_value
+from koi_lang.runtime.playbook.plain_actions import owner_of
 from koi_lang.runtime.playbook.prompting import offered_actions
 from koi_lang.runtime.schema import of_function, problems
 
@@ -63,6 +64,9 @@ def _unwrap_payload(agent: AgentPort, action: Action) -> tuple[Action, list[str]
     payload = rest.get("data", rest)
     if not schema.get("properties") or not any(problems(payload, schema)):
         return action, []
+    beside = {name: value for name, value in rest.items() if name != "data"}
+    if beside and "data" in rest and not any(problems(read_value(beside, schema, "", []), schema)):
+        return _instead(action, action.intent, {"data": beside}), ["the fields beside `data` as the payload"]
     inner = as_object(payload)
     inner = None if inner is None else unwrap(inner, schema)
     if inner is None or inner == payload or any(problems(read_value(inner, schema, "", []), schema)):
@@ -72,8 +76,12 @@ def _unwrap_payload(agent: AgentPort, action: Action) -> tuple[Action, list[str]
 
 
 def _of_address(call: PlaybookCall, action: Action) -> Action | None:
-    """`Skill.function` as a call of that function, `server.tool` of that tool, where the server is known to have it."""
+    """`Skill.function` or `function` as a call of it, `server.tool` of a tool that the server is known to have."""
     agent = call.agent
+    if (owner := owner_of(agent, action.intent)) is not None:
+        input = unwrap(action.data, of_function(owner.functions[action.intent]))
+        read = _instead(action, "call_skill", {"skill": owner.name, "function": action.intent, "input": input})
+        return replace(read, function=action.intent)
     name, mark, part = action.intent.partition(".")
     members = {known.lower() for each in reachable(agent) for known in (each.key, each.agent.about.name)}
     if not mark or name.lower() in members:

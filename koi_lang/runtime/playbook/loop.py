@@ -23,7 +23,7 @@ from koi_lang.runtime.budget.limits import LimitReachedError, current_spending
 from koi_lang.runtime.context import current_execution
 from koi_lang.runtime.guidance.prompt_sections import sections_of as guidance_texts
 from koi_lang.runtime.outputs.ends import with_ends
-from koi_lang.runtime.playbook import delegation, direct_results, prompting
+from koi_lang.runtime.playbook import delegation, direct_results, plain_actions, prompting
 from koi_lang.runtime.playbook.answer_reading import carry_out
 from koi_lang.runtime.playbook.call import PlaybookCall
 from koi_lang.runtime.playbook.compaction import explain_error, fit, make_room, open_for_wishes
@@ -296,6 +296,9 @@ def remember(messages: Transcript, turn: Turn, call: PlaybookCall) -> None:
     """Add an answer and its results to the conversation."""
     text = prompting.clip_answer(turn.text, is_endless=turn.is_endless)
     calls = calls_of(turn) if text == turn.text else ()
+    is_broken = turn.ended_by in ("cut", "unreadable")
+    if call.means.is_plain and not call.is_direct and len(turn.actions) == 1 and not is_broken:
+        text = plain_actions.without_inventions(call.agent, turn.actions[0].action) or text
     if text:
         messages.append(Message("assistant", text, calls=calls, thoughts=turn.thoughts))
     conversation_of(call).note(turn.tokens)
@@ -304,7 +307,6 @@ def remember(messages: Transcript, turn: Turn, call: PlaybookCall) -> None:
         correct(call, turn, messages)
         return
     feedback = [each.feedback for each in turn.actions]
-    is_broken = turn.ended_by in ("cut", "unreadable")
     if is_broken:
         if turn.ended_by == "unreadable":
             call.failures.unreadable(turn.form, turn.problem, turn.advice or PLAIN)

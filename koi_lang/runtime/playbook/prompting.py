@@ -22,6 +22,7 @@ from koi_lang.runtime.actions.lookup import actions_of
 from koi_lang.runtime.actions.registered import ActionKind, says_failure
 from koi_lang.runtime.model_calls.images import images_in, prompt_text
 from koi_lang.runtime.outputs.ends import READ_OUTPUT, shown_result
+from koi_lang.runtime.playbook import plain_actions
 from koi_lang.runtime.playbook.action_parsing import Action
 from koi_lang.runtime.playbook.delegation import Delegate, reachable
 from koi_lang.runtime.playbook.outside_text import flatten_lines
@@ -187,8 +188,12 @@ def system_sections(
     asked = {kind.name: kind.asked_schema for kind in offered}
     if result:
         asked["return"] = {"properties": {"data": result}, "required": ["data"]}
-    calls = (action_form(kind.name, asked[kind.name]) if means.is_plain else f"- {kind.signature}" for kind in offered)
-    lines = [f"{call} {kind.description}" for call, kind in zip(calls, offered, strict=True)]
+    if means.is_plain:
+        lines = [*plain_actions.calls_of(agent, tools.get("members", {}))]
+        offered.sort(key=lambda kind: plain_actions.ORDER.get(kind.name, 1))
+        lines += [f"{action_form(kind.name, asked[kind.name])} {kind.description}" for kind in offered]
+    else:
+        lines = [f"- {kind.signature} {kind.description}" for kind in offered]
     example = action_form("return", asked["return"]) if result and not means.is_plain else ""
     rules = [PLAIN_RULES if means.is_plain else RULES.format(name=agent.name)]
     rules += [GROUPS] if means.groups else []
@@ -227,14 +232,15 @@ def reach_of(
 
     Args:
         passed_over: the actions whose sections are left out.
-        is_plain: whether each is shown as the action that calls it, rather than by its signature.
+        is_plain: whether members and functions are among the actions, rather than in sections of their own.
     """
     members = reachable(agent) if agent.role.allows("delegate") and "delegate" not in passed_over else []
-    if members:
-        lines = (line for member in members for line in _member(member, tools.get("members", {}), is_plain))
+    shown = [member for member in members if not is_plain or member.agent.about.name in tools.get("members", {})]
+    if shown:
+        lines = (line for member in shown for line in _member(member, tools.get("members", {})))
         yield Section("members", "## Agents\n" + "\n".join(lines))
-    skills = [line for skill in agent.offered_skills for line in _skill(skill, is_plain)]
-    if skills and "call_skill" not in passed_over:
+    skills = [line for skill in agent.offered_skills for line in _skill(skill)]
+    if skills and not is_plain and "call_skill" not in passed_over:
         yield Section("skills", "## Skills, for call_skill\n" + "\n".join(skills))
     schemas = [schema for member in members for schema in _schemas_of(member)]
     if skills and "call_skill" not in passed_over:
@@ -266,7 +272,7 @@ def offered_actions(
     hidden |= set() if has_outputs else ONLY_OUTPUTS
     hidden |= set() if is_delegate else ONLY_DELEGATES
     hidden |= set() if agent.offered_skills else ONLY_SKILLS
-    hidden |= ONLY_TEAMS if means.is_plain else set()  # members are told of one by one
+    hidden |= ONLY_TEAMS | ONLY_SKILLS if means.is_plain else set()  # each call stands by itself
     hidden |= set() if agent.state else ONLY_STATE
     hidden |= set() if reachable(agent) else ONLY_TEAMS
     hidden |= set() if agent.about.mcps() else ONLY_SERVERS
@@ -275,7 +281,7 @@ def offered_actions(
     return [kind for kind in actions_of(agent) if kind.name not in hidden]
 
 
-def _member(member: Delegate, tools: Mapping[str, str], is_plain: bool) -> list[str]:
+def _member(member: Delegate, tools: Mapping[str, str]) -> list[str]:
     about = member.agent.about
     if about.name in tools:
         event = next(iter(about.handlers))
@@ -288,9 +294,6 @@ def _member(member: Delegate, tools: Mapping[str, str], is_plain: bool) -> list[
         )
         gives = "" if handler.result is None else f": {type_text(handler.result.schema, described=True)}"
         call = f"- {intent}({signature_text(handler.schema, described=True) if handler.schema else 'data?: object'})"
-        if is_plain:
-            data = handler.schema or {"type": "object"}
-            call = action_form(intent, {"properties": {"data": data}, "required": ["data"]})
         lines.append(f"{call}{gives}" + (f" {description}" if description else ""))
     return lines
 
@@ -303,14 +306,11 @@ def _schemas_of(member: Delegate) -> Iterator[Schema]:
             yield handler.result.schema
 
 
-def _skill(skill: Skill, is_plain: bool) -> list[str]:
+def _skill(skill: Skill) -> list[str]:
     lines = [f"### {skill.name}" + (f" - {skill.affordance}" if skill.affordance else "")]
     for name, function in skill.functions.items():
         description, schema = function.__doc__ if function.__doc__ != skill.affordance else None, of_function(function)
         call = f"- {skill.name}.{name}({signature_text(schema, described=True)})"
-        if is_plain:
-            fields = {"skill": {"const": skill.name}, "function": {"const": name}, "input": schema}
-            call = action_form("call_skill", {"properties": fields, "required": [*fields]})
         lines.append(call + (f" {description}" if description else ""))
     return lines
 
@@ -428,4 +428,5 @@ def _result_text(value: Any) -> str:
 
 
 def _label(action: Action) -> str:
-    return f"[{action.id}] {action.intent}" if action.id else action.intent
+    name = action.function or action.intent
+    return f"[{action.id}] {name}" if action.id else name
