@@ -33,7 +33,7 @@ GROUPS: Mapping[str, str] = {
     **dict.fromkeys("GIVEN EXPECT FAILS SCORE".split(), "testing"),
     **dict.fromkeys("VARIABLE FUNCTION ASYNC".split(), "storage"),
     **dict.fromkeys("IF ELSE FOR WHILE DO SWITCH CASE CASE_DEFAULT DEFAULT TRY CATCH FINALLY THROW".split(), "control"),
-    **dict.fromkeys("RETURN BREAK CONTINUE YIELD YIELD_ALL AWAIT SEND TIMEOUT".split(), "control"),
+    **dict.fromkeys("RETURN BREAK CONTINUE YIELD YIELD_ALL AWAIT SEND START TIMEOUT".split(), "control"),
     **dict.fromkeys(
         "OF IN INSTANCEOF CAST IS WITHIN MATCHING READONLY KEYOF EXTENDS NEW TYPEOF VOID DELETE".split(), "operators"
     ),

@@ -5,7 +5,7 @@ What is named here is either a protocol, or something that needs none of the por
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
@@ -325,6 +325,22 @@ class CommandsPort(Protocol):
         """The output of a command so far. Raises AgentError where it is not there any more."""
 
 
+class BackgroundCallsPort(Protocol):
+    """The calls of a run that go on in the background; see `BackgroundCalls`."""
+
+    def start(self, work: Coroutine[Any, Any, Any], name: str, agent: str, *, tells: bool = ...) -> Any:
+        """Begin a call; a `BackgroundCall`. Raises AgentError where too many go on."""
+
+    def of_agent(self, agent: str) -> list[Any]:
+        """The calls that an agent has begun, in order."""
+
+    def require(self, agent: str, id: str) -> Any:
+        """The call of an id that an agent has begun. Raises AgentError."""
+
+    def note_awaited(self, call: Any) -> None:
+        """Have its agent not told of the end of a call."""
+
+
 class GuidancePort(Protocol):
     """Guidance of a run: the files of the project and its person that its agents are given."""
 
@@ -429,6 +445,14 @@ class RunPort(Protocol):
     @property
     def sandboxes(self) -> CommandSandboxes:
         """The sandboxes of commands."""
+
+    @property
+    def calls(self) -> BackgroundCallsPort:
+        """The calls that go on in the background."""
+
+    @property
+    def has_calls(self) -> bool:
+        """Whether there has been any."""
 
     @property
     def commands(self) -> CommandsPort:

@@ -33,6 +33,7 @@ from koi_lang.lazy import lazy_module
 from koi_lang.runtime import forms
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.agents.declarations import Team
+from koi_lang.runtime.background_calls import BackgroundCalls
 from koi_lang.runtime.budget.ledger import Ledger
 from koi_lang.runtime.budget.limits import in_time
 from koi_lang.runtime.context import current
@@ -144,6 +145,7 @@ class Run:
         self._changes: ChangeRecorder | None = None
         self._outputs: RunOutputs | None = None
         self._commands: BackgroundCommands | None = None
+        self._calls: BackgroundCalls | None = None
         self._guidance: Guidance | None = None
         self._scope = TaskScope()
         self._endings: list[Callable[[], Awaitable[None]]] = []
@@ -300,6 +302,18 @@ class Run:
         if self._sandboxes is None:
             self._sandboxes = self._factories.sandboxes(self, self._services)
         return self._sandboxes
+
+    @property
+    def calls(self) -> BackgroundCalls:
+        """The calls that go on in the background."""
+        if self._calls is None:
+            self._calls = BackgroundCalls(self)
+        return self._calls
+
+    @property
+    def has_calls(self) -> bool:
+        """Whether there has been any."""
+        return self._calls is not None
 
     @property
     def commands(self) -> BackgroundCommands:

@@ -128,6 +128,14 @@ CODE = {
         console.log(all.length, await send peers.event("work").role(R).any()({ n: 4 }))
         console.log(await Two.handle("work", { n: 5 }), One.state.seen.length)
     """,
+    "starts": """
+        const begun = [1, 2, 3].map(n => start peers.event("work").all()({ n }))
+        const dropped = start peers.event("work").role(R).any()({ n: 4 })
+        tool.note("beside")
+        console.log(await begun[1], dropped.state != "done", dropped.cancel())
+        for (const each of begun) console.log(await each, each.id, each.state)
+        await dropped.catch(error => console.log(error.message))
+    """,
 }
 DELEGATE = {"actionType": "delegate"}
 MEMBERS = [{**DELEGATE, "intent": f"{name}::work", "data": {"n": n}} for n in (1, 2, 3) for name in ("one", "two")]
@@ -139,6 +147,17 @@ ANSWERS: dict[str, list[object]] = {
                 {**DELEGATE, "id": "last", "intent": "two::work", "data": {"n": 4}},
                 {"intent": "print", "message": "got ${last.output}"},
                 {"intent": "return", "data": "${last.output}"},
+            ]
+        },
+    ],
+    "background": [
+        {"batch": [*({**member, "background": True} for member in MEMBERS), {"intent": "print", "message": "begun"}]},
+        {"intent": "shell", "command": "sleep 0.1; echo shell >> effects", "description": "d"},
+        {"intent": "await_call", "call": [f"c{n}" for n in range(1, 7)], "id": "all"},
+        {
+            "batch": [
+                {"intent": "print", "message": "${[...all.output.calls.map(each => each.result)].sort().join(' ')}"},
+                {"intent": "return", "data": "done"},
             ]
         },
     ],
@@ -171,5 +190,6 @@ def _program(body: str) -> str:
 PROGRAMS = {
     **{name: _program(body) for name, body in CODE.items()},
     "delegates": _program('playbook "Lead the work."'),
+    "background": _program('playbook "Have it worked on in the background."'),
     "while": _program('playbook "Do it six times."'),
 }

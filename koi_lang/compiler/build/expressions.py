@@ -340,17 +340,23 @@ class Expressions(Annotations):
 
     def send(self, children: Children) -> n.Send:
         """`send base.event("e").role(R).any()(payload) timeout 5s`. Raises BuildError without an event or payload."""
-        target, duration = children[2], children[4]
+        return self._send("send", children[2], children[4], cover(children))
+
+    def start(self, children: Children) -> n.Start:
+        """`start base.event("e").any()(payload) timeout 5s`. Raises BuildError without an event or payload."""
+        span = cover(children)
+        return n.Start(span, self._send("start", children[1], children[3], span))
+
+    def _send(self, word: str, target: n.Expression, duration: Any, span: Span) -> n.Send:
         if not isinstance(target, n.Call) or _is_filter(target.callee):
-            help = _send_form(_event_of(target))
-            raise BuildError(target.span, "this `send` carries no payload", help, "E0184")
+            help = _send_form(_event_of(target), word)
+            raise BuildError(target.span, f"this `{word}` carries no payload", help, "E0184")
         base, filters = self._filters(target.callee)
         event, event_span = filters.get("event", ("", target.span))
         if not event:
             raise _without_event(base, target)
         select: Literal["any", "all", ""] = "any" if "any" in filters else "all" if "all" in filters else ""
         timeout_s = None if duration is None else duration_s(duration)
-        span = cover(children)
         bounds = tuple(filters.get("as", ()))
         return n.Send(span, base, event, event_span, filters.get("role"), select, target.arguments, timeout_s, bounds)
 
@@ -474,8 +480,9 @@ def _body(body: n.Block | n.Expression) -> n.Block | n.Expression:
     return n.Block(body.span, ()) if isinstance(body, n.Object) and not body.properties else body
 
 
-def _send_form(event: str = "") -> str:
-    return f'write `await send peers.event("{event or "name"}").any()({{ … }})`.'
+def _send_form(event: str = "", word: str = "send") -> str:
+    form = "start" if word == "start" else "await send"
+    return f'write `{form} peers.event("{event or "name"}").any()({{ … }})`.'
 
 
 def _event_of(target: n.Expression) -> str:

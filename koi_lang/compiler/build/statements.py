@@ -13,7 +13,7 @@ from koi_lang.compiler.literals import duration_s, number
 from koi_lang.source import Span
 
 # Expressions that are written for what they do.
-EFFECTS = (n.Call, n.New, n.Assignment, n.Update, n.Await, n.Send, n.Yield)
+EFFECTS = (n.Call, n.New, n.Assignment, n.Update, n.Await, n.Send, n.Start, n.Yield)
 GIVEN_FORM = "write `given model answers [ … ]` or `given person answers [ … ]`."
 
 

@@ -599,6 +599,16 @@ def _delegate(value: ast.expr, e: Emitter, at: py.At) -> ast.expr:
 @expression.register
 def _send(node: n.Send, e: Emitter) -> ast.expr:
     at = e.at(node.span)
+    return ast.Await(_emit_send(node, py.koi("send", at), e), **at)
+
+
+@expression.register
+def _start(node: n.Start, e: Emitter) -> ast.expr:
+    return _emit_send(node.sent, py.koi("start", e.at(node.span)), e)
+
+
+def _emit_send(node: n.Send, function: ast.expr, e: Emitter) -> ast.expr:
+    at = e.at(node.span)
     role = None if node.role is None else e.names.table.find("role", node.role.name)
     bounds = [_role(name, e) for name in node.bounds]
     asked = py.call(
@@ -610,8 +620,7 @@ def _send(node: n.Send, e: Emitter) -> ast.expr:
         bounds=ast.Tuple(bounds, py.LOAD, **at) if bounds else None,
     )
     timeout_s = None if node.timeout_s is None else py.constant(node.timeout_s, at)
-    sent = py.call(py.koi("send", at), [this(e, at), asked, _payload(node, e, at)], at, timeout_s=timeout_s)
-    return ast.Await(sent, **at)
+    return py.call(function, [this(e, at), asked, _payload(node, e, at)], at, timeout_s=timeout_s)
 
 
 def _role(name: n.Name, e: Emitter) -> ast.expr:

@@ -202,6 +202,13 @@ class Send(Expression):
 
 
 @node
+class Start(Expression):
+    """`start base.event("e").any()(arguments)`: a send that goes on beside the code that starts it."""
+
+    sent: Send
+
+
+@node
 class Operation(Expression):
     """Operands joined by operators of one rank, evaluated from the left (`**`: two operands)."""
 

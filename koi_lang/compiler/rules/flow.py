@@ -117,7 +117,9 @@ def await_in_plain_function(file: Analysis, report: Report) -> None:
 
         skill Web { export async function load(url) { return await fetch(url) } }
     """
-    waits: list[tuple[n.Await | n.Send | n.ForEach, Enclosing]] = [*file.index.of(n.Await), *file.index.of(n.Send)]
+    started = {id(start.sent) for start, _ in file.index.of(n.Start)}
+    waits: list[tuple[n.Await | n.Send | n.ForEach, Enclosing]] = [*file.index.of(n.Await)]
+    waits += [(send, around) for send, around in file.index.of(n.Send) if id(send) not in started]
     waits += [(loop, around) for loop, around in file.index.of(n.ForEach) if loop.waits]
     for wait, around in waits:
         function = around.function

@@ -411,6 +411,8 @@ def amnesia(failure: Failure) -> SyntaxHelp | None:
 def send_form(failure: Failure) -> SyntaxHelp | None:
     """A `send` stands without `await`.
 
+    `start` in place of `await send` begins a call and gives a handle for it; the code goes on.
+
     Wrong:
 
         send peers.event("greet").any()({})
@@ -421,7 +423,9 @@ def send_form(failure: Failure) -> SyntaxHelp | None:
     """
     if failure.word() != "send" or not failure.is_code or (failure.piece(1).kind != "word" and failure.word(1) != "("):
         return None
-    return SyntaxHelp("`send` stands without `await`", failure.span, "write `await send …`.")
+    return SyntaxHelp(
+        "`send` stands without `await`", failure.span, "write `await send …`, or `start …` to go on beside it."
+    )
 
 
 @hint(HINTS, "E0143")

@@ -19,6 +19,7 @@ from koi_lang.runtime.agents.declarations import Role
 from koi_lang.runtime.agents.skills import Skill
 from koi_lang.runtime.agents.team import peers_of
 from koi_lang.runtime.budget.limits import BudgetAccount, current_spending
+from koi_lang.runtime.concurrency.tasks import together
 from koi_lang.runtime.forms import fill
 from koi_lang.runtime.guards.policy import Access, function_access
 from koi_lang.runtime.guards.size import mentions, require_room, written_weight
@@ -30,6 +31,9 @@ from koi_lang.runtime.routing.lexical import Route
 
 # What models are asked for where more is taken; other values they give by reference.
 TEXT = {"type": "string"}
+AWAIT_CALL, CANCEL_CALL = "await_call", "cancel_call"
+LIST_CALLS = "list_calls"
+MAX_WAIT_S = 3600
 TEXTS_OR_NULL = {"anyOf": [{"type": "array", "items": TEXT}, {"type": "null"}]}
 LIST_LINE = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+")
 
@@ -141,6 +145,44 @@ async def send_message(context: ActionContext, event: str, data: Any, role: str 
     if role is not None:
         query = query.role(Role(role, ()))
     return await query.execute(data)
+
+
+@action("delegate", name=AWAIT_CALL, aliases={"id": "call", "ids": "call"}, safe=True, is_occasional=True)
+async def await_call(context: ActionContext, call: str | list[str], seconds: float | None = None) -> Any:
+    """Wait for calls in the background, by id or a list of ids, at most `seconds`; gives `state` and `result`."""
+    if seconds is not None and not 0 <= seconds <= MAX_WAIT_S:
+        raise ActionError(f"`seconds` must be between 0 and {MAX_WAIT_S:,}, not {seconds:g}")
+    calls = context.run.calls
+    awaited = [calls.require(context.agent.name, id) for id in ([call] if isinstance(call, str) else call)]
+    async with together() as group:
+        for each in awaited:
+            group.create_task(each.wait(seconds))
+    for each in awaited:
+        if each.call_state != "running":
+            calls.note_awaited(each)
+    results = [each.as_data() for each in awaited]
+    return results[0] if isinstance(call, str) else {"calls": results}
+
+
+async def _cancel_again(context: ActionContext, call: str) -> None:
+    context.run.calls.require(context.agent.name, call).cancel()
+
+
+@action("delegate", name=CANCEL_CALL, aliases={"id": "call"}, safe=True, renew=_cancel_again, is_occasional=True)
+async def cancel_call(context: ActionContext, call: str) -> Any:
+    """End a call in the background, with all that it has begun, by its id."""
+    begun = context.run.calls.require(context.agent.name, call)
+    if not begun.cancel():
+        raise ActionError(f"the call `{call}` (`{begun.name}`) has ended already: {begun.call_state}")
+    await begun.wait()
+    return begun.as_data()
+
+
+@action("delegate", name=LIST_CALLS, safe=True, only_looks=True, is_occasional=True)
+async def list_calls(context: ActionContext) -> Any:
+    """List your calls in the background; gives `call`, `name` and `state` of each."""
+    begun = context.run.calls.of_agent(context.agent.name)
+    return {"calls": [{"call": each.id, "name": each.name, "state": each.call_state} for each in begun]}
 
 
 @action(inside=True)

@@ -74,8 +74,10 @@ def actions_of(agent: AgentPort) -> list[ActionKind]:
         READ_OUTPUT: reads_outputs(agent),
         outputs.READ_SKILL: agent.about.reads_skills,
         control.FOR_EACH: False,
-        **dict.fromkeys((shell.LIST_COMMANDS, shell.STOP_COMMAND), has_commands(agent)),
     }
+    has_calls = agent.run.has_calls and bool(agent.run.calls.of_agent(agent.name))
+    useful_now |= dict.fromkeys((core.AWAIT_CALL, core.CANCEL_CALL, core.LIST_CALLS), has_calls)
+    useful_now |= dict.fromkeys((shell.LIST_COMMANDS, shell.STOP_COMMAND), has_commands(agent))
     plan = agent.run.planning
     policy = agent.run.policy
     role = agent.role

@@ -18,6 +18,7 @@ from koi_lang.runtime.replay.location import enter
 from koi_lang.runtime.replay.ordering import LATE
 
 if TYPE_CHECKING:
+    from koi_lang.runtime.background_calls import BackgroundCall
     from koi_lang.runtime.ports import AgentPort, RunPort
 
 Select = Literal["any", "all", ""]
@@ -151,6 +152,19 @@ async def send(sender: AgentPort | None, query: Query, payload: Any, *, timeout_
     late = SendTimeoutError(f"`{name}` got no answer to `{query.wanted}` within {timeout_s:g} s")
     with enter("timeout"):
         return await query.run.recorder.with_recorded_timeout(_in_time(query, payload, timeout_s, late))
+
+
+def start(sender: AgentPort | None, query: Query, payload: Any, *, timeout_s: float | None = None) -> BackgroundCall:
+    """`start …(payload) timeout …` of a program: a call that goes on beside the code that begins it.
+
+    Raises:
+        AgentError: nobody handles the event, or too many calls go on.
+    """
+    if query.select:
+        query.candidates()
+    work = send(sender, query, payload, timeout_s=timeout_s)
+    started: BackgroundCall = query.run.calls.start(work, query.wanted, "" if sender is None else sender.name)
+    return started
 
 
 async def _in_time(query: Query, payload: Any, timeout_s: float, late: SendTimeoutError) -> Any:

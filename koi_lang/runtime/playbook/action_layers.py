@@ -271,7 +271,8 @@ async def resolve(running: PlaybookAction, fields: Fields, next: Rest) -> Any:
         return await next(running, fields)
     running.kind = await _find_member(running)
     payload = {name: value for name, value in fields.items() if name != "condition"}
-    return await next(running, {"data": fields.get("data", payload)})
+    beside = {"background": fields["background"]} if "data" in fields and "background" in fields else {}
+    return await next(running, {"data": fields.get("data", payload), **beside})
 
 
 async def _find_member(running: PlaybookAction) -> ActionKind:

@@ -191,7 +191,8 @@ def _for_delegate(fields: dict[str, Any], id: Any) -> dict[str, Any]:
     """The payload under `data`; without one, all fields are the payload."""
     condition = {"condition": fields.pop("condition")} if "condition" in fields else {}
     if "data" in fields:
-        return {"data": fields["data"], **condition}
+        beside = {"background": fields["background"]} if "background" in fields else {}
+        return {"data": fields["data"], **beside, **condition}
     return {"data": fields if id is None else {**fields, "id": id}, **condition}
 
 

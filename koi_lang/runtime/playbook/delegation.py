@@ -27,8 +27,12 @@ if TYPE_CHECKING:
 # Words that fit so well are a name, perhaps with a slip, or all of the event's name and six tenths of the intent;
 # nobody is asked what they mean.
 SURE = 0.8
-# What is delegated has one field.
-PAYLOAD = {"type": "object", "properties": {"data": {}}, "required": ["data"]}
+# The fields of what is delegated; what goes on in the background gives a call at once.
+PAYLOAD = {
+    "type": "object",
+    "properties": {"data": {}, "background": {"type": "boolean"}},
+    "required": ["data"],
+}
 # Agent and event of everything that is being carried out around the current code; parallel branches have their own.
 _under_way: ContextVar[tuple[tuple[str, str], ...]] = ContextVar("koi_under_way", default=())
 
@@ -240,22 +244,33 @@ def _delegate_kind(name: str, function: ActionFunction) -> ActionKind:
     return ActionKind(name, "delegate", "", PAYLOAD, function, inside=True)
 
 
-async def _call_nobody(context: ActionContext, data: Any) -> Any:
+async def _call_nobody(context: ActionContext, data: Any, background: bool = False) -> Any:
     raise AssertionError("nobody was looked for who could do it")
 
 
-async def _call_member(member: type[Any], event: str, context: ActionContext, data: Any) -> Any:
-    """Have a member handle an event, with fresh memory."""
+async def _call_member(
+    member: type[Any], event: str, context: ActionContext, data: Any, background: bool = False
+) -> Any:
+    """Have a member handle an event, with fresh memory; in the background that gives the id of the call."""
     call = context.execution
     assert call is not None, "code sends what it delegates"
     around = (*_under_way.get(), (context.agent.name, call.event), (member.about.name, event))
     token, under_way = delegating.set(call), _under_way.set(around)
     count_written(data)
     try:
-        with no_quota():
-            value = await context.run.call(member, event, data)
+        if background:
+            started = context.run.calls.start(
+                _carry_out(context, member, event, data), f"{member.about.name}.{event}", context.agent.name, tells=True
+            )
+            return {"call": started.id, "state": started.call_state}
+        value = await _carry_out(context, member, event, data)
     finally:
         _under_way.reset(under_way)
         delegating.reset(token)
     count_written(value)
     return value
+
+
+async def _carry_out(context: ActionContext, member: type[Any], event: str, data: Any) -> Any:
+    with no_quota():
+        return await context.run.call(member, event, data)

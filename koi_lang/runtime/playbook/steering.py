@@ -132,9 +132,20 @@ class Steering:
 
         Args:
             text: a clause without an end.
-            sender: what it is about, such as `command 3`.
+            sender: what it is about, such as `command 3`; nobody hears of that twice, also where a run goes on later.
         """
+        delivered = [note_of(entry.data) for entry in self._recorded.entries_of(MessageDelivered.type)]
+        known = [(note.to, note.sender) for note in delivered]
+        if (agent, sender) in (*known, *((note.to, note.sender) for note in self._queue)):
+            return
         self._add(QueuedMessage(self._last_id + 1, text, "notice", agent, sender))
+
+    def withdraw(self, agent: str, sender: str) -> None:
+        """Forget what an agent was to be notified of, where it has not heard of it yet."""
+        rest = [note for note in self._queue if (note.how, note.to, note.sender) != ("notice", agent, sender)]
+        if len(rest) < len(self._queue):
+            self._queue = rest
+            self.tell()
 
     def _add(self, note: QueuedMessage) -> QueuedMessage:
         self._last_id = note.id
