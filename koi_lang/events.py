@@ -782,11 +782,12 @@ class QueueChanged(EventData):
     steering: Sequence[Mapping[str, Any]]
     follow_up: Sequence[Mapping[str, Any]]
     notices: Sequence[Mapping[str, Any]] = OMITTED
+    messages: Sequence[Mapping[str, Any]] = OMITTED
 
 
 @event("steered", wire={"sender": "from"}, detailed=["text"])
 class MessageDelivered(EventData):
-    """A playbook is told something while it works (`steer`, `notice`), or before it would end (`follow_up`)."""
+    """A playbook hears something while it works (`steer`, `notice`, `message`), or before its end (`follow_up`)."""
 
     id: int
     text: str
@@ -794,6 +795,8 @@ class MessageDelivered(EventData):
     to: str
     sender: str
     images: Sequence[Mapping[str, Any]] = OMITTED
+    reply_to: int = OMITTED
+    key: str = OMITTED
 
 
 @event("compaction_requested")

@@ -47,6 +47,7 @@ TEAM = """
 team T { one: One, two: Two }
 agent One : R { state { seen = [] }
   on work(x: Json) { this.state.seen.push(await tool.slow(`one ${x.n}`, 10)); return this.state.seen.length }
+  on read() { return (await this.callAction("inbox", {})).messages.map(each => `${each.from} ${each.id} ${each.text}`) }
 }
 agent Two : R { uses team T
   on work(x: Json) { return await send peers.event("deep").any()(x) }
@@ -127,6 +128,15 @@ CODE = {
         const all = await Promise.all([1, 2, 3].map(async n => await send peers.event("work").all()({ n })))
         console.log(all.length, await send peers.event("work").role(R).any()({ n: 4 }))
         console.log(await Two.handle("work", { n: 5 }), One.state.seen.length)
+    """,
+    "messages": """
+        for (let n = 0; n < 6; n++) {
+          await this.callAction("tell", { member: "one", text: `m ${n}` })
+          await tool.slow(`n ${n}`, 5)
+          if (n % 2) console.log(await One.read())
+        }
+        await this.callAction("broadcast", { text: "all" })
+        console.log(await One.read(), await One.read())
     """,
     "starts": """
         const begun = [1, 2, 3].map(n => start peers.event("work").all()({ n }))

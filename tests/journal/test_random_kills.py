@@ -9,7 +9,7 @@ from tests.projects import Project
 
 
 @pytest.mark.sampled(1)
-@pytest.mark.parametrize("name", ["races", "values", "fetch", "while", "starts", "background"])
+@pytest.mark.parametrize("name", ["races", "values", "fetch", "while", "starts", "background", "messages"])
 def test_a_program_is_killed_at_random(project: Project, name: str) -> None:
     """The output is the same in the end, and no effect has taken place twice unless a doubt about it was settled."""
     words = ("-m", "tests.journal.random_kills", "--kills", "2", "--only", name)

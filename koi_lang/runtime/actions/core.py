@@ -17,7 +17,7 @@ from koi_lang.runtime.actions.layers import perform
 from koi_lang.runtime.actions.registered import ActionContext, ActionError, action, find_builtin
 from koi_lang.runtime.agents.declarations import Role
 from koi_lang.runtime.agents.skills import Skill
-from koi_lang.runtime.agents.team import peers_of
+from koi_lang.runtime.agents.team import message_target, message_targets, peers_of
 from koi_lang.runtime.budget.limits import BudgetAccount, current_spending
 from koi_lang.runtime.concurrency.tasks import together
 from koi_lang.runtime.forms import fill
@@ -26,7 +26,9 @@ from koi_lang.runtime.guards.size import mentions, require_room, written_weight
 from koi_lang.runtime.mcp import validation
 from koi_lang.runtime.model_calls.images import images_in, prompt_text
 from koi_lang.runtime.playbook.action_parsing import STATE_UPDATES
+from koi_lang.runtime.playbook.steering import QueuedMessage
 from koi_lang.runtime.playbook.written_answer import CALL_LLM, WrittenAnswer, plain_text
+from koi_lang.runtime.replay.location import leaf_path
 from koi_lang.runtime.routing.lexical import Route
 
 # What models are asked for where more is taken; other values they give by reference.
@@ -183,6 +185,38 @@ async def list_calls(context: ActionContext) -> Any:
     """List your calls in the background; gives `call`, `name` and `state` of each."""
     begun = context.run.calls.of_agent(context.agent.name)
     return {"calls": [{"call": each.id, "name": each.name, "state": each.call_state} for each in begun]}
+
+
+@action("delegate", aliases={"to": "member", "message": "text", "replyTo": "reply_to"}, inside=True, is_occasional=True)
+async def tell(context: ActionContext, member: str, text: str, reply_to: int = 0) -> Any:
+    """Tell a member of your team something; it reads that before its next answer. Gives the `id` of the message."""
+    to = message_target(context.run, context.agent, member)
+    note = _send(context, to, text, reply_to)
+    return {"told": to, "id": note.id}
+
+
+def _send(context: ActionContext, to: str, text: str, reply_to: int = 0) -> QueuedMessage:
+    key = "/".join(leaf_path("tell"))
+    return context.run.steering.send(context.agent.name, to, text, key=key, reply_to=reply_to)
+
+
+@action("delegate", aliases={"message": "text"}, inside=True, is_occasional=True)
+async def broadcast(context: ActionContext, text: str) -> Any:
+    """Tell all members of your teams something; gives the names of those who will read it."""
+    names = message_targets(context.run, context.agent)
+    if not names:
+        raise ActionError("there is nobody in the teams of this agent")
+    return {"told": [_send(context, to, text).to for to in names.values()]}
+
+
+@action("delegate", safe=True, only_looks=True, is_occasional=True)
+async def inbox(context: ActionContext) -> Any:
+    """Read what other agents have told you; gives `messages` with `id`, `from` and `text`."""
+    messages: list[dict[str, Any]] = []
+    for note in context.run.steering.read_messages(context.agent.name):
+        answered = {"replyTo": note.reply_to} if note.reply_to else {}
+        messages.append({"id": note.id, "from": note.sender, "text": note.text, **answered})
+    return {"messages": messages}
 
 
 @action(inside=True)

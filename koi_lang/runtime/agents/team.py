@@ -6,12 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from koi_lang.diagnostics import suggestion
 from koi_lang.errors import AgentError, SendTimeoutError
 from koi_lang.events import TimedOut
 from koi_lang.js.undefined import undefined
 from koi_lang.runtime.agents.declarations import Role, Team
 from koi_lang.runtime.concurrency.cancellation import CancelScope
 from koi_lang.runtime.concurrency.tasks import gather
+from koi_lang.runtime.mcp.safe_text import clip_text
 from koi_lang.runtime.narrowing import narrowed_to, require_bounds, require_role
 from koi_lang.runtime.replay.error_records import data_of
 from koi_lang.runtime.replay.location import enter
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from koi_lang.runtime.background_calls import BackgroundCall
     from koi_lang.runtime.ports import AgentPort, RunPort
 
+# Of a name that nobody has.
+MAX_SHOWN_CHARS = 60
 Select = Literal["any", "all", ""]
 
 
@@ -127,6 +131,33 @@ def _teams_of(run: RunPort, agent: AgentPort | None) -> tuple[Team, ...]:
     if agent is None:
         return ()
     return tuple(agent.about.teams()) or tuple(team for team in run.teams() if team.lists(type(agent)))[:1]
+
+
+def message_targets(run: RunPort, agent: AgentPort) -> dict[str, str]:
+    """The agents that an agent may tell something, by the keys of its teams: their names, without its own."""
+    found: dict[str, str] = {}
+    for team in peers_of(run, agent).teams:
+        for key, member in team.members().items():
+            if not isinstance(member, str) and member is not type(agent) and member.about.handlers:
+                found.setdefault(key, member.about.name)
+    return found
+
+
+def message_target(run: RunPort, agent: AgentPort, wanted: str) -> str:
+    """The name of the agent that a key or a name means, which may also be one that has told the agent something.
+
+    Raises:
+        AgentError: it is the agent itself, or nobody that it may tell anything.
+    """
+    targets = message_targets(run, agent)
+    names = {**targets, **{name: name for name in (*targets.values(), *run.steering.senders_to(agent.name))}}
+    meant = next((name for key, name in names.items() if key.lower() == wanted.strip().lower()), None)
+    if meant is not None and meant != agent.name:
+        return meant
+    if wanted.strip().lower() == agent.name.lower():
+        raise AgentError("an agent cannot tell itself something", help="Write it into the state, or go on.")
+    message = f"`{agent.name}` can tell `{clip_text(wanted, MAX_SHOWN_CHARS)}` nothing: there is nobody of that name"
+    raise AgentError(message, help=suggestion(wanted, list(names), "member"))
 
 
 def query(

@@ -29,13 +29,15 @@ if TYPE_CHECKING:
 else:
     messages = lazy_module("koi_lang.llm.messages")
 
-How = Literal["steer", "follow_up", "notice"]
+How = Literal["steer", "follow_up", "notice", "message"]
 Mode = Literal["one", "all"]
 PERSON = "person"
 # Where notes are delivered, as it stands in paths: each time a model is about to be asked, each time of an end.
 POINTS: Mapping[How, str] = {"steer": "turn", "follow_up": "end"}
 # The fields of a report of the queues, by how their notes are delivered.
-FIELDS: Mapping[How, str] = {"steer": "steering", "follow_up": "follow_up", "notice": "notices"}
+FIELDS: Mapping[How, str] = {"steer": "steering", "follow_up": "follow_up", "notice": "notices", "message": "messages"}
+# Of the messages of agents to one of them that it has not read, and of each in characters.
+MAX_UNREAD, MAX_MESSAGE_CHARS = 20, 4000
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,8 @@ class QueuedMessage:
         to: name of the agent it is for; empty for whoever was not delegated its work by another agent.
         sender: `person`, or the name of whoever else says it.
         images: what is shown beside the text.
+        reply_to: the message of an agent that it answers; 0 for none.
+        key: names the action that sends a message of an agent, so that it is sent once.
     """
 
     id: int
@@ -55,6 +59,8 @@ class QueuedMessage:
     to: str = ""
     sender: str = PERSON
     images: tuple[Image, ...] = ()
+    reply_to: int = 0
+    key: str = ""
 
     def as_data(self) -> dict[str, Any]:
         """The JSON form."""
@@ -63,13 +69,17 @@ class QueuedMessage:
     def as_delivered(self) -> MessageDelivered:
         """The event of its delivery."""
         images: Any = [value_of(image) for image in self.images] or OMITTED
-        return MessageDelivered(self.id, self.text, self.how, self.to, self.sender, images)
+        reply_to, key = self.reply_to or OMITTED, self.key or OMITTED
+        return MessageDelivered(self.id, self.text, self.how, self.to, self.sender, images, reply_to, key)
 
     @property
     def message(self) -> str:
         """The message as the model gets it."""
         if self.how == "notice":
             return f"Meanwhile {flatten_lines(self.text)}."
+        if self.how == "message":
+            answered = f" in answer to your message {self.reply_to}" if self.reply_to else ""
+            return f"`{flatten_lines(self.sender)}` tells you{answered} (message {self.id}):\n{quote_line(self.text)}"
         is_person = self.sender == PERSON
         who = "The person" if is_person else f"`{flatten_lines(self.sender)}`"
         text = self.text if is_person else quote_line(self.text)
@@ -82,7 +92,9 @@ def note_of(data: Mapping[str, Any]) -> QueuedMessage:
     """The note in the data of an event."""
     how: How = next((how for how in FIELDS if how == data.get("mode")), "steer")
     to, sender = str(data.get("to", "")), str(data.get("from", PERSON))
-    return QueuedMessage(int(data["id"]), str(data["text"]), how, to, sender, images_in(data.get("images")))
+    images = images_in(data.get("images"))
+    reply_to, key = int(data.get("reply_to") or 0), str(data.get("key") or "")
+    return QueuedMessage(int(data["id"]), str(data["text"]), how, to, sender, images, reply_to, key)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -116,6 +128,8 @@ class Steering:
         self._free = asyncio.Event()
         self._free.set()
         self._queue, self._last_id = _left(self._recorded)
+        self._sent = {note.key: note for note in _all_notes(self._recorded) if note.key}
+        self._heard: set[str] = set()
         self._told: dict[str, int] = {}
 
     # ------------------------------------------------------------ what surfaces do
@@ -139,6 +153,44 @@ class Steering:
         if (agent, sender) in (*known, *((note.to, note.sender) for note in self._queue)):
             return
         self._add(QueuedMessage(self._last_id + 1, text, "notice", agent, sender))
+
+    # ------------------------------------------------------------ what agents say
+
+    def send(self, sender: str, to: str, text: str, *, key: str, reply_to: int = 0) -> QueuedMessage:
+        """Queue a message of an agent to another one, once for each key. Raises AgentError where it cannot be sent.
+
+        Args:
+            key: names the action; a run that goes on sends nothing twice.
+            reply_to: the message that it answers; 0 for none.
+        """
+        if key in self._sent:
+            return self._sent[key]
+        if not text.strip():
+            raise AgentError("there is nothing to say in an empty message")
+        if len(text) > MAX_MESSAGE_CHARS:
+            message = f"a message has at most {MAX_MESSAGE_CHARS:,} characters, and this one has {len(text):,}"
+            raise AgentError(message, help="Put what is long into a file or the registry, and name it.")
+        if sum(note.to == to for note in self.pending_messages("message")) >= MAX_UNREAD:
+            help = f"`{to}` reads them before its next answer; go on with something else."
+            raise AgentError(f"`{to}` has {MAX_UNREAD} messages that it has not read", help=help)
+        note = QueuedMessage(self._last_id + 1, text, "message", to, sender, reply_to=reply_to, key=key)
+        self._sent[key] = note
+        return self._add(note)
+
+    def read_messages(self, agent: str) -> list[QueuedMessage]:
+        """The messages of other agents that an agent has not read; they are read now."""
+        return self._deliver_at(leaf_path("inbox"), agent, self._messages_for(agent))
+
+    def has_heard(self, agent: str) -> bool:
+        """Whether another agent has told an agent something."""
+        return agent in self._heard
+
+    def senders_to(self, agent: str) -> set[str]:
+        """The agents that have told an agent something."""
+        return {note.sender for note in self._sent.values() if note.to == agent}
+
+    def _messages_for(self, agent: str) -> list[QueuedMessage]:
+        return [note for note in self.pending_messages("message") if note.to == agent]
 
     def withdraw(self, agent: str, sender: str) -> None:
         """Forget what an agent was to be notified of, where it has not heard of it yet."""
@@ -188,8 +240,11 @@ class Steering:
 
     def tell(self) -> None:
         """Report the queues as an event."""
-        queues = {name: [note.as_data() for note in self.pending_messages(how)] for how, name in FIELDS.items()}
-        self._emit(QueueChanged(**queues | ({} if queues["notices"] else {"notices": OMITTED})))
+        queues: dict[str, Any] = {
+            name: [note.as_data() for note in self.pending_messages(how)] for how, name in FIELDS.items()
+        }
+        empty = {name: OMITTED for name in ("notices", "messages") if not queues[name]}
+        self._emit(QueueChanged(**queues | empty))
 
     def _emit(self, data: EventData) -> None:
         """Tell something that no code of the program does, under a path of its own."""
@@ -230,10 +285,15 @@ class Steering:
         return self._deliver("follow_up", agent, delegated)
 
     def _deliver(self, how: How, agent: str, delegated: bool) -> list[QueuedMessage]:
-        path = leaf_path(POINTS[how])
-        known = self._recall_messages(path)
         is_new = self._recorded.accepts_input(before_request=how == "steer")
-        new = self._next(how, agent, delegated) if is_new else []
+        notes = self._deliver_at(leaf_path(POINTS[how]), agent, self._next(how, agent, delegated) if is_new else [])
+        if any(note.how == "message" for note in notes):
+            self._heard.add(agent)
+        return notes
+
+    def _deliver_at(self, path: Path, agent: str, new: list[QueuedMessage]) -> list[QueuedMessage]:
+        """The messages that were delivered at a path before, and new ones."""
+        known = self._recall_messages(path)
         for number, note in enumerate([*known, *new], 1):
             self._events.emit(note.as_delivered(), agent, path=(*path, f"{MessageDelivered.type}#{number}"))
         if new:
@@ -243,8 +303,10 @@ class Steering:
 
     def _next(self, how: How, agent: str, delegated: bool) -> list[QueuedMessage]:
         meant = [note for note in self.pending_messages(how) if note.to == agent or (not note.to and not delegated)]
-        notices = [note for note in self.pending_messages("notice") if note.to == agent] if how == "steer" else []
-        return [*notices, *(meant[:1] if self.modes[how] == "one" else meant)]
+        if how == "follow_up":
+            return meant[:1] if self.modes[how] == "one" else meant
+        notices = [note for note in self.pending_messages("notice") if note.to == agent]
+        return [*notices, *self._messages_for(agent), *(meant[:1] if self.modes[how] == "one" else meant)]
 
     # ------------------------------------------------------------ runs that go on
 
@@ -256,6 +318,13 @@ class Steering:
         ).entry:
             notes.append(note_of(entry.data))
         return notes
+
+
+def _all_notes(recorded: RecordedRun) -> Iterator[QueuedMessage]:
+    """All notes that an earlier part of a run has had, in a queue or delivered."""
+    for entry in recorded.entries_of(QueueChanged.type):
+        yield from (note_of(data) for name in FIELDS.values() for data in entry.data.get(name, ()))
+    yield from (note_of(entry.data) for entry in recorded.entries_of(MessageDelivered.type))
 
 
 def _left(recorded: RecordedRun) -> tuple[list[QueuedMessage], int]:

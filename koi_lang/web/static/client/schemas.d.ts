@@ -1196,9 +1196,10 @@ export interface QueueChanged {
   steering: Array<Record<string, unknown>>;
   follow_up: Array<Record<string, unknown>>;
   notices?: Array<Record<string, unknown>>;
+  messages?: Array<Record<string, unknown>>;
 }
 
-/** A playbook is told something while it works (`steer`, `notice`), or before it would end (`follow_up`). */
+/** A playbook hears something while it works (`steer`, `notice`, `message`), or before its end (`follow_up`). */
 export interface MessageDelivered {
   v: 1;
   type: "steered";
@@ -1215,6 +1216,8 @@ export interface MessageDelivered {
   to: string;
   from: string;
   images?: Array<Record<string, unknown>>;
+  reply_to?: number;
+  key?: string;
 }
 
 /** A conversation is to be shortened before the next request. For admins alone. */
