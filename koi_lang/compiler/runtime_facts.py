@@ -22,6 +22,7 @@ ACTION_FIELDS = {
     "ask_parent": "question:string",
     "action_history": "count?:number",
     "registry_set": "key:string value",
+    "registry_change": "key:string from to",
     "registry_get": "key:string",
     "registry_delete": "key:string",
     "registry_keys": "prefix?:string",

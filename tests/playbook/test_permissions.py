@@ -157,6 +157,7 @@ FIELDS: dict[str, dict[str, Any]] = {
     "repeat": {"count": 1, "actions": []},
     "send_message": {"event": "e", "data": {}},
     "registry_set": {"key": "k", "value": 1},
+    "registry_change": {"key": "k", "from": None, "to": 1},
     "registry_get": {"key": "k"},
     "registry_delete": {"key": "k"},
     "registry_keys": {},

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 
+import pytest
+
 from tests import forks
 from tests.limits import LIMIT_S
 from tests.projects import Project
@@ -26,15 +28,27 @@ run Main.CALL
 """
 
 
-def test_processes_do_not_take_the_same_task(project: Project) -> None:
-    """Though both act under one name, and look at the list at the same time."""
-    project.write("fill.koi", PROGRAM.replace("CALL", "fill({ count: 12 })"))
+def share(project: Project, tasks: int, processes: int) -> list[str]:
+    """The titles of the tasks that some processes have done, all together."""
+    project.write("fill.koi", PROGRAM.replace("CALL", f"fill({{ count: {tasks} }})"))
     project.write("work.koi", PROGRAM.replace("CALL", "work({})"))
     assert "" == project.koi("run", "fill.koi").stderr
 
     words, pipe = forks.koi("run", "work.koi"), subprocess.PIPE
-    workers = [subprocess.Popen(words, cwd=project.folder, stdout=pipe, stderr=pipe, text=True) for _ in range(3)]
+    workers = [
+        subprocess.Popen(words, cwd=project.folder, stdout=pipe, stderr=pipe, text=True) for _ in range(processes)
+    ]
     said = [worker.communicate(timeout=LIMIT_S) for worker in workers]
+    assert [""] * processes == [errors for _, errors in said]
+    return sorted(" ".join(output for output, _ in said).split())
 
-    assert [""] * 3 == [errors for _, errors in said]
-    assert sorted(f"t{n}" for n in range(12)) == sorted(" ".join(output for output, _ in said).split())
+
+def test_processes_do_not_take_the_same_task(project: Project) -> None:
+    """Though both act under one name, and look at the list at the same time."""
+    assert sorted(f"t{n}" for n in range(12)) == share(project, 12, 3)
+
+
+@pytest.mark.thorough
+def test_a_thousand_tasks_and_eight_processes(project: Project) -> None:
+    """Each is done, and once."""
+    assert sorted(f"t{n}" for n in range(1000)) == share(project, 1000, 8)

@@ -22,6 +22,18 @@ async def registry_set(context: ActionContext, key: str, value: Any) -> Any:
     return {"success": True, "key": key, "saved": True}
 
 
+async def _change_again(context: ActionContext, key: str, from_: Any, to: Any) -> None:
+    await context.run.registry.renew("swap", key, from_, to)
+
+
+@action("registry:write", safe=True, renew=_change_again)
+async def registry_change(context: ActionContext, key: str, from_: Any, to: Any) -> Any:
+    """Store `to` under a key that still has the value `from`, null for none; gives `changed`, and the `value` now."""
+    has_changed = await context.run.registry.swap(key, from_, to)
+    value = to if has_changed else await context.run.registry.get(key)
+    return {"success": True, "key": key, "changed": has_changed, "value": value}
+
+
 @action("registry:read", safe=True, tool="read", only_looks=True)
 async def registry_get(context: ActionContext, key: str) -> Any:
     """Read a value from the shared registry; gives `value` and `found`."""

@@ -62,9 +62,15 @@ class KeptRegistry:
             after = await after if isawaitable(after) else after
             if after is undefined:
                 return before
-            if await self._change("swap", key, before, after):
-                self.follow(key, after)
+            if await self.swap(key, before, after):
                 return after
+
+    async def swap(self, key: str, before: object, after: object) -> bool:
+        """Keep a JSON value under a key that still has another one, None for no value; says whether it had."""
+        has_changed = bool(await self._change("swap", key, before, after))
+        if has_changed:
+            self.follow(key, after)
+        return has_changed
 
     async def delete(self, key: str) -> bool:
         """Forget a key; says whether it was there."""
