@@ -60,7 +60,7 @@ FACADE = {PACKAGE.name, "koi_lang.coverage"}
 # Of the command line: the table of commands, options of several, and what two commands do alike.
 SHARED_BY_COMMANDS = {
     *("__init__", "command_table", "options"),
-    *("connect_server", "running", "rerunning", "watching", "evaluating", "playbook_readings"),
+    *("connect_server", "running", "rerunning", "watching", "evaluating", "playbook_readings", "lessons"),
 }
 # Promises live in a scope of their own, which waits for its tasks as a task group does.
 OWN_TASK_GROUP = "koi_lang.js.task_scope"

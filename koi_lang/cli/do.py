@@ -9,12 +9,22 @@ from typing import Any
 import click
 
 from koi_lang.cli import models
-from koi_lang.cli.options import Count, options_from, plain_option, plan_option, running_options, verbose_option
+from koi_lang.cli.lessons import offer_lessons
+from koi_lang.cli.options import (
+    Count,
+    no_memory_option,
+    options_from,
+    plain_option,
+    plan_option,
+    running_options,
+    verbose_option,
+)
 from koi_lang.cli.running import run_program
 from koi_lang.cli.ui.interrupts import leave
 from koi_lang.cli.ui.undo_report import changes_text
 from koi_lang.errors import UsageError
 from koi_lang.program import loader
+from koi_lang.runtime.ports import RunPort
 from koi_lang.sessions.options import COMMAND_HELP, RunOptions
 from koi_lang.system import resources
 
@@ -25,6 +35,7 @@ from koi_lang.system import resources
 @running_options("the whole run", "until the work ends")
 @click.option("--record/--no-record", default=None, help="Write a journal of the run, which is the default.")
 @plan_option
+@no_memory_option
 @plain_option
 @verbose_option
 @click.option("--json", "as_json", is_flag=True, help="Write every event to stdout as one JSON object a line.")
@@ -33,13 +44,23 @@ def command(**given: Any) -> None:
 
     Every change and every command is asked about, unless rules allow it; `koi undo` puts the files back. The exit code
     is 0 for work that the tests accept, 3 for the best that came of it, 4 where a limit was reached, 1 for errors.
+    At the end you are asked which lessons to keep of what you said against something.
     """
     options = options_of(given)
     if options.model == "?":
         options = replace(options, model=models.pick(options.key_lookup()))
     file = str(resources.standard_skills() / "programs/do.koi")
     entry = loader.load_compiled(file, strict=given["strict"], fresh=given["no_cache"])
-    leave(run_program(file, entry, options))
+    runs: list[str] = []
+
+    def report(run: RunPort) -> str:
+        runs.append(run.id)
+        return changes_text(run)
+
+    code = run_program(file, entry, replace(options, report=report))
+    for run in runs:
+        offer_lessons(run, options)
+    leave(code)
 
 
 def options_of(given: Mapping[str, Any]) -> RunOptions:

@@ -50,6 +50,7 @@ trust_folder_option = click.option(
     help="Have all settings of this folder count from now on.",
 )
 plan_option = click.option("--plan", is_flag=True, help="Change nothing before you have accepted a plan.")
+no_memory_option = click.option("--no-memory", is_flag=True, help="Tell agents no notes, and offer none to keep.")
 plain_option = click.option(
     "--plain", is_flag=True, help="Show finished lines only, and move nothing; KOI_PLAIN=1 does, too."
 )

@@ -86,6 +86,7 @@ class Services:
         debugger: stops before actions of playbooks; None in ordinary runs.
         payer: who pays for the run beside itself, perhaps for several runs; None for nobody.
         is_served: whether others than the person at this machine may call the program, as callers of a service may.
+        no_memory: whether agents that say `uses memory` are told no notes.
         plans: the folder of frozen plans; None where they are not used.
         service: the folder of the service of which the run is a session; its commands see only `folder` in there.
     """
@@ -121,6 +122,7 @@ class Services:
     debugger: DebuggerPort | None = None
     payer: BudgetAccount | None = None
     is_served: bool = False
+    no_memory: bool = False
     plans: Path | None = None
     service: Path | None = None
 
@@ -162,7 +164,8 @@ def make_servers(run: RunPort, services: Services) -> servers.Servers:
 
 def make_guidance(run: RunPort, services: Services) -> service.Guidance:
     """The instructions and skills of the project, wherever the files are that its programs work on, and notes there."""
-    return service.Guidance(services.settings.folder, services.note, is_served=services.is_served)
+    folder, tells_notes = services.settings.folder, not services.no_memory
+    return service.Guidance(folder, services.note, is_served=services.is_served, tells_notes=tells_notes)
 
 
 async def call_action(run: RunPort, agent: AgentPort, name: str, data: Any) -> Any:

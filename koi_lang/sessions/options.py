@@ -63,6 +63,7 @@ class RunOptions:
         report: gives what a line at the end says of a run beside its cost, such as its changed files, also on a pipe.
         plan: whether agents only look and plan, until the person has accepted a plan.
         settings: of the project whose program is run, read once.
+        no_memory: whether agents are told no notes, and none are offered.
         uses_plans: whether frozen plans answer in the place of models.
         user: of a service, who answers in the run; empty for the person at this machine.
         words: of the command line, from the command on, as journals keep them.
@@ -88,6 +89,7 @@ class RunOptions:
     report: Callable[[RunPort], str] | None = None
     missing_model_help: str = ""
     plan: bool = False
+    no_memory: bool = False
     uses_plans: bool = False
     settings: ProjectSettings = field(default_factory=read_settings)
     words: Sequence[str] = ()

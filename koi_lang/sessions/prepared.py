@@ -120,6 +120,7 @@ class Prepared:
             "kept_rules": LastingRules.of(self.folder, self.options.user),
             "redact": self.redactor(),
             "plan": self.options.plan,
+            "no_memory": self.options.no_memory,
             "plans": Path(self.path).parent / PLANS if self.options.uses_plans else None,
             "is_served": self.is_service,
             "today": today(settings.variable("TZ")),

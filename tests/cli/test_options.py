@@ -62,6 +62,7 @@ OPTIONS = """
 --no-browser          flag
 --no-cache            flag
 --no-extensions       flag
+--no-memory           flag
 --no-open             flag
 --no-plans            flag
 --no-test             flag

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from koi_lang.cli.completing.values import complete_agent, complete_program, complete_run
-from koi_lang.cli.options import options_from, plain_option, plan_option, running_options
+from koi_lang.cli.options import no_memory_option, options_from, plain_option, plan_option, running_options
 from koi_lang.cli.ui.messages import show_warnings
 from koi_lang.lazy import lazy_module
 from koi_lang.program import loader
@@ -38,6 +38,7 @@ else:
 @running_options("the conversation", "of an answer")
 @click.option("--record/--no-record", default=None, help="Write a journal of the conversation, which is the default.")
 @plan_option
+@no_memory_option
 @plain_option
 @click.option("--trust", is_flag=True, help="Go on with a conversation that this machine has not signed.")
 def command(file: str, agent: str, event: str, resume: str, trust: bool, **given: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,6 +16,7 @@ from koi_lang import settings
 from koi_lang.cli.chat import commands
 from koi_lang.cli.chat.conversation import ChatConversation
 from koi_lang.cli.chat.line_mode import Piped
+from koi_lang.cli.lessons import offer_lessons
 from koi_lang.cli.ui.interrupts import carried_out
 from koi_lang.cli.ui.messages import exit_code_of
 from koi_lang.cli.ui.terminal import Terminal
@@ -56,14 +57,17 @@ class ChatOptions:
 def talk(file: str, entry: cache.CachedModule, options: RunOptions, wishes: ChatOptions) -> int:
     """Talk to the end and give the exit code; whatever goes wrong is told once."""
     failed: list[int] = []
+    runs: list[str] = []
 
     def work() -> None:
         chat, earlier = _conversation(file, entry, options, wishes)
         place = describe_place(options.folder, chat.session.served.choice.name(), options.allowed_here)
-        carried_out(_run(chat, earlier, place), chat.screen.note)
+        carried_out(_run(chat, earlier, place, runs.append), chat.screen.note)
         failed.append(chat.telling.failed)
 
     code = exit_code_of(work, debug=options.debug, redact=options.key_lookup().redactor())
+    for run in runs:
+        offer_lessons(run, options)
     return EXIT_FAILED if code == EXIT_OK and any(failed) and not _is_terminal() else code
 
 
@@ -123,9 +127,10 @@ def describe_place(folder: Path, model: str, allowed: Sequence[str]) -> str:
     return "; ".join(filter(None, map(one_line, parts)))
 
 
-async def _run(chat: ChatConversation, earlier: OpenRun | None, place: str) -> None:
+async def _run(chat: ChatConversation, earlier: OpenRun | None, place: str, note_run: Callable[[str], None]) -> None:
     """Talk to the end. Cancelled, what is under way is ended, and the terminal left as it was."""
     async with chat.dispatcher.session.open(earlier) as session:
+        note_run(session.run.id)
         if earlier is not None:
             chat.telling.tell_earlier()
             chat.screen.note(f"going on with {session.run.id}")

@@ -43,12 +43,19 @@ class Guidance:
         note: is told what is left out, a line each and once.
         is_served: whether others than the person at this machine may call the program; they are told nothing of the
             person's own files.
+        tells_notes: whether agents that say `uses memory` are told notes.
     """
 
     def __init__(
-        self, folder: Path, note: Callable[[str], None] = lambda line: None, *, is_served: bool = False
+        self,
+        folder: Path,
+        note: Callable[[str], None] = lambda line: None,
+        *,
+        is_served: bool = False,
+        tells_notes: bool = True,
     ) -> None:
         self._folder, self._note = folder, note
+        self._tells_notes = tells_notes
         self.owners: Sequence[Owner] = ("project",) if is_served else ("project", "person")
         self._noted: set[str] = set()
 
@@ -74,7 +81,7 @@ class Guidance:
             found["skills"] = [{"name": entry.place.name, "description": entry.description} for entry in usable]
         if others := [entry for entry in entries.values() if entry.problem]:
             found["unavailable"] = [{"name": entry.place.name, "reason": entry.problem} for entry in others]
-        if agent.about.reads_notes:
+        if agent.about.reads_notes and self._tells_notes:
             found |= await self._notes(agent, question_of(args))
         return found
 

@@ -1,0 +1,83 @@
+"""Lessons at the end of `koi do` and `koi chat`: what the person said against something, offered as notes."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from koi_lang.cli.running import run_program
+from koi_lang.errors import JournalError
+from koi_lang.events import ApprovalGiven, HandlerStarted, MessageDelivered
+from koi_lang.program import loader
+from koi_lang.runtime.guidance.notes import FOLDER
+from koi_lang.runtime.journal import reader, store
+from koi_lang.runtime.journal.entries import JournalEntry
+from koi_lang.runtime.playbook.steering import PERSON
+from koi_lang.sessions.options import RunOptions
+from koi_lang.system import resources
+
+MAX_EVIDENCE = 12
+MAX_CHARS = 300
+# Answers to a plan that say nothing about it.
+PLAIN_ANSWERS = frozenset({"accept", "edit", "refuse", "yes", "no", "y", "n", ""})
+
+
+def offer_lessons(run: str, options: RunOptions) -> None:
+    """Offer lessons of a recorded run to the person at a terminal; where nobody is, nothing is kept.
+
+    The model for `small` words them, in a run of its own.
+
+    Args:
+        run: its id.
+        options: of the run.
+    """
+    is_seen = sys.stdin.isatty() and sys.stderr.isatty() and not (options.quiet or options.as_json)
+    has_stand_in = options.rehearse or options.answers is not None
+    if not is_seen or has_stand_in or options.record is False or options.no_memory:
+        return
+    try:
+        entries = [line.entry for line in reader.lines(store.find(options.folder, run)) if line.entry is not None]
+    except JournalError:
+        return
+    evidence = list(evidence_in(entries))[:MAX_EVIDENCE]
+    if evidence:
+        file = str(resources.standard_skills() / "programs/lessons.koi")
+        wished = replace(
+            options,
+            payload={"evidence": evidence},
+            allow=(*options.allow, f"write:{FOLDER}/**"),
+            report=None,
+            plan=False,
+            as_result=False,
+            words=("memory", "lessons"),
+        )
+        run_program(file, loader.load_compiled(file), wished)
+
+
+def evidence_in(entries: Iterable[JournalEntry]) -> Iterator[str]:
+    """What was said against something in a run, a line each, and findings that came back in a later round."""
+    findings: Counter[str] = Counter()
+    for entry in entries:
+        data = entry.data
+        if entry.kind == ApprovalGiven.type and data.get("reason"):
+            yield f"refused to {_line(data.get('what'))}, because {_line(data['reason'])}"
+        elif entry.kind == MessageDelivered.type and data.get("from") == PERSON:
+            yield f"said meanwhile: {_line(data.get('text'))}"
+        elif entry.kind == "done" and data.get("intent") == "plan_question":
+            if str(data.get("result", "")).strip().lower() not in PLAIN_ANSWERS:
+                yield f"said about the plan: {_line(data.get('result'))}"
+        elif entry.kind == HandlerStarted.type and data.get("event") == "change":
+            findings.update(set(_findings(data.get("args"))))
+    yield from (f"found in {count} rounds: {finding}" for finding, count in findings.items() if count > 1)
+
+
+def _findings(args: Any) -> Iterator[str]:
+    for finding in (args.get("findings") or []) if isinstance(args, dict) else []:
+        yield _line(finding.get("text", "") if isinstance(finding, dict) else finding)
+
+
+def _line(text: Any) -> str:
+    return " ".join(str(text).split())[:MAX_CHARS]

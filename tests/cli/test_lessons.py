@@ -1,0 +1,122 @@
+"""Lessons at the end of `koi do`: what the person said against something, kept as notes for later runs."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pexpect
+import pytest
+
+import koi_lang
+from koi_lang.cli.lessons import evidence_in
+from koi_lang.runtime.guidance.notes import FOLDER
+from koi_lang.runtime.journal.entries import JournalEntry
+from tests import forks
+from tests.first.machine import KEY
+from tests.limits import LIMIT_S
+from tests.llm.server import Answer, Asked, ModelServer
+from tests.projects import Project
+
+LESSON = "Deploy with `make release`, never with scp."
+SHELL = {"intent": "shell", "command": "scp app host:", "description": "deploy"}
+DONE = {"intent": "return", "data": "deployed"}
+
+
+def answer(asked: Asked) -> Answer:
+    """Copies files, unless a note says how to deploy; words a lesson where it is asked for one."""
+    messages = json.dumps(asked.body["messages"])
+    if "Word at most three lessons" in messages:
+        return Answer(pieces=(json.dumps({"lessons": [{"text": LESSON, "evidence": 1}]}),))
+    knows = f"> {LESSON}" in asked.body["messages"][0]["content"] or f"> {LESSON}" in messages
+    is_first = sum(each["role"] == "assistant" for each in asked.body["messages"]) == 0
+    return Answer(pieces=(json.dumps(SHELL if is_first and not knows else DONE),))
+
+
+def work(project: Project, url: str, *talk: tuple[str, str], more: str = "") -> str:
+    """What a terminal shows of `koi do`; each question that is waited for is answered."""
+    settings = {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": f"{url}/v1", "KOI_PLAIN": "1", "TERM": "xterm"}
+    environment = {**os.environ, "PYTHONPATH": str(Path(koi_lang.__file__).parents[1]), **settings}
+    python, *words = forks.koi("do", "deploy the app", "-m", "openai/gpt-4o-mini", *more.split())
+    child = pexpect.spawn(python, words, cwd=project.folder, env=environment, timeout=LIMIT_S, encoding="utf-8")
+    shown = ""
+    for question, typed in talk:
+        child.expect_exact(question)
+        shown += (child.before or "") + question
+        child.sendline(typed)
+    child.expect(pexpect.EOF)
+    child.close()
+    return shown + (child.before or "")
+
+
+REFUSAL = ("Allow? [y]es", "n because we deploy with make release")
+
+
+@pytest.mark.parametrize(("typed", "count"), [("y", 1), ("", 0), ("n", 0)])
+def test_a_lesson_is_kept_only_where_the_person_says_so(project: Project, typed: str, count: int) -> None:
+    """The person sees it with its evidence; whatever is no yes keeps nothing."""
+
+    async def once() -> str:
+        async with ModelServer(answer, ["gpt-4o-mini"]) as server:
+            return await asyncio.to_thread(work, project, server.url, REFUSAL, ("[e]dit, [N]o", typed))
+
+    shown = asyncio.run(once())
+
+    assert LESSON in shown
+    assert "because we deploy with make release" in shown.partition(LESSON)[2]
+    assert count == len(list((project.folder / FOLDER).glob("*.md")))
+
+
+def test_the_next_process_needs_fewer_rounds(project: Project) -> None:
+    """A lesson that was kept saves the second one a round; with `--no-memory` it does not."""
+
+    async def all_three() -> list[int]:
+        counts = []
+        async with ModelServer(answer, ["gpt-4o-mini"]) as server:
+            for talk, more in (((REFUSAL, ("[e]dit, [N]o", "y")), ""), ((), ""), ((REFUSAL,), "--no-memory")):
+                before = len(server.requests)
+                await asyncio.to_thread(work, project, server.url, *talk, more=more)
+                counts.append(len(server.requests) - before)
+        return counts
+
+    assert [3, 1, 2] == asyncio.run(all_three())
+
+
+def entry(kind: str, **data: Any) -> JournalEntry:
+    """An entry of a journal."""
+    return JournalEntry(1, 0.0, kind, ("a",), "Coder", data)
+
+
+def test_evidence_is_what_was_said_against_something() -> None:
+    """Refusals with a reason, what was said meanwhile or about a plan, and findings that came back."""
+    finding = {"text": "the port is taken"}
+    entries = [
+        entry("approval_given", what="run rm", answer="no", reason="it is in use"),
+        entry("approval_given", what="shell ls", answer="yes"),
+        entry("steered", text="use tabs", **{"from": "person"}),
+        entry("steered", text="from a tool", **{"from": "hook"}),
+        entry("done", intent="plan_question", result="accept"),
+        entry("done", intent="plan_question", result="2: only the tests"),
+        entry("handler_started", event="change", args={"findings": [finding]}),
+        entry("handler_started", event="change", args={"findings": [finding, {"text": "once"}]}),
+    ]
+    lines = [
+        "refused to run rm, because it is in use",
+        "said meanwhile: use tabs",
+        "said about the plan: 2: only the tests",
+        "found in 2 rounds: the port is taken",
+    ]
+
+    assert lines == list(evidence_in(entries))
+
+
+def test_nobody_at_a_terminal_keeps_nothing(project: Project) -> None:
+    """A piped `koi do` asks for no lesson."""
+    project.write("answers.json", json.dumps([SHELL, DONE]))
+    ran = project.koi("do", "deploy the app", "--answers", "answers.json")
+
+    assert "Lesson" not in ran.stdout + ran.stderr
+    assert not (project.folder / FOLDER).exists()
