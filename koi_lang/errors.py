@@ -12,6 +12,7 @@ EXIT_FAILED = 1
 EXIT_USAGE = 2
 EXIT_BEST_EFFORT = 3
 EXIT_LIMIT = 4
+EXIT_BLOCKED = 5
 EXIT_SOURCE = 65
 # Of `sysexits.h`, where it has one for the kind of failure; 124 is that of `timeout`.
 EXIT_NO_FILE, EXIT_NO_SERVER, EXIT_NO_PROVIDER, EXIT_PLAYBOOK = 66, 68, 69, 70
@@ -222,6 +223,12 @@ class BestEffortError(KoiError):
     """Work has ended that was not accepted: it is the best that came of it."""
 
     exit_code = EXIT_BEST_EFFORT
+
+
+class BlockedError(KoiError):
+    """A deliberation has blocked a task, and nothing of it was done."""
+
+    exit_code = EXIT_BLOCKED
 
 
 class OverLimitError(KoiError, code="E0501"):

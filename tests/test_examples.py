@@ -50,6 +50,17 @@ PRINTED = {
         *("Round 1: 0.92, tests red", "Round 2: 0.935, tests green", "accepted in round 2 with 0.935"),
         *("import math", "", "", "def shipping(weight):", "    return 5 + 1.5 * math.ceil(max(0, weight - 2))", ""),
     ],
+    "think": [
+        "Delete the staging database: block",
+        "  economist disagrees: It saves 40 dollars a month.",
+        "  There is no backup.",
+        "Tidy the notes: approve",
+        "The work is held to these conditions:",
+        "- cannot: run:git push* (guardian)",
+        "- below: notes (guardian)",
+        "- usd: 0.1 (economist)",
+        "- Say what was moved. (empath; not enforced)",
+    ],
     "memory": [
         "The port was taken; it is 7411 now.",
         "Port 7411, as the note says.",

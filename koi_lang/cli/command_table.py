@@ -38,6 +38,7 @@ SECTIONS = {
         "run": "Run a program.",
         "chat": "Talk to an agent of a program.",
         "do": "Give an agent a task in the project of this folder.",
+        "think": "Weigh a task by votes before an agent does it.",
         "repl": "Type declarations and statements, and see their results.",
         "debug": "Debug a program, or step through a recorded run.",
     },

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -28,12 +29,21 @@ from koi_lang.runtime.ports import RunPort
 from koi_lang.sessions.options import COMMAND_HELP, RunOptions
 from koi_lang.system import resources
 
+THINK_HELP = """Weigh TASK before it is done: your own AGENTS.md, the votes of five members, then the work.
+
+The work is held to the conditions of the votes. A block ends with exit code 5, and nothing was done; `--override` lifts
+it once, and `--simulate` tells what would follow. The same as `koi do --think`.
+"""
+
 
 @click.command()
 @click.argument("task")
 @click.option("-i", "--rounds", type=Count(), help="Most rounds until the tests pass, 3 by default.")
 @running_options("the whole run", "until the work ends")
 @click.option("--record/--no-record", default=None, help="Write a journal of the run, which is the default.")
+@click.option("--think", "thinks", is_flag=True, help="Have a council weigh the task first, as `koi think` does.")
+@click.option("--override", "overrides", is_flag=True, help="Lift a block of the council once, in your own words.")
+@click.option("--simulate", "simulates", is_flag=True, help="Tell what would follow from the task, and do nothing.")
 @plan_option
 @no_memory_option
 @plain_option
@@ -46,10 +56,15 @@ def command(**given: Any) -> None:
     is 0 for work that the tests accept, 3 for the best that came of it, 4 where a limit was reached, 1 for errors.
     At the end you are asked which lessons to keep of what you said against something.
     """
+    carry_out(given)
+
+
+def carry_out(given: Mapping[str, Any]) -> None:
+    """Carry out a task to its end, with the options of the command line, and leave."""
     options = options_of(given)
     if options.model == "?":
         options = replace(options, model=models.pick(options.key_lookup()))
-    file = str(resources.standard_skills() / "programs/do.koi")
+    file = str(resources.standard_skills() / f"programs/{'think' if given['thinks'] else 'do'}.koi")
     entry = loader.load_compiled(file, strict=given["strict"], fresh=given["no_cache"])
     runs: list[str] = []
 
@@ -68,10 +83,18 @@ def options_of(given: Mapping[str, Any]) -> RunOptions:
     if not given["task"].strip():
         raise UsageError("there is nothing to do", help='Write a task, such as koi do "mend what fails".')
     rounds = {} if given["rounds"] is None else {"rounds": given["rounds"]}
+    wishes = {name: True for name in ("overrides", "simulates") if given[name]}
+    if wishes and not given["thinks"]:
+        raise UsageError("`--override` and `--simulate` are about a council", help="Write `koi think TASK`.")
+    if given["overrides"] and not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise UsageError("`--override` asks you why, and nobody is at a terminal", help="Run it in a terminal.")
     options = options_from(given)
+    words = ("do", "--think", *options.words[1:]) if options.words[:1] == ("think",) else options.words
     return replace(
         options,
-        payload={"task": given["task"], **rounds},
+        words=words,
+        plan=options.plan or given["simulates"],
+        payload={"task": given["task"], **rounds, **wishes},
         as_result=False,
         report=changes_text,
         missing_model_help="" if options.rehearse else COMMAND_HELP,

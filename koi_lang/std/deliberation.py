@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import nullcontext
 from datetime import datetime
+from getpass import getuser
 from pathlib import PurePosixPath
-from typing import Any, TypedDict
+from typing import Any, NoReturn, TypedDict
 
-from koi_lang.errors import AgentError, KoiError, ProviderError
+from koi_lang.errors import AgentError, BlockedError, KoiError, ProviderError
 from koi_lang.js.calling import apply
 from koi_lang.js.errors import thrown
 from koi_lang.runtime.agents.resilience import AttemptTimeoutError
@@ -18,6 +20,7 @@ from koi_lang.runtime.context import current
 from koi_lang.runtime.guards.access_rules import AccessRule, parse_rule
 from koi_lang.runtime.guards.conditions import CallConditions, held_to
 from koi_lang.runtime.guards.policy import Access
+from koi_lang.runtime.guidance.instructions import read_own_instructions
 from koi_lang.runtime.guidance.material import plain_text
 from koi_lang.runtime.host import ApprovalRequest
 from koi_lang.runtime.replay.calls import Effect
@@ -41,6 +44,20 @@ class Condition(TypedDict):
     kind: str
     value: str | float
     enforced: bool
+
+
+class Override(TypedDict):
+    """Who has lifted a block, and why; an empty reason leaves it."""
+
+    who: str
+    why: str
+
+
+class OwnInstructions(TypedDict):
+    """The instructions of the person: the path of their file as they write it, and its text."""
+
+    path: str
+    text: str
 
 
 # ---------------------------------------------------------------- votes
@@ -141,6 +158,40 @@ async def hold(given: Sequence[Condition], now_ms: float, work: Callable[..., An
 def rule_of(condition: Condition) -> AccessRule:
     """The rule of a condition. Raises SettingsError for none."""
     return parse_rule(str(condition["value"]), "the conditions")
+
+
+def end_blocked(reasons: str) -> NoReturn:
+    """End the run with a block. Raises BlockedError always."""
+    help = "Change the task, or lift this block once with `--override`; `--simulate` tells what would follow."
+    raise BlockedError(f"the deliberation blocks the task, and nothing was done; {reasons}", help=help)
+
+
+async def override(task: str, reasons: str) -> Override:
+    """Have the person lift a block, in words of their own, which the journal keeps. Raises BlockedError without any."""
+
+    async def ask() -> Override:
+        run = current.get()
+        if run is None:
+            raise AgentError("nobody can be asked outside of a run", help="Call this in a handler.")
+        question = f"The deliberation blocks this. {reasons}\nWhy is it done all the same? Nothing leaves it blocked."
+        why = " ".join(plain_text(await run.host.ask(question, ())).split())[:MAX_TEXT_CHARS]
+        return Override(who=getuser(), why=why)
+
+    lifted: Override = await perform_effect(Effect("deliberation.override", {"task": task, "block": reasons}), ask)
+    if not lifted["why"]:
+        end_blocked(reasons)
+    return lifted
+
+
+async def own_instructions() -> OwnInstructions:
+    """The instructions of the person for all projects; empty texts where there are none."""
+
+    async def look() -> OwnInstructions:
+        found, _ = await asyncio.to_thread(read_own_instructions)
+        return OwnInstructions(path=found[0].path if found else "", text=found[0].text if found else "")
+
+    own: OwnInstructions = await perform_effect(Effect("deliberation.person", {}, safe=True, reads_files=True), look)
+    return own
 
 
 async def require_consent(task: str, reasons: str) -> None:

@@ -71,6 +71,7 @@ OPTIONS = """
 --older               TIME
 --on-doubt            DECISION
 --once                flag
+--override            flag
 --own                 flag
 --plain               flag
 --plan                flag
@@ -92,6 +93,7 @@ OPTIONS = """
 --runs                N|ID
 --search              WORDS
 --secret              flag
+--simulate            flag
 --since               RUN
 --start-servers       flag
 --status              flag
@@ -101,6 +103,7 @@ OPTIONS = """
 --strict              flag
 --supersedes          ID
 --template            chat|team|coder|mcp|batch
+--think               flag
 --to                  ENTRY
 --token               TEXT
 --token-file          FILE
@@ -134,9 +137,9 @@ EXCEPTIONS = {
 # What starts a handler, or goes on with one.
 STARTING = {"run", "ask", "debug", "prompt", "resume"}
 # What shows a run at work; a conversation and the prompt draw, too.
-DRAWING = {"run", "do", "resume", "ask", "chat", "repl", "runs attach"}
+DRAWING = {"run", "do", "think", "resume", "ask", "chat", "repl", "runs attach"}
 # What runs programs, and what says beforehand what they would do.
-RUNNING = {"run", "do", "resume", "chat", "repl", "eval", "rpc", "acp", "serve http", "serve mcp"}
+RUNNING = {"run", "do", "think", "resume", "chat", "repl", "eval", "rpc", "acp", "serve http", "serve mcp"}
 WHEREVER = {
     "--arg": STARTING,
     "--args": STARTING,
