@@ -14,14 +14,14 @@ import click
 
 from koi_lang.cli.completing.values import complete_handler, complete_program
 from koi_lang.cli.options import no_extensions_option, settings_here
+from koi_lang.cli.running import run_program
 from koi_lang.errors import JournalError, KoiError
 from koi_lang.freezing.candidates import AmbiguousError, UnexplainedError
 from koi_lang.freezing.plans import differences, explain_calls
 from koi_lang.freezing.recordings import RecordedCalls, recorded_calls, recordings_beside
-from koi_lang.program import loader
+from koi_lang.program import loader, typed_code
 from koi_lang.program.safe_expressions import evaluate
 from koi_lang.runtime.journal import store
-from koi_lang.runtime.journal.reader import Journal
 from koi_lang.runtime.model_calls.frozen_plans import FrozenPlan, plan_path, read_plan
 from koi_lang.sessions.options import RunOptions
 from koi_lang.sessions.prepared import PLANS, Prepared, prepare_program
@@ -32,6 +32,8 @@ from koi_lang.system.text_width import clean
 # Recordings that are taken where nothing is said.
 DEFAULT_RUNS = 5
 MAX_LEFT_OUT = 5
+# Runs that are made to tell explanations apart.
+MAX_ASKED = 3
 
 
 class FreezeError(KoiError):
@@ -42,41 +44,65 @@ class FreezeError(KoiError):
 @click.argument("file", shell_complete=complete_program)
 @click.argument("handler", required=False, metavar="[AGENT.HANDLER]", shell_complete=complete_handler)
 @click.option("--runs", "runs", multiple=True, metavar="N|ID", help="Explain the last N calls, or those of these runs.")
+@click.option("--ask", is_flag=True, help="Where two explanations fit, run the handler with what tells them apart.")
 @click.option("--check", "only_check", is_flag=True, help="Hold the plans of FILE against all recordings instead.")
 @click.option("--trust", is_flag=True, help="Also take journals that this machine has not signed.")
 @no_extensions_option
-def command(
-    file: str, handler: str | None, runs: Sequence[str], only_check: bool, trust: bool, no_extensions: bool
-) -> None:
+def command(file: str, handler: str | None, runs: Sequence[str], ask: bool, only_check: bool, **how: bool) -> None:
     """Make a plan of recorded calls of AGENT.HANDLER that answers in the place of its model.
 
     The plan is a file beside FILE, `plans/AGENT.HANDLER.json`; `koi run` uses it while what it was made for has not
     changed. Where two explanations fit the recordings, both are named and nothing is written.
     """
-    options = RunOptions(no_extensions=no_extensions, settings=settings_here())
+    options = RunOptions(no_extensions=how["no_extensions"], settings=settings_here())
     ready = prepare_program(file, loader.load_compiled(file), options)
     if only_check:
         sys.exit(_check(ready))
     call = call_named(ready, handler or "")
-    calls = _find_calls(ready, call, runs, trust=trust)
-    preview = asyncio.run(preview_prompt(ready, _with_payload(call, calls), lambda line: None))
-    plan = _plan(call, preview, calls, Path(ready.path).name)
+    plan = _make_plan(ready, call, runs, asks=MAX_ASKED if ask else 0, trust=how["trust"])
     path = plan_path(Path(ready.path).parent / PLANS, *call.name.split(".", 1))
     _write(path, plan)
     shown = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
     click.echo(clean(f"{call.name}: {len(plan.actions)} actions explain {len(plan.recordings)} recordings; {shown}"))
 
 
-def _find_calls(ready: Prepared, call: CallToPreview, runs: Sequence[str], *, trust: bool) -> RecordedCalls:
+def _make_plan(ready: Prepared, call: CallToPreview, runs: Sequence[str], *, asks: int, trust: bool) -> FrozenPlan:
+    """The plan of recorded calls, and of so many more as may be made to tell explanations apart. Raises FreezeError."""
+    more = 0
+    while True:
+        calls = _find_calls(ready, call, runs, trust=trust, more=more)
+        preview = asyncio.run(preview_prompt(ready, _with_payload(call, calls), lambda line: None))
+        try:
+            return _plan(call, preview, calls, Path(ready.path).name)
+        except AmbiguousError as error:
+            if more == asks or not isinstance(error.names.get("args"), dict):
+                help = "Record such a run, then freeze it again; `--ask` makes it."
+                raise FreezeError(f"`{call.name}` is not frozen: {error.sentence()}", help=help) from error
+            _record_call(ready, call, error)
+            more += 1
+
+
+def _record_call(ready: Prepared, call: CallToPreview, ambiguity: AmbiguousError) -> None:
+    """Make a call that tells two explanations apart, in a run of its own."""
+    args = json.dumps(ambiguity.names["args"], ensure_ascii=False)
+    click.echo(clean(f"{ambiguity.sentence()}; {call.name} is run with {args}"), err=True)
+    program = Path(os.path.relpath(ready.path, Path.cwd())).as_posix()
+    file = typed_code.keep(f'import "./{program}"\nrun {call.name}({args})\n', Path.cwd())
+    run_program(file, loader.load_compiled(file), ready.options)
+
+
+def _find_calls(ready: Prepared, call: CallToPreview, runs: Sequence[str], *, trust: bool, more: int) -> RecordedCalls:
     """The recorded calls of a handler, the latest first. Raises FreezeError or JournalError."""
     counts = [int(each) for each in runs if each.isdecimal() and len(each) < 6]
     named = [each for each in runs if not (each.isdecimal() and len(each) < 6)]
-    paths = [_journal(ready.folder, each) for each in named] or store.journals(ready.folder)[::-1]
-    most = counts[0] if counts else None if named else DEFAULT_RUNS
+    is_file = {each: each.endswith(store.SUFFIX) and Path(each).is_file() for each in named}
+    paths = [Path(each) if is_file[each] else store.find(ready.folder, each) for each in named]
+    paths = paths or store.journals(ready.folder)[::-1]
+    most = counts[0] + more if counts else None if named else DEFAULT_RUNS + more
     calls, agent = RecordedCalls(), call.agent.about
     for path in paths:
         try:
-            journal = _read_journal(path, ready.folder)
+            journal = read_signed(path, ready.folder, lambda line: None)
         except JournalError as error:
             calls.left_out[path.stem] = error.message
             continue
@@ -95,15 +121,6 @@ def _find_calls(ready: Prepared, call: CallToPreview, runs: Sequence[str], *, tr
     return calls
 
 
-def _journal(folder: Path, run: str) -> Path:
-    return Path(run) if run.endswith(store.SUFFIX) and Path(run).is_file() else store.find(folder, run)
-
-
-def _read_journal(path: Path, folder: Path) -> Journal:
-    """A journal with its signatures checked. Raises JournalError."""
-    return read_signed(path, folder, lambda line: None)
-
-
 def _help_of(calls: RecordedCalls) -> str:
     lines = [f"`{run}` is left out: {why}." for run, why in list(calls.left_out.items())[:MAX_LEFT_OUT]]
     return " ".join(lines)
@@ -114,16 +131,13 @@ def _with_payload(call: CallToPreview, calls: RecordedCalls) -> CallToPreview:
 
 
 def _plan(call: CallToPreview, preview: PromptPreview, calls: RecordedCalls, program: str) -> FrozenPlan:
-    """The plan of some recorded calls. Raises FreezeError."""
+    """The plan of some recorded calls. Raises AmbiguousError or FreezeError."""
     usable = [each for each in calls.usable if each.playbook == preview.playbook]
     for each in calls.usable:
         if each not in usable:
             calls.left_out[each.run] = "its playbook was another one"
     try:
         frozen = explain_calls(usable, evaluate)
-    except AmbiguousError as error:
-        help = f"Record such a run, then freeze it again; {len(usable)} recordings do not tell them apart."
-        raise FreezeError(f"`{call.name}` is not frozen: {error.sentence()}", help=help) from error
     except UnexplainedError as error:
         raise FreezeError(f"`{call.name}` is not frozen: {error}", help=_help_of(calls)) from error
     runs = tuple(dict.fromkeys(each.run for each in usable))

@@ -21,6 +21,7 @@ OPTIONS = """
 --arg                 NAME=VALUE
 --args                JSON
 --as                  ROLE
+--ask                 flag
 --ask-time            TIME
 --at                  ENTRY
 --branch              flag

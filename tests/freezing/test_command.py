@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import signal
 from dataclasses import replace
@@ -12,6 +13,8 @@ import pytest
 
 from koi_lang.runtime.journal import store
 from koi_lang.runtime.model_calls.frozen_plans import read_plan
+from tests.first.machine import KEY
+from tests.llm.server import Answer, Asked, ModelServer
 from tests.projects import Project
 
 PROGRAM = '''
@@ -236,6 +239,32 @@ def test_two_explanations_are_named(project: Project) -> None:
     assert 1 == made.returncode
     assert "`count` of `value` of `registry_set` is `args.pieces` or `args.items.length`; run it with" in made.stderr
     assert not (project.folder / PLAN).exists()
+
+
+def test_ask_makes_the_run_that_tells_them_apart(project: Project) -> None:
+    """The model is asked once more, with what both explanations name, and the plan is written."""
+    project.write("counter.py", COUNTER)
+    project.write("orders.koi", PROGRAM)
+    project.write("koi.toml", '[models]\ndefault = "openai/gpt-4o-mini"\n')
+    for order in ORDERS[:3]:
+        order = {**order, "pieces": len(order["items"])}
+        place(project, order, answer(order))
+
+    def respond(asked: Asked) -> Answer:
+        context = asked.body["messages"][1]["content"].partition("Context: ")[2].partition("\n")[0]
+        return Answer(pieces=(json.dumps(answer(json.loads(context)["args"])[0]),))
+
+    async def freeze() -> tuple[Any, int]:
+        async with ModelServer(respond, ["gpt-4o-mini"]) as server:
+            settings = {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": f"{server.url}/v1"}
+            made = await asyncio.to_thread(project.koi, "freeze", "orders.koi", "Desk.place", "--ask", **settings)
+            return made, len(server.requests)
+
+    made, requests = asyncio.run(freeze())
+
+    assert (0, 1) == (made.returncode, requests), made.stderr
+    assert "is `args.pieces` or `args.items.length`" in made.stderr
+    assert (project.folder / PLAN).exists()
 
 
 def test_recordings_that_contradict_each_other(shop: Project) -> None:
