@@ -87,7 +87,8 @@ class JobTable:
 
     def add(self, start: JobStart) -> bool:
         """Keep a start; whether there was none of its key."""
-        values = (start.run, start.job, start.key, start.due, start.begins, _text(start.payload), start.state)
+        payload = json.dumps(start.payload, ensure_ascii=False, allow_nan=False)
+        values = (start.run, start.job, start.key, start.due, start.begins, payload, start.state)
         added = self._database.execute(
             f"insert or ignore into job_starts ({COLUMNS}) values (?, ?, ?, ?, ?, ?, ?, ?) returning number",
             (*values, start.reason),
@@ -139,7 +140,3 @@ class JobTable:
 def _start_of(row: tuple[Any, ...]) -> JobStart:
     values = dict(zip((field.name for field in fields(JobStart)), row, strict=True))
     return JobStart(**{**values, "payload": json.loads(values["payload"])})
-
-
-def _text(payload: Any) -> str:
-    return json.dumps(payload, ensure_ascii=False, allow_nan=False)

@@ -205,7 +205,8 @@ class CostBounds:
         most = turns * REQUESTS_PER_TURN if limits.budget.requests is None else limits.budget.requests
         main, rest = self._worst(name, "default"), self._beside_turns(routine)
         # Each turn asks for one answer, and the last report is one more; servers that may, ask for more of them.
-        answers = most if self._has_servers(routine) else min(most, turns * MAX_REQUESTS + 1)
+        agents = [each.agent for each in self._on_account(routine) if each.agent is not None]
+        answers = most if any(map(self._graph.has_servers, agents)) else min(most, turns * MAX_REQUESTS + 1)
         total = requests(answers, main.beside(rest)).plus(requests(most - answers, rest))
         each = f" with up to {REQUESTS_PER_TURN} requests each" if limits.budget.requests is None else ""
         return replace(total, steps=(f"{turns:,} turn{'' if turns == 1 else 's'}{each}",))
@@ -213,7 +214,9 @@ class CostBounds:
     def _beside_turns(self, routine: Routine) -> WorstCase:
         """The dearest request on the account of a playbook that is no turn of its own."""
         agents = {each.agent.name.name for each in self._on_account(routine) if each.agent is not None}
-        askers = {each.agent.name.name for each in self._asking(routine) if each.agent is not None}
+        # The playbooks whose models may ask for it, which it may ask back.
+        asking = [each for each in self._leading_to([routine]) if each.playbook is not None]
+        askers = {each.agent.name.name for each in asking if each.agent is not None}
         worst = NOTHING
         for name, uses in [*((name, BESIDE_TURNS) for name in agents), *((name, ("small",)) for name in askers)]:
             for use in uses:
@@ -259,13 +262,6 @@ class CostBounds:
                 found |= dict.fromkeys(new)
                 waiting += new
         return list(found)
-
-    def _asking(self, routine: Routine) -> list[Routine]:
-        """The playbooks whose models may ask for it, which it may ask back."""
-        return [caller for caller in self._leading_to([routine]) if caller.playbook is not None]
-
-    def _has_servers(self, routine: Routine) -> bool:
-        return any(each.agent is not None and self._graph.has_servers(each.agent) for each in self._on_account(routine))
 
     def _reach(self, routine: Routine) -> WorstCase:
         """The dearest request that a call may lead to."""

@@ -84,7 +84,8 @@ async def _call(session: Session, entry: JournalEntry) -> None:
     call = _begun(session, entry)
     if ended is not None and is_cut(ended):
         await session.follow_to_its_cut(call)
-    elif ended is not None or _is_followed(history, entry):
+    # Where there was another call, this one had ended even if its end cannot be read.
+    elif ended is not None or any(each.kind == CallStarted.type and each.n > entry.n for each in history.entries):
         await asyncio.wait([call.task])
         if fit is not None and ended is not None:
             _require_same_end(call.describe_end(str), ended, fit)
@@ -99,11 +100,6 @@ def _require_same_end(now: CallEnded, before: JournalEntry, fit: ProgramFit) -> 
     if now.ok == before.data.get("ok"):
         return
     raise fit.fail(f"`{now.name}` had failed" if now.ok else f"`{now.name}` fails now: {now.as_data()['error']}")
-
-
-def _is_followed(history: History, call: JournalEntry) -> bool:
-    """Whether there was another call, so that this one had ended even if its end cannot be read."""
-    return any(entry.kind == CallStarted.type and entry.n > call.n for entry in history.entries)
 
 
 def _begun(session: Session, entry: JournalEntry) -> HeldCall:

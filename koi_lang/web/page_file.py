@@ -46,7 +46,8 @@ def run_page(path: Path, redact: Redact) -> str:
         "graph": _ask_or_none(lambda: run_graph(path)),
         "tree": {"current": path.stem, "runs": [_only(journal)]},
     }
-    return _page(journal.header.run, bundle_modules(STATIC / "dev" / "main.js"), _styles(), held)
+    styles = "\n".join((STATIC / name).read_text("utf-8") for name in STYLES)
+    return _page(journal.header.run, bundle_modules(STATIC / "dev" / "main.js"), styles, held)
 
 
 def _ask_or_none(ask: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any] | None:
@@ -62,12 +63,11 @@ def _only(journal: Journal) -> dict[str, Any]:
     return {"run": journal.header.run, "started": journal.header.started, "parent": parent, "entry": entry}
 
 
-def _styles() -> str:
-    return "\n".join((STATIC / name).read_text("utf-8") for name in STYLES)
-
-
 def _page(title: str, script: str, styles: str, held: Mapping[str, Any]) -> str:
     """A page that carries out this script and no other one, by the hash of its text."""
+    name = "".join(letter if letter.isalnum() or letter in "-_." else " " for letter in title)
+    # Nothing in the data ends its element, or begins another one.
+    data = json.dumps(plain(held, NOTHING), separators=(",", ":")).replace("<", "\\u003c")
     policy = (
         f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(styles)}'; img-src data:; "
         "base-uri 'none'; form-action 'none'"
@@ -76,9 +76,9 @@ def _page(title: str, script: str, styles: str, held: Mapping[str, Any]) -> str:
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f'<title>koi run {_text(title)}</title>\n<link rel="icon" href="data:,">\n<style>{styles}</style>\n</head>\n'
+        f'<title>koi run {name}</title>\n<link rel="icon" href="data:,">\n<style>{styles}</style>\n</head>\n'
         '<body class="dev">\n<div id="page"></div>\n<noscript>This page needs scripts.</noscript>\n'
-        f'<script type="application/json" id="held">{_data(held)}</script>\n'
+        f'<script type="application/json" id="held">{data}</script>\n'
         f"<script>{script}</script>\n</body>\n</html>\n"
     )
 
@@ -87,15 +87,6 @@ def _hash(text: str) -> str:
     """The hash of a script or a style in a policy."""
     digest = hashlib.sha256(text.encode("utf-8")).digest()
     return f"sha256-{base64.b64encode(digest).decode()}"
-
-
-def _text(text: str) -> str:
-    return "".join(letter if letter.isalnum() or letter in "-_." else " " for letter in text)
-
-
-def _data(held: Mapping[str, Any]) -> str:
-    """Data as it may stand in a page: nothing in it ends the element, or begins another one."""
-    return json.dumps(plain(held, NOTHING), separators=(",", ":")).replace("<", "\\u003c")
 
 
 IMPORT = re.compile(r'^import (\{[^}]*\}|\w+) from "([^"]+)";[ \t]*$', re.MULTILINE)

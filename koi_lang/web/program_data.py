@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from koi_lang.compiler.calls.graph import CallGraph
 from koi_lang.compiler.calls.routines import Routine
-from koi_lang.compiler.compile import Checked
 from koi_lang.compiler.program_graph import graph_of
 from koi_lang.diagnostics import CompileError, Diagnostic
 from koi_lang.lazy import lazy_module
@@ -59,7 +58,7 @@ def source_data(path: str, redact: Redact = str) -> dict[str, Any]:
         "files": [_file(source, redact, Path(path)) for source in sources],
         "handlers": handlers,
         "problems": [_problem(each, [source.path for source in sources]) for each in checked.diagnostics],
-        "hash": _hash(path, checked),
+        "hash": None if checked.errors else loader.load_compiled(path).version(),
     }
 
 
@@ -69,10 +68,6 @@ def graph_data(path: str) -> dict[str, Any]:
     if checked.errors:
         raise CompileError(checked.errors)
     return asdict(graph_of(checked.files))
-
-
-def _hash(path: str, checked: Checked) -> str | None:
-    return None if checked.errors else loader.load_compiled(path).version()
 
 
 def _file(source: Source, redact: Redact, program: Path) -> dict[str, Any]:

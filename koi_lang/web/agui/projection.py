@@ -244,7 +244,8 @@ class Projection:
 
     def _finish(self, outcome: Any, result: Any = None) -> Iterator[BaseEvent]:
         yield from self._close()
-        yield MessagesSnapshotEvent(messages=[*self._given.messages, *self._calls, *self._new_messages()])
+        new = [AssistantMessage(id=id, content=text) for id, text in self._texts.finished if text]
+        yield MessagesSnapshotEvent(messages=[*self._given.messages, *self._calls, *new])
         usage = [_usage_of(model, tokens) for model, tokens in self._usage.items()]
         yield RunFinishedEvent(
             thread_id=self._given.thread_id,
@@ -254,9 +255,6 @@ class Projection:
             usage=usage or None,
         )
         self.is_over = True
-
-    def _new_messages(self) -> list[Message]:
-        return [AssistantMessage(id=id, content=text) for id, text in self._texts.finished if text]
 
     def fail(self, message: str, code: str | None = None) -> Iterator[BaseEvent]:
         """The end with an error."""
