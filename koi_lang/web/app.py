@@ -20,13 +20,12 @@ from koi_lang.web.answers import HttpError, error_answer
 from koi_lang.web.dev_routes import DEV_ROUTES
 from koi_lang.web.gate import Gate
 from koi_lang.web.jobs import list_jobs, take_message
-from koi_lang.web.live import follow_run
+from koi_lang.web.live import follow_run, talk_with_run
 from koi_lang.web.mounts import Mounts
 from koi_lang.web.operations import routes_of
 from koi_lang.web.pages import PageFiles
 from koi_lang.web.reports import describe_api, list_costs, list_deliveries, list_models, reload_programs, show_audit
 from koi_lang.web.run_files import delete_file, get_file, list_files, put_file
-from koi_lang.web.run_history import list_entries, show_cost, show_tree
 from koi_lang.web.run_library import RunLibrary
 from koi_lang.web.runs import (
     answer_run,
@@ -37,15 +36,17 @@ from koi_lang.web.runs import (
     cancel_run,
     continue_run,
     delete_run,
+    list_entries,
     list_runs,
     pause_run,
     send_command,
     send_message,
+    show_cost,
     show_run,
+    show_tree,
     steer_run,
 )
 from koi_lang.web.service_info import log_in, log_out, tell_health, tell_programs, tell_status
-from koi_lang.web.web_socket import talk_with_run
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, ExceptionHandler

@@ -1,29 +1,39 @@
-"""Live messages of a run: server-sent events that resume at the reader's last one."""
+"""Live messages of a run: server-sent events that resume at the reader's last one, and a WebSocket with commands."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator, Mapping
+from contextlib import suppress
 
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response, StreamingResponse
+from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from koi_lang.errors import KoiError
+from koi_lang.rpc.dispatcher import refusal
+from koi_lang.rpc.framing import message_in
+from koi_lang.runtime.concurrency.tasks import together
 from koi_lang.service.attached import RunHandle
-from koi_lang.service.feed import UNREAD, MessageView
-from koi_lang.service.user_view import view_of
+from koi_lang.service.feed import UNREAD, MessageView, Subscription
+from koi_lang.service.user_view import handle_as, view_of
+from koi_lang.service.users import User
+from koi_lang.sessions.errors import SessionError
 from koi_lang.sessions.messages import CutOffMessage
 from koi_lang.web.answers import HttpError
+from koi_lang.web.gate import SUBPROTOCOL
 from koi_lang.web.request_context import run_of, user_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 PING_S = 20.0
 PING = b": ping\n\n"
 ID = re.compile(r"(\d{1,15})(?:\.\d{1,15})?", re.ASCII)
 HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+# Codes with which a connection is closed: https://www.rfc-editor.org/rfc/rfc6455#section-7.4
+GOING_AWAY = 1001
+UNSUPPORTED = 1003
+TRY_LATER = 1013
+REFUSED = 4004
 
 
 async def follow_run(request: Request) -> Response:
@@ -69,3 +79,58 @@ def _event(id: str, message: bytes) -> bytes:
 def encode(message: Mapping[str, object]) -> bytes:
     """A message of the service itself as JSON."""
     return json.dumps(message, ensure_ascii=False).encode()
+
+
+# ---------------------------------------------------------------- the WebSocket
+
+
+async def talk_with_run(socket: WebSocket) -> None:
+    """Follow a run and carry out commands, until the client leaves."""
+    await socket.accept(SUBPROTOCOL if SUBPROTOCOL in socket.scope["subprotocols"] else None)
+    user = user_of(socket)
+    try:
+        session, since = run_of(socket), position_of(socket)
+    except KoiError as error:
+        await socket.close(REFUSED, error.message[:120])
+        return
+    await _send(socket, session.greeting())
+    reader = session.feed.subscribe(since, view_of(user))
+    try:
+        async with together() as group:
+            telling = group.create_task(_tell(socket, reader))
+            with suppress(WebSocketDisconnect):
+                while True:
+                    frame = await socket.receive()
+                    if frame["type"] == "websocket.disconnect":
+                        break
+                    if frame.get("text") is None:
+                        await socket.close(UNSUPPORTED, "commands are texts, and not binary")
+                        break
+                    group.create_task(_answer(socket, session, user, frame["text"]))
+            telling.cancel()
+    finally:
+        reader.close()
+
+
+async def _tell(socket: WebSocket, reader: Subscription) -> None:
+    async for item in reader.listen(PING_S):
+        if item is not None:
+            await socket.send_text(item[1].decode())
+    if reader.is_cut_off:
+        await _send(socket, CutOffMessage(type="cut_off", reason=UNREAD))
+    await socket.close(TRY_LATER if reader.is_cut_off else GOING_AWAY)
+
+
+async def _answer(socket: WebSocket, session: RunHandle, user: User, text: str) -> None:
+    try:
+        message = message_in(text.encode())
+    except SessionError as error:
+        response = refusal(error)
+    else:
+        response = dict(await handle_as(user, session, message))
+    await _send(socket, response)
+
+
+async def _send(socket: WebSocket, message: Mapping[str, object]) -> None:
+    with suppress(WebSocketDisconnect, RuntimeError):  # the client has left meanwhile
+        await socket.send_text(encode(message).decode())
