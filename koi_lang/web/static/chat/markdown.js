@@ -160,7 +160,7 @@ export function plainText(text) {
   const made = document.createElement("template");
   made.innerHTML = partsOf(text).join(" ");
   for (const extra of made.content.querySelectorAll("button, .language")) extra.remove();
-  for (const formula of made.content.querySelectorAll("math")) formula.replaceWith(formula.getAttribute("alttext"));
+  for (const formula of made.content.querySelectorAll("math")) formula.replaceWith(formula.getAttribute("alttext") ?? formula.textContent);
   for (const cell of made.content.querySelectorAll("td, th")) cell.append(", ");
   for (const block of made.content.querySelectorAll("p, li, tr, h1, h2, h3, h4, br")) block.after(" ");
   return made.content.textContent.replace(/, (?=\s*(?:$|\n))/g, " ").replace(/\s+/g, " ").trim();
