@@ -60,10 +60,11 @@ class SessionSlots:
         """Let a session be awake. Raises ServiceError where too many are at work."""
         while (found := self._find_full(session)) is not None:
             full, refusal = found
-            resting = [each for each in full if each.is_at_rest]
-            if not resting:
+            by_use = sorted(full, key=lambda each: each.used)
+            resting = next((each for each in by_use if each.is_at_rest), None)
+            if resting is None:
                 raise refusal
-            await min(resting, key=lambda each: each.used).sleep_at_rest()
+            await resting.sleep_at_rest()
         self._awake[session.id] = session
 
     def free(self, session: AwakeSession) -> None:
