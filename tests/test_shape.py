@@ -17,11 +17,11 @@ from tests.package_trees import PACKAGE, nodes_of, sources, trees
 # `pytest --accept tests/test_shape.py` lowers them to what there is. One goes up by hand alone, with the reason in the
 # message of the commit. Shares are whole numbers, rounded up: that is all the room they have.
 CEILINGS = {
-    "modules": 975,
+    "modules": 969,
     "top_level_files": 12,
-    "modules_with_one_importer": 230,
-    "private_functions_used_once": 2466,
-    "short_helpers_used_once": 908,
+    "modules_with_one_importer": 223,
+    "private_functions_used_once": 2467,
+    "short_helpers_used_once": 898,
     "lazy_names": 127,
     "modules_with_lazy_names": 71,
     "homonyms": 54,
