@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import takewhile
 
 from koi_lang.compiler.build.annotations import OF_PYTHON
 from koi_lang.compiler.syntax_errors.context import Failure, Hint, SyntaxHelp, hint
@@ -51,9 +52,15 @@ def bounds(failure: Failure) -> SyntaxHelp | None:
     if word not in RANGE_WORDS and failure.piece().kind != "number":
         return None
     ends = [failure.piece(offset) for offset in range(6) if not failure.piece(offset).fresh]
+    what = "this is no range of a type"
+    closing = "])" if ends[1:] and ends[1].text in ("[", "(") else ",};"
+    own = [end.text for end in takewhile(lambda end: end.text not in closing, ends[1:])]
+    if name := next((each for each in own if each.isidentifier() and each not in (*RANGE_WORDS, "to", "and")), ""):
+        return SyntaxHelp(what, failure.span, f"write the number in place of `{name}`, as in `in 0..100`.")
     numbers = [end.text for end in ends if end.kind == "number"] or ["1", "5"]
     low, high = {">": (numbers[0], ""), "<": ("", numbers[0])}.get(word[0], (numbers[0], numbers[-1]))
-    return SyntaxHelp("this is no range of a type", failure.span, f"write `in {low}..{high}`.")
+    included = f", which includes {numbers[0]}" if word in ("<", ">") else ""
+    return SyntaxHelp(what, failure.span, f"write `in {low}..{high}`{included}.")
 
 
 @hint(HINTS, "E0193")
