@@ -47,6 +47,7 @@ SECTIONS = {
         "resume": "Continue an interrupted run, or go back to an entry.",
         "undo": "Restore the files that a run has changed.",
         "replay": "Run a program against a recording and compare.",
+        "learn": "Offer what recorded runs suggest: plans, rules and notes.",
         "reflect": "Tell what recorded runs came to, by tool and by topic.",
         "dashboard": "Show running work, open questions and costs.",
     },

@@ -57,6 +57,13 @@ def offer_lessons(run: str, options: RunOptions) -> None:
         run_program(file, loader.load_compiled(file), wished)
 
 
+def refusals_in(entries: Iterable[JournalEntry]) -> Iterator[str]:
+    """The reasons of the person for refusing something, in order."""
+    for entry in entries:
+        if entry.kind == ApprovalGiven.type and entry.data.get("reason"):
+            yield _line(entry.data["reason"])
+
+
 def evidence_in(entries: Iterable[JournalEntry]) -> Iterator[str]:
     """What was said against something in a run, a line each, and findings that came back in a later round."""
     findings: Counter[str] = Counter()

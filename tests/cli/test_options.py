@@ -60,6 +60,7 @@ OPTIONS = """
 --max-usd             NUMBER
 --max-usd-per-case    NUMBER
 --name                HOST
+--no                  ID
 --no-browser          flag
 --no-cache            flag
 --no-extensions       flag
@@ -132,6 +133,7 @@ OPTIONS = """
 """
 # Options that one command uses for something else, with the value that they take there.
 EXCEPTIONS = {
+    ("learn", "--yes"): "ID",  # beside `--no ID`: what is done is named
     ("ask", "--program"): "NAME",
     ("runs tail", "-n, --lines"): "N",
 }

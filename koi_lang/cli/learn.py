@@ -1,0 +1,211 @@
+"""`koi learn`."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import click
+
+from koi_lang import settings
+from koi_lang.cli import freeze, memory
+from koi_lang.cli.lessons import refusals_in
+from koi_lang.diagnostics import suggestion
+from koi_lang.errors import JournalError, UsageError
+from koi_lang.events import ApprovalGiven, HandlerStarted, ModelAnswered, ModelAsked
+from koi_lang.runtime.guards.access_rules import parse_rule
+from koi_lang.runtime.journal import reader, store
+from koi_lang.runtime.journal.entries import Header, JournalEntry
+from koi_lang.runtime.model_calls.frozen_plans import FOLDER as PLANS
+from koi_lang.runtime.model_calls.frozen_plans import PROVIDER, plan_path
+from koi_lang.settings.lasting_rules import LastingRules
+from koi_lang.settings.project_record import ProjectRecord
+from koi_lang.std.memory import is_alike
+from koi_lang.system.text_width import clean
+
+# How often something was done, allowed or corrected before it is offered.
+MIN_CALLS = 3
+MIN_ALLOWED = 3
+MIN_CORRECTED = 2
+FOLDER = "learn"
+REFUSED = "refused"
+# Signs by which a rule would mean more than one command or file.
+PATTERN_SIGNS = frozenset("*?[]{}\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """Something that recorded runs suggest.
+
+    Attributes:
+        kind: `freeze`, `rule` or `note`.
+        what: the words of the command that a yes stands for, or the rule.
+        why: how often it was recorded.
+    """
+
+    kind: str
+    what: tuple[str, ...]
+    why: str
+
+    @property
+    def id(self) -> str:
+        """A name that stays as long as the offer is the same."""
+        return blake2b("\0".join((self.kind, *self.what)).encode("utf-8", "surrogatepass"), digest_size=3).hexdigest()
+
+    @property
+    def text(self) -> str:
+        """The offer as a person reads it."""
+        heads = {"freeze": "freeze", "rule": "always allow", "note": "keep the note"}
+        return f"{heads[self.kind]} {' '.join(self.what)}"
+
+
+@dataclass(slots=True)
+class HandlerCalls:
+    """The recorded calls of a playbook, and what its models took."""
+
+    calls: int = 0
+    requests: int = 0
+    usd: float = 0.0
+
+
+RecordedEntries = tuple[Header, Sequence[JournalEntry]]
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON list.")
+@click.option("--yes", "accepted", multiple=True, metavar="ID", help="Do what is offered under an id.")
+@click.option("--no", "refused", multiple=True, metavar="ID", help="Never offer it again.")
+def command(as_json: bool, accepted: Sequence[str], refused: Sequence[str]) -> None:
+    """Proposal what recorded runs of this folder suggest: playbooks to freeze, rules, and notes.
+
+    No model is asked, and nothing is done without your yes. What you refuse is not offered again.
+    """
+    record = ProjectRecord.of(Path.cwd(), settings.config_folder() / FOLDER)
+    never = list(record.read().get(REFUSED, []))
+    offers = {offer.id: offer for offer in offers_of(list(recorded_runs(Path.cwd()))) if offer.id not in never}
+    unknown = next((id for id in (*accepted, *refused) if id not in offers), None)
+    if unknown is not None:
+        raise UsageError(f"nothing is offered as `{unknown}`", help=suggestion(unknown, list(offers), "offer"))
+    if refused:
+        record.write({REFUSED: [*never, *refused]})
+    for id in accepted:
+        accept(offers[id])
+    if accepted or refused:
+        return
+    if as_json:
+        rows = [{"id": id, **asdict(offer), "what": list(offer.what)} for id, offer in offers.items()]
+        click.echo(json.dumps(rows, indent=2, ensure_ascii=False))
+        return
+    for id, offer in offers.items():
+        click.echo(clean(f"{id}  {offer.text}\n        {offer.why}"))
+    if not offers:
+        click.echo("the recorded runs of this folder suggest nothing", err=True)
+    else:
+        click.echo("`koi learn --yes ID` does it, and `--no ID` never offers it again", err=True)
+
+
+def accept(offer: Proposal) -> None:
+    """Do what an offer says. Raises KoiError."""
+    if offer.kind == "rule":
+        LastingRules.of(Path.cwd()).keep(parse_rule(offer.what[0]).text)
+        click.echo(clean(f"allowed from now on: {offer.what[0]}; `koi permissions` takes it back"))
+        return
+    chosen: click.Command = {"freeze": freeze.command, "note": memory.add}[offer.kind]
+    words = ["--kind", "preference", *offer.what] if offer.kind == "note" else list(offer.what)
+    chosen.main(words, prog_name=f"koi {offer.kind}", standalone_mode=False)
+
+
+def recorded_runs(folder: Path) -> Iterator[RecordedEntries]:
+    """The recorded runs of a folder; unreadable ones are left out."""
+    for path in store.journals(folder):
+        try:
+            header = reader.read_header(path)
+            yield header, [line.entry for line in reader.lines(path) if line.entry is not None]
+        except JournalError:
+            continue
+
+
+def offers_of(runs: Sequence[RecordedEntries]) -> list[Proposal]:
+    """What some runs suggest."""
+    return [*plans_to_freeze(runs), *rules_to_keep(runs), *notes_to_keep(runs)]
+
+
+def plans_to_freeze(runs: Sequence[RecordedEntries]) -> Iterator[Proposal]:
+    """Playbooks that were called often and have no plan, those that cost most first."""
+    found: dict[tuple[str, str], HandlerCalls] = defaultdict(HandlerCalls)
+    for header, entries in runs:
+        for entry in entries:
+            if entry.kind == HandlerStarted.type:
+                asked = [each for each in entries if each.kind == ModelAsked.type and each.path[:-1] == entry.path]
+                handler = f"{entry.agent}.{entry.data.get('event')}"
+                if asked:
+                    count_call(found[(header.program, handler)], entry, entries)
+    for (program, handler), total in sorted(found.items(), key=lambda item: (-item[1].usd, -item[1].requests, item[0])):
+        file = Path(program)
+        if total.calls < MIN_CALLS or not total.requests or not file.is_file():
+            continue
+        if not plan_path(file.parent / PLANS, *handler.split(".", 1)).exists():
+            shown = file.relative_to(Path.cwd()).as_posix() if file.is_relative_to(Path.cwd()) else program
+            why = f"{total.calls} calls took {total.requests} requests and ${total.usd:.4f}"
+            yield Proposal("freeze", (shown, handler), why)
+
+
+def count_call(total: HandlerCalls, call: JournalEntry, entries: Sequence[JournalEntry]) -> None:
+    """Add a call to those of its handler."""
+    total.calls += 1
+    for entry in entries:
+        is_paid = entry.kind == ModelAnswered.type and not str(entry.data.get("model", "")).startswith(f"{PROVIDER}/")
+        if is_paid and entry.path[: len(call.path)] == call.path:
+            total.requests += 1
+            total.usd += float(entry.data.get("usd") or 0.0)
+
+
+def rules_to_keep(runs: Sequence[RecordedEntries]) -> Iterator[Proposal]:
+    """Commands and files that the person has allowed again and again, and never refused."""
+    allowed: Counter[str] = Counter()
+    denied: set[str] = set()
+    kept = set(LastingRules.of(Path.cwd()).rules())
+    for _, entries in runs:
+        begun = {entry.path: entry.data.get("fields") for entry in entries if entry.kind == "begun"}
+        for entry in entries:
+            rule = rule_of(begun, entry.path) if entry.kind == ApprovalGiven.type else ""
+            if rule and entry.data.get("answer") == "no":
+                denied.add(rule)
+            elif rule:
+                allowed[rule] += 1
+    for rule, count in allowed.most_common():
+        if count >= MIN_ALLOWED and rule not in denied and parse_rule(rule).text not in kept:
+            yield Proposal("rule", (rule,), f"you have allowed it {count} times")
+
+
+def rule_of(begun: dict[tuple[str, ...], Any], path: tuple[str, ...]) -> str:
+    """The rule for what an approval was about; empty where it is about neither a command nor a file."""
+    for length in range(len(path), 0, -1):
+        fields = begun.get(path[:length])
+        if not isinstance(fields, dict):
+            continue
+        for name, kind in (("command", "run"), ("path", "write")):
+            value = fields.get(name)
+            if isinstance(value, str) and value.strip() and PATTERN_SIGNS.isdisjoint(value):
+                return f"{kind}:{value.strip()}"
+    return ""
+
+
+def notes_to_keep(runs: Sequence[RecordedEntries]) -> Iterator[Proposal]:
+    """What the person has said in two runs and more when they refused something."""
+    groups: list[list[str]] = []
+    for _, entries in runs:
+        for reason in dict.fromkeys(refusals_in(entries)):
+            group = next((each for each in groups if is_alike(each[0], reason)), None)
+            if group is None:
+                groups.append([reason])
+            else:
+                group.append(reason)
+    for group in groups:
+        if len(group) >= MIN_CORRECTED:
+            yield Proposal("note", (group[-1],), f"you have said it in {len(group)} runs")

@@ -1,0 +1,123 @@
+"""`koi learn`: what recorded runs suggest, and what the person makes of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from koi_lang.cli.learn import Proposal, accept, notes_to_keep, rules_to_keep
+from koi_lang.runtime.journal.entries import Header, JournalEntry
+from tests.projects import Project
+
+PROGRAM = """
+    role Worker { can execute }
+    agent Main : Worker { on greet(args: { name: string }) { playbook "Greet {{args.name}}." } }
+    run Main.greet({})
+"""
+WORK = """
+    role Worker { can execute }
+    agent Main : Worker { on go(args: Json) { playbook "Do the work." } }
+    run Main.go({})
+"""
+
+
+def greet(project: Project, name: str) -> None:
+    """A recorded run."""
+    project.write(
+        "answers.json", json.dumps([[{"intent": "print", "message": f"Hello, {name}!"}, {"intent": "return"}]])
+    )
+    words = ("--quiet", "--answers", "answers.json", "--arg", f"name={name}")
+    assert 0 == project.koi("run", "main.koi", *words).returncode
+
+
+def offers(project: Project) -> list[dict[str, Any]]:
+    """What is offered."""
+    found: list[dict[str, Any]] = json.loads(project.koi("learn", "--json").stdout)
+    return found
+
+
+def test_a_playbook_that_is_called_often_is_offered_to_be_frozen(project: Project) -> None:
+    """From the third call on; a yes freezes it, and then there is nothing to offer."""
+    project.write("main.koi", PROGRAM)
+    greet(project, "Ada")
+    greet(project, "Bo")
+    before = offers(project)
+    greet(project, "Cy")
+    (offer,) = offers(project)
+    made = project.koi("learn", "--yes", offer["id"])
+
+    assert [] == before
+    assert ("freeze", ["main.koi", "Main.greet"]) == (offer["kind"], offer["what"])
+    assert "3 calls took 3 requests" in offer["why"]
+    assert (0, True) == (made.returncode, (project.folder / "plans/Main.greet.json").exists())
+    assert [] == offers(project)
+
+
+def test_no_stays_no(project: Project, tmp_path: Path) -> None:
+    """What was refused is not offered again."""
+    project.write("main.koi", PROGRAM)
+    for name in ("Ada", "Bo", "Cy"):
+        greet(project, name)
+    config = {"KOI_CONFIG_DIR": str(tmp_path / "config")}
+    (offer,) = json.loads(project.koi("learn", "--json", **config).stdout)
+    project.koi("learn", "--no", offer["id"], **config)
+    greet(project, "Di")
+
+    assert "[]\n" == project.koi("learn", "--json", **config).stdout
+
+
+def test_an_unknown_id(project: Project) -> None:
+    """One clear message, and a hint where nothing was recorded."""
+    ran, empty = project.koi("learn", "--yes", "abcdef"), project.koi("learn")
+
+    assert (2, "nothing is offered as `abcdef`") == (ran.returncode, ran.stderr.splitlines()[0].removeprefix("error: "))
+    assert (0, "the recorded runs of this folder suggest nothing\n") == (empty.returncode, empty.stderr)
+
+
+# ---------------------------------------------------------------- rules and notes
+
+HEADER = Header("r1", 0.0, "main.koi", "", "1")
+
+
+def asked(command: str, answer: str, reason: str = "") -> list[JournalEntry]:
+    """A command that the person was asked about."""
+    path, given = ("Main.go#1", "shell#1"), {"what": f"run {command}", "answer": answer}
+    begun = JournalEntry(1, 0.0, "begun", path, "Main", {"intent": "shell", "id": "", "fields": {"command": command}})
+    return [begun, JournalEntry(2, 0.0, "approval_given", path, "Main", given | ({"reason": reason} if reason else {}))]
+
+
+def test_what_was_allowed_three_times_is_offered_as_a_rule() -> None:
+    """Not what was refused once, nor what a rule would take for a pattern."""
+    runs = [(HEADER, asked("make test", "yes"))] * 3 + [(HEADER, asked("rm *", "yes"))] * 3
+    runs += [*[(HEADER, asked("make release", "yes"))] * 3, (HEADER, asked("make release", "no"))]
+
+    assert [("run:make test",)] == [offer.what for offer in rules_to_keep(runs)]
+
+
+def test_what_was_said_twice_is_offered_as_a_note() -> None:
+    """Nearly the same words in two runs are the same."""
+    said = ["we deploy with make release", "We deploy with make release!", "use tabs"]
+    runs = [(HEADER, asked("scp app host:", "no", each)) for each in said]
+
+    assert [("We deploy with make release!",)] == [offer.what for offer in notes_to_keep(runs)]
+
+
+def test_an_accepted_rule_counts_in_later_runs(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The command is run without a question."""
+    project.write("main.koi", WORK)
+    command = {"intent": "shell", "command": "echo done > made", "description": "work"}
+    project.write("answers.json", json.dumps([command, {"intent": "return", "data": {}}]))
+    config = str(tmp_path / "config")
+    monkeypatch.setenv("KOI_CONFIG_DIR", config)
+    monkeypatch.chdir(project.folder)
+    project.koi("run", "main.koi", "--answers", "answers.json", KOI_CONFIG_DIR=config)
+    before = (project.folder / "made").exists()
+    accept(Proposal("rule", ("run:echo done > made",), ""))
+    project.koi("run", "main.koi", "--answers", "answers.json", KOI_CONFIG_DIR=config)
+
+    assert (False, True) == (before, (project.folder / "made").exists())
