@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
@@ -34,7 +34,7 @@ def try_lock(descriptor: int, *, shared: bool = False) -> bool:
         shared: whether others may lock it so, too; Windows knows no such locks, so that the first one has it.
     """
     try:
-        _locking()(descriptor, shared, False)
+        _lock(descriptor, shared=shared)
     except BlockingIOError:
         return False
     return True
@@ -51,7 +51,7 @@ def try_lock_patiently(descriptor: int) -> bool:
 
 def wait_for_lock(descriptor: int) -> None:
     """Lock an open file until it is closed, once nobody else has."""
-    _locking()(descriptor, False, True)
+    _lock(descriptor, waits=True)
 
 
 @contextmanager
@@ -82,22 +82,22 @@ def sync_folder(folder: Path) -> None:
         os.close(opened)
 
 
-def _locking() -> Callable[[int, bool, bool], None]:
-    """A function that locks an open file, shared or not, with or without waiting. Raises KoiError."""
-    for name, lock in (("fcntl", _lock_posix), ("msvcrt", _lock_windows)):
+def _lock(descriptor: int, *, shared: bool = False, waits: bool = False) -> None:
+    """Lock an open file. Raises BlockingIOError where another process has it and nobody waits, and KoiError."""
+    for name in ("fcntl", "msvcrt"):
         try:
             module = import_module(name)
         except ImportError:
             continue
-        return lambda descriptor, shared, waits: lock(module, descriptor, shared, waits)
+        if name == "msvcrt":
+            _lock_windows(module, descriptor, waits)
+        else:
+            module.flock(descriptor, (module.LOCK_SH if shared else module.LOCK_EX) | (0 if waits else module.LOCK_NB))
+        return
     raise KoiError("files cannot be locked on this system", help="Run with `--no-record`.")
 
 
-def _lock_posix(fcntl: Any, descriptor: int, shared: bool, waits: bool) -> None:
-    fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if waits else fcntl.LOCK_NB))
-
-
-def _lock_windows(msvcrt: Any, descriptor: int, shared: bool, waits: bool) -> None:
+def _lock_windows(msvcrt: Any, descriptor: int, waits: bool) -> None:
     """A lock of one byte, which is found by the position in the file; waiting for it ends after 10 s, so it goes on."""
     before = os.lseek(descriptor, 0, os.SEEK_CUR)
     os.lseek(descriptor, FAR, os.SEEK_SET)
