@@ -44,10 +44,17 @@ def trees() -> dict[str, ast.Module]:
 
 @cache
 def nodes_by_class(module: str) -> Mapping[type[ast.AST], list[ast.AST]]:
-    """The nodes of a module, outer ones first, by their classes."""
+    """The nodes of a module, outer ones first, by their classes; without operators, and whether a name is stored."""
     nodes: defaultdict[type[ast.AST], list[ast.AST]] = defaultdict(list)
-    for node in ast.walk(trees()[module]):
+    waiting: list[ast.AST] = [trees()[module]]
+    for node in waiting:  # in half of the time that `ast.walk` takes
         nodes[type(node)].append(node)
+        for name in node._fields:
+            value = getattr(node, name)
+            if type(value) is list:
+                waiting += [each for each in value if isinstance(each, ast.AST)]
+            elif isinstance(value, ast.AST) and value._fields:
+                waiting.append(value)
     return nodes
 
 
