@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -61,7 +61,13 @@ def recording(run: Run, ready: Prepared, going: Continuation) -> Iterator[Writer
 def _writer(run: Run, ready: Prepared, going: Continuation) -> Writer:
     options = ready.options
     words = tuple(going.words) or tuple(options.words)
-    runs = FolderRuns(ready.folder, ready.redactor(), run.stop, _signer(run, ready, words), _follower(going))
+    by: Signer | None = None
+    try:
+        by = signer(ready.folder, words)
+    except SettingsError as error:  # resuming then needs a person's consent
+        if not options.quiet:
+            run.host.log(f"warning: the journal is not signed: {error.message}")
+    runs = FolderRuns(ready.folder, ready.redactor(), run.stop, by, _follower(going))
     if going.end is not None:
         writer = runs.open(going.end)
         changed = {"words": list(going.more), "limits": options.limits_here} if going.more else {}
@@ -139,13 +145,3 @@ def _follower(going: Continuation) -> Follow | None:
         live.follow(entry)
 
     return tell
-
-
-def _signer(run: Run, ready: Prepared, words: Sequence[str]) -> Signer | None:
-    """The signer of the journal; a missing key is reported, and resuming then needs a person's consent."""
-    try:
-        return signer(ready.folder, words)
-    except SettingsError as error:
-        if not ready.options.quiet:
-            run.host.log(f"warning: the journal is not signed: {error.message}")
-        return None

@@ -188,7 +188,10 @@ def json_line(content: Mapping[str, Any], redact: Redact) -> bytes:
     # To write the line at once takes a third of the time; seldom is there anything to replace in it.
     try:
         text = _encode(content)
-        if _is_shown(without_data(text), redact) and not _is_too_deep(content, text):
+        is_shown = redact is NOTHING or (isinstance(redact, Redactor) and redact.is_clean(without_data(text)))
+        # Few texts have to be looked at for how deep they are nested.
+        may_be_deep = text.count("[") + text.count("{") > MAX_DEPTH
+        if is_shown and not (may_be_deep and _is_deeper(content, MAX_DEPTH)):
             return text.encode() + b"\n"
     except (TypeError, ValueError, RecursionError):
         pass  # it holds something that JSON does not know
@@ -199,17 +202,8 @@ def json_line(content: Mapping[str, Any], redact: Redact) -> bytes:
         return json.dumps(data, separators=(",", ":"), allow_nan=False).encode() + b"\n"
 
 
-def _is_shown(text: str, redact: Redact) -> bool:
-    """Whether there is nothing to hide in a text, nor in the values that it was made from."""
-    return redact is NOTHING or (isinstance(redact, Redactor) and redact.is_clean(text))
-
-
-def _is_too_deep(content: Any, text: str) -> bool:
-    """Whether a text is nested deeper than its readers can follow; few texts have to be looked at for that."""
-    return text.count("[") + text.count("{") > MAX_DEPTH and _is_deeper(content, MAX_DEPTH)
-
-
 def _is_deeper(value: Any, most: int) -> bool:
+    """Whether a value is nested deeper than readers of a journal can follow."""
     if not isinstance(value, (dict, list, tuple)):
         return False
     items = value.values() if isinstance(value, dict) else value
