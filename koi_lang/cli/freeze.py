@@ -15,6 +15,7 @@ import click
 from koi_lang.cli.completing.values import complete_handler, complete_program
 from koi_lang.cli.options import no_extensions_option, settings_here
 from koi_lang.cli.running import run_program
+from koi_lang.cli.ui.text import count_text
 from koi_lang.errors import JournalError, KoiError
 from koi_lang.freezing.candidates import AmbiguousError, UnexplainedError
 from koi_lang.freezing.plans import differences, explain_calls
@@ -63,7 +64,10 @@ def command(file: str, handler: str | None, runs: Sequence[str], ask: bool, only
     path = plan_path(Path(ready.path).parent / PLANS, *call.name.split(".", 1))
     _write(path, plan)
     shown = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
-    click.echo(clean(f"{call.name}: {len(plan.actions)} actions explain {len(plan.recordings)} recordings; {shown}"))
+    explained = (
+        f"{count_text(len(plan.recordings), 'recording')} explained by {count_text(len(plan.actions), 'action')}"
+    )
+    click.echo(clean(f"{call.name}: {explained}; {shown}"))
 
 
 def _make_plan(ready: Prepared, call: CallToPreview, runs: Sequence[str], *, asks: int, trust: bool) -> FrozenPlan:

@@ -92,7 +92,10 @@ def shop(project: Project) -> Project:
 def frozen(shop: Project) -> Project:
     """The same with a plan."""
     made = shop.koi("freeze", "orders.koi", "Desk.place")
-    assert (0, "Desk.place: 3 actions explain 4 recordings; plans/Desk.place.json\n") == (made.returncode, made.stdout)
+    assert (0, "Desk.place: 4 recordings explained by 3 actions; plans/Desk.place.json\n") == (
+        made.returncode,
+        made.stdout,
+    )
     return shop
 
 
@@ -155,6 +158,18 @@ def test_arguments_that_were_not_recorded_go_to_the_model(frozen: Project) -> No
 
     assert "`args.items` was never empty in its recordings" in place(frozen, empty, answer(empty)).stderr
     assert "a value holds what looks like an expression" in place(frozen, odd, answer(odd)).stderr
+
+
+def test_without_a_model_a_plan_answers_all_the_same(frozen: Project) -> None:
+    """What it does not take says that no model is configured, and counts as no request."""
+    words = ("run", "orders.koi", "--args")
+    ran = frozen.koi(*words, json.dumps(NEW))
+    refused = frozen.koi(*words, json.dumps({**NEW, "items": []}))
+
+    assert (0, LINES) == (ran.returncode, ran.stdout)
+    assert 2 == refused.returncode
+    assert "no model is configured" in refused.stderr
+    assert 0 == json.loads(frozen.koi("runs", "list", "--json").stdout)[-1]["requests"]
 
 
 def test_an_action_that_fails_hands_over_to_the_model(frozen: Project) -> None:

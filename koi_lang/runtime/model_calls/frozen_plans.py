@@ -290,16 +290,20 @@ def obstacles(plan: FrozenPlan, agent: AgentPort, task: Task) -> Iterator[str]:
 
 
 class UnconnectedModel:
-    """Stands where a model could not be connected; a plan may stand in front of it."""
+    """Stands where a model could not be connected; a plan may stand in front of it.
+
+    Attributes:
+        error: why it is not connected.
+    """
 
     provider = model = "none"
 
     def __init__(self, error: KoiError) -> None:
-        self._error = error
+        self.error = error
 
     def __call__(self, request: Request) -> AsyncIterator[Delta]:
         """Raise the error."""
-        raise self._error
+        raise self.error
 
     async def aclose(self) -> None:
         """Nothing is held."""

@@ -122,6 +122,7 @@ class ModelGateway:
         """An answer on its way; at the end of the block it is paid for, whether or not it was read to its end.
 
         Raises:
+            KoiError: no model is connected, and no frozen plan answers.
             LimitReachedError: a budget does not allow the request, or its time is up.
             PermissionDeniedError: a hook denies the request.
             ProviderError: while it is read: the model cannot answer.
@@ -129,6 +130,8 @@ class ModelGateway:
         run, spending = self._run, spending or current_spending() or self._run.spending
         async with self._connections.hold_open(self.of(agent, use)) as connected:
             model = connected if self._plans is None else self._plans.in_front_of(connected, agent, request)
+            if isinstance(model, UnconnectedModel):
+                raise model.error
             path, place = leaf_path("model"), current_place()
             news = self._told.news(place, request, agent.name) if run.recorder.is_kept else None
             before = None if news is None else self._before(model, path, request, news.fingerprint)
