@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
-ANY_PORT = ":*"
 DEFAULT_PORTS = {"http": "80", "https": "443"}
 
 
@@ -29,14 +28,12 @@ class ServerNames:
     carries that name and is refused.
 
     Attributes:
-        hosts: values of `Host`; `:*` at the end stands for any port.
-        origins: values of `Origin`, in the same form.
+        names: of the server, without a port.
         listed: origins of pages of others that may call the server, too.
         public: the origin of its pages behind a proxy; no other port or scheme of that name is one of the server.
     """
 
-    hosts: tuple[str, ...]
-    origins: tuple[str, ...]
+    names: frozenset[str]
     listed: tuple[str, ...] = ()
     public: str = ""
 
@@ -46,17 +43,17 @@ class ServerNames:
         names = {*LOOPBACK, in_url(address.host), *map(in_url, address.known_as)}
         if address.public_origin:
             names.add(_name_and_port(address.public_origin.partition("://")[2])[0])
-        hosts = [form for name in sorted(names) for form in (name, name + ANY_PORT)]
-        origins = (f"{scheme}://{host}" for host in hosts for scheme in ("http", "https"))
-        return cls(tuple(hosts), tuple(origins), address.origins, address.public_origin)
+        return cls(frozenset(names), address.origins, address.public_origin)
 
     def is_own_host(self, host: str | None) -> bool:
         """Whether a request calls the server by one of its names."""
-        return host is not None and any(_matches(host, known) for known in self.hosts)
+        return host is not None and _name_and_port(host)[0] in self.names
 
     def is_own_origin(self, origin: str | None) -> bool:
         """Whether a request comes from a page of the server, or from no page."""
-        return origin is None or any(_matches(origin, known) for known in self.origins)
+        if origin is None or not origin.startswith(("http://", "https://")):
+            return origin is None
+        return _name_and_port(origin.partition("://")[2])[0] in self.names
 
     def is_listed(self, origin: str | None, host: str | None) -> bool:
         """Whether a request comes from a page of others that may call the server.
@@ -90,13 +87,6 @@ class ServerNames:
 def _name_and_port(authority: str) -> tuple[str, str]:
     name, _, port = authority.rpartition(":")
     return (name, port) if port.isdecimal() else (authority, "")
-
-
-def _matches(given: str, known: str) -> bool:
-    if not known.endswith(ANY_PORT):
-        return given == known
-    name, port = _name_and_port(given)
-    return name == known.removesuffix(ANY_PORT) and port != ""
 
 
 class TokenGuard:

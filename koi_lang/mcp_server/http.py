@@ -34,10 +34,11 @@ async def serve_http(server: Server[Sessions], address: Address, ready: Callable
 
 def app_of(server: Server[Sessions], address: Address, path: str = PATH) -> Starlette:
     """The app at a path, which checks by which name it is called; it needs its lifespan."""
-    names = ServerNames.of(address)
+    known = ServerNames.of(address)
+    hosts = [host for name in sorted(known.names) for host in (name, f"{name}:*")]
     security = TransportSecuritySettings(
         enable_dns_rebinding_protection=True,
-        allowed_hosts=list(names.hosts),
-        allowed_origins=[*names.origins, *names.listed],
+        allowed_hosts=hosts,
+        allowed_origins=[*(f"{scheme}://{host}" for host in hosts for scheme in ("http", "https")), *known.listed],
     )
     return server.streamable_http_app(streamable_http_path=path, transport_security=security, max_sessions=MAX_SESSIONS)

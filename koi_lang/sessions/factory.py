@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -30,6 +30,8 @@ from koi_lang.settings.efforts import EFFORTS
 from koi_lang.setup.availability import all_reached, list_connections, require_model
 from koi_lang.setup.keys.lookup import Keys
 from koi_lang.setup.preferences import Preferences, preferences
+
+NEW_RUN = Continuation()
 
 
 class SessionFactory:
@@ -80,10 +82,6 @@ class SessionFactory:
         """An error as a person gets it."""
         return self._ready.redactor()(explain(error, self._ready.folder.as_posix()))
 
-    def open_run(self, host: Host, consumers: Sequence[Consumer]) -> AbstractContextManager[PreparedRun]:
-        """A context with a new run, whose events some consumers are told."""
-        return self._open_run(Continuation(), host, consumers)
-
     def open_recorded(
         self,
         run: str,
@@ -102,11 +100,18 @@ class SessionFactory:
         """
         trust = partial(require_trust, trusted=trusted, confirm=confirm)
         back = None if at is None else BranchPoint(at, answer)
-        return partial(self._open_run, continuation(self._ready, run, back, self._note, trust))
+        return partial(self.open_run, going=continuation(self._ready, run, back, self._note, trust))
 
     @contextmanager
-    def _open_run(self, going: Continuation, host: Host, consumers: Sequence[Consumer]) -> Iterator[PreparedRun]:
-        """A run that is recorded, unless the command line says otherwise."""
+    def open_run(
+        self, host: Host, consumers: Sequence[Consumer], going: Continuation = NEW_RUN
+    ) -> Iterator[PreparedRun]:
+        """A context with a run that is recorded, unless the command line says otherwise.
+
+        Args:
+            consumers: are told its events.
+            going: what it continues; empty for a new one.
+        """
         self._go_on_with(going.model)
         if going.effort in EFFORTS and not self.choice.effort():
             self.choice.change_effort(going.effort)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.errors import KoiError, ProgramChangedError, raised_as
@@ -54,7 +55,9 @@ class Session(HeldRun):
     def __init__(
         self, served: SessionFactory, send: Callable[[Message], None], go_over: GoOver, *, answer_s: float = ANSWER_S
     ) -> None:
-        super().__init__(self._opening(served.open_run), served.explain, self._go_over_past, self._tell_failure)
+        super().__init__(
+            partial(self._opening, served.open_run), served.explain, self._go_over_past, self._tell_failure
+        )
         self.served = served
         self._send = send
         self._go_over = go_over
@@ -106,20 +109,17 @@ class Session(HeldRun):
         self.last = None
         self.named = ""
         self._counts.clear()
-        self._open_run = self._opening(open_run or self.served.open_run)
+        self._open_run = partial(self._opening, open_run or self.served.open_run)
         with raised_as(_as_session_over):
             await self.open_in(self._outer)
 
-    def _opening(self, open_run: OpenRun) -> Callable[[Sequence[Consumer]], AbstractContextManager[PreparedRun]]:
-        @contextmanager
-        def opening(consumers: Sequence[Consumer]) -> Iterator[PreparedRun]:
-            with open_run(self.client, [self.statistics, self._tell, *consumers]) as opened:
-                opened.run.events.subscribe(self._tell, transient=True)
-                if opened.live is not None:
-                    opened.live.session = self
-                yield opened
-
-        return opening
+    @contextmanager
+    def _opening(self, open_run: OpenRun, consumers: Sequence[Consumer]) -> Iterator[PreparedRun]:
+        with open_run(self.client, [self.statistics, self._tell, *consumers]) as opened:
+            opened.run.events.subscribe(self._tell, transient=True)
+            if opened.live is not None:
+                opened.live.session = self
+            yield opened
 
     async def _go_over_past(self, run: Run) -> None:
         """Bring a run that goes on to where the session was."""
