@@ -130,7 +130,7 @@ def value_of(candidate: Explanation, names: Names) -> Any:
 
 
 def same_value(one: Any, other: Any) -> bool:
-    """Whether two value_of values are equal."""
+    """Whether two values of explanations are equal, or both missing."""
     return one is other if one is MISSING or other is MISSING else same(one, other)
 
 

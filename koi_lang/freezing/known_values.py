@@ -1,4 +1,4 @@
-"""KnownValue values: expressions over the payload, the state and earlier results, with their values in every sample."""
+"""Known values: expressions over the payload, the state and earlier results, with their values in every sample."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ class KnownValues:
 
     @property
     def lists(self) -> list[KnownValue]:
-        """Those that are lists in the samples themselves, or were value_of of them."""
+        """Those that are lists in the samples themselves, or are made of them."""
         return self.of_kind("list")
 
     def _walk(self, path: ValuePath, depth: int) -> None:
