@@ -19,15 +19,9 @@ from tests.package_trees import PACKAGE, nodes_of, sources, trees
 CEILINGS = {
     "modules": 970,
     "top_level_files": 12,
-<<<<<<< HEAD
     "modules_with_one_importer": 223,
     "private_functions_used_once": 2467,
     "short_helpers_used_once": 898,
-=======
-    "modules_with_one_importer": 222,
-    "private_functions_used_once": 2457,
-    "short_helpers_used_once": 895,
->>>>>>> 39db6a46 (Say in place what a journal shows and who signs it)
     "lazy_names": 127,
     "modules_with_lazy_names": 71,
     "homonyms": 54,

@@ -24,7 +24,7 @@ from koi_lang.cli.command_table import (
 )
 from koi_lang.cli.completing import COMPLETE_VARIABLE
 from koi_lang.cli.ui.colours import Colours, colour_option
-from koi_lang.errors import EXIT_FAILED, EXIT_INTERRUPTED, exit_code
+from koi_lang.errors import EXIT_FAILED, EXIT_INTERRUPTED, error_of, exit_code
 from koi_lang.lazy import lazy_module
 from koi_lang.source import is_program
 from koi_lang.version import __version__
@@ -139,13 +139,14 @@ def main(args: list[str] | None = None) -> NoReturn:
         interrupted = isinstance(error.__cause__, KeyboardInterrupt)
         click.echo("interrupted" if interrupted else "nothing was done", err=True)
         sys.exit(EXIT_INTERRUPTED if interrupted else EXIT_FAILED)
-    except BrokenPipeError:
-        # Whoever read the output has left; nothing more can be said to them.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(EXIT_FAILED)
     except Exception as error:  # told to the person; the process ends with its code
+        if messages.is_unread(error):
+            sys.exit(EXIT_FAILED)
         _end_with(error, colours)
     finally:
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(error_of(stream.flush), OSError):  # Python would end with 120
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
         gc.freeze()  # the process ends: to search what is left for garbage would only take time
 
 

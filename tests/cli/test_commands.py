@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import sys
 
 import click
@@ -267,6 +269,26 @@ def test_output_that_nobody_reads_is_no_traceback(project: Project) -> None:
 
     assert done.stdout == "0\n"
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no pseudo-terminals")
+@pytest.mark.parametrize(
+    ("words", "code"), [(("run", "a.koi"), 1), (("list", "actions"), 1), (("check", "wrong.koi"), 65)]
+)
+def test_a_terminal_that_has_hung_up_is_no_error(words: tuple[str, ...], code: int, project: Project) -> None:
+    """Nobody reads a message there, and what is left to be written does not change the exit code."""
+    project.write("a.koi", GREETER)
+    project.write("wrong.koi", GREETER + "}")
+    master, terminal = os.openpty()
+    os.close(master)
+    done = subprocess.run(
+        [sys.executable, "-m", "koi_lang", *words],
+        cwd=project.folder, stdin=subprocess.DEVNULL, stdout=terminal, stderr=subprocess.PIPE, text=True, check=False,
+    )  # fmt: skip
+    os.close(terminal)
+
+    assert code == done.returncode
+    assert "Errno" not in done.stderr
 
 
 def words_of_commands(group: click.Group, *before: str) -> list[tuple[str, ...]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import select
 import sys
 import traceback
 from collections.abc import Callable, Iterable
@@ -53,14 +54,27 @@ def exit_code_of(
     except Exception as error:  # told to the person; the process ends with its code
         if type(error).__name__ == "BdbQuit":
             return EXIT_FAILED
-        if isinstance(error, BrokenPipeError) and isinstance(error_of(sys.stdout.flush), BrokenPipeError):
-            raise  # whoever read the output has left, and needs no message
+        if is_unread(error):
+            raise  # which needs no message
         if debug:
             click.echo(clean(redact("".join(traceback.format_exception(error)))), err=True, nl=False)
         else:
             show_error(error, redact)
         return code_of(error)
     return EXIT_OK
+
+
+def is_unread(error: BaseException | None) -> bool:
+    """Whether the cause of an error is that whoever read the output has left, be it a program or a terminal."""
+    while error is not None and not isinstance(error, OSError):
+        error = error.__cause__
+    if error is None or isinstance(error_of(sys.stdout.flush), OSError):
+        return error is not None
+    if not hasattr(select, "poll"):
+        return False
+    looking = select.poll()  # a terminal that has hung up takes a flush of what it has refused before
+    looking.register(sys.stdout.fileno(), 0)
+    return any(events & (select.POLLERR | select.POLLHUP) for _, events in looking.poll(0))
 
 
 def show_warnings(warnings: Iterable[str]) -> None:
