@@ -762,6 +762,13 @@ class CommandEnded(EventData):
     exit_code: int = OMITTED
 
 
+@event("phase_started")
+class PhaseStarted(EventData):
+    """An agent is in another phase from now on."""
+
+    phase: str
+
+
 # ---------------------------------------------------------------- playbooks
 
 

@@ -74,6 +74,7 @@ PRINTED = {
         "The tea is ready at four.",
         "Characters: [ 25, 25 ]",
     ],
+    "phases": ["hill: a tower - building", "swamp: null"],
     "pipeline": [
         "3 of 4 lines are about fruit",
         "49 pieces of fruit, most of them cherries",

@@ -23,11 +23,12 @@ GROUPS: Mapping[str, str] = {
     **dict.fromkeys("IMPORT PACKAGE FROM EXPORT".split(), "modules"),
     **dict.fromkeys("TYPE ROLE TEAM MCP PROMPT RUN TEST EVAL AGENT SKILL".split(), "declarations"),
     **dict.fromkeys(
-        "USES EXPOSE AFFORDANCE EXAMPLES LLM AMNESIA GUARD ON STATE PLAYBOOK ANSWER RESILIENCE BUDGET".split(),
+        "USES EXPOSE AFFORDANCE EXAMPLES LLM AMNESIA GUARD ON STATE PLAYBOOK ANSWER RESILIENCE BUDGET PHASES "
+        "TRANSITIONS".split(),
         "members",
     ),
     **dict.fromkeys(
-        "CAN NEEDS FUNCTION_NEEDS OVERRIDE PRIVATE ACCESSOR SKILLS INSTRUCTIONS MEMORY".split(), "modifiers"
+        "CAN CANNOT NEEDS FUNCTION_NEEDS OVERRIDE PRIVATE ACCESSOR SKILLS INSTRUCTIONS MEMORY".split(), "modifiers"
     ),
     **dict.fromkeys("USE COMPOSE FRAGMENTS TEMPLATE MODEL OVER TIMES PASS EVERY WHEN INPUT OUTPUT".split(), "clauses"),
     **dict.fromkeys("GIVEN EXPECT FAILS SCORE".split(), "testing"),

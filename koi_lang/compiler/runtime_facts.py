@@ -18,6 +18,7 @@ ACTION_FIELDS = {
     "tell": "member:string text:string reply_to?:number",
     "broadcast": "text:string",
     "inbox": "",
+    "phase_done": "",
     "call_skill": "skill:string function?:string input?",
     "ask_parent": "question:string",
     "action_history": "count?:number",

@@ -15,7 +15,9 @@ BOUNDARIES = frozenset(("{", "}", ";"))
 ENDED = frozenset(("}", ")", ";"))
 STARTING = frozenset(("{", "[", "(", "`", "!", "++", "--", "@", "#", "...", "$"))
 # Words that begin a part of an agent.
-PARTS = frozenset("on private affordance examples uses llm amnesia state expose resilience playbook budget".split())
+PARTS = frozenset(
+    "on private affordance examples uses llm amnesia state expose resilience playbook budget phases transitions".split()
+)
 # Words behind which braces hold an object.
 BEFORE_OBJECT = frozenset("return throw in of typeof await case instanceof default const let var".split())
 DECLARATIONS = frozenset(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
@@ -15,8 +15,10 @@ from koi_lang.runtime.context import current
 from koi_lang.runtime.guards.permissions import Permissions
 from koi_lang.runtime.guards.policy import Access, Policy, function_access
 
+# A role, or what gives one for the moment, such as the phase of an agent.
+RoleSource = Role | Callable[[], Role | None]
 # The roles that the current code is bound by; tasks and timers that it starts have them from it.
-_bounds: ContextVar[tuple[Role, ...]] = ContextVar("koi_bounds", default=())
+_bounds: ContextVar[tuple[RoleSource, ...]] = ContextVar("koi_bounds", default=())
 
 
 def narrow(role: Role) -> Role:
@@ -28,16 +30,21 @@ def narrow(role: Role) -> Role:
 def bounds() -> tuple[Role, ...]:
     """The roles that a call is narrowed to, and the restrictions of plan mode for every call of the run."""
     run = current.get()
-    return _bounds.get() if run is None else (*run.planning.bounds, *_bounds.get())
+    return _current_roles() if run is None else (*run.planning.bounds, *_current_roles())
+
+
+def _current_roles() -> tuple[Role, ...]:
+    roles = (bound if isinstance(bound, Role) else bound() for bound in _bounds.get())
+    return tuple(role for role in roles if role is not None)
 
 
 def bounding_roles() -> list[str]:
     """The names of the roles that the current call is narrowed to, the outermost first."""
-    return [role.name for role in _bounds.get()]
+    return [role.name for role in _current_roles()]
 
 
 @contextmanager
-def narrowed_to(*roles: Role) -> Iterator[None]:
+def narrowed_to(*roles: RoleSource) -> Iterator[None]:
     """Narrow the calls of the block to the rights that all roles share; existing bounds stay."""
     token = _bounds.set(tuple(dict.fromkeys((*_bounds.get(), *roles))))
     try:

@@ -39,6 +39,25 @@ if TYPE_CHECKING:
     from koi_lang.settings import ProjectSettings
 
 
+class PhasesPort(Protocol):
+    """The phases of a live agent; see `AgentPhases`."""
+
+    current: str
+
+    @property
+    def model(self) -> Mapping[str, str]:
+        """Settings of its model."""
+
+    def note(self, event: str, data: Mapping[str, Any] | None = ..., *, argument: str = ...) -> bool:
+        """Carry out the clauses for something that happens; gives whether there are any."""
+
+    def note_result(self, names: Sequence[str], result: Any) -> None:
+        """Note what a member of a team has given."""
+
+    def finish(self) -> bool:
+        """Note that the work of the current phase is done; gives whether there is one."""
+
+
 class AgentPort(Protocol):
     """A live agent of a run.
 
@@ -74,6 +93,10 @@ class AgentPort(Protocol):
     @property
     def run(self) -> RunPort:
         """The run it lives in."""
+
+    @property
+    def phases(self) -> PhasesPort | None:
+        """Its phases; None where it declares none."""
 
     async def handle(self, event: str, payload: Any = ...) -> Any:
         """Carry out an event. Raises AgentError."""

@@ -245,6 +245,10 @@ class Run:
             live = self._agents[declared] = declared(self)
         return live
 
+    def phases(self) -> dict[str, str]:
+        """The phases of the live agents that are in one, by their names."""
+        return {live.name: live.phase_name for live in self._agents.values() if live.phase_name}
+
     def state_of(self, declared: type[Agent]) -> dict[str, Any]:
         """The state of an agent; for one without an instance its initial state, without creating one."""
         live = self._agents.get(declared)

@@ -89,7 +89,7 @@ def nearest_command(word: str) -> str | None:
 # What commands are about, each with their names.
 TOPICS: dict[str, Sequence[str]] = {
     "who answers": ("agents", "model", "effort", "plan", "thoughts", "cost"),
-    "while it works": ("queue", "back", "pause", "continue", "abort", "approve", "commands"),
+    "while it works": ("queue", "back", "pause", "continue", "abort", "approve", "commands", "phase"),
     "messages": ("image", "retry", "compact"),
     "changed files": ("diff", "undo"),
     "conversations": ("tree", "branch", "resume", "new", "name", "quit"),
@@ -207,6 +207,13 @@ async def commands_(chat: ChatConversation, given: str) -> None:
     begun = run.commands.all() if run.has_commands else []
     lines = [f"{each.number}  {each.agent}  {each.state}  {one_line(each.text)}" for each in begun]
     chat.screen.say("\n".join(lines) or "no command was begun in the background")
+
+
+@command()
+async def phase(chat: ChatConversation, given: str) -> None:
+    """Show the phase of each agent that is in one."""
+    phases = chat.session.run.phases()
+    chat.screen.say("\n".join(f"{name}  {phase}" for name, phase in phases.items()) or "no agent is in a phase")
 
 
 @command()

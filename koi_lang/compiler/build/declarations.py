@@ -294,6 +294,63 @@ class Builder(Statements):
         """`name = value`, of whatever name."""
         return name_of(children[0]), children[2]
 
+    def phases(self, children: Children) -> n.Phases:
+        """`phases { … }` with its phases."""
+        return n.Phases(cover(children), only(children, n.Phase))
+
+    def phase(self, children: Children) -> n.Phase:
+        """`name { can a, cannot b, effort: low }`."""
+        parts = children[2:]
+        denied = tuple(part[0] for part in parts if isinstance(part, tuple) and len(part) == 1)
+        settings = tuple(part for part in parts if isinstance(part, tuple) and len(part) > 1)
+        return n.Phase(cover(children), name_of(children[0]), only(parts, n.Name), denied, settings)
+
+    def phase_denial(self, children: Children) -> tuple[n.Name]:
+        """`cannot permission`."""
+        return (children[1],)
+
+    def phase_setting(self, children: Children) -> tuple[n.Name, n.Name]:
+        """`effort: low`."""
+        return name_of(children[0]), name_of(children[2])
+
+    def transitions(self, children: Children) -> n.Transitions:
+        """`transitions { … }` with its clauses."""
+        return n.Transitions(cover(children), only(children, n.Transition))
+
+    def transition(self, children: Children) -> n.Transition:
+        """`when event, event { … }`; several `when`s may stand before the braces."""
+        events = tuple(event for child in children if isinstance(child, list) for event in child)
+        return n.Transition(cover(children), events, only(children, n.TransitionCall, n.TransitionChoice))
+
+    def transition_events(self, children: Children) -> list[n.TransitionEvent]:
+        """`when event, event`."""
+        return list(only(children, n.TransitionEvent))
+
+    def transition_event(self, children: Children) -> n.TransitionEvent:
+        """`word(argument).word`; the argument may be missing."""
+        argument = next(iter(only(children, n.Name)), None)
+        return n.TransitionEvent(cover(children), names_of(children), argument)
+
+    def transition_argument(self, children: Children) -> n.Name:
+        """The name in parentheses, in quotes or not."""
+        return n.Name(span_of(children[1]), str(children[1]).strip("\"'"))
+
+    def transition_call(self, children: Children) -> n.TransitionCall:
+        """`phase("building").start()` or `effort(low)`."""
+        method = name_of(children[5]) if children[5] is not None else None
+        return n.TransitionCall(cover(children), name_of(children[0]), self.transition_argument(children[1:3]), method)
+
+    def transition_steps(self, children: Children) -> tuple[n.Node, ...]:
+        """What stands between the braces of a choice."""
+        return only(children, n.TransitionCall, n.TransitionChoice)
+
+    def transition_choice(self, children: Children) -> n.TransitionChoice:
+        """`if (condition) { … } else { … }`."""
+        blocks = only(children, tuple)
+        nested = only(children[5:], n.TransitionChoice)
+        otherwise = blocks[1] if len(blocks) > 1 else nested
+        return n.TransitionChoice(cover(children), children[2].span, blocks[0], otherwise)
+
     def skill(self, children: Children) -> n.Skill:
         """`skill Name { … }`. Raises BuildError for two permissions, or one behind functions."""
         _, name, _, items, _ = children

@@ -99,9 +99,43 @@ def _keywords(node: n.Agent, file: Analysis, names: ModuleNames, at: py.At) -> d
                 _add(result, "resilience", item.name.value, _resilience(item, file, names), at)
             case n.Budget():
                 result["budget"] = _limits(item, at)
+            case n.Phases():
+                result["phases"] = plain_data(_phase_data(item), at)
+            case n.Transitions():
+                text = file.unit.source.text
+                clauses = [
+                    [[[event.name, event.argument_text] for event in clause.events], _step_data(clause.steps, text)]
+                    for clause in item.transitions
+                ]
+                result["transitions"] = plain_data(clauses, at)
             case n.NamedPlaybook():
                 _add(result, "playbooks", item.name.value, py.constant(item.text.value, at), at)
     return result
+
+
+def _phase_data(node: n.Phases) -> Any:
+    """The phases of an agent by their names."""
+    return {
+        phase.name.name: {
+            "can": [name.name for name in phase.allowed],
+            "cannot": [name.name for name in phase.denied],
+            "settings": {name.name: value.name for name, value in phase.settings},
+        }
+        for phase in node.phases
+    }
+
+
+def _step_data(steps: Sequence[n.Node], text: str) -> list[Any]:
+    """The steps of a clause: the name and the argument of a call, or a condition as text with both of its blocks."""
+    data: list[Any] = []
+    for step in steps:
+        match step:
+            case n.TransitionCall():
+                data.append([step.function.name, step.argument.name])
+            case n.TransitionChoice():
+                condition = text[step.condition.start : step.condition.end]
+                data.append([condition, _step_data(step.then, text), _step_data(step.otherwise, text)])
+    return data
 
 
 def _limits(node: n.Budget, at: py.At) -> ast.expr:

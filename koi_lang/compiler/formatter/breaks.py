@@ -8,14 +8,15 @@ from koi_lang.compiler.formatter.pieces import CLOSERS, OPENERS, Piece
 
 # Braces that hold steps or declarations: if a line ends anywhere in them, each of their items has its own.
 STEPS = frozenset(
-    "agent block budget compose expose handler_body override resilience role skill state switch_statement team".split()
+    "agent block budget compose expose handler_body override phase phases resilience role skill state switch_statement "
+    "team transition transition_choice transitions".split()
 )
 OPERATIONS = frozenset(
     {"operation", "operator", "weak_operator", "cast", "conditional", "playbook_parts", "prompt_parts"}
 )
 UNIONS = frozenset({"type", "intersection"})
 # What is listed without brackets around it, and what is listed in `<…>`.
-LISTS = frozenset({"uses", "variable", "examples"})
+LISTS = frozenset({"uses", "variable", "examples", "transition_events"})
 IN_ANGLES = frozenset({"generic_type", "generics", "call", "new"})
 LINKS = frozenset({".", "?."})
 ASSIGNING = frozenset({"=", "=>"})

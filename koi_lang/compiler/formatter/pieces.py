@@ -22,6 +22,11 @@ ITEMS: dict[str, frozenset[str] | None] = {
     "resilience": frozenset({"resilience_property"}),
     "compose": frozenset({"fragments", "template_entry", "model_entry"}),
     "expose": frozenset({"exposed"}),
+    "phases": frozenset({"phase"}),
+    "phase": frozenset({"capability", "phase_denial", "phase_setting"}),
+    "transitions": frozenset({"transition"}),
+    "transition": frozenset({"transition_call", "transition_choice"}),
+    "transition_steps": None,
     "object_type": frozenset({"type_field", "other_fields", "type_method"}),
     "switch_statement": frozenset({"clause"}),
 }

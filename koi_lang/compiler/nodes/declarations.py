@@ -286,6 +286,74 @@ class Resilience(Node):
     properties: tuple[tuple[Name, Expression], ...]
 
 
+@node
+class Phase(Node):
+    """`name { can a, cannot b, effort: low }`: what an agent may do while it is in a phase."""
+
+    name: Name
+    allowed: tuple[Name, ...]
+    denied: tuple[Name, ...]
+    settings: tuple[tuple[Name, Name], ...]
+
+
+@node
+class Phases(Node):
+    """`phases { … }` of an agent."""
+
+    phases: tuple[Phase, ...]
+
+
+@node
+class TransitionEvent(Node):
+    """`scout.result` or `phase("building").done`; the argument is the name in parentheses."""
+
+    words: tuple[Name, ...]
+    argument: Name | None
+
+    @property
+    def name(self) -> str:
+        """The words with dots between them."""
+        return ".".join(word.name for word in self.words)
+
+    @property
+    def argument_text(self) -> str:
+        """The name in parentheses; empty for any."""
+        return "" if self.argument is None else self.argument.name
+
+
+@node
+class TransitionCall(Node):
+    """`phase("building").start()`, with a method, or `effort(low)`, without one."""
+
+    function: Name
+    argument: Name
+    method: Name | None
+
+
+@node
+class TransitionChoice(Node):
+    """`if (condition) { … } else { … }` in a transition; the condition is evaluated when something happens."""
+
+    condition: Span
+    then: tuple[Node, ...]
+    otherwise: tuple[Node, ...]
+
+
+@node
+class Transition(Node):
+    """`when event, event { … }`."""
+
+    events: tuple[TransitionEvent, ...]
+    steps: tuple[Node, ...]
+
+
+@node
+class Transitions(Node):
+    """`transitions { … }` of an agent."""
+
+    transitions: tuple[Transition, ...]
+
+
 AgentItem = (
     Uses
     | ExposeMcp
@@ -298,6 +366,8 @@ AgentItem = (
     | State
     | NamedPlaybook
     | Resilience
+    | Phases
+    | Transitions
     | Budget
     | Function
 )

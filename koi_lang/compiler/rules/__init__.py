@@ -30,6 +30,7 @@ from koi_lang.compiler.rules import (
     needs,
     objects,
     payloads,
+    phases,
     placeholders,
     promises,
     prompts,
@@ -58,7 +59,7 @@ __all__ = ["check", "explanation", "explanations"]
 MODULES = (
     names, actions, access, duplicates, variables, sends, skills, unused, flow, promises, prompts, templates, agents,
     models, spelling, tests, evals, types, state, roles, objects, payloads, results, limits, lists, placeholders,
-    servers, needs, jobs, prose,
+    servers, needs, jobs, phases, prose,
 )  # fmt: skip
 
 

@@ -124,8 +124,9 @@ def field_twice(file: Analysis, report: Report) -> None:
 def part_twice(file: Analysis, report: Report) -> None:
     """An agent has a part twice of which only one counts.
 
-    The parts are `state`, `budget`, `amnesia`, `affordance`, `examples`, an `llm` block for one purpose, and
-    `resilience` and `playbook` for one handler. Of two `affordance`s the first counts, of the others the last one.
+    The parts are `state`, `budget`, `phases`, `transitions`, `amnesia`, `affordance`, `examples`, an `llm` block for
+    one purpose, and `resilience` and `playbook` for one handler. Of two `affordance`s the first counts, of the others
+    the last one.
 
     Wrong:
 
@@ -150,7 +151,7 @@ def part_twice(file: Analysis, report: Report) -> None:
 def _part(item: n.AgentItem) -> str | None:
     """How messages call a part of which an agent has one."""
     match item:
-        case n.State() | n.Budget() | n.Amnesia() | n.Affordance() | n.Examples():
+        case n.State() | n.Budget() | n.Amnesia() | n.Affordance() | n.Examples() | n.Phases() | n.Transitions():
             return type(item).__name__.lower()
         case n.Llm():
             return f"llm {item.name}"

@@ -62,7 +62,7 @@ INSTANCE_MEMBERS = MappingProxyType(
     {("URL", "searchParams"): "URLSearchParams", ("AbortController", "signal"): "AbortSignal"}
 )
 # What code can ask of any agent besides its handlers.
-OF_AGENTS = frozenset({"state", "name", "role", "peers", "handle", "callSkill", "callAction"})
+OF_AGENTS = frozenset({"state", "name", "role", "peers", "handle", "callSkill", "callAction", "phase"})
 # What everything but null has.
 OF_ALL = frozenset({"toString", "hasOwnProperty"})
 # The methods of texts, and their length.

@@ -13,7 +13,7 @@ from koi_lang.compiler.rules.table import Report, rule
 from koi_lang.compiler.walk import everything
 
 # What `this` has besides its handlers.
-OF_AGENTS = MEMBERS_OF_AGENTS | {"state", "name", "role", "peers"}
+OF_AGENTS = MEMBERS_OF_AGENTS | {"state", "name", "role", "peers", "phase"}
 
 
 # Functions that convert a value, and make an object of it with `new` in JavaScript.

@@ -25,6 +25,8 @@ ITEMS = (
     "expose",
     "resilience",
     "budget",
+    "phases",
+    "transitions",
     "playbook",
     "export",
 )
@@ -73,24 +75,6 @@ INSTEAD = {
 }
 OWN_MODEL = "a handler cannot choose its own model"
 LLM_FORM = 'write `llm default = { provider: "openai", model: "…" }` in the body of the agent.'
-
-
-@hint(HINTS, "E0145")
-def later(failure: Failure) -> SyntaxHelp | None:
-    """`phases` and `transitions` belong to a later version of the language.
-
-    Wrong:
-
-        phases { draft { can read } }
-
-    Right:
-
-        on start(args: Json) { playbook "Draft, then review." }
-    """
-    if failure.frame.word != "agent" or failure.word() not in ("phases", "transitions"):
-        return None
-    message = f"{failure.excerpt} belongs to a later version of Koi and is not supported"
-    return SyntaxHelp(message, failure.span, "describe the phases in a playbook, or write a handler for each.")
 
 
 @hint(HINTS, "E0146")

@@ -35,6 +35,7 @@ from koi_lang.runtime.routing.lexical import Route
 TEXT = {"type": "string"}
 AWAIT_CALL, CANCEL_CALL = "await_call", "cancel_call"
 LIST_CALLS = "list_calls"
+PHASE_DONE = "phase_done"
 MAX_WAIT_S = 3600
 TEXTS_OR_NULL = {"anyOf": [{"type": "array", "items": TEXT}, {"type": "null"}]}
 LIST_LINE = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+")
@@ -217,6 +218,15 @@ async def inbox(context: ActionContext) -> Any:
         answered = {"replyTo": note.reply_to} if note.reply_to else {}
         messages.append({"id": note.id, "from": note.sender, "text": note.text, **answered})
     return {"messages": messages}
+
+
+@action(name=PHASE_DONE, inside=True, only_looks=True, is_occasional=True)
+async def phase_done(context: ActionContext) -> Any:
+    """Say that the work of the phase is done; gives the `phase` that you are in then."""
+    phases = context.agent.phases
+    if phases is None or not phases.finish():
+        raise ActionError(f"`{context.agent.name}` is in no phase")
+    return {"phase": phases.current}
 
 
 @action(inside=True)

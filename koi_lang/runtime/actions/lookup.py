@@ -74,6 +74,7 @@ def actions_of(agent: AgentPort) -> list[ActionKind]:
         READ_OUTPUT: reads_outputs(agent),
         outputs.READ_SKILL: agent.about.reads_skills,
         control.FOR_EACH: False,
+        core.PHASE_DONE: agent.phases is not None,
     }
     has_calls = agent.run.has_calls and bool(agent.run.calls.of_agent(agent.name))
     useful_now |= dict.fromkeys((core.AWAIT_CALL, core.CANCEL_CALL, core.LIST_CALLS), has_calls)

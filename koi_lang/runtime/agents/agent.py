@@ -15,6 +15,7 @@ from koi_lang.js.task_scope import ChildScope, current_scope
 from koi_lang.js.undefined import undefined
 from koi_lang.runtime.agents.call_options import NO_OPTIONS, call_options_of, called_with
 from koi_lang.runtime.agents.declarations import AgentDeclaration, Handler, Role
+from koi_lang.runtime.agents.phases import AgentPhases
 from koi_lang.runtime.agents.resilience import AttemptTimeoutError, FailedAttempt, Resilience, resilient
 from koi_lang.runtime.agents.result_types import ResultTypeError
 from koi_lang.runtime.agents.team import Query, peers_of
@@ -72,6 +73,7 @@ class Agent(metaclass=AgentClass):
         "handle": "handle",
         "callSkill": "call_skill",
         "callAction": "call_action",
+        "phase": "phase_name",
     }
 
     def __init_subclass__(cls, *, koi_name: str, role: Callable[[], Role] | None = None, **declared: Any) -> None:
@@ -88,6 +90,8 @@ class Agent(metaclass=AgentClass):
         self.state: dict[str, Any] = self.about.state()
         self.memory: Sequence[Any] = ()
         self.conversations: list[Any] = []
+        declares_any = self.about.phases or self.about.transitions
+        self.phases = AgentPhases(self) if declares_any else None
 
     def __repr__(self) -> str:
         return f"[Agent: {self.name}]"
@@ -106,6 +110,15 @@ class Agent(metaclass=AgentClass):
     def role_name(self) -> str:
         """The name of its role, as code sees it."""
         return self.role.name
+
+    @property
+    def phase_name(self) -> str:
+        """The phase that it is in, as code sees it; empty for none."""
+        return "" if self.phases is None else self.phases.current
+
+    def phase_role(self) -> Role | None:
+        """What its phase allows; None where it is in none."""
+        return None if self.phases is None else self.phases.role
 
     @property
     def offered_skills(self) -> list[Skill]:
@@ -159,7 +172,8 @@ class Agent(metaclass=AgentClass):
         handler = self.handler(event)
         self.check_payload(handler, payload)
         chosen = NO_OPTIONS if options is undefined else call_options_of(options, f"{self.name}.{event}")
-        with narrowed_to(*chosen.roles), called_with(chosen):
+        own = () if self.phases is None else (self.phase_role,)
+        with narrowed_to(*chosen.roles, *own), called_with(chosen):
             result = await self._handle(handler, payload)
         return result if chosen.result is None else chosen.result.check(result)
 
@@ -169,6 +183,8 @@ class Agent(metaclass=AgentClass):
         events = self.run.events
         detailed = self.run.detailed
         with enter(f"{self.name}.{event}"):
+            if self.phases is not None and not handler.guard:
+                self.phases.begin_call()
             given, bounds = payload if detailed else OMITTED, bounding_roles() or OMITTED
             events.emit(HandlerStarted(event, given, bounds), self.name)
             ended = await run.recorder.complete(self._in_time(self._paid(handler, payload)))

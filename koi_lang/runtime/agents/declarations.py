@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from koi_lang.diagnostics import nearest
 from koi_lang.grants import covers, permits
@@ -24,11 +24,15 @@ class Role:
 
     Attributes:
         bounds: the roles that a call is narrowed to; all of them have to allow what the role allows.
+        denied: permissions that it lacks whatever it has.
+        is_open: whether it has every other permission.
     """
 
     name: str
     capabilities: tuple[str, ...]
     bounds: tuple[Role, ...] = ()
+    denied: tuple[str, ...] = ()
+    is_open: bool = False
 
     def __repr__(self) -> str:
         return f"[Role: {self.name}]"
@@ -42,7 +46,9 @@ class Role:
         return next((role for role in (self, *self.bounds) if not role._has(permission)), None)
 
     def _has(self, permission: str | None) -> bool:
-        return permission is None or permits(self.capabilities, permission)
+        if permission is None or permits(self.denied, permission):
+            return permission is None
+        return self.is_open or permits(self.capabilities, permission)
 
 
 def role(name: str, capabilities: Sequence[str]) -> Role:
@@ -150,6 +156,14 @@ class Team:
         return any(member is agent for member in self.members().values())
 
 
+class PhaseData(TypedDict):
+    """A declared phase: the permissions that it leaves, those that it takes away, and settings of the model."""
+
+    can: list[str]
+    cannot: list[str]
+    settings: dict[str, str]
+
+
 @dataclass(frozen=True, slots=True)
 class AgentDeclaration:
     """The declaration of an agent. References are functions, so that declarations may refer to each other.
@@ -163,6 +177,8 @@ class AgentDeclaration:
         exposed_a2a: whether it is served to agents of other programs.
         instructions: whether the instructions of the project stand before its playbooks.
         offers_skills: whether it is offered the skills of the project.
+        phases: by their names, what each allows (`can`, `cannot`) and its `settings` of the model.
+        transitions: what begins them, a pair of events and steps for each clause.
         reads_notes: whether notes that fit the payload stand before its playbooks.
     """
 
@@ -187,6 +203,8 @@ class AgentDeclaration:
     resilience: Mapping[str, Callable[[], Mapping[str, Any]]] = field(default_factory=dict)
     playbooks: Mapping[str, str] = field(default_factory=dict)
     budget: Mapping[str, Any] = field(default_factory=dict)
+    phases: Mapping[str, PhaseData] = field(default_factory=dict)
+    transitions: Sequence[Sequence[Any]] = ()
     instructions: bool = False
     offers_skills: bool = False
     reads_notes: bool = False

@@ -160,6 +160,14 @@ def message_target(run: RunPort, agent: AgentPort, wanted: str) -> str:
     raise AgentError(message, help=suggestion(wanted, list(names), "member"))
 
 
+def note_result(agent: AgentPort, member: type[Any], result: Any) -> None:
+    """Have the phases of an agent follow what a member of its teams has given."""
+    if agent.phases is not None:
+        teams = peers_of(agent.run, agent).teams
+        keys = [key for team in teams for key, other in team.members().items() if other is member]
+        agent.phases.note_result(list(dict.fromkeys((*keys, member.about.name))), result)
+
+
 def query(
     target: Any, event: str, *, role: Role | None = None, select: Select = "", bounds: Sequence[Role] = ()
 ) -> Query:
@@ -178,7 +186,10 @@ async def send(sender: AgentPort | None, query: Query, payload: Any, *, timeout_
         AgentError: nobody handles the event.
     """
     if timeout_s is None:
-        return await query.execute(payload)
+        result = await query.execute(payload)
+        if sender is not None and sender.phases is not None and query.select == "any":
+            note_result(sender, type(query.candidates()[0]), result)
+        return result
     name = sender.name if sender is not None else "a skill"
     late = SendTimeoutError(f"`{name}` got no answer to `{query.wanted}` within {timeout_s:g} s")
     with enter("timeout"):

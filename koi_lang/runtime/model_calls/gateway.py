@@ -79,7 +79,8 @@ class ModelGateway:
         declared = own.get(use) or self._usual.get(use) or own.get("default")
         block = dict(declared()) if declared is not None else {}
         if use == "default":
-            named = current_options().model
+            phases = agent.phases
+            named = current_options().model if phases is None else {**phases.model, **current_options().model}
             if named.get("model") in project.ROLES:
                 block = {**{name: value for name, value in named.items() if name != "model"}, "role": named["model"]}
             else:

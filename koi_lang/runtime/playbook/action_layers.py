@@ -195,6 +195,8 @@ async def conclude(running: PlaybookAction, fields: Fields, next: Rest) -> Any:
     if error is not None:
         running.names.mark_missing(action.id, "failed")
         run.events.emit(ActionFailed(action.intent, data_of(error)), agent.name)
+        if agent.phases is not None:
+            agent.phases.note("error.tool", {"error": {"tool": action.intent, "message": str(error)}})
         raise error
     _keep(running, ended.value)
     run.events.emit(ActionEnded(action.intent, **data), agent.name)

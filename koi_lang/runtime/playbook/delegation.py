@@ -13,7 +13,7 @@ from koi_lang.errors import AgentError
 from koi_lang.runtime.actions.registered import ActionContext, ActionFunction, ActionKind
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.agents.declarations import Mcp
-from koi_lang.runtime.agents.team import peers_of
+from koi_lang.runtime.agents.team import note_result, peers_of
 from koi_lang.runtime.budget.limits import BudgetAccount
 from koi_lang.runtime.context import delegating
 from koi_lang.runtime.guards.write_quota import count_written, no_quota
@@ -273,4 +273,6 @@ async def _call_member(
 
 async def _carry_out(context: ActionContext, member: type[Any], event: str, data: Any) -> Any:
     with no_quota():
-        return await context.run.call(member, event, data)
+        result = await context.run.call(member, event, data)
+    note_result(context.agent, member, result)
+    return result

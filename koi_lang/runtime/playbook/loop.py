@@ -36,7 +36,7 @@ from koi_lang.runtime.playbook.outside_text import flatten_lines
 from koi_lang.runtime.playbook.placeholders import DataMessage, name_values
 from koi_lang.runtime.playbook.prompting import Feedback, Section
 from koi_lang.runtime.playbook.references import ActionScope
-from koi_lang.runtime.playbook.steering import ActivePlaybook, QueuedMessage
+from koi_lang.runtime.playbook.steering import PERSON, ActivePlaybook, QueuedMessage
 from koi_lang.runtime.playbook.told_expressions import ToldData
 from koi_lang.runtime.playbook.turn import Turn
 from koi_lang.runtime.prompts import PromptContext, join_parts
@@ -165,6 +165,8 @@ async def take_turn(call: PlaybookCall, messages: Transcript, parts: Parts) -> T
         call.circles.next_answer()
         request = await next_request(call, messages, parts)
         turn = await carry_out(call, replace(request, attempts=made))
+        if turn.error is not None and call.agent.phases is not None:
+            call.agent.phases.note("error.llm", {"error": {"message": turn.error.message}})
         if turn.error is None or turn.actions:
             return turn
         made = max(made + 1, turn.error.attempts if isinstance(turn.error, RequestError) else 0)
@@ -271,6 +273,8 @@ def add_notes(call: PlaybookCall, messages: Transcript, said: Sequence[QueuedMes
     messages.extend(Message("user", note.message, note.images) for note in said)
     if said:
         call.circles.forget()
+    if call.agent.phases is not None and any(note.sender == PERSON for note in said):
+        call.agent.phases.note("user.message")
 
 
 def task(call: PlaybookCall, messages: Transcript) -> Task:
