@@ -188,7 +188,7 @@ async def list_calls(context: ActionContext) -> Any:
     return {"calls": [{"call": each.id, "name": each.name, "state": each.call_state} for each in begun]}
 
 
-@action("delegate", aliases={"to": "member", "message": "text", "replyTo": "reply_to"}, inside=True, is_occasional=True)
+@action("delegate", aliases={"to": "member", "message": "text", "replyTo": "reply_to"}, inside=True)
 async def tell(context: ActionContext, member: str, text: str, reply_to: int = 0) -> Any:
     """Tell a member of your team something; it reads that before its next answer. Gives the `id` of the message."""
     to = message_target(context.run, context.agent, member)
@@ -201,7 +201,7 @@ def _send(context: ActionContext, to: str, text: str, reply_to: int = 0) -> Queu
     return context.run.steering.send(context.agent.name, to, text, key=key, reply_to=reply_to)
 
 
-@action("delegate", aliases={"message": "text"}, inside=True, is_occasional=True)
+@action("delegate", aliases={"message": "text"}, inside=True)
 async def broadcast(context: ActionContext, text: str) -> Any:
     """Tell all members of your teams something; gives the names of those who will read it."""
     names = message_targets(context.run, context.agent)
@@ -210,7 +210,7 @@ async def broadcast(context: ActionContext, text: str) -> Any:
     return {"told": [_send(context, to, text).to for to in names.values()]}
 
 
-@action("delegate", safe=True, only_looks=True, is_occasional=True)
+@action("delegate", safe=True, only_looks=True)
 async def inbox(context: ActionContext) -> Any:
     """Read what other agents have told you; gives `messages` with `id`, `from` and `text`."""
     messages: list[dict[str, Any]] = []
