@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -62,3 +63,48 @@ def test_a_signal_ends_the_command_and_its_children(project: Project, number: si
     done = project.koi("resume", "--quiet", "--on-doubt", "retry")
 
     assert (0, "done\n") == (done.returncode, done.stdout), done.stderr
+
+
+BESIDE = """
+    role R { can execute }
+    agent A : R { on go(x: Json) { playbook "Serve in the background." } }
+    agent Main : R { on start() { console.log((await A.go({})).commands) } }
+    run Main.start()
+    """
+LIST = {"intent": "list_commands", "id": "all"}
+LISTED = {"batch": [LIST, {"intent": "return", "data": {"commands": "${all.output.commands}"}}]}
+
+
+def test_a_command_in_the_background_does_not_outlive_a_kill(project: Project) -> None:
+    """After SIGKILL nothing is left of it; a run that goes on lists it as lost, and its agent hears of that once."""
+    start = "setsid sleep 600 & echo $$ $! > pids.new; mv pids.new pids; echo up; wait"
+    project.write("main.koi", BESIDE)
+    answers = [
+        {"intent": "shell", "command": start, "description": "d", "until": "up"},
+        {"intent": "shell", "command": "test -e go || sleep 600", "description": "d"},
+        LISTED,
+    ]
+    project.write("answers.json", json.dumps(answers))
+    words = forks.koi("run", "--quiet", "--allow", "shell", "--answers", "answers.json", "main.koi")
+    with subprocess.Popen(
+        words, cwd=project.folder, env=project.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        end_s = time.monotonic() + LIMIT_S
+        while "shell#2" not in "".join(path.read_text() for path in project.folder.glob(".koi/runs/*.jsonl")):
+            assert process.poll() is None
+            assert time.monotonic() < end_s
+            time.sleep(0.01)
+        process.kill()
+        process.communicate(timeout=LIMIT_S)
+    pids = [int(pid) for pid in (project.folder / "pids").read_text().split()]
+    while not all(map(is_gone, pids)):  # the system takes its time
+        assert time.monotonic() < end_s
+        time.sleep(0.01)
+    (project.folder / "go").touch()
+
+    resumed = project.koi("resume", "last", "--on-doubt", "retry")
+
+    assert "command: 1,\n    state: 'lost'" in resumed.stdout, resumed.stderr
+    journal = "".join(path.read_text() for path in project.folder.glob(".koi/runs/*.jsonl"))
+    assert 1 == journal.count('"kind":"steered"')
