@@ -12,7 +12,7 @@ from koi_lang.errors import KoiError
 from koi_lang.freezing.candidates import AmbiguousError, Explanation, UnexplainedError, choose
 from koi_lang.freezing.known_values import KnownValue, Names, Repeated, ValuePath, item_conditions, numbers_in, same
 from koi_lang.freezing.recordings import RecordedCall, RecordedStep, contradiction
-from koi_lang.freezing.values import ValueExplainer, short_value
+from koi_lang.freezing.values import MIN_SIDE, ValueExplainer, short_value
 from koi_lang.llm.rehearsal.languages import compile_words
 from koi_lang.runtime.actions.control import FOR_EACH
 from koi_lang.runtime.model_calls.frozen_plans import FrozenPlan, digest, form_of
@@ -294,10 +294,11 @@ def _splits(samples: Sequence[Sample]) -> Iterator[tuple[tuple[bool, ...], int, 
         + [tuple(each > length for each in lengths) for length in dict.fromkeys(lengths)]
     )
     for holds in divisions:
-        if len(set(holds)) != 2 or sum(holds) < 2:
+        if len(set(holds)) != 2:
             continue
         for then, otherwise in sorted(product(range(MAX_BRANCH + 1), repeat=2), key=sum):
-            if then and _agree(samples, holds, then, otherwise):
+            is_shown = (not then or sum(holds) >= MIN_SIDE) and (not otherwise or holds.count(False) >= MIN_SIDE)
+            if then and is_shown and _agree(samples, holds, then, otherwise):
                 yield holds, then, otherwise
 
 
@@ -319,7 +320,7 @@ def names_of(args: Any, state: Mapping[str, Any]) -> dict[str, Any]:
     return {"args": args, "state": dict(state)}
 
 
-MIN_RECORDINGS = 2
+MIN_RECORDINGS = 3
 QUOTED = re.compile(r"[`\"“]([^`\"”\n]{1,60})[`\"”]")
 
 
@@ -348,7 +349,7 @@ def explain_calls(recordings: Sequence[RecordedCall], evaluate: Evaluate) -> Fro
         UnexplainedError: nothing does.
     """
     if len(recordings) < MIN_RECORDINGS:
-        raise UnexplainedError(f"there are {len(recordings)} recordings, and one explains nothing")
+        raise UnexplainedError(f"there are {len(recordings)} recordings, and {MIN_RECORDINGS} are needed")
     if runs := contradiction(recordings):
         raise UnexplainedError(f"the recordings contradict each other: {runs} were given the same")
     playbook = recordings[0].playbook

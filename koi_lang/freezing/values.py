@@ -231,6 +231,9 @@ def candidate_of(reading: Sequence[str | TextPart]) -> Explanation:
 # Samples on each side of a condition within a value.
 MIN_SIDE = 2
 MAX_DIVISIONS = 16
+# Recordings in which a short constant is none by chance, and words from which on a text is not short.
+MIN_CONSTANT = 5
+MIN_WORDS = 3
 YEAR = re.compile(r"\d{4}")
 
 
@@ -302,6 +305,7 @@ class ValueExplainer:
         found = list(self._candidates(targets))
         if found:
             chosen = choose(what, found, self.samples, self.ambiguities)
+            self._require_shown(what, chosen)
             self._require_lasting(chosen.written)
             return chosen.written, set(chosen.compared)
         parts = _parts_of(targets)
@@ -312,9 +316,11 @@ class ValueExplainer:
         raise UnexplainedError(f"nothing explains {what}, such as {short_value(targets[0])}")
 
     def _candidates(self, targets: tuple[Any, ...]) -> Iterator[Explanation]:
-        has_holes = any(HOLE.search(text) for text in texts_in([targets[0]]))
-        if not has_holes and all(same(each, targets[0]) for each in targets):
-            yield constant(targets[0])
+        first = targets[0]
+        has_holes = any(HOLE.search(text) for text in texts_in([first]))
+        has_parts = isinstance(first, (dict, list)) and bool(first)  # each of them is explained by itself
+        if not (has_holes or has_parts) and all(same(each, targets[0]) for each in targets):
+            yield constant(first)
         kinds = {kind_of_value(each) for each in targets}
         if kinds == {NUMBER}:
             yield from self.numbers.explain(targets)
@@ -330,6 +336,18 @@ class ValueExplainer:
         if kinds == {TEXT}:
             plain = {known.text for known in self.known_values.all if all(map(same, known.column, targets))}
             yield from (each for each in self.texts.explain(targets) if each.shown not in plain)
+
+    def _require_shown(self, what: str, chosen: Explanation) -> None:
+        """Raise UnexplainedError for a short constant that few recordings have and the playbook does not name."""
+        value = chosen.written
+        is_short = isinstance(value, (bool, int, float)) or (
+            isinstance(value, str) and 0 < len(value.split()) < MIN_WORDS
+        )
+        if chosen.roots or not is_short or len(self.samples) >= MIN_CONSTANT:
+            return
+        if isinstance(value, bool) or str(value).lower() not in self.playbook.lower():
+            shown = short_value(value)
+            raise UnexplainedError(f"{what} was always {shown}, and {MIN_CONSTANT} recordings are needed to say so")
 
     def _require_lasting(self, written: Any) -> None:
         """Raise UnexplainedError for a constant, or one in a text, that may be the day of its recordings."""
@@ -380,6 +398,7 @@ class ValueExplainer:
                 candidates = list(inner._candidates(tuple(targets[n] for n in numbers)))
                 fitting = [each for each in candidates if _expression(each) is not None]
                 both.append(choose(what, fitting, inner.samples, self.ambiguities))
+                inner._require_shown(what, both[-1])
             except UnexplainedError:
                 return None
         return both[0], both[1]

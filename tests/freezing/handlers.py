@@ -321,7 +321,7 @@ UNEXPLAINABLE: Mapping[str, HandlerCase] = {
 
 AMBIGUOUS: Mapping[str, HandlerCase] = {
     "pieces": HandlerCase(
-        "Store how many pieces there are.",
+        "Store under `count` how many pieces there are.",
         lambda rng: (lambda count: {"items": list(GOODS[:count]), "pieces": count})(rng.randint(2, 6)),
         lambda args, state: [keep("count", args["pieces"]), give({})],
     ),

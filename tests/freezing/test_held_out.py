@@ -11,15 +11,16 @@ from koi_lang.program.safe_expressions import evaluate
 from koi_lang.runtime.model_calls.frozen_plans import misfits
 from tests.freezing.handlers import AMBIGUOUS, EXPLAINABLE, UNEXPLAINABLE, HandlerCase
 
-RECORDED, HELD_OUT = 6, 12
+RECORDED = 6
+HELD_OUT = 12
 # Of the handlers that can be explained.
 LEAST_FROZEN = 0.6
 
 
-def frozen(name: str, handler: HandlerCase) -> Frozen | None:
+def frozen(name: str, handler: HandlerCase, count: int = RECORDED, seed: int = 1) -> Frozen | None:
     """The plan of some recordings of a handler; None where there is none."""
     try:
-        return explain_calls(handler.record(name, RECORDED, 1), evaluate)
+        return explain_calls(handler.record(name, count, seed), evaluate)
     except (AmbiguousError, UnexplainedError):
         return None
 
@@ -47,6 +48,15 @@ def test_no_plan_is_wrong_on_payloads_that_were_not_recorded() -> None:
     assert [] == [line for _, wrong in tries.values() for line in wrong]
     assert len(plans) >= LEAST_FROZEN * len(EXPLAINABLE)
     assert sum(taken for taken, _ in tries.values()) >= HELD_OUT * len(plans) // 2
+
+
+@pytest.mark.parametrize(("count", "seed"), [(3, 21), (3, 25), (4, 1), (5, 21)])
+def test_few_recordings_are_refused_rather_than_misread(count: int, seed: int) -> None:
+    """A branch that one recording shows, a word that was the same by chance, and amounts without a last zero."""
+    groups = {**EXPLAINABLE, **UNEXPLAINABLE}
+    plans = {name: plan for name, each in groups.items() if (plan := frozen(name, each, count, seed)) is not None}
+
+    assert [] == [line for name, plan in plans.items() for line in tried(name, groups[name], plan)[1]]
 
 
 @pytest.mark.parametrize("name", UNEXPLAINABLE)
