@@ -128,7 +128,10 @@ class Steering:
         self._free = asyncio.Event()
         self._free.set()
         self._queue, self._last_id = _left(self._recorded)
-        self._sent = {note.key: note for note in _all_notes(self._recorded) if note.key}
+        changes = (entry.data for entry in self._recorded.entries_of(QueueChanged.type))
+        queued = (note_of(data) for each in changes for name in FIELDS.values() for data in each.get(name, ()))
+        delivered = (note_of(entry.data) for entry in self._recorded.entries_of(MessageDelivered.type))
+        self._sent = {note.key: note for note in (*queued, *delivered) if note.key}
         self._heard: set[str] = set()
         self._told: dict[str, int] = {}
 
@@ -318,13 +321,6 @@ class Steering:
         ).entry:
             notes.append(note_of(entry.data))
         return notes
-
-
-def _all_notes(recorded: RecordedRun) -> Iterator[QueuedMessage]:
-    """All notes that an earlier part of a run has had, in a queue or delivered."""
-    for entry in recorded.entries_of(QueueChanged.type):
-        yield from (note_of(data) for name in FIELDS.values() for data in entry.data.get(name, ()))
-    yield from (note_of(entry.data) for entry in recorded.entries_of(MessageDelivered.type))
 
 
 def _left(recorded: RecordedRun) -> tuple[list[QueuedMessage], int]:
