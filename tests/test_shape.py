@@ -17,7 +17,7 @@ from tests.package_trees import PACKAGE, nodes_of, sources, trees
 # `pytest --accept tests/test_shape.py` lowers them to what there is. One goes up by hand alone, with the reason in the
 # message of the commit. Shares are whole numbers, rounded up: that is all the room they have.
 CEILINGS = {
-    "modules": 970,
+    "modules": 972,
     "top_level_files": 12,
     "modules_with_one_importer": 230,
     "private_functions_used_once": 2467,

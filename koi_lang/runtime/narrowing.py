@@ -30,7 +30,8 @@ def narrow(role: Role) -> Role:
 def bounds() -> tuple[Role, ...]:
     """The roles that a call is narrowed to, and the restrictions of plan mode for every call of the run."""
     run = current.get()
-    return _current_roles() if run is None else (*run.planning.bounds, *_current_roles())
+    own = _current_roles() if _bounds.get() else ()
+    return own if run is None else (*run.planning.bounds, *own)
 
 
 def _current_roles() -> tuple[Role, ...]:

@@ -128,10 +128,12 @@ class Steering:
         self._free = asyncio.Event()
         self._free.set()
         self._queue, self._last_id = _left(self._recorded)
-        changes = (entry.data for entry in self._recorded.entries_of(QueueChanged.type))
-        queued = (note_of(data) for each in changes for name in FIELDS.values() for data in each.get(name, ()))
-        delivered = (note_of(entry.data) for entry in self._recorded.entries_of(MessageDelivered.type))
-        self._sent = {note.key: note for note in (*queued, *delivered) if note.key}
+        self._sent: dict[str, QueuedMessage] = {}
+        if not self._recorded.is_live:
+            changes = (entry.data for entry in self._recorded.entries_of(QueueChanged.type))
+            queued = (note_of(data) for each in changes for name in FIELDS.values() for data in each.get(name, ()))
+            delivered = (note_of(entry.data) for entry in self._recorded.entries_of(MessageDelivered.type))
+            self._sent = {note.key: note for note in (*queued, *delivered) if note.key}
         self._heard: set[str] = set()
         self._told: dict[str, int] = {}
 
