@@ -32,7 +32,7 @@ from koi_lang.system import resources
 THINK_HELP = """Weigh TASK before it is done: your own AGENTS.md, the votes of five members, then the work.
 
 The work is held to the conditions of the votes. A block ends with exit code 5, and nothing was done; `--override` lifts
-it once, and `--simulate` tells what would follow. The same as `koi do --think`.
+it once, and `--simulate` tells what would follow. The same as `koi do --think TASK`.
 """
 
 
