@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from koi_lang.errors import AgentError, capture
@@ -90,6 +90,10 @@ class BackgroundCall(Promise):
         self._task.cancel()
         return True
 
+    def follow(self, callback: Callable[[], None]) -> None:
+        """Have something done when the call has ended."""
+        self._future.add_done_callback(lambda future: callback())
+
     async def wait(self, seconds: float | None = None) -> None:
         """Wait for the end, at most so long; nothing is raised."""
         self.handle()
@@ -110,6 +114,9 @@ class BackgroundCalls:
     def __init__(self, run: RunPort) -> None:
         self._run = run
         self._calls: dict[str, BackgroundCall] = {}
+        self._running: set[str] = set()
+        self._kept: list[BackgroundCall] = []
+        self._last = 0
 
     def start(self, work: Coroutine[Any, Any, Any], name: str, agent: str, *, tells: bool = False) -> BackgroundCall:
         """Begin a call; it runs up to its first wait before this returns. Raises AgentError where too many go on.
@@ -119,32 +126,38 @@ class BackgroundCalls:
             agent: who begins it.
             tells: whether that agent is told of its end.
         """
-        if sum(call.call_state == "running" for call in self._calls.values()) >= MAX_CALLS:
+        if len(self._running) >= MAX_CALLS:
             work.close()
             raise AgentError(f"{MAX_CALLS} calls of this run go on already", help="Wait for one, or cancel it.")
-        number = self._run.recorder.observe(NUMBER, lambda: len(self._calls) + 1)
+        number = self._run.recorder.observe(NUMBER, lambda: self._last + 1)
         while f"c{number}" in self._calls:  # a run that goes on later may do so in another order
             number += 1
         call = BackgroundCall(work, f"c{number}", name, agent)
+        self._last = max(self._last, number)
         self._calls[call.id] = call
+        self._running.add(call.id)
+        call.follow(lambda: self._note_end(call, is_kept=tells))
         if tells:
+            self._kept.append(call)
             call.handle()
-            call.future.add_done_callback(lambda future: self._tell_end(call))
         return call
 
-    def _tell_end(self, call: BackgroundCall) -> None:
-        if call.is_awaited or call.call_state == "cancelled":
-            return
-        how = "has ended; `await_call` gives its result"
-        if call.call_state == "failed":
-            error = call.future.exception()
-            assert error is not None, "a call that failed"
-            how = f"has failed: {as_koi_error(error).message}"
-        self._run.steering.notify(call.agent, f"call {call.id} (`{call.name}`) {how}", sender=f"call {call.id}")
+    def _note_end(self, call: BackgroundCall, *, is_kept: bool) -> None:
+        """Note the end of a call, which its agent is told of and may ask for later where it is kept."""
+        self._running.discard(call.id)
+        if not is_kept:
+            self._calls.pop(call.id, None)
+        elif not call.is_awaited and call.call_state != "cancelled":
+            how = "has ended; `await_call` gives its result"
+            if call.call_state == "failed":
+                error = call.future.exception()
+                assert error is not None, "a call that failed"
+                how = f"has failed: {as_koi_error(error).message}"
+            self._run.steering.notify(call.agent, f"call {call.id} (`{call.name}`) {how}", sender=f"call {call.id}")
 
     def of_agent(self, agent: str) -> list[BackgroundCall]:
-        """The calls that an agent has begun, in order."""
-        return [call for call in self._calls.values() if call.agent == agent]
+        """The calls that a playbook of an agent has begun, in order; code has the handles of its own."""
+        return [call for call in self._kept if call.agent == agent]
 
     def require(self, agent: str, id: str) -> BackgroundCall:
         """The call of an id that an agent has begun. Raises AgentError."""

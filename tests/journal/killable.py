@@ -142,8 +142,8 @@ CODE = {
         const begun = [1, 2, 3].map(n => start peers.event("work").all()({ n }))
         const dropped = start peers.event("work").role(R).any()({ n: 4 })
         tool.note("beside")
-        console.log(await begun[1], dropped.state != "done", dropped.cancel())
-        for (const each of begun) console.log(await each, each.id, each.state)
+        console.log(dropped.cancel(), dropped.cancel(), (await begun[1]).length)
+        for (const each of begun) console.log((await each).length, each.id, each.state)
         await dropped.catch(error => console.log(error.message))
     """,
 }
