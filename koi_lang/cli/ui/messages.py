@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import select
 import sys
 import traceback
@@ -66,11 +67,11 @@ def exit_code_of(
 
 def is_unread(error: BaseException | None) -> bool:
     """Whether the cause of an error is that whoever read the output has left, be it a program or a terminal."""
-    while error is not None and not isinstance(error, OSError):
+    while error is not None and getattr(error, "errno", None) not in (errno.EPIPE, errno.EIO):
         error = error.__cause__
     if error is None or isinstance(error_of(sys.stdout.flush), OSError):
         return error is not None
-    if not hasattr(select, "poll"):
+    if not hasattr(select, "poll") or error_of(sys.stdout.fileno) is not None:
         return False
     looking = select.poll()  # a terminal that has hung up takes a flush of what it has refused before
     looking.register(sys.stdout.fileno(), 0)
