@@ -90,7 +90,9 @@ def test_an_evaluation_goes_on_where_it_was(project: Project, how: signal.Signal
     first, second, asked = asyncio.run(run())
 
     assert (-9 if how == signal.SIGKILL else 130, 0) == (first[0], second[0]), second[2]
-    assert (3, 3) == (first[1].count("passed writes"), second[1].count("passed writes"))
+    # A kill may come between the entry of a case and its line.
+    assert first[1].count("passed writes") in ((2, 3) if how == signal.SIGKILL else (3,))
+    assert 3 == second[1].count("passed writes")
     assert "writes: 3 cases (6 of 6 runs passed)\n  passed  100.0 %" in second[1]
     assert 6 <= asked <= 8
     assert {"Ada": 2, "Bo": 2, "Cyrus": 2} == Counter(answered)
