@@ -11,6 +11,8 @@ import _socket as socket
 import os
 import sys
 
+PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
 
 def launch(asker: socket.socket, path: str, words: list[str], streams: tuple[int, ...], **wanted: object) -> None:
     """Ask for a process at a socket; its number and its exit code are sent over the connection, each on a line."""
@@ -38,15 +40,17 @@ def give_up_terminal() -> None:
 
 
 def main(path: str, words: list[str]) -> int:
-    """How the other process ended."""
+    """How the other process ended; signals wait until its number is known."""
     terminal = os.isatty(0)
     if terminal:
         give_up_terminal()
+    signal.pthread_sigmask(signal.SIG_BLOCK, PASSED_ON)
     asker = socket.socket(socket.AF_UNIX)
     launch(asker, path, words, (0, 1, 2), folder=os.getcwd(), environment=dict(os.environ), terminal=terminal)
     process = read_number(asker)
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in PASSED_ON:
         signal.signal(number, lambda number, _: os.kill(process, number))
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, PASSED_ON)
     for stream in (0, 1, 2):
         os.close(stream)
     return read_number(asker)
