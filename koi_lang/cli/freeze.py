@@ -23,9 +23,9 @@ from koi_lang.freezing.recordings import RecordedCalls, recorded_calls, recordin
 from koi_lang.program import loader, typed_code
 from koi_lang.program.safe_expressions import evaluate
 from koi_lang.runtime.journal import store
-from koi_lang.runtime.model_calls.frozen_plans import FrozenPlan, plan_path, read_plan
+from koi_lang.runtime.model_calls.frozen_plans import FOLDER, FrozenPlan, plan_path, read_plan
 from koi_lang.sessions.options import RunOptions
-from koi_lang.sessions.prepared import PLANS, Prepared, prepare_program
+from koi_lang.sessions.prepared import Prepared, prepare_program
 from koi_lang.sessions.prompt_preview import CallToPreview, PromptPreview, call_named, preview_prompt
 from koi_lang.sessions.trust import doubt_about, read_signed
 from koi_lang.system.text_width import clean
@@ -61,7 +61,7 @@ def command(file: str, handler: str | None, runs: Sequence[str], ask: bool, only
         sys.exit(_check(ready))
     call = call_named(ready, handler or "")
     plan = _make_plan(ready, call, runs, asks=MAX_ASKED if ask else 0, trust=how["trust"])
-    path = plan_path(Path(ready.path).parent / PLANS, *call.name.split(".", 1))
+    path = plan_path(Path(ready.path).parent / FOLDER, *call.name.split(".", 1))
     _write(path, plan)
     shown = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
     explained = (
@@ -167,7 +167,7 @@ def _write(path: Path, plan: FrozenPlan) -> None:
 def _check(ready: Prepared) -> int:
     """Hold the plans of a program against all recordings; gives the exit code."""
     wrong = 0
-    for path in sorted((Path(ready.path).parent / PLANS).glob("*.json")):
+    for path in sorted((Path(ready.path).parent / FOLDER).glob("*.json")):
         try:
             found = _problems(ready, read_plan(path))
         except KoiError as error:

@@ -81,7 +81,7 @@ RecordedEntries = tuple[Header, Sequence[JournalEntry]]
 @click.option("--yes", "accepted", multiple=True, metavar="ID", help="Do what is offered under an id.")
 @click.option("--no", "refused", multiple=True, metavar="ID", help="Never offer it again.")
 def command(as_json: bool, accepted: Sequence[str], refused: Sequence[str]) -> None:
-    """Proposal what recorded runs of this folder suggest: playbooks to freeze, rules, and notes.
+    """Offer what recorded runs of this folder suggest: playbooks to freeze, rules, and notes.
 
     No model is asked, and nothing is done without your yes. What you refuse is not offered again.
     """

@@ -12,6 +12,7 @@ from koi_lang.cli.running import run_program
 from koi_lang.errors import JournalError
 from koi_lang.events import ApprovalGiven, HandlerStarted, MessageDelivered
 from koi_lang.program import loader
+from koi_lang.runtime.actions.planning import PLAN_QUESTION
 from koi_lang.runtime.guidance.notes import FOLDER
 from koi_lang.runtime.journal import reader, store
 from koi_lang.runtime.journal.entries import JournalEntry
@@ -73,7 +74,7 @@ def evidence_in(entries: Iterable[JournalEntry]) -> Iterator[str]:
             yield f"refused to {_line(data.get('what'))}, because {_line(data['reason'])}"
         elif entry.kind == MessageDelivered.type and data.get("from") == PERSON:
             yield f"said meanwhile: {_line(data.get('text'))}"
-        elif entry.kind == "done" and data.get("intent") == "plan_question":
+        elif entry.kind == "done" and data.get("intent") == PLAN_QUESTION:
             if str(data.get("result", "")).strip().lower() not in PLAIN_ANSWERS:
                 yield f"said about the plan: {_line(data.get('result'))}"
         elif entry.kind == HandlerStarted.type and data.get("event") == "change":

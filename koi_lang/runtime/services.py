@@ -87,7 +87,7 @@ class Services:
         payer: who pays for the run beside itself, perhaps for several runs; None for nobody.
         is_served: whether others than the person at this machine may call the program, as callers of a service may.
         no_memory: whether agents that say `uses memory` are told no notes.
-        plans: the folder of frozen plans; None where they are not used.
+        plans: the folder of the program, whose `plans` are used; None where they are not used.
         service: the folder of the service of which the run is a session; its commands see only `folder` in there.
     """
 

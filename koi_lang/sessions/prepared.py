@@ -121,7 +121,7 @@ class Prepared:
             "redact": self.redactor(),
             "plan": self.options.plan,
             "no_memory": self.options.no_memory,
-            "plans": Path(self.path).parent / PLANS if self.options.uses_plans else None,
+            "plans": Path(self.path).parent if self.options.uses_plans else None,
             "is_served": self.is_service,
             "today": today(settings.variable("TZ")),
             "models": self.wanted.blocks(),
@@ -245,8 +245,6 @@ def prepare_program(
 
 
 FOLDER = "notes"
-# Of frozen plans, beside a program.
-PLANS = "plans"
 
 
 def note_once(name: str, line: str, note: Callable[[str], None]) -> None:

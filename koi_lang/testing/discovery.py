@@ -20,7 +20,7 @@ from koi_lang.program.safe_expressions import evaluate
 from koi_lang.redaction.redactor import redactor
 from koi_lang.runtime.journal.reader import program_of, read_header
 from koi_lang.runtime.journal.writer import Writer
-from koi_lang.runtime.model_calls.frozen_plans import read_plan
+from koi_lang.runtime.model_calls.frozen_plans import FOLDER, read_plan
 from koi_lang.settings import environment
 from koi_lang.testing import blocks
 from koi_lang.testing.cases import Broken, Case, CaseOutcome, Collect, Stopwatch, failed_outcome, relative_path
@@ -141,7 +141,7 @@ def _is_complete(found: Replayed) -> bool:
 TESTS = ".test.koi"
 # Recorded runs are found under folders of this name.
 RECORDED, RECORDED_UNDER = ".jsonl", "tests"
-PLAN, PLANS_UNDER = ".json", "plans"
+PLAN = ".json"
 # Between a file and the name of one of its cases.
 NAMED = "::"
 COLLECTORS: Mapping[str, Collect] = {".koi": blocks.collect, ".jsonl": collect, PLAN: collect_plan}
@@ -194,5 +194,5 @@ def _files(path: Path, suffixes: Collection[str]) -> Sequence[Path]:
 
 def _is_test(file: Path) -> bool:
     if file.suffix == PLAN:
-        return file.parent.name == PLANS_UNDER and b'"koi_plan"' in file.read_bytes()[:100]
+        return file.parent.name == FOLDER and b'"koi_plan"' in file.read_bytes()[:100]
     return file.name.endswith(TESTS) or (file.suffix == RECORDED and RECORDED_UNDER in file.parts)

@@ -52,7 +52,7 @@ async def propose_plan(context: ActionContext, steps: list[dict[str, Any]], why:
 
 async def _ask(context: ActionContext, question: str, options: Sequence[str]) -> str:
     """The answer of the person, which is known again where the run goes on later."""
-    effect = Effect("plan_question", {"question": question, "options": list(options)}, context.agent.name, safe=True)
+    effect = Effect(PLAN_QUESTION, {"question": question, "options": list(options)}, context.agent.name, safe=True)
     return str(await context.run.recorder.perform_as_step(effect, lambda: context.run.host.ask(question, options)))
 
 
@@ -89,6 +89,8 @@ async def _change_task(context: ActionContext, step: PlanStep, status: str) -> N
     await registry.set(key, {**known, "status": status})
 
 
+# The effect of a question about a plan.
+PLAN_QUESTION = "plan_question"
 MAX_STEPS = 50
 MAX_TEXT = 300
 MAX_TOUCHES = 20

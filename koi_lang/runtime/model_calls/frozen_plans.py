@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from koi_lang.runtime.ports import AgentPort
 
 FORMAT = 1
+# Beside a program.
 FOLDER = "plans"
 PROVIDER = "frozen"
 MAX_BYTES = 1 << 20

@@ -18,7 +18,7 @@ from koi_lang.runtime.agents.call_options import current_options
 from koi_lang.runtime.budget.limits import UNPAID, BudgetAccount, LimitReachedError, current_spending
 from koi_lang.runtime.budget.payment import Payment
 from koi_lang.runtime.model_calls.answer_stream import AnswerStream, ModelRequest
-from koi_lang.runtime.model_calls.frozen_plans import FrozenPlans, UnconnectedModel
+from koi_lang.runtime.model_calls.frozen_plans import FOLDER, FrozenPlans, UnconnectedModel
 from koi_lang.runtime.model_calls.pool import Connect, Connections
 from koi_lang.runtime.replay.answers import RecordedBefore, RequestIdentity, recall_answer
 from koi_lang.runtime.replay.error_records import data_of
@@ -44,14 +44,15 @@ class ModelGateway:
         connect: makes a model from the settings of an `llm` block.
         usual: the settings for a purpose that an agent says nothing about.
         verbatim: whether events carry all that a model is told.
-        plans: the folder of frozen plans; None where they are not used.
+        plans: the folder of the program, whose `plans` are used; None where they are not.
     """
 
     def __init__(
         self, run: RunPort, connect: Connect, usual: Usual, *, verbatim: bool, plans: Folder | None = None
     ) -> None:
         self.verbatim = verbatim
-        self._plans = FrozenPlans(plans) if plans is not None and plans.is_dir() else None
+        beside = None if plans is None else plans / FOLDER
+        self._plans = FrozenPlans(beside) if beside is not None and beside.is_dir() else None
         self._run, self._usual = run, usual
         self._connections = Connections(connect)
         self._unpriced: set[str] = set()
