@@ -15,6 +15,8 @@ DEFINED = "#/$defs/"
 BOUNDS = ("minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems")
 # llama.cpp makes a rule of a grammar for each repetition, and refuses grammars of more than 2,000.
 MAX_REPETITIONS = 1000
+# LLGuidance (vLLM, some builds of llama.cpp) lets a model write blanks between tokens for ever unless told not to.
+COMPACT = {"x-guidance": {"whitespace_flexible": False}}
 
 
 def can_be_sent(schema: Mapping[str, Any] | None) -> bool:

@@ -16,7 +16,7 @@ from koi_lang.llm.action_schema import action_schema, open_tools
 from koi_lang.llm.connection import Provider, ProviderConnection
 from koi_lang.llm.context_overflow import FULL
 from koi_lang.llm.images import MAX_ENCODED_BYTES, MAX_IMAGES, Image
-from koi_lang.llm.json_schemas import can_be_sent, keep_bounds
+from koi_lang.llm.json_schemas import COMPACT, can_be_sent, keep_bounds
 from koi_lang.llm.messages import Delta, Discarded, Message, Request, RequestPreview, StreamEnd, Thoughts
 from koi_lang.llm.models import card_of
 from koi_lang.llm.provider_errors import (
@@ -168,10 +168,12 @@ class SdkModel(ABC):
         """The schema that holds an answer without tools to its form, with the bounds that the provider takes.
 
         A schema that leaves something open is not sent: grammars that are made of it allow nothing but its fields.
+        Local servers are told to leave out optional blanks.
         """
         row, schema = self.connection.provider, request.schema if request.offer is None else None
         is_taken = row.json_schema and card_of(request.model).schemas and can_be_sent(schema)
-        return keep_bounds(schema, row.bounds) if is_taken else None
+        options = COMPACT if self.connection.is_own_server else {}
+        return {**keep_bounds(schema, row.bounds), **options} if is_taken else None
 
     def _refused_by(self, model: str) -> set[str]:
         """Names of the parts that a model is known to refuse."""

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from koi_lang.llm.connect import ModelEnvironment, connect
 from koi_lang.llm.connection import Provider
-from koi_lang.llm.json_schemas import can_be_sent
+from koi_lang.llm.json_schemas import COMPACT, can_be_sent
 from koi_lang.llm.providers import PROVIDERS
 from koi_lang.mcp_server.tools import exposed_agents, offers
 from koi_lang.program import declarations
@@ -169,6 +169,19 @@ def test_whatever_may_be_sent_becomes_a_grammar(library: str, pair: tuple[dict[s
     assert can_be_sent(schema)
     assert accepts(written(value))
     assert not accepts(written({**value, "more": 1}))
+
+
+@LIBRARIES
+def test_local_servers_may_be_told_to_leave_out_blanks(library: str) -> None:
+    """LLGuidance shuts out blanks, which a model could write for ever; the others take no notice of the option."""
+    schema = closed({"lines": {"type": "array", "items": {"type": "string"}}, "n": {"type": "integer"}})
+    value = {"lines": ["a b", "c"], "n": 3}
+    compact, spacious = json.dumps(value, separators=(",", ":")), json.dumps(value, indent=40)
+
+    assert grammar(library, {**schema, **COMPACT})(compact)
+    if library == "llguidance":
+        assert grammar(library, schema)(spacious)
+        assert not grammar(library, {**schema, **COMPACT})(spacious)
 
 
 @LIBRARIES
