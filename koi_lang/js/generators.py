@@ -33,7 +33,10 @@ def _step(value: Value, done: bool) -> dict[str, Value]:
 
 
 class GeneratorValue(IteratorValue):
-    """A generator of Koi around one of Python, to which values are sent."""
+    """A generator of Koi around one of Python, to which values are sent.
+
+    The first `yield` of the one of Python stands behind the parameters, so they are computed when it is made.
+    """
 
     __slots__ = ()
     __koi_members__: ClassVar[dict[str, str]] = {
@@ -43,6 +46,7 @@ class GeneratorValue(IteratorValue):
 
     def __init__(self, raw: GeneratorType[Value, Value, Value]) -> None:
         super().__init__("Generator", raw)
+        next(raw)
 
     def __iter__(self) -> Iterator[Value]:
         return GeneratorWalk(self)
@@ -54,7 +58,7 @@ class GeneratorValue(IteratorValue):
 
     def next(self, value: Value = undefined) -> dict[str, Value]:
         """Go on to the next `yield`; the one it stands at gives the value."""
-        return self._advance(lambda: self._items.send(value if self._items.gi_suspended else None))
+        return self._advance(lambda: self._items.send(value))
 
     def leave(self, value: Value = undefined) -> dict[str, Value]:
         """End where it stands; one that has not begun runs nothing."""
@@ -165,9 +169,9 @@ def _walk_items(value: Value) -> Generator[Value, Value, Value]:
 
 
 class AsyncGeneratorValue:
-    """A generator that may wait. What is asked of it while it is at work waits for its turn."""
+    """A generator that may wait, made like `GeneratorValue`. What is asked of it at work waits for its turn."""
 
-    __slots__ = ("_is_over", "_lock", "_raw", "_started")
+    __slots__ = ("_is_over", "_lock", "_raw")
     __koi_members__: ClassVar[dict[str, str]] = {
         "next": "next", "return": "leave", "throw": "throw", "toString": "__str__",
     }  # fmt: skip
@@ -176,7 +180,8 @@ class AsyncGeneratorValue:
     def __init__(self, raw: AsyncGenerator[Value, Value]) -> None:
         self._raw = raw
         self._lock = asyncio.Lock()
-        self._started = self._is_over = False
+        self._is_over = False
+        self._begin()
 
     def __str__(self) -> str:
         return "[object AsyncGenerator]"
@@ -201,13 +206,14 @@ class AsyncGeneratorValue:
         return await self._advance(lambda: self._raw.athrow(error), error)
 
     async def _advance(self, go: Callable[[], Awaitable[Value]], end: BaseException | None = None) -> dict[str, Value]:
-        """One step; one that is to `end` the generator before it has begun, or when it is over, does so at once."""
+        """One step; where the generator is over, `end` is raised instead."""
         async with self._lock:
             try:
-                if self._is_over or (end is not None and not self._started):
-                    return await self._end(end)
-                step = go() if self._started else self._begin()
-                return _step(await step, False)
+                if not self._is_over:
+                    return _step(await go(), False)
+                if end is not None:
+                    raise end
+                return _step(undefined, True)
             except StopAsyncIteration:
                 self._is_over = True
                 return _step(undefined, True)
@@ -218,22 +224,19 @@ class AsyncGeneratorValue:
                 self._is_over = True
                 raise
 
-    def _begin(self) -> Awaitable[Value]:
-        """The first step. The event loop is not told of the generator, which it would end when nobody needs it."""
-        self._started = True
+    def _begin(self) -> None:
+        """Compute the parameters, which wait for nothing, up to the first `yield` of the generator of Python.
+
+        The event loop is not told of the generator, which it would end when nobody needs it.
+        """
         hooks = sys.get_asyncgen_hooks()
         sys.set_asyncgen_hooks(None, None)
         try:
-            return self._raw.asend(None)
+            self._raw.asend(None).send(None)
+        except StopIteration:
+            pass
         finally:
             sys.set_asyncgen_hooks(*hooks)
-
-    async def _end(self, end: BaseException | None) -> dict[str, Value]:
-        self._is_over = True
-        await self._raw.aclose()
-        if end is not None:
-            raise end
-        return _step(undefined, True)
 
 
 class AsyncItems:

@@ -166,6 +166,7 @@ function* @new:gen(@in:any) { try { const got = yield (@any); if (got) step(got)
     catch (error) { yield step("caught"); return "c"; } finally { step("closed"); } }
 function* @new:gen(@in:any) { for (let at = 0; at < @small; at++) { step(yield at); if (@flag) return at; }
     const got = yield* @numbers; yield got; yield /a+/g; yield (@any); }
+function* @new:gen(@in:any, @in:any = step(@any), [@in:any] = [step("p")]) { step("b"); yield @any; }
 function* @new:gen(@in:any) { const r = yield* @var:gen(@1); step(r); yield r; yield* [@1, @any]; }
 2| const @new:steps = @var:gen(@any);
 console.log(@var:steps.next(), @var:steps.next(@any).value);

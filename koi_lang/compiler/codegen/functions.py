@@ -89,20 +89,14 @@ def definition(
     arguments = py.parameter_list(names, defaults, rest, _names_by_value(scope), at)
     if node.takes_this:
         _take_this(arguments, e, at)
-    if node.is_generator:
-        body.insert(0, _never_yield(at))
+    if node.is_generator:  # a call computes parameters and halts before the body
+        body.insert(0, py.evaluate(ast.Yield(None, **at), at))
     result = py.function(name, arguments, [*_nonlocals(scope, at), *prologue, *body], at, is_async=node.is_async)
     if node.is_generator:
         result.decorator_list.append(py.koi("async_generator" if node.is_async else "generator", at))
     if typed and node.returns is not None:
         result.returns = annotation(node.returns, at, e.names)
     return result
-
-
-def _never_yield(at: py.At) -> ast.stmt:
-    """What makes a generator of a function of Python, also of one without a step."""
-    nothing = ast.Yield(None, **at)
-    return ast.If(py.constant(False, at), [py.evaluate(nothing, at)], [], **at)
 
 
 def _take_this(arguments: ast.arguments, e: Emitter, at: py.At) -> None:

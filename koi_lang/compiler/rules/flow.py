@@ -107,7 +107,7 @@ def await_in_plain_function(file: Analysis, report: Report) -> None:
     """`await` stands in a function that is not `async`.
 
     Handlers may always wait, functions only when they are marked `async`; who calls such a function waits for it in
-    turn.
+    turn. The parameters of a generator are computed when it is called, before anything can wait.
 
     Wrong:
 
@@ -129,6 +129,9 @@ def await_in_plain_function(file: Analysis, report: Report) -> None:
             report.add(
                 _first_word(wait, file), "`await` stands in a function that is not `async`", others=others, help=help
             )
+        elif isinstance(function, n.Function) and function.is_generator and wait.span.start < function.body.span.start:
+            help = "compute it in the first line of the body, or wait before the call."
+            report.add(_first_word(wait, file), "`await` stands in the parameters of a generator", help=help)
 
 
 @rule("E0335", "error")
