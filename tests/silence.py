@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import queue
 import socket
 import threading
 
@@ -21,6 +22,7 @@ class SilentServer:
     def __init__(self, begins: bytes, drips: bool) -> None:
         self.begins, self.drips = begins, drips
         self.asked = 0
+        self._accepted: queue.Queue[object] = queue.Queue()
         self.gone = threading.Semaphore(0)
         self.socket = socket.create_server(("127.0.0.1", 0), backlog=64)
         self.url = f"http://127.0.0.1:{self.socket.getsockname()[1]}/"
@@ -29,15 +31,16 @@ class SilentServer:
     def _accept(self) -> None:
         while True:
             try:
-                connection, _ = self.socket.accept()
+                connection, address = self.socket.accept()
             except OSError:
                 return
+            self.asked += 1
+            self._accepted.put(address)
             threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
 
     def _serve(self, connection: socket.socket) -> None:
         with connection:
             connection.recv(65536)
-            self.asked += 1
             try:
                 connection.sendall(self.begins)
                 connection.settimeout(0.01 if self.drips else LIMIT_S)
@@ -55,6 +58,14 @@ class SilentServer:
                 if not self.drips:
                     raise
                 connection.sendall(b"1\r\nx\r\n")
+
+    def count(self) -> int:
+        """How many requests there were, those included that nobody has accepted yet."""
+        with socket.create_connection(self.socket.getsockname()) as last:
+            while self._accepted.get(timeout=LIMIT_S) != last.getsockname():
+                pass
+        self.asked -= 1
+        return self.asked
 
     def have_gone(self, count: int) -> bool:
         """Whether so many of those who asked have closed their connections, in time."""

@@ -267,9 +267,10 @@ async def test_a_budget_is_that_of_one_call(office: Office) -> None:
     """Its time ends that call, and no other."""
     async with office.begun(1) as calls:
         late = await outcome_of(office.call("late", "wait", "late", Budget(time_s=0.05)))
+        begun, ended = [*office.desk.begun], [*office.desk.ended]  # on a busy machine its time is over before it begins
         office.desk.gate.set()
 
-    assert (True, ["late"]) == (isinstance(late, LimitReachedError), office.desk.ended[:1])
+    assert (True, begun[1:]) == (isinstance(late, LimitReachedError), ended)
     assert 0 == calls[0].result()
 
 
