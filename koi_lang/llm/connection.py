@@ -134,6 +134,11 @@ class ProviderConnection:
         """Its name in messages: a provider, or the address of a local server."""
         return server_title(str(self.base_url)) if self.is_own_server and self.base_url else self.provider.name
 
+    @property
+    def is_small(self) -> bool:
+        """Whether the model is known to have too few parameters for tools."""
+        return self.parameters is not None and self.parameters < MIN_TOOL_PARAMETERS
+
     def transport_of(self, card: ModelCard) -> Transport:
         """The transport of actions; for a server by address it depends on the server's own data.
 
@@ -142,8 +147,7 @@ class ProviderConnection:
         if self.transport is not None:
             return "text" if self.transport == "tools" and self.has_tools is False else self.transport
         if self.has_tools is not None:
-            is_small = self.parameters is not None and self.parameters < MIN_TOOL_PARAMETERS
-            return "tools" if self.has_tools and not is_small else "text"
+            return "tools" if self.has_tools and not self.is_small else "text"
         return self.provider.transport if card.tools and self.base_url is None else "text"
 
     def interface_of(self, card: ModelCard) -> Interface:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from koi_lang.errors import ProviderError, RequestError
 from koi_lang.events import ModelReplaced
-from koi_lang.llm.layers import Attempt, Layer, OnEvent, candidates_of, ignore_event, name_of, takes_tools
+from koi_lang.llm.layers import Attempt, Layer, OnEvent, candidates_of, ignore_event, is_small, name_of, takes_tools
 from koi_lang.llm.messages import Adapter, Delta, Request, TextDelta, ThinkingDelta
 from koi_lang.llm.usage import Candidate
 
@@ -58,6 +58,11 @@ class _Fallback(Layer):
     def takes_tools(self) -> bool:
         """Whether one of the models is offered its actions as tools."""
         return any(map(takes_tools, self._models))
+
+    @property
+    def is_small(self) -> bool:
+        """Whether all of the models are small."""
+        return all(map(is_small, self._models))
 
     async def aclose(self) -> None:
         """Close all models, also when closing one of them fails."""

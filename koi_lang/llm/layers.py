@@ -34,6 +34,11 @@ class Layer(ABC):
         """Whether a model that may answer is offered its actions as tools."""
         return takes_tools(self.inner)
 
+    @property
+    def is_small(self) -> bool:
+        """Whether every model that may answer is small."""
+        return is_small(self.inner)
+
     def preview(self, request: Request) -> RequestPreview:
         """The first request to the usual model."""
         return preview_of(self.inner, request)
@@ -104,6 +109,11 @@ def candidates_of(model: Adapter, named: str = "") -> Sequence[Candidate]:
 def takes_tools(model: Adapter) -> bool:
     """Whether a model, or one that may answer in its place, is offered its actions as tools."""
     return bool(getattr(model, "takes_tools", False))
+
+
+def is_small(model: Adapter) -> bool:
+    """Whether a model, and each that may answer in its place, is known to have few parameters."""
+    return bool(getattr(model, "is_small", False))
 
 
 def preview_of(model: Adapter, request: Request) -> RequestPreview:

@@ -122,6 +122,11 @@ class SdkModel(ABC):
         """Whether it is told of its actions as tools, or held to their schema."""
         return self.connection.transport_of(card_of(self.model)) != "text"
 
+    @property
+    def is_small(self) -> bool:
+        """Whether it is known to have few parameters."""
+        return self.connection.is_small
+
     async def __call__(self, request: Request) -> AsyncIterator[Delta]:
         """Stream the answer. Raises RequestError; `VisionUnsupportedError` before anything is sent."""
         trial = self._trial(request)

@@ -51,7 +51,7 @@ class Writer(
         'write': lambda: {'retry_max_attempts': 3, 'retry_delay': 100, 'backoff': 'exponential'},
     },
 ):
-    @koi.on('write', playbook=True)
+    @koi.on('write', playbook=True, acts=False)
     async def write(this, args):
         return await koi.playbook(
             this,

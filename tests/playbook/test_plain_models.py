@@ -92,6 +92,65 @@ def test_a_result_that_a_model_makes_up_is_not_told_back(play: Player) -> None:
     assert '{"intent":"cook::suggest","guests":4}' == played.requests[1].messages[-2].text
 
 
+TALK = """
+role Talker { can converse }
+agent Main : Talker { on message(args: { text: string }) { playbook "PLAYBOOK {{args.text}}" } }
+"""
+
+
+class Small(Voice):
+    """A model whose server says how small it is."""
+
+    is_small = True
+
+
+def talked(play: Player, *answers: str, playbook: str = "Reply kindly to this:") -> Played:
+    """The second of two calls of an agent that declares no result."""
+    given = iter(answers)
+
+    async def speak(request: Request) -> AsyncIterator[str]:
+        yield next(given)
+
+    calls = [("Main.message", {"text": "I am Ada."}), ("Main.message", {"text": "Who am I?"})]
+    return play.each(TALK.replace("PLAYBOOK", playbook), Small(speak, name="unknown-1b"), calls)[1]
+
+
+def test_a_plain_model_talks(play: Player) -> None:
+    """Where nothing asks for an action, the text of a small model is the result, and all that stays of its call."""
+    played = talked(play, "Hello Ada.", "You are Ada.")
+    first, second = played.requests
+
+    assert ("You are Ada.", "") == (played.result, played.told)
+    assert (False, "intent" in second.system) == (second.json, False)
+    assert [("user", 'Reply kindly to this: "I am Ada."')] == [(each.role, each.text) for each in first.messages]
+    assert [
+        ("user", 'Reply kindly to this: "I am Ada."'),
+        ("assistant", "Hello Ada."),
+        ("user", 'Reply kindly to this: "Who am I?"'),
+    ] == [(each.role, each.text) for each in second.messages]
+
+
+@pytest.mark.parametrize(
+    ("answer", "result"),
+    [
+        ('["tea", 3]', ["tea", 3]),
+        ('{"result": "tea"}', "tea"),
+        ('{"intent":"return","data":{"ok":true}}', {"ok": True}),
+    ],
+)
+def test_a_plain_model_may_answer_with_json(play: Player, answer: str, result: object) -> None:
+    """An answer that is JSON as a whole is that value, and actions are carried out all the same."""
+    assert result == talked(play, "Hello.", answer).result
+    assert ("said",) == talked(play, '{"intent":"print","message":"said"}', '{"intent":"return"}', "Bye.").printed
+
+
+def test_a_plain_model_acts_where_it_is_asked_to(play: Player) -> None:
+    """A sentence that asks for an action needs the protocol, and so does every other model."""
+    assert '"intent":"print"' in talked(play, *2 * ['{"intent":"return"}'], playbook="Print").requests[0].system
+    known = play(TALK, [done()], call="Main.message", payload={"text": "a"})
+    assert "Do what you are asked." not in known.requests[0].system
+
+
 @pytest.mark.parametrize(
     ("playbook", "offered"),
     [

@@ -265,7 +265,7 @@ def _on(node: n.Handler, playbook: n.Playbook | None, file: Analysis, names: Mod
         private=py.constant(True, at) if node.private else None,
         background=py.constant(True, at) if node.is_async else None,
         playbook=py.constant(True, at) if playbook else None,
-        acts=py.constant(False, at) if playbook and result_type and not names.asks_for_action(playbook) else None,
+        acts=py.constant(False, at) if playbook and not names.asks_for_action(playbook) else None,
         answers=py.constant(True, at) if playbook and playbook.answers else None,
         budget=_limits(playbook.budget, at) if playbook and playbook.budget else None,
         guard=py.constant(node.guard, at) if node.guard else None,

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.llm.action_schema import close
+from koi_lang.llm.layers import is_small
 from koi_lang.llm.messages import Message
 from koi_lang.llm.rehearsal.languages import compile_needs
 from koi_lang.runtime.actions.client_tools import NEEDS, client_offer
+from koi_lang.runtime.actions.lookup import actions_of
 from koi_lang.runtime.agents.result_types import ResultType
 from koi_lang.runtime.budget.limits import LimitReachedError
 from koi_lang.runtime.playbook.action_parsing import (
@@ -25,7 +28,7 @@ from koi_lang.runtime.playbook.action_parsing import (
 from koi_lang.runtime.playbook.delegation import reachable
 from koi_lang.runtime.playbook.framing import frame, without_thoughts
 from koi_lang.runtime.playbook.json_repair import loads
-from koi_lang.runtime.playbook.placeholders import SAME_PLAYBOOK, DataMessage, PlaybookMessage, fill_in
+from koi_lang.runtime.playbook.placeholders import DataMessage, PlaybookMessage, fill_in
 from koi_lang.runtime.playbook.reply_parser import CUT, HELP_FOR_CUT, LESS, REPEATS, SHOWN, read_reply
 from koi_lang.runtime.playbook.tool_schemas import simplify_schema
 from koi_lang.runtime.playbook.written_answer import plain_text
@@ -52,7 +55,7 @@ def obstacle(call: PlaybookCall) -> str:
     agent, handler = call.agent, call.agent.about.find(call.event)
     if handler is not None and handler.answers:
         return ""
-    if handler is None or handler.result is None:
+    if handler is None or (handler.result is None and not _only_talks(call)):
         return "it declares no result"
     reasons = {
         "a sentence of its playbook asks for an action": handler.acts,
@@ -66,6 +69,13 @@ def obstacle(call: PlaybookCall) -> str:
         f"{MAX_WRONG_ANSWERS} answers were not of its type": call.wrong_answers >= MAX_WRONG_ANSWERS,
     }
     return next((reason for reason, holds in reasons.items() if holds), "")
+
+
+def _only_talks(call: PlaybookCall) -> bool:
+    """Whether a small model is asked for a text alone, since the role permits no action that needs a permission."""
+    if not call.means.is_plain or call.result_schema or not is_small(call.agent.run.models.of(call.agent)):
+        return False
+    return all(kind.needs is None for kind in actions_of(call.agent))
 
 
 def require_answer(call: PlaybookCall) -> None:
@@ -86,20 +96,31 @@ def correction_of(result: ResultType | None, problem: str) -> str:
     return f"That is not what was asked for: {problem}. {_form_of(result)}"
 
 
-def messages_for(call: PlaybookCall, messages: Messages) -> Sequence[Message]:
-    """The messages of a request: a model that is told of single actions only finds values in the playbook itself.
+def fill_in_values(call: PlaybookCall, message: PlaybookMessage) -> PlaybookMessage:
+    """The message of a playbook, with the text for models that find values in the playbook itself only.
 
     Of 60 answers of Qwen2.5-Coder-0.5B at temperature 0.7, 47 were right so, and 41 where the playbook names values
-    that stand in a message before it. What stays to be told of the conversation is not changed by this.
+    that stand in a message before it.
     """
-    last = next((n for n in reversed(range(len(messages))) if isinstance(messages[n], PlaybookMessage)), None)
-    if not (call.is_direct and call.means.is_plain) or last is None or messages[last].text == SAME_PLAYBOOK:
-        return messages
-    first = next((n for n in range(last, 0, -1) if not isinstance(messages[n - 1], DataMessage)), 0)
-    has_others = bool(call.page) or any(message.images for message in messages[first : last + 1])
+    if not (call.is_direct and call.means.is_plain) or call.page:
+        return message
     today = call.agent.run.today if compile_needs("today").search(call.playbook.text) else ""
-    text = None if has_others else fill_in(call.instructions, call.args, today)
-    return messages if text is None else [*messages[:first], Message("user", text), *messages[last + 1 :]]
+    return replace(message, filled=fill_in(call.instructions, call.args, today) or "")
+
+
+def messages_for(call: PlaybookCall, messages: Messages) -> Sequence[Message]:
+    """The messages of a request; what stays to be told of the conversation is not changed by this."""
+    if not (call.is_direct and call.means.is_plain):
+        return messages
+    shown: list[Message] = []
+    for message in messages:
+        if not isinstance(message, PlaybookMessage) or not message.filled:
+            shown.append(message)
+            continue
+        while shown and isinstance(shown[-1], DataMessage) and not shown[-1].images:
+            shown.pop()
+        shown.append(Message("user", message.filled))
+    return shown
 
 
 @cache
@@ -143,21 +164,21 @@ def read_result(call: PlaybookCall, answer: str, *, is_cut: bool = False, is_end
     value = _value_in(answer)
     if isinstance(value, dict) and value.get("intent") == "return":
         value = value.get("data", value.get("result"))
-    if result is None:
-        value = value[WRAPPER] if isinstance(value, dict) and value.keys() == {WRAPPER} else value
+    if result is not None and isinstance(value, str) and result.problems(value):
+        value = _value_in(value)  # JSON within JSON
+    if isinstance(value, dict) and value.keys() == {WRAPPER} and (result is None or not _is_object(result)):
+        value = value[WRAPPER]
+    answers = handler is not None and handler.answers
+    if result is None and (answers or isinstance(value, str)):
         text = value if isinstance(value, str) else plain_text(answer)
         if not text:
             raise ReplyError("the answer is empty", form=NO_ACTION)
         return [Action("return", False, {"data": text})]
-    if isinstance(value, str) and result.problems(value):
-        value = _value_in(value)  # JSON within JSON
-    if isinstance(value, dict) and value.keys() == {WRAPPER} and not _is_object(result):
-        value = value[WRAPPER]
     parts = value if isinstance(value, list) else [value]
     is_protocol = bool(parts) and all(isinstance(each, dict) and not PROTOCOL.isdisjoint(each) for each in parts)
-    if is_protocol and result.problems(value) and not (handler and handler.answers):
+    if is_protocol and not answers and (result is None or result.problems(value)):
         return read_reply(answer, call.result_shapes)
-    if isinstance(value, str) and result.problems(value):
+    if result is not None and isinstance(value, str) and result.problems(value):
         raise ReplyError(f"the answer is not JSON: {value[:SHOWN]!r}" if value else "the answer is empty")
     return [Action("return", False, {"data": value})]
 

@@ -257,7 +257,8 @@ def tell_playbook(call: PlaybookCall, messages: Transcript, *, begins: bool = Fa
     shown = conversation_of(call).told
     values = shown.tell_changes(call.instructions, call.agent.state)
     playbook = shown.tell_playbook(call.instructions, begins=begins, has_heading=not call.is_direct)
-    messages.extend(filter(None, (values, playbook)))
+    filled = None if playbook is None else direct_results.fill_in_values(call, playbook)
+    messages.extend(filter(None, (values, filled)))
 
 
 def follow_up(call: PlaybookCall, messages: Transcript) -> None:
@@ -310,6 +311,8 @@ def remember(messages: Transcript, turn: Turn, call: PlaybookCall) -> None:
     if call.is_direct and not turn.has_returned and not turn.actions[:-1]:
         correct(call, turn, messages)
         return
+    if call.is_direct and call.means.is_plain and turn.has_returned:
+        return  # the answer is the result
     feedback = [each.feedback for each in turn.actions]
     if is_broken:
         if turn.ended_by == "unreadable":

@@ -68,7 +68,13 @@ class DataMessage(Message):
 
 @dataclass(frozen=True, slots=True)
 class PlaybookMessage(DataMessage):
-    """A message with the text of a playbook; the digest of that stands under `PLAYBOOK` in `values`."""
+    """A message with the text of a playbook; the digest of that stands under `PLAYBOOK` in `values`.
+
+    Attributes:
+        filled: the text with its values in their places, for models that are told so; empty for others.
+    """
+
+    filled: str = ""
 
 
 T = TypeVar("T", bound=DataMessage)
