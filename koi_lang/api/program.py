@@ -109,7 +109,7 @@ class Program:
         )
         run.events.subscribe(self._tell, transient=True)
         with recording(run, self._ready, Continuation()) as writer:
-            yield PreparedRun(run, None if writer is None else writer.path)
+            yield PreparedRun(run, writer)
 
     def _tell(self, event: Event) -> None:
         for consumer in tuple(self._consumers):

@@ -212,11 +212,15 @@ class Accounts:
         budget = Budget(about.limits.tokens_per_day, about.limits.usd_per_day)
         self._everybody = self._day_account(budget, EVERYBODY, BudgetNews(80, "everybody", "", "", "", "", 0, 0))
 
-    def of_session(self, run: str, owner: str) -> BudgetAccount:
-        """The account of a session, inside those of its user and of all users."""
+    def of_session(self, run: str, owner: str, *, is_new: bool = False) -> BudgetAccount:
+        """The account of a session, inside those of its user and of all users.
+
+        Args:
+            is_new: whether it has spent nothing yet.
+        """
         if run in self._sessions:
             return self._sessions[run]
-        had_left, taken = self._table.go_on(run), self._table.of_run(run)
+        had_left, taken = (False, Taken()) if is_new else (self._table.go_on(run), self._table.of_run(run))
         account = self._sessions[run] = SessionAccount(
             Budget(self._limits.tokens_per_session, self._limits.usd_per_session),
             SESSION,

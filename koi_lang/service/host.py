@@ -187,7 +187,7 @@ class SessionHost:
     async def _begin(
         self, row: SessionRow, opening: Opening, begin: BeginCall | None, edited: Path | None = None
     ) -> tuple[HostedSession, HeldCall | None]:
-        self._table.add(row)
+        self._table.add(row, is_synced=False)
         session = self._hosted[row.run] = self._make_session(row)
         try:
             return session, await session.begin(opening, begin, edited)

@@ -21,13 +21,14 @@ from koi_lang.runtime.journal.entries import JournalEntry, json_line
 from koi_lang.runtime.journal.reader import read_header
 from koi_lang.runtime.journal.store import path_of
 from koi_lang.runtime.journal.summary import summarise
+from koi_lang.runtime.journal.totals import RunUsage
 from koi_lang.service.accounts import Accounts
 from koi_lang.service.errors import ServiceError
 from koi_lang.service.feed import EVENT, Feed
 from koi_lang.service.program_edits import edited_file
 from koi_lang.service.programs import ServedProgram
 from koi_lang.service.run_hooks import RunHooks
-from koi_lang.service.run_listing import RESTING, RunListing, RunUsage
+from koi_lang.service.run_listing import RESTING, RunListing
 from koi_lang.service.slots import SessionSlots
 from koi_lang.service.store import SessionRow, SessionTable
 from koi_lang.sessions.calls import agent_named
@@ -130,13 +131,13 @@ class HostedSession:
         self.feed = Feed(row.run, path_of(self._folder, row.run), program.redact, self._hear)
         self._dispatcher: Dispatcher | None = None
         self._session: Session | None = None  # also while it is being opened
-        self._usage: RunUsage | None = None
         self._over = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._waking = asyncio.Lock()
         self._told_state: HostedState = "asleep"
         self._handling = 0
-        self._is_suspended = False
+        # Whether it has spent nothing yet, and whether its row is on the disk for certain.
+        self._is_new = self._is_stored = self._is_suspended = False
         self._news = asyncio.Event()
         # The version of the program that it was with last in this process, and one that it does not fit.
         self._version = self._misfit_version = ""
@@ -302,8 +303,7 @@ class HostedSession:
         """
         self._handling += 1
         try:
-            # Of a branch the journal tells what was done before.
-            self._usage = None if self.row.parent else RunUsage(self.row.created)
+            self._is_new = True
             if edited is not None:
                 self._version = await asyncio.to_thread(self.program.load_version, str(edited))
             await self._open(opening)
@@ -360,7 +360,7 @@ class HostedSession:
         failure = None if self._dispatcher is None else self._dispatcher.session.error
         if isinstance(failure, ProgramChangedError):
             self._note_misfit(failure)
-        self._dispatcher = self._session = self._usage = None
+        self._dispatcher = self._session = None
         self._limits.slots.free(self)
         self._limits.hooks.end(self.row)
         self._limits.accounts.forget(self.id)
@@ -369,7 +369,8 @@ class HostedSession:
         self._note_state({})
 
     async def _live(self, ready: asyncio.Future[None], opening: Opening) -> None:
-        payer = self._limits.accounts.of_session(self.id, self.owner)
+        payer = self._limits.accounts.of_session(self.id, self.owner, is_new=self._is_new)
+        self._is_new = False
         version = self._version
         factory = self.program.factory(self.note, self.id, self.files, self._follow, payer, version, self.owner)
         version = self.program.version_of(version).version
@@ -385,9 +386,17 @@ class HostedSession:
             await (session.suspend() if self._is_suspended else session.finish(GRACE_S))
 
     def _follow(self, entry: JournalEntry) -> None:
-        if self._usage is not None:
-            self._usage.add(entry)
+        if not self._is_stored and entry.data.get("lasting"):
+            self._store()
         self.feed.follow(entry)
+
+    def _store(self) -> None:
+        """Have its row on the disk, as the journal is, before something is done that lasts."""
+        self._is_stored = True
+        try:
+            self._limits.sessions.add(self.row)
+        except KoiError as error:
+            self.note(error.message)
 
     def note(self, text: str) -> None:
         """Tell a line that is no output."""
@@ -431,14 +440,14 @@ class HostedSession:
         return self._dispatcher is not None
 
     def listing(self) -> RunListing:
-        """The session as it is listed; while it is awake, its journal is read no more than once for that."""
-        row, usage = self.row, self._usage
-        if usage is None:
-            try:
-                usage = RunUsage.of_summary(summarise(self.feed.journal))
-            except JournalError:
-                usage = RunUsage(row.created)
-            self._usage = usage if self.is_awake else None
+        """The session as it is listed; its journal is read for that while it sleeps."""
+        row, usage = self.row, RunUsage(self.row.created)
+        opened = None if self._session is None else self._session.opened
+        if opened is not None and opened.writer is not None:
+            usage = opened.writer.usage
+        else:
+            with suppress(JournalError):
+                usage = summarise(self.feed.journal).usage
         is_failure = self.state in RESTING and usage.last_call is not None and usage.last_call.is_failure
         state = "failed" if is_failure else self.state
         about = (row.run, row.program, row.owner, state, row.title, row.created)

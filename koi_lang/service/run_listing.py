@@ -3,46 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from koi_lang.events import CallEnded
-from koi_lang.runtime.journal.entries import JournalEntry
 from koi_lang.runtime.journal.reader import lines
-from koi_lang.runtime.journal.summary import RunSummary, summarise
-from koi_lang.runtime.journal.totals import CallEnd, UsageTotals
+from koi_lang.runtime.journal.summary import summarise
+from koi_lang.runtime.journal.totals import CallEnd, RunUsage
 
 # States of sessions in which nothing goes on, so that the end of the last call tells how the run stands.
 RESTING = ("idle", "asleep")
 # What is told of the end of a call beside whether it was `ok`, as the entry has it.
 OUTCOME: Mapping[str, Any] = {"result": None, "code": None, "error": None, "help": None, "aborted": False}
-
-
-@dataclass(slots=True)
-class RunUsage:
-    """The position of a run, its usage, and the end of its last call.
-
-    Attributes:
-        updated: when its last entry was written, in seconds since the epoch.
-        entries: number of that entry.
-    """
-
-    updated: float
-    entries: int = 0
-    totals: UsageTotals = field(default_factory=UsageTotals)
-    last_call: CallEnd | None = None
-
-    @staticmethod
-    def of_summary(summary: RunSummary) -> RunUsage:
-        """The usage that a journal tells."""
-        return RunUsage(summary.header.started + summary.seconds, summary.entries, summary.totals, summary.last_call)
-
-    def add(self, entry: JournalEntry) -> None:
-        """Count an entry that was written."""
-        self.updated, self.entries = max(self.updated, entry.ts), max(self.entries, entry.n)
-        self.totals.add_entry(entry)
-        self.last_call = CallEnd.after(entry, self.last_call)
 
 
 def read_call_end(journal: Path, last_call: CallEnd | None, call: str | None = None) -> Mapping[str, Any]:
@@ -97,7 +70,7 @@ class RunListing:
             state: what goes on in it, where its process says so.
         """
         summary = summarise(path)
-        header, usage = summary.header, RunUsage.of_summary(summary)
+        header, usage = summary.header, summary.usage
         state = state or ("working" if summary.state == "running" else summary.state)
         parent = header.parent[0] if header.parent else None
         return RunListing(path.stem, Path(header.program).stem, "", state, "", header.started, usage, parent, False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -34,10 +34,23 @@ class Database:
             cause = reason(error) if isinstance(error, OSError) else str(error)
             raise SettingsError(f"`{path}` cannot be used: {cause}") from error
 
-    def execute(self, statement: str, values: Sequence[Any] | dict[str, Any] = ()) -> list[tuple[Any, ...]]:
-        """The rows of a statement; its changes are on the disk when this returns. Raises SettingsError."""
+    def execute(
+        self, statement: str, values: Sequence[Any] | dict[str, Any] = (), *, is_synced: bool = True
+    ) -> list[tuple[Any, ...]]:
+        """The rows of a statement. Raises SettingsError.
+
+        Args:
+            is_synced: whether its changes are on the disk when this returns; the system has them in any case, and the
+                next synced statement takes them along.
+        """
         try:
-            return self._connection.execute(statement, values).fetchall()
+            if is_synced:
+                return self._connection.execute(statement, values).fetchall()
+            self._connection.execute("pragma synchronous = normal")
+            try:
+                return self._connection.execute(statement, values).fetchall()
+            finally:
+                self._connection.execute("pragma synchronous = full")
         except sqlite3.Error as error:
             help = "Look whether the disk is full."
             raise SettingsError(f"`{NAME}` cannot be used: {error}", help=help) from error
@@ -69,6 +82,7 @@ class SessionRow:
 
 
 COLUMNS = ", ".join(field.name for field in fields(SessionRow))
+ADD = f"insert or replace into sessions ({COLUMNS}) values ({', '.join('?' for _ in fields(SessionRow))})"
 
 
 class SessionTable:
@@ -81,10 +95,9 @@ class SessionTable:
             " title text not null, created real not null, parent text not null)"
         )
 
-    def add(self, row: SessionRow) -> None:
-        """Keep a session."""
-        places = ", ".join(f":{field.name}" for field in fields(SessionRow))
-        self._database.execute(f"insert or replace into sessions ({COLUMNS}) values ({places})", asdict(row))
+    def add(self, row: SessionRow, *, is_synced: bool = True) -> None:
+        """Store a session; see `Database.execute`."""
+        self._database.execute(ADD, astuple(row), is_synced=is_synced)
 
     def find(self, run: str) -> SessionRow | None:
         """The session of a run."""

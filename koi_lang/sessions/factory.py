@@ -133,10 +133,7 @@ class SessionFactory:
         run = ready.run(host, consumers, self._note, **own)
         live = ready.make_live(ready, host) if ready.make_live is not None and isinstance(host, Client) else None
         with recording(run, ready, replace(going, follow=self._follow, live=live)) as writer:
-            if writer is None:
-                yield PreparedRun(run, None, found.rpc, live)
-            else:
-                yield PreparedRun(run, writer.path, found.rpc, live, writer.stop)
+            yield PreparedRun(run, writer, found.rpc, live)
 
     def _go_on_with(self, model: str) -> None:
         """Use the model of an earlier session, unless one has been chosen now."""

@@ -21,6 +21,7 @@ from koi_lang.runtime.concurrency.tasks import together
 from koi_lang.runtime.events import Consumer
 from koi_lang.runtime.host import Host
 from koi_lang.runtime.journal.calls import CALL
+from koi_lang.runtime.journal.writer import Writer
 from koi_lang.runtime.replay.location import current_place, enter_place
 from koi_lang.runtime.replay.ordering import BEGIN
 from koi_lang.runtime.run import Run
@@ -41,17 +42,15 @@ class PreparedRun:
     """A run that has not started yet.
 
     Attributes:
-        journal: where it is recorded; None where it is not.
+        writer: of its journal; None where it is not recorded.
         commands: what its extensions add to the protocol, by name.
         live: lets other processes follow it; None where none may.
-        stop_recording: has its journal end where it is, as if the process had been killed.
     """
 
     run: Run
-    journal: Path | None = None
+    writer: Writer | None = None
     commands: Mapping[str, ExtensionCommand] = field(default_factory=dict)
     live: LivePort | None = None
-    stop_recording: Callable[[], None] = lambda: None
 
 
 OpenRun = Callable[[Host, Sequence[Consumer]], AbstractContextManager[PreparedRun]]
@@ -123,7 +122,7 @@ class HeldRun:
 
     async def _live(self, ready: asyncio.Future[None]) -> None:
         with self._open_run([self._note_end]) as opened:
-            self.journal = opened.journal
+            self.journal = None if opened.writer is None else opened.writer.path
             async with opened.run as run, together() as self._group:
                 self.opened = opened
                 self.context = copy_context()

@@ -149,7 +149,8 @@ class Session(HeldRun):
         Its journal ends here, as if the process had been killed: nobody has ended the calls.
         """
         if self.opened is not None:
-            self.opened.stop_recording()
+            if self.opened.writer is not None:
+                self.opened.writer.stop()
             for call in tuple(self.calls):
                 call.cancel(self.served.clean_up_s)
             self.interrupt_run()

@@ -209,7 +209,7 @@ class Talker:
             begin = going.end or header
             writer = Writer(path_of(self.folder, run.id), begin, str, run.stop)
             run.events.subscribe(writer)
-            yield PreparedRun(run, writer.path, {"double": lambda given: {"doubled": given["n"] * 2}})
+            yield PreparedRun(run, writer, {"double": lambda given: {"doubled": given["n"] * 2}})
             writer.close()
 
         def reopen(run: str, at: int | None, trusted: bool) -> OpenRun:

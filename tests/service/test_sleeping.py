@@ -16,7 +16,6 @@ from koi_lang.service.host import SessionHost
 from koi_lang.service.hosted import HostedSession
 from koi_lang.service.live import server
 from koi_lang.service.live.addresses import listen, socket_path
-from koi_lang.service.run_listing import RunUsage
 from koi_lang.sessions.calls import begin_named
 from koi_lang.settings.service import ServiceLimits
 from tests.service.hosting import ADMIN, begin, called, data, play, until, until_told
@@ -36,6 +35,14 @@ agent Main : Worker {
   }
 }
 '''
+WRITING = """
+import "std/files"
+role Worker { can execute, can read, can write }
+agent Main : Worker {
+  uses skill FileChanges
+  on write(args: Json) { await appendFile("log.txt", "a") }
+}
+"""
 ANSWERS = """{
   "Answer the person": [{"intent": "print", "message": "Hello"}, {"intent": "return", "data": 1}],
   "Ask the person": [
@@ -208,7 +215,7 @@ def test_a_listing_is_what_the_journal_tells(folder: Path) -> None:
 
         assert 0 < session.listing().usage.totals.requests
         for each in (session, branch):
-            told, counted = RunUsage.of_summary(summarise(each.feed.journal)), each.listing().usage
+            told, counted = summarise(each.feed.journal).usage, each.listing().usage
             assert (told.entries, told.totals) == (counted.entries, counted.totals)
             assert told.updated == pytest.approx(counted.updated, abs=0.001)
 
@@ -244,3 +251,23 @@ def test_sessions_do_not_wake_the_sockets_of_others(folder: Path, monkeypatch: p
 
     restart(folder, scenario)
     assert [] == served
+
+
+def test_a_session_is_on_the_disk_before_its_first_lasting_effect(tmp_path: Path) -> None:
+    """A session that only computes waits for no disk; its row is written through before a file is changed."""
+    (tmp_path / "main.koi").write_text(WRITING)
+    statements: list[str] = []
+
+    async def scenario(host: SessionHost) -> tuple[list[str], list[str]]:
+        host.database._connection.set_trace_callback(statements.append)
+        session = await begin(host)
+        begun = [*statements]
+        statements.clear()
+        await called(session, "Main.write")
+        return begun, statements
+
+    begun, written = play(tmp_path, scenario, "main.koi", allow=("write",))
+
+    assert ["pragma", "insert", "pragma"] == [each.split()[0] for each in begun if "select" not in each]
+    assert ["insert"] == [each.split()[0] for each in written if "into sessions" in each or "pragma" in each]
+    assert "a" == next(tmp_path.glob(".koi/sessions/*/files/log.txt")).read_text()

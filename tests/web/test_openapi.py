@@ -11,7 +11,8 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 from referencing import Registry, Resource
 from referencing.jsonschema import DRAFT202012
 
-from koi_lang.service.run_listing import RunListing, RunUsage
+from koi_lang.runtime.journal.totals import RunUsage
+from koi_lang.service.run_listing import RunListing
 from koi_lang.web.api_schemas import SCHEMAS
 from koi_lang.web.openapi import document_of
 from koi_lang.web.operations import OPERATIONS, START, routes_of

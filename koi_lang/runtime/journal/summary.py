@@ -20,7 +20,7 @@ from koi_lang.runtime.journal.entries import Header, JournalEntry, entry_in, hea
 from koi_lang.runtime.journal.history import RESUMED
 from koi_lang.runtime.journal.reader import MAX_HEADER_BYTES, open_journal
 from koi_lang.runtime.journal.store import is_running
-from koi_lang.runtime.journal.totals import LAST_CALL, TOTALS, CallEnd, UsageTotals
+from koi_lang.runtime.journal.totals import LAST_CALL, TOTALS, CallEnd, RunUsage, UsageTotals
 
 State = Literal["ok", "failed", "interrupted", "running"]
 # Of runs that can go on.
@@ -61,6 +61,11 @@ class RunSummary:
         """How it ended, or that it goes on; a session whose last call failed has failed."""
         is_failure = self.last_call is not None and self.last_call.is_failure and is_session(self.header)
         return "failed" if is_failure else self.end
+
+    @property
+    def usage(self) -> RunUsage:
+        """Its position and its usage."""
+        return RunUsage(self.header.started + self.seconds, self.entries, self.totals, self.last_call)
 
     @property
     def is_running(self) -> bool:

@@ -110,3 +110,24 @@ class UsageTotals:
             self.usd += usd
         elif paid.get("model") not in UNPAID:
             self.unpriced = True
+
+
+@dataclass(slots=True)
+class RunUsage:
+    """The position of a run, its usage, and the end of its last call.
+
+    Attributes:
+        updated: when its last entry was written, in seconds since the epoch.
+        entries: number of that entry.
+    """
+
+    updated: float
+    entries: int = 0
+    totals: UsageTotals = field(default_factory=UsageTotals)
+    last_call: CallEnd | None = None
+
+    def add(self, entry: JournalEntry) -> None:
+        """Count an entry that is written."""
+        self.updated, self.entries = max(self.updated, entry.ts), max(self.entries, entry.n)
+        self.totals.add_entry(entry)
+        self.last_call = CallEnd.after(entry, self.last_call)

@@ -17,7 +17,7 @@ from koi_lang.runtime.journal.checksums import seal_line
 from koi_lang.runtime.journal.entries import Header, JournalEntry, Redact, entry_of, json_line, line_of
 from koi_lang.runtime.journal.reader import End
 from koi_lang.runtime.journal.signatures import Chain, Signer
-from koi_lang.runtime.journal.totals import LAST_CALL, TOTALS, CallEnd
+from koi_lang.runtime.journal.totals import LAST_CALL, TOTALS, RunUsage
 from koi_lang.system.file_locks import sync_folder, try_lock_patiently
 from koi_lang.system.open_folders import make_state_folder
 
@@ -44,6 +44,9 @@ class Writer:
         signer: what its lines are signed with, if they are.
         follow: is told every entry behind the moment at which it was handed to the system.
 
+    Attributes:
+        usage: what the journal tells of the run up to now.
+
     Raises:
         JournalError: the file cannot be written, or another process writes it.
     """
@@ -65,14 +68,15 @@ class Writer:
         end = begin if isinstance(begin, End) else End(begin.run)
         self._run = end.run
         self._count = end.count
-        self._totals = replace(end.totals, by_kind=dict(end.totals.by_kind))
-        self._last_call = end.last_call
         self._chain = None if signer is None else Chain(signer, end.state)
         self._is_copy = isinstance(begin, Header)
         self._is_named = not self._is_copy
         try:
             self._file = _open_locked(path, is_new=self._is_copy)
-            self._size = os.fstat(self._file).st_size
+            status = os.fstat(self._file)
+            self._size = status.st_size
+            totals = replace(end.totals, by_kind=dict(end.totals.by_kind))
+            self.usage = RunUsage(status.st_mtime, end.count, totals, end.last_call)
             if isinstance(begin, Header):
                 self._begin(begin)
             elif end.size not in (None, self._size):
@@ -140,14 +144,13 @@ class Writer:
 
     def _with_totals(self, entry: JournalEntry) -> JournalEntry:
         """An entry with the totals and the end of the last call, where due, so that summaries read ends of files."""
-        self._totals.add_entry(entry)
-        self._last_call = CallEnd.after(entry, self._last_call)
+        self.usage.add(entry)
         is_due = entry.kind == RunEnded.type or entry.kind in PAID or entry.n % EVERY == 0
         if self._has_ended or not is_due:
             return entry
         self._has_ended = entry.kind == RunEnded.type  # nothing that follows is part of the run
-        call = {} if self._last_call is None else {LAST_CALL: asdict(self._last_call)}
-        return replace(entry, data={**entry.data, TOTALS: self._totals.as_data(), **call})
+        call = {} if self.usage.last_call is None else {LAST_CALL: asdict(self.usage.last_call)}
+        return replace(entry, data={**entry.data, TOTALS: self.usage.totals.as_data(), **call})
 
     def _require_file(self) -> None:
         """Raise JournalError where the file has been removed: further lines would be lost with it."""
@@ -161,6 +164,7 @@ class Writer:
         try:
             self._add(entry)
             self._count += 1
+            self.usage.add(entry)
         except OSError as error:
             self.close()
             raise _unwritable(self.path, error) from error
