@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from koi_lang.errors import SettingsError
 from koi_lang.events import Event, RunEnded
 from koi_lang.lazy import lazy_module
-from koi_lang.otel.variables import is_content_wanted, is_wanted
+from koi_lang.otel.variables import is_content_wanted
 from koi_lang.system.installation import this_installation
 
 if TYPE_CHECKING:
@@ -23,15 +23,13 @@ else:
 def trace_run(
     program: str, redact: Callable[[str], str], note_once: Callable[[str, str], None]
 ) -> list[Callable[[Event], None]]:
-    """The consumers that make a trace of a run; none where no variable asks for that, or nothing can make one.
+    """The consumers that make a trace of a run; none where nothing can make one.
 
     Args:
         program: the path of its file.
         redact: takes secrets out of a text.
         note_once: tells the person something of a name, once.
     """
-    if not is_wanted():
-        return []
     if not provider.is_installed():
         help = f"Install it with `{this_installation().install_command('otel')}`, or set OTEL_SDK_DISABLED=true."
         note_once("otel", f"no traces are written: the SDK of OpenTelemetry is missing. {help}")

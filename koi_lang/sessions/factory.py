@@ -11,7 +11,7 @@ from typing import Any
 
 from koi_lang.errors import KoiError
 from koi_lang.events import Detail
-from koi_lang.extensions.collecting import collect_extensions
+from koi_lang.extensions.collecting import LoadedExtensions, collect_extensions
 from koi_lang.llm.connect import connect
 from koi_lang.program.error_report import explain
 from koi_lang.runtime.budget.limits import Budget, BudgetAccount
@@ -31,7 +31,7 @@ from koi_lang.setup.availability import all_reached, list_connections, require_m
 from koi_lang.setup.keys.lookup import Keys
 from koi_lang.setup.preferences import Preferences, preferences
 
-NEW_RUN = Continuation()
+NEW_RUN, NO_EXTENSIONS = Continuation(), LoadedExtensions()
 
 
 class SessionFactory:
@@ -117,7 +117,7 @@ class SessionFactory:
             self.choice.change_effort(going.effort)
         ready = replace(self._ready, latest=lambda: self.choice.wanted)
         options = ready.options
-        found = collect_extensions(ready.extensions)
+        found = collect_extensions(ready.extensions) if ready.extensions else NO_EXTENSIONS
         self.choice.providers = found.added.providers
         own: dict[str, Any] = {
             "limits": options.session_limits,

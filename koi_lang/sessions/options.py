@@ -119,7 +119,13 @@ class RunOptions:
     @property
     def allowed_here(self) -> list[str]:
         """What is allowed in the folder: what was given, and what `koi.toml` says."""
-        return [*self.allow, *LastingRules.of(self.folder, self.user).rules(), *self.settings.once(_read_allowed)]
+        return [*self.allow, *self.kept_rules.rules(), *self.settings.once(_read_allowed)]
+
+    @property
+    def kept_rules(self) -> LastingRules:
+        """The rules that whoever answers in the run keeps for the project."""
+        kept = self.settings.once(_find_kept_rules)
+        return LastingRules(kept.record.of_user(self.user)) if self.user else kept
 
     @property
     def restrictions_here(self) -> Restrictions:
@@ -130,6 +136,10 @@ class RunOptions:
         """Where the models of a run find their keys."""
         given = variables_in(self.keys) if self.keys else {}
         return Keys(self.settings, given=given, found=self.found)
+
+
+def _find_kept_rules(settings: ProjectSettings) -> LastingRules:
+    return LastingRules.of(settings.folder)
 
 
 def _read_limits(settings: ProjectSettings) -> Mapping[str, Any]:

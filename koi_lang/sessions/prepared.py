@@ -15,21 +15,22 @@ from koi_lang.extensions import additions, find_extensions
 from koi_lang.extensions.finding import Extension
 from koi_lang.lazy import lazy_module
 from koi_lang.otel.tracing import trace_run
+from koi_lang.otel.variables import is_wanted
 from koi_lang.program import cache, declarations, loader
 from koi_lang.program.files import absolute
 from koi_lang.program.runs import run_of
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.events import Consumer
-from koi_lang.runtime.guards.permissions import explain_rules
+from koi_lang.runtime.guards.permissions import NO_RESTRICTIONS, explain_rules
 from koi_lang.runtime.host import Host
 from koi_lang.runtime.journal.calls import SERVE
 from koi_lang.runtime.journal.store import streams_folder
+from koi_lang.runtime.mcp.sign_in import SignIn
 from koi_lang.runtime.run import Run
 from koi_lang.sessions.browser import sign_in_with
 from koi_lang.sessions.client_host import Client
 from koi_lang.sessions.continuation import LivePort
 from koi_lang.sessions.options import RunOptions
-from koi_lang.settings.lasting_rules import LastingRules
 from koi_lang.setup.preferences import Preferences, preferences
 from koi_lang.system.date_and_place import today
 
@@ -69,6 +70,8 @@ class Prepared:
         asks_models: whether its runs may ask models, so that what asks them is imported meanwhile.
         make_live: makes what lets other processes follow a run of a session; None where none may.
         extensions: of all its runs.
+        sign_in: how its runs sign in to MCP servers; None where they cannot.
+        is_traced: whether there are traces of its runs.
     """
 
     module: ModuleType
@@ -83,6 +86,8 @@ class Prepared:
     asks_models: bool = True
     make_live: MakeLive | None = None
     extensions: Sequence[Extension] = ()
+    sign_in: SignIn | None = None
+    is_traced: bool = field(default_factory=is_wanted)
 
     @property
     def path(self) -> str:
@@ -117,7 +122,7 @@ class Prepared:
             "limits": self.options.limits_here,
             "allow": self.options.allowed_here,
             "restrictions": self.options.restrictions_here,
-            "kept_rules": LastingRules.of(self.folder, self.options.user),
+            "kept_rules": self.options.kept_rules,
             "redact": self.redactor(),
             "plan": self.options.plan,
             "no_memory": self.options.no_memory,
@@ -127,15 +132,17 @@ class Prepared:
             "models": self.wanted.blocks(),
             "note": note,
             "note_once": lambda name, line: note_once(name, line, note),
-            "sign_in": sign_in_with(self.wanted.keys),
+            "sign_in": self.sign_in,
             "connect_embedder": None if self.has_stand_in else lambda llm: self._connect_embedder(llm, run),
         }
         given = {**usual, **own, "added": own.get("added") or additions(self.extensions)}
-        consumers = [*consumers, *trace_run(self.path, self.redactor(), given["note_once"])]
-        for line in declarations.explain_unused_rules(self.module, self.options.allow):
-            note(line)
-        for line in explain_rules(given["allow"], given["restrictions"]):
-            note(line)
+        if self.is_traced:
+            consumers = [*consumers, *trace_run(self.path, self.redactor(), given["note_once"])]
+        if given["allow"] or given["restrictions"] is not NO_RESTRICTIONS:
+            for line in declarations.explain_unused_rules(self.module, self.options.allow):
+                note(line)
+            for line in explain_rules(given["allow"], given["restrictions"]):
+                note(line)
 
         reported: set[str] = set()
 
@@ -240,7 +247,8 @@ def prepare_program(
     wanted = preferences(options.model, options.key_lookup(), options.effort or "")
     module = loader.module_of(absolute(file), None, entry)
     extensions = find_extensions(module, use_installed=not options.no_extensions)
-    ready = Prepared(module, entry, options, wanted, adapter=adapter, extensions=extensions)
+    sign_in = sign_in_with(wanted.keys)
+    ready = Prepared(module, entry, options, wanted, adapter=adapter, extensions=extensions, sign_in=sign_in)
     return replace(ready, agents=declarations.agents_of(module), version=entry.version())
 
 

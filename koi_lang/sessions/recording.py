@@ -19,7 +19,7 @@ from koi_lang.runtime.journal.writer import Follow, Writer
 from koi_lang.runtime.run import Run
 from koi_lang.sessions.continuation import Continuation
 from koi_lang.sessions.prepared import Prepared
-from koi_lang.sessions.trust import signer
+from koi_lang.sessions.trust import service_signer, signer
 from koi_lang.version import __version__
 
 # What a note that a session goes on has of the program, where that is another one than before.
@@ -63,7 +63,7 @@ def _writer(run: Run, ready: Prepared, going: Continuation) -> Writer:
     words = tuple(going.words) or tuple(options.words)
     by: Signer | None = None
     try:
-        by = signer(ready.folder, words)
+        by = options.settings.once(service_signer) if ready.is_service else signer(ready.folder, words)
     except SettingsError as error:  # resuming then needs a person's consent
         if not options.quiet:
             run.host.log(f"warning: the journal is not signed: {error.message}")

@@ -11,6 +11,7 @@ from koi_lang.errors import SettingsError, UntrustedJournalError
 from koi_lang.runtime.journal.calls import SERVE
 from koi_lang.runtime.journal.reader import Journal, read, read_header
 from koi_lang.runtime.journal.signatures import Signer
+from koi_lang.settings import ProjectSettings
 from koi_lang.setup.keys.signing import service_key, signing_key
 
 # Asks the person about a journal; the text says why it is not known to be of this machine. None where nobody is there.
@@ -28,6 +29,11 @@ def signer(folder: Path, words: Sequence[str] = ()) -> Signer:
     if tuple(words[:1]) == (SERVE,):
         return Signer(service_key(folder), "")
     return Signer(signing_key(settings.config_folder()), str(folder))
+
+
+def service_signer(project: ProjectSettings) -> Signer:
+    """The signer of the journals of a service. Raises SettingsError."""
+    return signer(project.folder, (SERVE,))
 
 
 def signer_or_none(folder: Path, note: Callable[[str], None], words: Sequence[str] = ()) -> Signer | None:

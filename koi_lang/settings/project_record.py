@@ -33,9 +33,12 @@ class ProjectRecord:
         project, own = folder.resolve(), place.parent.resolve()
         if own.is_relative_to(project):
             return cls(project, None, user)
-        whose = b"\0" + user.encode() if user else b""
-        name = hashlib.sha256(os.fsencode(project) + whose).hexdigest()[:32]
-        return cls(project, own / place.name / f"{name}.json", user)
+        return cls(project, own / place.name / _file_name(project, user), user)
+
+    def of_user(self, user: str) -> ProjectRecord:
+        """The file of a user of a service about the same project."""
+        file = None if self.file is None else self.file.with_name(_file_name(self.project, user))
+        return ProjectRecord(self.project, file, user)
 
     @classmethod
     def find_all(cls, place: Path) -> list[ProjectRecord]:
@@ -73,3 +76,8 @@ class ProjectRecord:
         with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as opened:
             opened.write(json.dumps({**owner, **content}, indent=2, ensure_ascii=True))
         os.replace(beside, self.file)
+
+
+def _file_name(project: Path, user: str) -> str:
+    whose = b"\0" + user.encode() if user else b""
+    return f"{hashlib.sha256(os.fsencode(project) + whose).hexdigest()[:32]}.json"

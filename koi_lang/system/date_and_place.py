@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 
@@ -38,7 +39,7 @@ def local_zone(zone: str | None = None) -> str:
 def _zone(zone: str | None, then: time.struct_time) -> str:
     """The name of the zone where the system knows it, which gives the place; else its abbreviation."""
     try:
-        _, _, linked = str(LINKED.resolve()).rpartition(ZONES)
+        _, _, linked = os.readlink(LINKED).rpartition(ZONES)
     except OSError:
         linked = ""
     found = linked if zone is None else zone.removeprefix(":")

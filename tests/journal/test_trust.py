@@ -336,7 +336,7 @@ def test_a_damaged_key_is_told(cut: Commands, tmp_path: Path, content: str, monk
 
 @pytest.mark.parametrize("size", [1, 32, 64, 100])
 def test_a_signature_is_an_hmac(size: int) -> None:
-    """What is computed once for all lines changes nothing, so that older journals are still known."""
+    """Keys of any length sign as HMAC says, so that older journals are still known."""
     chain, key = Chain(Signer(b"k" * size, "/work")), b"k" * size
     first = hmac.digest(key, b"koi journal in /work", "sha256")
     second = hmac.digest(key, first + b"line", "sha256")

@@ -27,6 +27,7 @@ from koi_lang.runtime.budget.limits import Budget
 from koi_lang.runtime.concurrency.tasks import together
 from koi_lang.runtime.events import Consumer
 from koi_lang.sessions.audit import audit_run
+from koi_lang.sessions.browser import sign_in_with
 from koi_lang.sessions.held_run import HeldRun, PreparedRun
 from koi_lang.sessions.options import RunOptions
 from koi_lang.sessions.prepared import Prepared
@@ -68,7 +69,8 @@ async def _run(file: str | None, options: RunOptions, host: Terminal, failed: li
     wanted = preferences(options.model, options.key_lookup(), options.effort or "")
     nothing = cache.CachedModule(compile("", str(program.module.__file__), "exec"), {})
     extensions = find_extensions(program.module, use_installed=not options.no_extensions)
-    ready = Prepared(program.module, nothing, options, wanted, extensions=extensions)
+    sign_in = sign_in_with(wanted.keys)
+    ready = Prepared(program.module, nothing, options, wanted, extensions=extensions, sign_in=sign_in)
     redact, folder = ready.redactor(), options.folder.as_posix()
 
     @contextmanager

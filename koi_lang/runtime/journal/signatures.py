@@ -10,15 +10,10 @@ from __future__ import annotations
 import hmac
 from base64 import urlsafe_b64encode
 from dataclasses import dataclass
-from hashlib import sha256
 
 from koi_lang.runtime.journal.checksums import parts
 
 MAC_BYTES = 12
-# Of SHA-256, in bytes, and what HMAC combines a key with.
-BLOCK = 64
-INNER = 0x36
-OUTER = 0x5C
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +35,8 @@ class Chain:
     """
 
     def __init__(self, signer: Signer, state: bytes = b"") -> None:
-        # An HMAC, of which the part that is the same for all lines is computed once.
-        self._inner, self._outer = (sha256(_pad_key(signer.key, pad)) for pad in (INNER, OUTER))
-        folder = signer.folder.encode("utf-8", "surrogateescape")
-        self.state = state or self._digest(b"koi journal in " + folder)
+        self._key, folder = signer.key, signer.folder.encode("utf-8", "surrogateescape")
+        self.state = state or hmac.digest(self._key, b"koi journal in " + folder, "sha256")
 
     def sign(self, line: bytes) -> bytes:
         """A line, which has no signature, with one."""
@@ -51,20 +44,8 @@ class Chain:
 
     def add(self, content: bytes) -> bytes:
         """The signature of a line with some content."""
-        self.state = self._digest(self.state + content)
+        self.state = hmac.digest(self._key, self.state + content, "sha256")
         return urlsafe_b64encode(self.state[:MAC_BYTES])
-
-    def _digest(self, content: bytes) -> bytes:
-        inner, outer = self._inner.copy(), self._outer.copy()
-        inner.update(content)
-        outer.update(inner.digest())
-        return outer.digest()
-
-
-def _pad_key(key: bytes, pad: int) -> bytes:
-    """The first block of one of the two hashes of an HMAC."""
-    block = key if len(key) <= BLOCK else sha256(key).digest()
-    return bytes(byte ^ pad for byte in block.ljust(BLOCK, b"\0"))
 
 
 class Authenticity:
