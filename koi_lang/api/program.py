@@ -30,7 +30,7 @@ from koi_lang.sessions.held_call import HeldCall
 from koi_lang.sessions.held_run import ExitError, HeldRun, PreparedRun
 from koi_lang.sessions.prepared import Prepared
 from koi_lang.sessions.recording import recording
-from koi_lang.sessions.totals import Statistics
+from koi_lang.sessions.session import Statistics
 
 # How long work in the background may take to end by itself when a program is left.
 GRACE_S = 5.0

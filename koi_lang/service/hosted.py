@@ -24,7 +24,7 @@ from koi_lang.runtime.journal.summary import summarise
 from koi_lang.runtime.journal.totals import RunUsage
 from koi_lang.service.accounts import Accounts
 from koi_lang.service.errors import ServiceError
-from koi_lang.service.feed import EVENT, Feed
+from koi_lang.service.feed import Feed
 from koi_lang.service.program_edits import edited_file
 from koi_lang.service.programs import ServedProgram
 from koi_lang.service.run_hooks import RunHooks
@@ -279,16 +279,12 @@ class HostedSession:
                     await self._news.wait()
 
     def _tell(self, message: Message) -> None:
-        """Publish a message of the session, except ends that are only caused by its sleep."""
+        """Publish a message of the session, except what is only caused by its sleep."""
         if self._is_suspended:
             return
         self.used = asyncio.get_running_loop().time()
         self.feed.tell(message)
         self._news.set()
-        if message["type"] == EVENT and message["event"]["type"] == CallEnded.type and self._dispatcher is not None:
-            for request in self.feed.requests:
-                if not _has(self._dispatcher.session.client.requests, request["id"]):
-                    self.feed.settle(request["id"])
 
     # ------------------------------------------------------------ waking and sleeping
 
@@ -366,6 +362,7 @@ class HostedSession:
         self._limits.accounts.forget(self.id)
         if error is not None and not ready.done():
             ready.set_exception(error if isinstance(error, KoiError) else KoiError(message_of(error)))
+        self._news.set()
         self._note_state({})
 
     async def _live(self, ready: asyncio.Future[None], opening: Opening) -> None:
@@ -386,9 +383,16 @@ class HostedSession:
             await (session.suspend() if self._is_suspended else session.finish(GRACE_S))
 
     def _follow(self, entry: JournalEntry) -> None:
+        """Publish an entry of its journal."""
         if not self._is_stored and entry.data.get("lasting"):
             self._store()
+        self.used = asyncio.get_running_loop().time()
         self.feed.follow(entry)
+        self._news.set()
+        if entry.kind == CallEnded.type and self._dispatcher is not None:
+            for request in self.feed.requests:
+                if not _has(self._dispatcher.session.client.requests, request["id"]):
+                    self.feed.settle(request["id"])
 
     def _store(self) -> None:
         """Have its row on the disk, as the journal is, before something is done that lasts."""

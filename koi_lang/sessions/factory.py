@@ -49,6 +49,7 @@ class SessionFactory:
         choice: the models of its sessions.
         limit: the time that a call may take.
         detail: how much of an event is told.
+        is_followed: whether clients are told the entries of its journals, and so need not be told events beside these.
         clean_up_s: how long a call that is ended from outside may clean up.
     """
 
@@ -65,7 +66,7 @@ class SessionFactory:
         self._ready, self._note = ready, note
         self._run = run
         self._files = files
-        self._follow = follow
+        self._follow, self.is_followed = follow, follow is not None
         self._payer = payer
         self.module, self.agents = ready.module, ready.agents
         self.choice = ModelSelection(ready.wanted, is_stood_in=ready.has_stand_in)

@@ -6,11 +6,21 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.errors import KoiError, ProgramChangedError, raised_as
-from koi_lang.events import Event, EventData, PlanModeChanged
+from koi_lang.events import (
+    ActionEnded,
+    ActionFailed,
+    CallStarted,
+    Event,
+    EventData,
+    LinePrinted,
+    MessageDelivered,
+    PlanModeChanged,
+)
 from koi_lang.js.undefined import undefined
 from koi_lang.program.error_report import message
 from koi_lang.runtime.actions.client_tools import NOTHING, PREFIX, client_offer
@@ -18,6 +28,7 @@ from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.agents.exports import plain_copy
 from koi_lang.runtime.concurrency.tasks import together
 from koi_lang.runtime.events import Consumer
+from koi_lang.runtime.journal.totals import UsageTotals
 from koi_lang.runtime.playbook.steering import QueuedMessage
 from koi_lang.runtime.replay.location import current_place
 from koi_lang.runtime.replay.ordering import LATE
@@ -28,7 +39,6 @@ from koi_lang.sessions.factory import SessionFactory
 from koi_lang.sessions.held_call import HeldCall
 from koi_lang.sessions.held_run import ExtensionCommand, HeldRun, OpenRun, PreparedRun
 from koi_lang.sessions.messages import EventMessage, FailureMessage
-from koi_lang.sessions.totals import Statistics
 
 if TYPE_CHECKING:
     from koi_lang.runtime.journal.history import History
@@ -37,6 +47,13 @@ if TYPE_CHECKING:
 GRACE_S = 5.0
 Work = Callable[[Run], Awaitable[Any]]
 GoOver = Callable[["Session", "History"], Awaitable[None]]
+COUNTED = {
+    ActionEnded.type: "actions",
+    ActionFailed.type: "failed_actions",
+    CallStarted.type: "calls",
+    MessageDelivered.type: "notes",
+    LinePrinted.type: "printed",
+}
 
 
 class Session(HeldRun):
@@ -77,21 +94,19 @@ class Session(HeldRun):
         """Whether it has a run."""
         return self.opened is not None
 
-    def _require_opened(self) -> PreparedRun:
-        if self.opened is None:
-            help = "Begin another session, with `new_session` or `POST /api/runs`."
-            raise SessionError("session_over", "the run of this session has ended", help=help)
-        return self.opened
-
     @property
     def run(self) -> Run:
         """The run. Raises SessionError when it is over."""
-        return self._require_opened().run
+        if self.opened is None:
+            raise _over_error()
+        return self.opened.run
 
     @property
     def commands(self) -> Mapping[str, ExtensionCommand]:
         """The commands of extensions in the protocol. Raises SessionError when it is over."""
-        return self._require_opened().commands
+        if self.opened is None:
+            raise _over_error()
+        return self.opened.commands
 
     async def renew(self, open_run: OpenRun | None = None) -> None:
         """End the run, if there is one, and begin another.
@@ -115,7 +130,8 @@ class Session(HeldRun):
 
     @contextmanager
     def _opening(self, open_run: OpenRun, consumers: Sequence[Consumer]) -> Iterator[PreparedRun]:
-        with open_run(self.client, [self.statistics, self._tell, *consumers]) as opened:
+        own = [self.statistics] if self.served.is_followed else [self.statistics, self._tell]
+        with open_run(self.client, [*own, *consumers]) as opened:
             opened.run.events.subscribe(self._tell, transient=True)
             if opened.live is not None:
                 opened.live.session = self
@@ -285,9 +301,37 @@ class Session(HeldRun):
                 self.interrupt_run()
 
 
+def _over_error() -> SessionError:
+    help = "Begin another session, with `new_session` or `POST /api/runs`."
+    return SessionError("session_over", "the run of this session has ended", help=help)
+
+
 def _as_session_over(error: Exception) -> KoiError:
     """Why a run could not be opened, for the client."""
     if isinstance(error, ProgramChangedError):
         return error
     help = error.help if isinstance(error, KoiError) else None
     return SessionError("session_over", message(error), help=help)
+
+
+@dataclass(slots=True)
+class Statistics:
+    """A consumer that counts.
+
+    What a session that goes on had done before counts, too: it is told again, as recalled. What that took is `usage`
+    from the beginning.
+    """
+
+    usage: UsageTotals = field(default_factory=UsageTotals)
+    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(COUNTED.values(), 0))
+
+    def __call__(self, event: Event) -> None:
+        """Follow an event."""
+        if event.type in COUNTED:
+            self.counts[COUNTED[event.type]] += 1
+        else:
+            self.usage.add(event)
+
+    def as_data(self) -> dict[str, Any]:
+        """The JSON form."""
+        return {**self.usage.as_data(), "tokens": dict(self.usage.by_kind), **self.counts}

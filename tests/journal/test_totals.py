@@ -8,7 +8,7 @@ from koi_lang.cli.ui.reporters import CostMeter
 from koi_lang.events import AnswerDiscarded, Event, EventData, LinePrinted, ModelAnswered, TextsEmbedded
 from koi_lang.runtime.journal.entries import entry_of
 from koi_lang.runtime.journal.totals import UsageTotals
-from koi_lang.sessions.totals import Statistics
+from koi_lang.sessions.session import Statistics
 
 TOKENS = {"input": 10, "output": 3, "cached": 4}
 PAID = (

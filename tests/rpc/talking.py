@@ -67,6 +67,7 @@ class ServedHere:
     open_recorded: Callable[[str, int | None, bool], OpenRun]
     detail: Detail = "verbose"
     clean_up_s: float = GRACE_S
+    is_followed: bool = False
 
     @property
     def name(self) -> str:
