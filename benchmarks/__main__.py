@@ -25,7 +25,6 @@ from benchmarks import (
     registry,
     searching,
     sending,
-    services,
     starting,
     talking,
     workspace,
@@ -51,7 +50,6 @@ SUBJECTS = {
     "searching": searching,
     "recalling": recalling,
     "debugging": debugging,
-    "services": services,
     "load": load,
 }
 COLUMNS = f"{'figure':44} {'target':>16} {'median':>15}   {'spread':<23} verdict"

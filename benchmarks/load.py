@@ -1,6 +1,6 @@
-"""A service under load: thousands of conversations with few open files, and its costs beside a plain web service.
+"""A service under load: its costs beside a plain web service, sessions that sleep, thousands of conversations.
 
-`python -m benchmarks load` measures both; `python -m benchmarks.load 10000` has so many conversations.
+`python -m benchmarks load` measures all of it; `python -m benchmarks.load 10000` has so many conversations.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from statistics import median
+from statistics import median, quantiles
 from typing import Any
 
 import httpx2
@@ -151,12 +151,16 @@ class LoadSize:
         messages: further calls of one session.
         followed: runs that are followed at a time.
         chats: chats with a model at a time.
+        asleep: sessions that sleep.
+        entries: of the session that wakes.
     """
 
     begun: int = 40
     messages: int = 100
     followed: int = 100
     chats: int = 200
+    asleep: int = 1000
+    entries: int = 200
 
 
 @dataclass(slots=True)
@@ -164,11 +168,21 @@ class LoadTimes:
     """Measured costs of one service, in seconds; of CPU where the name says so."""
 
     accepted: list[float] = field(default_factory=list)
+    first: list[float] = field(default_factory=list)
     message_cpu: float = 0.0
     late: list[float] = field(default_factory=list)
     chat_cpu: float = 0.0
     chats_ended: int = 0
     longest_wait: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class SleepTimes:
+    """What sleeping sessions take in megabytes, and how long one needs to wake and the page to load, in seconds."""
+
+    wake: float
+    page: float
+    asleep_mb: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +227,7 @@ class LoadedService:
         answer.raise_for_status()
         return str(answer.json()["id"])
 
-    async def events(self, run: str) -> AsyncIterator[dict[str, Any]]:
+    async def events(self, run: str) -> AsyncGenerator[dict[str, Any], None]:
         """The events of a run until its call has ended."""
         async with self.http.stream("GET", f"/api/runs/{run}/events") as answer:
             async for line in answer.aiter_lines():
@@ -222,6 +236,14 @@ class LoadedService:
                     yield event
                 if event.get("type") == "call_ended":
                     return
+
+    async def wait_for_sleep(self) -> None:
+        """Wait until all its sessions sleep."""
+        while True:
+            sessions = (await self.http.get("/api/status")).json()["sessions"]
+            if not any(count for state, count in sessions.items() if state != "asleep"):
+                return
+            await asyncio.sleep(0.1)
 
     def cpu_s(self) -> float:
         """Seconds of CPU that its process has had."""
@@ -266,10 +288,10 @@ async def client_of(url: str, pid: int) -> AsyncIterator[LoadedService]:
 
 
 @asynccontextmanager
-async def koi_service(folder: Path, model_url: str) -> AsyncIterator[LoadedService]:
-    """Koi with the program."""
+async def koi_service(folder: Path, model_url: str, settings: str = "") -> AsyncIterator[LoadedService]:
+    """Koi with the program; `settings` are further ones of `koi.toml`."""
     model = f'{{ provider = "openai", model = "m", base_url = "{model_url}" }}'
-    write(folder, {"main.koi": PROGRAM, "koi.toml": f"[models]\ndefault = {model}\n"})
+    write(folder, {"main.koi": PROGRAM, "koi.toml": f"[models]\ndefault = {model}\n{settings}"})
     words = ("-m", "koi_lang", "serve", "http", "main.koi", "--http", "127.0.0.1:0")
     own = {"KOI_SERVE_TOKEN": TOKEN, "OPENAI_API_KEY": "none", "KOI_TRUST_FOLDER": "1"}
     async with started(folder, *words, **own) as process:
@@ -352,8 +374,12 @@ async def measure_service(service: LoadedService, size: LoadSize) -> LoadTimes:
         pass
     for _ in range(size.begun):
         started_at = time.monotonic()
-        await service.begin("Main.chat", message="hello")
-        times.accepted.append(time.monotonic() - started_at)
+        run = await service.begin("Main.chat", message="hello")
+        accepted_at = time.monotonic()
+        async with aclosing(service.events(run)) as events:
+            await anext(events)
+        times.accepted.append(accepted_at - started_at)
+        times.first.append(time.monotonic() - accepted_at)
     times.message_cpu = await _cpu_of(service, _say_often(service, size.messages)) / size.messages
     times.late = await _follow_many(service, size.followed)
     chats = asyncio.ensure_future(_chat_at_once(service, size.chats))
@@ -361,6 +387,37 @@ async def measure_service(service: LoadedService, size: LoadSize) -> LoadTimes:
     times.chat_cpu = await _cpu_of(service, chats) / size.chats
     times.chats_ended, times.longest_wait = chats.result(), await waiting
     return times
+
+
+async def measure_sleep(folder: Path, size: LoadSize) -> SleepTimes:
+    """The times of a service whose sessions sleep after a moment without use."""
+    async with koi_service(folder, "http://127.0.0.1:9/v1", "[serve.limits]\nidle = 0.2\n") as service:
+        run = await service.begin("Main.count", times=size.entries, ms=0)
+        async for _ in service.events(run):
+            pass
+        await service.wait_for_sleep()
+        began = time.monotonic()
+        woken = await service.http.post("/api/command", json={"run": run, "type": "get_state"})
+        wake = time.monotonic() - began
+        assert woken.json()["success"], woken.text
+        page = await _time_page(service)
+
+        await service.wait_for_sleep()
+        before = service.sample(0)
+        for first in range(0, size.asleep, AT_ONCE):
+            count = min(AT_ONCE, size.asleep - first)
+            await asyncio.gather(*(service.begin("Main.chat", message="hello") for _ in range(count)))
+        await service.wait_for_sleep()
+        return SleepTimes(wake, page, service.sample(size.asleep).memory_mb - before.memory_mb)
+
+
+async def _time_page(service: LoadedService) -> float:
+    """How long the page takes with all that it loads at once."""
+    began = time.monotonic()
+    page = (await service.http.get("/")).text
+    names = re.findall(r'(?:src|href)="([^":#]+)"', page)
+    await asyncio.gather(*(service.http.get(f"/{name}") for name in names))
+    return time.monotonic() - began
 
 
 async def _cpu_of(service: LoadedService, work: Awaitable[object]) -> float:
@@ -416,8 +473,15 @@ def figures(folder: Path, size: LoadSize = LoadSize(), conversations: int = CONV
     """The promises of a service under load."""
     costs = asyncio.run(measure(folder, size))
     floor, koi = costs["floor"], costs["koi"]
+    sleep = asyncio.run(measure_sleep(folder / "sleep", size))
     load = asyncio.run(converse(folder / "conversations", conversations))
     return [
+        Figure("request to 202", 0.050, koi.accepted, "s"),
+        Figure("its first event, behind that", 0.100, koi.first, "s"),
+        Figure(f"event of {size.followed} runs to its reader (p95)", 0.150, [quantiles(koi.late, n=20)[-1]], "s"),
+        Figure(f"a session of {size.entries} entries wakes", 1.0, [sleep.wake], "s"),
+        Figure(f"{size.asleep} sleeping sessions", 100.0, [sleep.asleep_mb], "MB"),
+        Figure("the page with what it loads", 1.0, [sleep.page], "s"),
         Figure("request to 202, beside the floor", 2.0, [median(koi.accepted) / median(floor.accepted)], "×"),
         Figure("CPU of a further message, beside it", 2.0, [koi.message_cpu / floor.message_cpu], "×"),
         Figure("CPU of a chat with a model, beside it", 1.8, [koi.chat_cpu / floor.chat_cpu], "×"),
