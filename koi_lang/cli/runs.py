@@ -22,10 +22,9 @@ from koi_lang.cli.ui.text import cost_text, count_text
 from koi_lang.errors import JournalError, UsageError
 from koi_lang.events import RunEnded
 from koi_lang.runtime.journal import store
-from koi_lang.runtime.journal.entries import Header, JournalEntry, entry_in
+from koi_lang.runtime.journal.entries import LAST_CALL, TOTALS, Header, JournalEntry, entry_in
 from koi_lang.runtime.journal.reader import read as read_journal
 from koi_lang.runtime.journal.summary import UNFINISHED, RunSummary, summarise
-from koi_lang.runtime.journal.totals import LAST_CALL, TOTALS
 from koi_lang.runtime.model_calls.images import replace_images
 from koi_lang.runtime.snapshots.store import sweep_snapshots
 from koi_lang.system.text_width import clean

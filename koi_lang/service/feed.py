@@ -12,8 +12,7 @@ from typing import Any, Final, Protocol, TypedDict
 from koi_lang.errors import JournalError
 from koi_lang.events import AnswerDelta, AnswerDiscarded, EventData, ModelAnswered, OutputDelta
 from koi_lang.rpc.framing import line_of
-from koi_lang.runtime.journal.entries import JournalEntry, Redact
-from koi_lang.runtime.journal.entry_events import event_data
+from koi_lang.runtime.journal.entries import JournalEntry, Redact, event_data
 from koi_lang.runtime.journal.history import CUT, RESUMED
 from koi_lang.runtime.journal.reader import lines
 from koi_lang.runtime.playbook.action_parsing import ReplyError

@@ -8,7 +8,7 @@ from typing import Any
 
 from koi_lang.errors import JournalError
 from koi_lang.events import StateChanged
-from koi_lang.runtime.journal.entry_events import event_data
+from koi_lang.runtime.journal.entries import event_data
 from koi_lang.runtime.journal.reader import lines
 
 

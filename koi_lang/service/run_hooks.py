@@ -9,7 +9,7 @@ from typing import Any
 
 from koi_lang.errors import JournalError, KoiError
 from koi_lang.events import CallEnded
-from koi_lang.runtime.journal.entry_events import event_data
+from koi_lang.runtime.journal.entries import event_data
 from koi_lang.runtime.journal.reader import lines
 from koi_lang.runtime.journal.store import path_of
 from koi_lang.service.accounts import BudgetNews

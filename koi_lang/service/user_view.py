@@ -16,8 +16,7 @@ from koi_lang.events import ENVELOPE, EventData
 from koi_lang.program.error_report import message as message_of
 from koi_lang.rpc.commands import all_commands
 from koi_lang.rpc.dispatcher import refusal
-from koi_lang.runtime.journal.entries import JournalEntry
-from koi_lang.runtime.journal.entry_events import event_data
+from koi_lang.runtime.journal.entries import JournalEntry, event_data
 from koi_lang.runtime.journal.history import RESUMED
 from koi_lang.service.attached import RunHandle
 from koi_lang.service.feed import EVENT, MessageView, view_all

@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from koi_lang.events import Event, LinePrinted, RunEnded, RunStarted, decode
-from koi_lang.runtime.journal.entries import entry_in, header_of
+from koi_lang.runtime.journal.entries import TOTALS, entry_in, header_of
 from koi_lang.runtime.journal.reader import read
 from koi_lang.runtime.journal.store import is_running
 from koi_lang.runtime.journal.summary import RunSummary, summarise
-from koi_lang.runtime.journal.totals import TOTALS, UsageTotals
+from koi_lang.runtime.journal.totals import UsageTotals
 from koi_lang.runtime.journal.writer import EVERY, Writer
 from tests.journal.conftest import HEADER, lines_of
 from tests.projects import Project

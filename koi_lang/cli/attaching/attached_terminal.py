@@ -21,7 +21,7 @@ from koi_lang.errors import EXIT_FAILED, JournalError, KoiError, capture
 from koi_lang.events import Event, LinePrinted, MessageDelivered, RunEnded
 from koi_lang.runtime.concurrency.tasks import together
 from koi_lang.runtime.host import NobodyToAskError
-from koi_lang.runtime.journal.entry_events import event_data
+from koi_lang.runtime.journal.entries import event_data
 from koi_lang.runtime.journal.reader import read as read_journal
 from koi_lang.runtime.playbook.steering import PERSON
 from koi_lang.service.live.addresses import socket_path

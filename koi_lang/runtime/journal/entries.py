@@ -14,8 +14,16 @@ from typing import TYPE_CHECKING, Any
 from koi_lang.errors import JournalError
 from koi_lang.events import (
     EVENTS,
+    VERSION,
+    ActionEnded,
+    ActionFailed,
     ActionOverridden,
+    ActionStarted,
     CallStarted,
+    EffectEnded,
+    EffectFailed,
+    EffectStarted,
+    EventData,
     ExtensionStateChanged,
     HookDecided,
     HookReplaced,
@@ -59,6 +67,17 @@ PASSED_ON = frozenset(
 REDACTED = "redacted"
 # Python refuses to write longer numbers as decimals.
 MAX_BITS = 4096
+# Where entries hold the totals so far, and the end of the last call.
+TOTALS, LAST_CALL = "totals", "last_call"
+# What only journals hold.
+OF_JOURNALS = frozenset({TOTALS, LAST_CALL, REDACTED})
+# Kinds that actions and effects share.
+ACTIONS: Mapping[str, type[EventData]] = {
+    type.journal_kind: type for type in (ActionStarted, ActionEnded, ActionFailed)
+}
+EFFECTS: Mapping[str, type[EventData]] = {
+    type.journal_kind: type for type in (EffectStarted, EffectEnded, EffectFailed)
+}
 Redact = Callable[[str], str]
 # What leaves everything as it is: names of fields count only where secrets are taken out of texts, too.
 NOTHING: Redact = str
@@ -341,3 +360,17 @@ def _is_number(value: Any) -> bool:
 
 def _are_texts(values: Any) -> bool:
     return isinstance(values, list) and all(isinstance(value, str) for value in values)
+
+
+# ---------------------------------------------------------------- to events
+
+
+def event_data(entry: JournalEntry, run: str) -> dict[str, Any]:
+    """The event that an entry was made of, in its JSON form; its number is that of the entry."""
+    data = {name: value for name, value in entry.data.items() if name not in OF_JOURNALS}
+    envelope = {"v": VERSION, "seq": entry.n, "ts": entry.ts, "run": run, "path": list(entry.path)}
+    type = entry.kind
+    if type in ACTIONS:  # these get an id at their begin; effects always have their inputs
+        is_action = "id" in entry.data if type == ActionStarted.journal_kind else "fields" not in entry.data
+        type = (ACTIONS if is_action else EFFECTS)[type].type
+    return {**envelope, "agent": entry.agent, "type": type, **data}

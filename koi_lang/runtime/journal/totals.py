@@ -12,9 +12,6 @@ from koi_lang.runtime.budget.limits import UNPAID
 if TYPE_CHECKING:
     from koi_lang.runtime.journal.entries import JournalEntry
 
-# Where entries hold those so far, and the end of the last call.
-TOTALS, LAST_CALL = "totals", "last_call"
-
 
 @dataclass(frozen=True, slots=True)
 class CallEnd:

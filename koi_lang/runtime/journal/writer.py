@@ -14,10 +14,19 @@ from typing import TYPE_CHECKING, Any
 from koi_lang.errors import JournalError, reason
 from koi_lang.events import PAID, RunEnded
 from koi_lang.runtime.journal.checksums import seal_line
-from koi_lang.runtime.journal.entries import Header, JournalEntry, Redact, entry_of, json_line, line_of
+from koi_lang.runtime.journal.entries import (
+    LAST_CALL,
+    TOTALS,
+    Header,
+    JournalEntry,
+    Redact,
+    entry_of,
+    json_line,
+    line_of,
+)
 from koi_lang.runtime.journal.reader import End
 from koi_lang.runtime.journal.signatures import Chain, Signer
-from koi_lang.runtime.journal.totals import LAST_CALL, TOTALS, RunUsage
+from koi_lang.runtime.journal.totals import RunUsage
 from koi_lang.system.file_locks import sync_folder, try_lock_patiently
 from koi_lang.system.open_folders import make_state_folder
 
