@@ -51,13 +51,20 @@ class Events:
         return seen
 
     def emit(self, data: EventData, agent: str = "", *, path: Path | None = None) -> None:
-        """Send an event to the consumers; the default path is the location of the current code."""
+        """Send an event to the consumers; the default path is the location of the current code.
+
+        Raises:
+            RecursionError: the program calls too deeply for a consumer.
+        """
         consumers = self._of_transient if data.is_transient else self._consumers
         if not consumers:
             return
         event = self._make_event(data, agent, current_path() if path is None else path)
         # A broken consumer loses its own output and nothing else.
-        for consumer in [consumer for consumer in consumers if _is_broken(consumer, event)]:
+        failures = [(consumer, error) for consumer in consumers if (error := error_of(consumer, event)) is not None]
+        for consumer, error in failures:
+            if isinstance(error, RecursionError):  # it is the program that calls too deeply
+                raise error
             self._drop(consumer)
 
     def _make_event(self, data: EventData, agent: str, path: Path) -> Event:
@@ -77,11 +84,3 @@ class Events:
         if consumer in self._of_transient:
             self._of_transient.remove(consumer)
         self.emit(ConsumerDropped(getattr(consumer, "__name__", repr(consumer))))
-
-
-def _is_broken(consumer: Consumer, event: Event) -> bool:
-    """Whether a consumer fails with an event. Raises RecursionError: then it is the program that calls too deeply."""
-    error = error_of(consumer, event)
-    if isinstance(error, RecursionError):
-        raise error
-    return error is not None

@@ -119,8 +119,10 @@ class Run:
         self.evaluate = services.evaluate
         self.clock = services.clock
         self.debugger = services.debugger
-        earlier = self.recorded.entries_of(RuleAllowed.type)
-        rules = (*services.allow, *(str(entry.data["rule"]) for entry in earlier if "rule" in entry.data))
+        rules = services.allow
+        if not self.recorded.is_live:
+            earlier = self.recorded.entries_of(RuleAllowed.type)
+            rules = (*rules, *(str(entry.data["rule"]) for entry in earlier if "rule" in entry.data))
         self.permissions = Permissions(
             rules, lambda rule: self.events.emit(RuleAllowed(rule)), services.restrictions, services.kept_rules
         )
@@ -130,7 +132,8 @@ class Run:
         self.steering = Steering(self.events, self.recorded)
         self.planning = PlanMode(self.events)
         self.policy = Policy(self.host, self.permissions, self.planning)
-        self.added, self.hooks = services.added, factories.hooks(self, services)
+        self.added = services.added
+        self.hooks = factories.hooks(self, services) if services.added.hooks else None
         for state in services.added.states:
             state.begin(self.events, self.recorded)
         self.folder, self.settings = services.folder, services.settings

@@ -151,9 +151,9 @@ def make_sandboxes(run: RunPort, services: Services) -> command_sandbox.CommandS
     )
 
 
-def make_hooks(run: RunPort, services: Services) -> runner.Hooks | None:
-    """The hooks that extensions add; None where there are none."""
-    return runner.Hooks(run, services.added.hooks) if services.added.hooks else None
+def make_hooks(run: RunPort, services: Services) -> runner.Hooks:
+    """The hooks that extensions add."""
+    return runner.Hooks(run, services.added.hooks)
 
 
 def make_servers(run: RunPort, services: Services) -> servers.Servers:
@@ -186,7 +186,7 @@ class Factories:
     meaning: Callable[[RunPort, Services], semantic.Meaning] = make_meaning
     registry: Callable[[RunPort, Services], registry.KeptRegistry] = make_registry
     sandboxes: Callable[[RunPort, Services], command_sandbox.CommandSandboxes] = make_sandboxes
-    hooks: Callable[[RunPort, Services], runner.Hooks | None] = make_hooks
+    hooks: Callable[[RunPort, Services], runner.Hooks] = make_hooks
     servers: Callable[[RunPort, Services], servers.Servers] = make_servers
     guidance: Callable[[RunPort, Services], service.Guidance] = make_guidance
     action: Callable[[RunPort, AgentPort, str, Any], Awaitable[Any]] = call_action

@@ -18,7 +18,7 @@ from koi_lang.service.feed import Feed, MessageView, Reader, Subscription, view_
 from koi_lang.service.hosted import start_task
 from koi_lang.service.live.addresses import is_there, socket_path
 from koi_lang.service.live.client import LiveClient, open_client
-from koi_lang.service.run_listing import RunListing
+from koi_lang.service.run_listing import RunListing, read_outcome
 from koi_lang.sessions.client_host import Message
 from koi_lang.sessions.errors import SessionError
 from koi_lang.sessions.messages import GreetingMessage, StateMessage
@@ -54,6 +54,9 @@ class RunHandle(Protocol):
 
     def describe_call(self) -> dict[str, Any]:
         """The current call, and the last one."""
+
+    async def outcome(self, call: str | None = None) -> dict[str, Any]:
+        """How the last call ended, or an earlier one by its id; see `read_outcome`. Raises JournalError."""
 
     async def handle(self, message: Mapping[str, Any]) -> Message:
         """Carry out a command of `koi rpc` and give its response."""
@@ -137,6 +140,10 @@ class AttachedRun:
     def describe_call(self) -> dict[str, Any]:
         """Its calls as far as its journal shows them."""
         return {"call": None, "handler": None, "input": None}
+
+    async def outcome(self, call: str | None = None) -> dict[str, Any]:
+        """How the last call ended, or an earlier one by its id. Raises JournalError."""
+        return await asyncio.to_thread(read_outcome, self.journal, self.listing().usage.last_call, call)
 
     async def handle(self, message: Mapping[str, Any]) -> Message:
         """Have a command carried out where the run is, and give its response."""

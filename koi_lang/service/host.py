@@ -46,7 +46,7 @@ from koi_lang.service.store import Database, SessionRow, SessionTable
 from koi_lang.service.unfinished import find_unfinished, has_call
 from koi_lang.service.users import User
 from koi_lang.service.watchdog import Watchdog
-from koi_lang.service.webhooks import webhooks_of
+from koi_lang.service.webhooks import Webhooks, webhooks_of
 from koi_lang.sessions.earlier_session import BranchPoint
 from koi_lang.sessions.factory import SessionFactory
 from koi_lang.sessions.held_call import HeldCall
@@ -89,12 +89,13 @@ class SessionHost:
         group: asyncio.TaskGroup,
         settings: ServiceSettings,
         limits: HostLimits,
+        webhooks: Webhooks,
     ) -> None:
         self.programs = programs
         self.folder = folder
         self.database = database
         self.settings, self._limits = settings, limits
-        self.accounts, self.webhooks = limits.accounts, limits.hooks.webhooks
+        self.accounts, self.webhooks = limits.accounts, webhooks
         self._group, self._table = group, limits.sessions
         self.attached = AttachedRuns(folder, group)
         self.space = FileSpace(
@@ -358,15 +359,17 @@ async def hosting(
     with ExitStack() as open_parts:
         database = open_parts.enter_context(closing(Database.connect(folder)))
         table = open_parts.enter_context(closing(SpendingTable(folder)))
-        hooks = RunHooks(webhooks_of(database, about, programs.options, note), database, folder)
+        webhooks = webhooks_of(database, about, programs.options, note)
+        hooks = RunHooks(webhooks, database, folder)
         accounts = Accounts(table, about, tell=hooks.hear_budget, note=note)
-        limits = HostLimits(accounts, SessionSlots(about.limits, about.users), hooks, SessionTable(database))
+        slots, listening = SessionSlots(about.limits, about.users), hooks if webhooks.has_hooks else None
+        limits = HostLimits(accounts, slots, listening, SessionTable(database))
         hooks.catch_up()
         if has_sockets():
             await asyncio.to_thread(sweep, folder, None)
-        async with hooks.webhooks.sending(), together() as group:
-            host = SessionHost(programs, folder, database, group, about, limits)
-            watch = group.create_task(_look_after(host, limits.slots, about.limits.idle or IDLE_S))
+        async with webhooks.sending(), together() as group:
+            host = SessionHost(programs, folder, database, group, about, limits, webhooks)
+            watch = group.create_task(_look_after(host, slots, about.limits.idle or IDLE_S))
             try:
                 host.watchdog = Watchdog(host.all_here, note)
                 async with host.watchdog.watching():

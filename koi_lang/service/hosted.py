@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from koi_lang.errors import JournalError, KoiError, ProgramChangedError, capture
-from koi_lang.events import CallEnded
+from koi_lang.events import CallEnded, CallStarted
 from koi_lang.program.error_report import message as message_of
 from koi_lang.rpc.dispatcher import Dispatcher, refusal
 from koi_lang.runtime.actions.client_tools import AgentFields
@@ -28,7 +28,7 @@ from koi_lang.service.feed import Feed
 from koi_lang.service.program_edits import edited_file
 from koi_lang.service.programs import ServedProgram
 from koi_lang.service.run_hooks import RunHooks
-from koi_lang.service.run_listing import RESTING, RunListing
+from koi_lang.service.run_listing import RESTING, RunListing, outcome_of, read_outcome
 from koi_lang.service.slots import SessionSlots
 from koi_lang.service.store import SessionRow, SessionTable
 from koi_lang.sessions.calls import agent_named
@@ -92,13 +92,13 @@ class HostLimits:
     Attributes:
         accounts: who pays for what.
         slots: how many sessions are awake.
-        hooks: hears what is told of sessions.
+        hooks: hears what is told of sessions; None where nobody wants to know.
         sessions: where what is kept of them stands.
     """
 
     accounts: Accounts
     slots: SessionSlots
-    hooks: RunHooks
+    hooks: RunHooks | None
     sessions: SessionTable
 
 
@@ -131,6 +131,7 @@ class HostedSession:
         self.feed = Feed(row.run, path_of(self._folder, row.run), program.redact, self._hear)
         self._dispatcher: Dispatcher | None = None
         self._session: Session | None = None  # also while it is being opened
+        self._last_end: JournalEntry | None = None  # of the call that was begun last
         self._over = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._waking = asyncio.Lock()
@@ -191,7 +192,8 @@ class HostedSession:
         return "paused" if session.run.steering.is_paused else "working"
 
     def _hear(self, message: Message) -> None:
-        self._limits.hooks.hear(self.row, message)
+        if self._limits.hooks is not None:
+            self._limits.hooks.hear(self.row, message)
         self._note_state(message)
 
     def _note_state(self, message: Message) -> None:
@@ -343,7 +345,8 @@ class HostedSession:
 
     async def _open(self, opening: Opening) -> None:
         await self._limits.slots.take(self)
-        self._limits.hooks.begin(self.row)
+        if self._limits.hooks is not None:
+            self._limits.hooks.begin(self.row)
         self.files.mkdir(parents=True, exist_ok=True)
         self._over, self._is_suspended = asyncio.Event(), False
         ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -356,9 +359,10 @@ class HostedSession:
         failure = None if self._dispatcher is None else self._dispatcher.session.error
         if isinstance(failure, ProgramChangedError):
             self._note_misfit(failure)
-        self._dispatcher = self._session = None
+        self._dispatcher = self._session = self._last_end = None
         self._limits.slots.free(self)
-        self._limits.hooks.end(self.row)
+        if self._limits.hooks is not None:
+            self._limits.hooks.end(self.row)
         self._limits.accounts.forget(self.id)
         if error is not None and not ready.done():
             ready.set_exception(error if isinstance(error, KoiError) else KoiError(message_of(error)))
@@ -389,7 +393,12 @@ class HostedSession:
         self.used = asyncio.get_running_loop().time()
         self.feed.follow(entry)
         self._news.set()
-        if entry.kind == CallEnded.type and self._dispatcher is not None:
+        if entry.kind == CallStarted.type:
+            self._last_end = None
+        if entry.kind != CallEnded.type:
+            return
+        self._last_end = entry
+        if self._dispatcher is not None:
             for request in self.feed.requests:
                 if not _has(self._dispatcher.session.client.requests, request["id"]):
                     self.feed.settle(request["id"])
@@ -456,6 +465,13 @@ class HostedSession:
         state = "failed" if is_failure else self.state
         about = (row.run, row.program, row.owner, state, row.title, row.created)
         return RunListing(*about, usage, row.parent or None, hosted=True)
+
+    async def outcome(self, call: str | None = None) -> dict[str, Any]:
+        """How the last call ended, or an earlier one by its id; the journal is read where that is not known."""
+        ended = self._last_end
+        if ended is not None and call in (None, ended.data.get("call")):
+            return outcome_of(json.loads(json_line(ended.data, self.program.redact)))
+        return await asyncio.to_thread(read_outcome, self.feed.journal, self.listing().usage.last_call, call)
 
     def describe_call(self) -> dict[str, Any]:
         """The current call, and the last one with its payload; empty while it sleeps."""

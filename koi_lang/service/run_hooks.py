@@ -54,18 +54,14 @@ class RunHooks:
 
     def begin(self, row: SessionRow) -> None:
         """Note that a run is awake."""
-        if self.webhooks.has_hooks:
-            self._watched.note(row.run)
+        self._watched.note(row.run)
 
     def end(self, row: SessionRow) -> None:
         """Note that it sleeps, and all was told."""
-        if self.webhooks.has_hooks:
-            self._watched.note(row.run, is_awake=False)
+        self._watched.note(row.run, is_awake=False)
 
     def hear(self, row: SessionRow, message: Message) -> None:
         """Hear a message of a session; where it cannot be written down the session goes on."""
-        if not self.webhooks.has_hooks:
-            return
         try:
             self._take(row, message)
         except KoiError as error:

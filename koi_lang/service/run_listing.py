@@ -34,7 +34,11 @@ def read_call_end(journal: Path, last_call: CallEnd | None, call: str | None = N
 
 def read_outcome(journal: Path, last_call: CallEnd | None, call: str | None = None) -> dict[str, Any]:
     """How the last call of a run ended, as `read_call_end` finds it; `ok` is null where there is none."""
-    data = read_call_end(journal, last_call, call)
+    return outcome_of(read_call_end(journal, last_call, call))
+
+
+def outcome_of(data: Mapping[str, Any]) -> dict[str, Any]:
+    """How a call ended by the fields of its end; `ok` is null where there are none."""
     outcome = {"ok": data.get("ok"), "last_call": data.get("call")}
     return {**outcome, **{name: data.get(name, usual) for name, usual in OUTCOME.items()}}
 

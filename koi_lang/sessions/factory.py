@@ -113,7 +113,8 @@ class SessionFactory:
             consumers: are told its events.
             going: what it continues; empty for a new one.
         """
-        self._go_on_with(going.model)
+        if going.model and not self.choice.name():
+            self._go_on_with(going.model)
         if going.effort in EFFORTS and not self.choice.effort():
             self.choice.change_effort(going.effort)
         ready = replace(self._ready, latest=lambda: self.choice.wanted)
@@ -138,8 +139,6 @@ class SessionFactory:
 
     def _go_on_with(self, model: str) -> None:
         """Use the model of an earlier session, unless one has been chosen now."""
-        if not model or self.choice.name():
-            return
         try:
             self.choice.wanted = preferences(model, self.choice.wanted.keys, self.choice.effort())
         except KoiError as error:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
-from starlette.requests import Request
 from starlette.responses import JSONResponse
 
 from koi_lang.errors import KoiError
 from koi_lang.sessions.client_host import Message
 from koi_lang.sessions.errors import RefusalError
-from koi_lang.web.json_bodies import MAX_BYTES, BadBodyError, object_in, read_body
 
 TOO_LARGE = 413
 # Seconds after which a request may be sent again, by the status of its answer.
@@ -69,20 +66,3 @@ def refused_answer(response: Message) -> JSONResponse:
     error = {"code": code, "message": response["error"], "help": HELP.get(code, response.get("help"))}
     status = STATUSES.get(code, 400)
     return JSONResponse(error, status, headers_of(status))
-
-
-async def body_of(request: Request, most: int = MAX_BYTES) -> dict[str, Any]:
-    """The object that a request brings; none is an empty one. Raises HttpError.
-
-    Args:
-        most: bytes that it may have.
-    """
-    try:
-        body = await read_body(request.stream(), request.headers.get("content-length"), most)
-        content = object_in(body)
-    except BadBodyError as error:
-        code = "too_large" if error.status == 413 else "parse_error"
-        raise HttpError(error.status, code, error.message, help=error.help) from error
-    if body and request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-        raise HttpError(415, "not_json", "the body is not JSON", help="Send Content-Type: application/json.")
-    return content

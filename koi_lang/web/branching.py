@@ -20,8 +20,8 @@ from koi_lang.runtime.journal.reader import program_of, read, read_header
 from koi_lang.runtime.journal.store import delete, journal_paths
 from koi_lang.service.program_edits import EditablePlaybook, ProgramEdit, edit_point, edit_program, edited_file
 from koi_lang.sessions.earlier_session import BranchPoint
-from koi_lang.web.answers import HttpError, body_of
-from koi_lang.web.request_context import body_with, started_answer
+from koi_lang.web.answers import HttpError
+from koi_lang.web.request_context import body_of, body_with, started_answer
 from koi_lang.web.run_library import RunLibrary
 
 FIELDS = ("at", "answer", "playbook")

@@ -14,8 +14,8 @@ from koi_lang.service.host import SessionHost
 from koi_lang.service.hosted import HostedSession
 from koi_lang.service.users import User
 from koi_lang.sessions.held_call import HeldCall
-from koi_lang.web.answers import HttpError, body_of
-from koi_lang.web.json_bodies import MAX_BYTES
+from koi_lang.web.answers import HttpError
+from koi_lang.web.json_bodies import MAX_BYTES, BadBodyError, object_in, read_body
 
 # How long a request may wait for the end of a call, in seconds.
 MAX_WAIT_S = 60
@@ -75,6 +75,23 @@ def with_known_query(endpoint: Callable[[Request], Awaitable[Any]], names: Seque
         return await endpoint(request)
 
     return answer
+
+
+async def body_of(request: Request, most: int = MAX_BYTES) -> dict[str, Any]:
+    """The object that a request brings; none is an empty one. Raises HttpError.
+
+    Args:
+        most: bytes that it may have.
+    """
+    try:
+        body = await read_body(request.stream(), request.headers.get("content-length"), most)
+        content = object_in(body)
+    except BadBodyError as error:
+        code = "too_large" if error.status == 413 else "parse_error"
+        raise HttpError(error.status, code, error.message, help=error.help) from error
+    if body and request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        raise HttpError(415, "not_json", "the body is not JSON", help="Send Content-Type: application/json.")
+    return content
 
 
 async def body_with(request: Request, *fields: str, max_bytes: int = MAX_BYTES) -> dict[str, Any]:

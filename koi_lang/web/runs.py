@@ -25,16 +25,16 @@ from koi_lang.service.attached import RunHandle
 from koi_lang.service.host import SessionHost, new_run
 from koi_lang.service.hosted import HostedSession
 from koi_lang.service.idempotency import digest_of
-from koi_lang.service.run_listing import read_outcome
 from koi_lang.service.user_view import entries_as_user, handle_as, hide_operator
 from koi_lang.service.users import User
 from koi_lang.sessions.calls import begin_message, begin_named, message_with_images
 from koi_lang.sessions.earlier_session import BranchPoint
 from koi_lang.sessions.errors import SessionError
 from koi_lang.sessions.held_call import HeldCall
-from koi_lang.web.answers import STATUSES, HttpError, body_of, headers_of, refused_answer
+from koi_lang.web.answers import STATUSES, HttpError, headers_of, refused_answer
 from koi_lang.web.live import position_of
 from koi_lang.web.request_context import (
+    body_of,
     body_with,
     host_of,
     number_of,
@@ -194,7 +194,7 @@ async def show_run(request: Request) -> Response:
 async def _describe_run(run: RunHandle, user: User, call: str | None = None) -> dict[str, Any]:
     """A run with its open requests, its current call, and the end of that or the last one. Raises JournalError."""
     listing = run.listing()
-    outcome = await asyncio.to_thread(read_outcome, run.feed.journal, listing.usage.last_call, call)
+    outcome = await run.outcome(call)
     details = {**listing.as_data(), "open": run.feed.requests, **run.describe_call(), **outcome}
     return details if user.is_admin else details | hide_operator(outcome)
 

@@ -57,7 +57,9 @@ class Ledger:
         self._recorded = recorded
         self._overspent: list[LimitReachedError] = []
         self._is_told = False
-        self.spending = self._with_paid(BudgetAccount(replace(Budget.of(limits), turns=None), RUN, clock, payer), ())
+        self.spending = BudgetAccount(replace(Budget.of(limits), turns=None), RUN, clock, payer)
+        if not recorded.is_live:
+            self._with_paid(self.spending, ())
 
     @cached_property
     def reservations(self) -> Reservations:

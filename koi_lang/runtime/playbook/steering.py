@@ -127,9 +127,10 @@ class Steering:
         self._events, self._recorded = events, recorded or RecordedRun(None)
         self._free = asyncio.Event()
         self._free.set()
-        self._queue, self._last_id = _left(self._recorded)
+        self._queue, self._last_id = list[QueuedMessage](), 0
         self._sent: dict[str, QueuedMessage] = {}
         if not self._recorded.is_live:
+            self._queue, self._last_id = _left(self._recorded)
             changes = (entry.data for entry in self._recorded.entries_of(QueueChanged.type))
             queued = (note_of(data) for each in changes for name in FIELDS.values() for data in each.get(name, ()))
             delivered = (note_of(entry.data) for entry in self._recorded.entries_of(MessageDelivered.type))

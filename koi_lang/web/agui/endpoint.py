@@ -30,8 +30,8 @@ from koi_lang.service.users import User
 from koi_lang.sessions.calls import begin_message, message_with_images
 from koi_lang.sessions.held_call import HeldCall
 from koi_lang.web.agui.projection import TOOL, Projection
-from koi_lang.web.answers import HttpError, body_of, refused_answer
-from koi_lang.web.request_context import host_of, user_of
+from koi_lang.web.answers import HttpError, refused_answer
+from koi_lang.web.request_context import body_of, host_of, user_of
 
 PROTOCOL = "agui"
 # How often it is looked whether the client is still there, and how many times it is silent until it is told so.
