@@ -222,10 +222,14 @@ class LoadedService:
     pid: int
 
     async def begin(self, handler: str = "", **payload: Any) -> str:
-        """The id of a new run."""
-        answer = await self.http.post("/api/runs", json={"handler": handler, "payload": payload} if handler else {})
-        answer.raise_for_status()
-        return str(answer.json()["id"])
+        """The id of a new run; who is asked to come again does so."""
+        body = {"handler": handler, "payload": payload} if handler else {}
+        while True:
+            answer = await self.http.post("/api/runs", json=body)
+            if answer.status_code != 503:
+                answer.raise_for_status()
+                return str(answer.json()["id"])
+            await asyncio.sleep(0.1 * float(answer.headers["Retry-After"]))
 
     async def events(self, run: str) -> AsyncGenerator[dict[str, Any], None]:
         """The events of a run until its call has ended."""

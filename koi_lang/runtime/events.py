@@ -36,7 +36,12 @@ class Events:
         """
         if consumer not in self._consumers:
             self._consumers.append(consumer)
-        if transient and consumer not in self._of_transient:
+        if transient:
+            self.subscribe_to_transient(consumer)
+
+    def subscribe_to_transient(self, consumer: Consumer) -> None:
+        """Add a consumer of transient events alone."""
+        if consumer not in self._of_transient:
             self._of_transient.append(consumer)
 
     @property
@@ -61,10 +66,14 @@ class Events:
             return
         event = self._make_event(data, agent, current_path() if path is None else path)
         # A broken consumer loses its own output and nothing else.
-        failures = [(consumer, error) for consumer in consumers if (error := error_of(consumer, event)) is not None]
-        for consumer, error in failures:
+        broken: list[Consumer] = []
+        for consumer in consumers:
+            error = error_of(consumer, event)
             if isinstance(error, RecursionError):  # it is the program that calls too deeply
                 raise error
+            if error is not None:
+                broken.append(consumer)
+        for consumer in broken:
             self._drop(consumer)
 
     def _make_event(self, data: EventData, agent: str, path: Path) -> Event:
@@ -78,9 +87,9 @@ class Events:
         return event
 
     def _drop(self, consumer: Consumer) -> None:
-        if consumer not in self._consumers:  # it broke at an event of its own, too
+        lists = [each for each in (self._consumers, self._of_transient) if consumer in each]
+        if not lists:  # it broke at an event of its own, too
             return
-        self._consumers.remove(consumer)
-        if consumer in self._of_transient:
-            self._of_transient.remove(consumer)
+        for each in lists:
+            each.remove(consumer)
         self.emit(ConsumerDropped(getattr(consumer, "__name__", repr(consumer))))

@@ -132,7 +132,7 @@ class Session(HeldRun):
     def _opening(self, open_run: OpenRun, consumers: Sequence[Consumer]) -> Iterator[PreparedRun]:
         own = [self.statistics] if self.served.is_followed else [self.statistics, self._tell]
         with open_run(self.client, [*own, *consumers]) as opened:
-            opened.run.events.subscribe(self._tell, transient=True)
+            opened.run.events.subscribe_to_transient(self._tell)
             if opened.live is not None:
                 opened.live.session = self
             yield opened
