@@ -22,7 +22,7 @@ from koi_lang.llm.scripted import ScriptedModel
 from koi_lang.program import loader
 from koi_lang.redaction.redactor import redactor
 from koi_lang.runtime.journal.entries import Header
-from koi_lang.runtime.journal.signatures import Signer
+from koi_lang.runtime.journal.line_ends import Signer
 from koi_lang.runtime.journal.store import path_of
 from koi_lang.runtime.journal.writer import Writer
 from koi_lang.runtime.run import Run

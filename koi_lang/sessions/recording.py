@@ -13,8 +13,8 @@ from koi_lang.errors import JournalError, SettingsError
 from koi_lang.events import CallEnded, EffectFailed, Event, HandlerFailed
 from koi_lang.runtime.journal.entries import Header, JournalEntry
 from koi_lang.runtime.journal.history import RESUMED, ProgramFit
+from koi_lang.runtime.journal.line_ends import Signer
 from koi_lang.runtime.journal.runs import FolderRuns
-from koi_lang.runtime.journal.signatures import Signer
 from koi_lang.runtime.journal.writer import Follow, Writer
 from koi_lang.runtime.run import Run
 from koi_lang.sessions.continuation import Continuation

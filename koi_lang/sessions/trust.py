@@ -9,8 +9,8 @@ from pathlib import Path
 from koi_lang import settings
 from koi_lang.errors import SettingsError, UntrustedJournalError
 from koi_lang.runtime.journal.calls import SERVE
+from koi_lang.runtime.journal.line_ends import Signer
 from koi_lang.runtime.journal.reader import Journal, read, read_header
-from koi_lang.runtime.journal.signatures import Signer
 from koi_lang.settings import ProjectSettings
 from koi_lang.setup.keys.signing import service_key, signing_key
 

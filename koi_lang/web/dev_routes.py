@@ -15,8 +15,8 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
-from koi_lang.runtime.journal.checksums import is_changed
 from koi_lang.runtime.journal.entries import JournalEntry, entry_in, header_of
+from koi_lang.runtime.journal.line_ends import is_changed
 from koi_lang.runtime.journal.reader import MAX_HEADER_BYTES, open_journal, read_header
 from koi_lang.runtime.journal.store import SUFFIX, export_recording
 from koi_lang.service.program_edits import ProgramEdit, edited_file

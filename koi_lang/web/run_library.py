@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from koi_lang.errors import JournalError
 from koi_lang.events import CallStarted, HandlerStarted
 from koi_lang.redaction.redactor import Redactor
-from koi_lang.runtime.journal.checksums import is_changed
 from koi_lang.runtime.journal.entries import entry_in, header_of
+from koi_lang.runtime.journal.line_ends import is_changed
 from koi_lang.runtime.journal.reader import MAX_HEADER_BYTES, open_journal, read_header
 from koi_lang.runtime.journal.store import PART, journal_paths, path_of
 from koi_lang.service.errors import ServiceError

@@ -14,8 +14,8 @@ from koi_lang.errors import JournalError
 from koi_lang.events import Event, LinePrinted, UnknownEvent
 from koi_lang.runtime.events import Events
 from koi_lang.runtime.journal import store
-from koi_lang.runtime.journal.checksums import seal_line, unseal_line
 from koi_lang.runtime.journal.entries import JournalEntry
+from koi_lang.runtime.journal.line_ends import seal_line, unseal_line
 from koi_lang.runtime.journal.reader import Journal, read
 from koi_lang.runtime.journal.writer import Writer
 from tests.journal.conftest import HEADER, Recorded, printed

@@ -13,8 +13,8 @@ import pytest
 
 from koi_lang.cli.runs import _duration
 from koi_lang.events import Event, RunStarted
-from koi_lang.runtime.journal.checksums import unseal_line
 from koi_lang.runtime.journal.entries import header_of
+from koi_lang.runtime.journal.line_ends import unseal_line
 from koi_lang.runtime.journal.reader import open_journal, read, read_header
 from koi_lang.runtime.journal.store import delete
 from koi_lang.runtime.journal.writer import Writer

@@ -9,8 +9,8 @@ import pytest
 
 from koi_lang.errors import JournalError
 from koi_lang.runtime.journal import store
-from koi_lang.runtime.journal.checksums import seal_line
 from koi_lang.runtime.journal.entries import JournalEntry
+from koi_lang.runtime.journal.line_ends import seal_line
 from koi_lang.runtime.journal.reader import read
 from koi_lang.runtime.journal.summary import summarise
 from tests.journal.conftest import HEADER, lines_of, printed

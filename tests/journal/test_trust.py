@@ -22,10 +22,9 @@ from hypothesis import strategies as some
 
 from koi_lang.errors import JournalError
 from koi_lang.runtime.journal import store
-from koi_lang.runtime.journal.checksums import parts, seal_line, unseal_line
 from koi_lang.runtime.journal.entries import JournalEntry, line_of
+from koi_lang.runtime.journal.line_ends import Chain, Signer, parts, seal_line, unseal_line
 from koi_lang.runtime.journal.reader import read
-from koi_lang.runtime.journal.signatures import Chain, Signer
 from koi_lang.runtime.journal.writer import Writer
 from tests.journal.commands import Commands
 from tests.journal.conftest import HEADER, printed

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from koi_lang import settings
-from koi_lang.runtime.journal.checksums import seal_line, unseal_line
+from koi_lang.runtime.journal.line_ends import Chain, Signer, seal_line, unseal_line
 from koi_lang.runtime.journal.reader import read, read_header
-from koi_lang.runtime.journal.signatures import Chain, Signer
 from koi_lang.runtime.journal.store import path_of
 from koi_lang.service.host import SessionHost
 from koi_lang.setup.keys.signing import signing_key

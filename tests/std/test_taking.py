@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from koi_lang.errors import AgentError
-from koi_lang.runtime.journal.checksums import seal_line
 from koi_lang.runtime.journal.entries import Header, JournalEntry, line_of
+from koi_lang.runtime.journal.line_ends import seal_line
 from koi_lang.runtime.journal.store import path_of
 from koi_lang.runtime.snapshots.store import SnapshotStore
 from koi_lang.runtime.tree import reading, taking, walking

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from koi_lang.runtime.journal import store
-from koi_lang.runtime.journal.checksums import seal_line
 from koi_lang.runtime.journal.entries import Header, JournalEntry, line_of
+from koi_lang.runtime.journal.line_ends import seal_line
 from koi_lang.runtime.journal.reader import read_header
 from koi_lang.service.users import EVERYBODY
 from koi_lang.web.page_file import run_page

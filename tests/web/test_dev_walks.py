@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import pexpect
 import pytest
 
-from koi_lang.runtime.journal.checksums import seal_line
 from koi_lang.runtime.journal.entries import line_of
+from koi_lang.runtime.journal.line_ends import seal_line
 from koi_lang.runtime.journal.reader import read
 from koi_lang.runtime.journal.store import path_of
 from tests.limits import LIMIT_S

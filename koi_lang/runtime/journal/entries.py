@@ -35,7 +35,7 @@ from koi_lang.events import (
 from koi_lang.js.tagged_json import from_fields
 from koi_lang.js.undefined import undefined
 from koi_lang.redaction.redactor import HIDDEN, Redactor
-from koi_lang.runtime.journal.checksums import is_changed, unseal_line
+from koi_lang.runtime.journal.line_ends import is_changed, unseal_line
 from koi_lang.runtime.model_calls.images import is_data, without_data
 from koi_lang.runtime.outputs import long_texts
 

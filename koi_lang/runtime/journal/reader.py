@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import BinaryIO, Literal
 
 from koi_lang.errors import JournalError, reason
-from koi_lang.runtime.journal.checksums import is_changed, is_sealed
 from koi_lang.runtime.journal.entries import Header, JournalEntry, entry_in, header_of
-from koi_lang.runtime.journal.signatures import Authenticity, Signer
+from koi_lang.runtime.journal.line_ends import Authenticity, Signer, is_changed, is_sealed
 from koi_lang.runtime.journal.totals import CallEnd, UsageTotals
 from koi_lang.system.open_folders import STATE_FOLDER
 

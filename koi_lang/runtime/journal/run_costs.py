@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from koi_lang.events import PAID
-from koi_lang.runtime.journal.checksums import is_changed
 from koi_lang.runtime.journal.entries import Header, JournalEntry, entry_in, header_of
 from koi_lang.runtime.journal.journal_folder import JournalFolder
+from koi_lang.runtime.journal.line_ends import is_changed
 from koi_lang.runtime.journal.reader import MAX_HEADER_BYTES, open_journal
 from koi_lang.runtime.journal.summary import KIND_WITHIN
 

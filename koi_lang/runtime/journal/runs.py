@@ -8,8 +8,8 @@ from pathlib import Path
 
 from koi_lang.errors import JournalError
 from koi_lang.runtime.journal.entries import Header, Redact
+from koi_lang.runtime.journal.line_ends import Signer
 from koi_lang.runtime.journal.reader import End, Journal, read
-from koi_lang.runtime.journal.signatures import Signer
 from koi_lang.runtime.journal.store import path_of
 from koi_lang.runtime.journal.writer import Follow, Writer
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from koi_lang.errors import JournalError
 from koi_lang.lazy import lazy_module
-from koi_lang.runtime.journal.checksums import seal_line, unseal_line
 from koi_lang.runtime.journal.entries import Header, line_of
+from koi_lang.runtime.journal.line_ends import seal_line, unseal_line
 from koi_lang.runtime.journal.reader import in_order, lines, open_journal, program_of, read_header
 from koi_lang.system.file_locks import try_lock, try_lock_patiently
 from koi_lang.system.open_folders import STATE_FOLDER

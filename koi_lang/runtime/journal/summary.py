@@ -15,9 +15,9 @@ from typing import Any, BinaryIO, Literal
 
 from koi_lang.events import PAID, CallEnded, CallStarted, RunEnded, RunStarted
 from koi_lang.runtime.journal.calls import is_session
-from koi_lang.runtime.journal.checksums import is_changed
 from koi_lang.runtime.journal.entries import LAST_CALL, TOTALS, Header, JournalEntry, entry_in, header_of
 from koi_lang.runtime.journal.history import RESUMED
+from koi_lang.runtime.journal.line_ends import is_changed
 from koi_lang.runtime.journal.reader import MAX_HEADER_BYTES, open_journal
 from koi_lang.runtime.journal.store import is_running
 from koi_lang.runtime.journal.totals import CallEnd, RunUsage, UsageTotals

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from koi_lang.errors import JournalError, reason
 from koi_lang.events import PAID, RunEnded
-from koi_lang.runtime.journal.checksums import seal_line
 from koi_lang.runtime.journal.entries import (
     LAST_CALL,
     TOTALS,
@@ -24,8 +23,8 @@ from koi_lang.runtime.journal.entries import (
     json_line,
     line_of,
 )
+from koi_lang.runtime.journal.line_ends import Chain, Signer, seal_line
 from koi_lang.runtime.journal.reader import End
-from koi_lang.runtime.journal.signatures import Chain, Signer
 from koi_lang.runtime.journal.totals import RunUsage
 from koi_lang.system.file_locks import sync_folder, try_lock_patiently
 from koi_lang.system.open_folders import make_state_folder
