@@ -109,6 +109,7 @@ class HostedSession:
         row: what is kept of it.
         id: that of its run.
         owner: the name of the user whose it is.
+        files: the folder of its files.
         feed: what is told of it.
         used: when it was used last, in seconds of the loop's clock.
         misfit: where it does not fit its program as that is now; None where it does, or nobody has tried.
@@ -128,6 +129,7 @@ class HostedSession:
         self.id, self.owner = row.run, row.owner
         self._limits, self._note_awake = limits, note_awake
         self._folder = program.options.folder
+        self.files = session_folder(self._folder, self.id) / FILES
         self.feed = Feed(row.run, path_of(self._folder, row.run), program.redact, self._hear)
         self._dispatcher: Dispatcher | None = None
         self._session: Session | None = None  # also while it is being opened
@@ -144,11 +146,6 @@ class HostedSession:
         self._version = self._misfit_version = ""
         self.misfit: ProgramChangedError | None = None
         self.used = asyncio.get_running_loop().time()
-
-    @property
-    def files(self) -> Path:
-        """The folder of its files."""
-        return session_folder(self._folder, self.id) / FILES
 
     @property
     def call(self) -> HeldCall | None:

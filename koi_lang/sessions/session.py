@@ -119,7 +119,8 @@ class Session(HeldRun):
             ProgramChangedError: what was done does not fit the program any more.
         """
         assert self._outer is not None, "a session that is not open"
-        await self.finish(GRACE_S)
+        if self.opened is not None:
+            await self.finish(GRACE_S)
         self.statistics = Statistics()
         self.last = None
         self.named = ""
