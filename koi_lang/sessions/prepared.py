@@ -65,6 +65,7 @@ class Prepared:
         latest: what is wanted by now, where that may change while a run goes on.
         adapter: the model of all agents; None where names decide.
         refused: what models were found not to take of requests, by any run of the program.
+        listed: provider, name and address of models whose lists were asked for, by any run of the program.
         agents: those that it declares, in order.
         version: hash of its files.
         asks_models: whether its runs may ask models, so that what asks them is imported meanwhile.
@@ -81,6 +82,7 @@ class Prepared:
     latest: Callable[[], Preferences] | None = None
     adapter: Adapter | None = None
     refused: Refused = field(default_factory=dict, repr=False)
+    listed: set[tuple[str, ...]] = field(default_factory=set, repr=False)
     agents: Sequence[type[Agent]] = ()
     version: str = ""
     asks_models: bool = True
@@ -202,17 +204,19 @@ class Prepared:
             chosen = {"provider": "scripted", "answers": self.options.answers}
         elif self.options.rehearse:
             chosen = {"provider": "rehearsal"}
+        place = tuple(str(chosen.get(name)) for name in ("provider", "model", "base_url"))
         model = availability.model_of(
             chosen,
             wanted.keys,
             lambda text: note(NEEDS_MODEL + text),
             on_event=lambda data: run.events.emit(data),
-            ask_for_lists=named,
+            ask_for_lists=named and place not in self.listed,
             providers=run.added.providers,
             note=note_option,
             refused=self.refused,
             streams=self._streams_of(run),
         )
+        self.listed.add(place)
         if model.provider == "rehearsal":
             is_named = self.options.rehearse or availability.names_rehearsal(chosen)
             is_refused = bool(self.options.missing_model_help) and not is_named

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
+
+import pytest
 
 from koi_lang.runtime.journal.reader import read
 from koi_lang.service.host import SessionHost
-from tests.service.hosting import begin, called, play
+from tests.llm.server import Answer, Asked, ModelServer
+from tests.service.hosting import begin, called, hosted_in, play
 
 PROGRAM = """
 role Worker { can execute }
@@ -19,6 +23,13 @@ agent Main : Worker {
   }
 }
 """
+CHAT = '''
+role Worker { can execute }
+agent Main : Worker {
+  on chat(args: { message: string }) { playbook """Answer the person.""" }
+}
+'''
+RETURN = '{"intent": "return", "data": 1}'
 REFUSED = "`koi.toml` has commands run in a sandbox only, and bubblewrap is not installed"
 CONFINED = '[shell]\nsandbox = "bwrap"\n'
 
@@ -50,3 +61,27 @@ def test_a_session_cannot_write_its_own_settings(tmp_path: Path) -> None:
     outcome = printed(tmp_path, f"printf '{CONFINED}' > koi.toml", "ls", sleeps=True)
 
     assert ["", "koi.toml"] == outcome
+
+
+def test_a_provider_without_a_list_of_models_is_asked_for_it_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each session asked for it anew, which cost as much as a third of its answer."""
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    (tmp_path / "main.koi").write_text(CHAT)
+
+    def answer(asked: Asked) -> Answer:
+        return Answer(status=404) if asked.method == "GET" else Answer(pieces=(RETURN,))
+
+    async def talk(host: SessionHost) -> None:
+        for _ in range(3):
+            await called(await begin(host), "Main.chat", message="Hello")
+
+    async def scenario() -> list[str]:
+        async with ModelServer(answer) as server:
+            model = f'{{ provider = "openai", model = "m", base_url = "{server.url}" }}'
+            (tmp_path / "koi.toml").write_text(f"[models]\ndefault = {model}\n")
+            await hosted_in(tmp_path, talk, "main.koi")
+            return [request.method for request in server.requests]
+
+    assert ["GET", "POST", "POST", "POST"] == asyncio.run(scenario())
