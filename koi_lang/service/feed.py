@@ -94,7 +94,8 @@ class Feed:
         """Tell an entry that was written to the journal."""
         self._failure = None  # it writes again
         self._repeats = entry.kind == RESUMED
-        self._end_texts(entry.kind, entry.agent)
+        if self._texts:
+            self._end_texts(entry.kind, entry.agent)
         self._hand_out(entry.n, entry_message(entry, self.run))
 
     def _end_texts(self, type: str, agent: str) -> None:

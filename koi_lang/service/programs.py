@@ -143,7 +143,8 @@ class ServedProgram:
             owner: the user who answers in it; what they allow for later runs counts for them alone.
         """
         own, ready = None if self.is_shared else files, self.version_of(version)
-        ready = replace(ready, options=replace(ready.options, user="" if owner == ADMIN else owner))
+        if owner != ADMIN:
+            ready = replace(ready, options=replace(ready.options, user=owner))
         return SessionFactory(ready, note, run=run, files=own, follow=follow, payer=payer)
 
 
