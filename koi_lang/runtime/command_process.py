@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from koi_lang.lazy import lazy_module
 from koi_lang.redaction.redactor import is_secret
 from koi_lang.runtime.actions.command_output import READ_SIZE, Output
-from koi_lang.runtime.guards.commands import CommandPermission, Place
+from koi_lang.runtime.guards.commands import Place, command_permission
 from koi_lang.runtime.guards.policy import Access
 from koi_lang.runtime.host import ApprovalRequest
 from koi_lang.runtime.mcp.safe_text import clip_text
@@ -79,7 +79,7 @@ async def permit_command(run: RunPort, command: Command) -> Command:
     request = ApprovalRequest(f"run `{command.text}`{where}{confined}", detail, command.agent)
     help = "`--allow run` allows commands beforehand."
     subject = f"`{command.text}`{where}"
-    permission = CommandPermission(command.text, command.place, command.usual)
+    permission = command_permission(command.text, command.place, command.usual)
     access = Access(subject, request, permission, done="run", help=help)
     await run.policy.require(access)
     return replace(command, sandbox=sandbox, network=network)

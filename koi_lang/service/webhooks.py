@@ -19,7 +19,7 @@ from koi_lang.lazy import lazy_module
 from koi_lang.rpc.framing import line_of
 from koi_lang.runtime.concurrency.cancellation import detached_context
 from koi_lang.runtime.concurrency.tasks import together
-from koi_lang.runtime.guards.file_access import PagePermission
+from koi_lang.runtime.guards.file_access import page_permission
 from koi_lang.runtime.guards.hosts import Allowed
 from koi_lang.runtime.guards.permissions import Permissions
 from koi_lang.runtime.guards.policy import Access, Policy
@@ -266,7 +266,7 @@ def webhooks_of(
     policy = Policy(None, Permissions(options.allowed_here, restrictions=options.restrictions_here))
 
     def is_refused(host: str) -> bool:
-        return not policy.is_open(Access(permission=PagePermission(host), is_open=True))
+        return not policy.is_open(Access(permission=page_permission(host), is_open=True))
 
     secret = about.hook_secrets.get(OUTGOING) or kept_secret(database)
     sender = HookSender(secret.encode(), allowed, is_refused)

@@ -22,8 +22,7 @@ from koi_lang.runtime.actions.lookup import actions_of
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.agents.declarations import Mcp, Role
 from koi_lang.runtime.guards.access_rules import EVERYTHING, rules_in
-from koi_lang.runtime.guards.commands import ALL_COMMANDS, command_patterns
-from koi_lang.runtime.guards.permissions import Restrictions
+from koi_lang.runtime.guards.permissions import ALL_COMMANDS, Restrictions, command_patterns
 from koi_lang.runtime.guidance.instructions import read_instructions, read_own_instructions
 from koi_lang.runtime.guidance.notes import note_folders
 from koi_lang.runtime.guidance.skill_folders import find_skills

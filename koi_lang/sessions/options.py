@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 from koi_lang.lazy import lazy_module
 from koi_lang.redaction.redactor import MAX_FOUND, Secrets
 from koi_lang.runtime.guards.access_rules import is_access_rule, parse_rule
-from koi_lang.runtime.guards.permissions import NO_RESTRICTIONS, Restrictions
-from koi_lang.runtime.guards.trust import trust_of
+from koi_lang.runtime.guards.permissions import NO_RESTRICTIONS, Restrictions, trust_of
 from koi_lang.settings import ProjectSettings, read_settings, variables_in
 from koi_lang.settings.lasting_rules import LastingRules
 from koi_lang.setup.keys.lookup import Keys

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from koi_lang.runtime.context import current, handling
 from koi_lang.runtime.guards import file_access
-from koi_lang.runtime.guards.file_access import FilePermission, PagePermission
+from koi_lang.runtime.guards.file_access import file_permission, page_permission
+from koi_lang.runtime.guards.permissions import Permission
 from koi_lang.runtime.host import ApprovalRequest
 from koi_lang.runtime.replay.calls import Effect
 from koi_lang.settings import ProjectSettings, read_settings
@@ -62,15 +63,15 @@ def may_read(path: str) -> bool:
 async def require_file(kind: Literal["read", "write"], file: Path) -> None:
     """Raise PermissionDeniedError where a rule denies a file, or the person does when asked."""
     name = file.relative_to(folder().resolve()).as_posix()
-    await _require(FilePermission(kind, name), f"{DOES[kind]} `{name}`")
+    await _require(file_permission(kind, name), f"{DOES[kind]} `{name}`")
 
 
 async def require_host(host: str, address: str) -> None:
     """The same for pages of a host."""
-    await _require(PagePermission(host), f"open `{address}`")
+    await _require(page_permission(host), f"open `{address}`")
 
 
-async def _require(permission: FilePermission | PagePermission, what: str) -> None:
+async def _require(permission: Permission, what: str) -> None:
     run, asking = current.get(), agent()
     if run is not None:
         request = ApprovalRequest(what, agent="" if asking is None else asking.name)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from koi_lang.runtime.guards.commands import CommandPermission, place_of
+from koi_lang.runtime.guards.commands import command_permission, place_of
 from koi_lang.settings.lasting_rules import LastingRules
 from tests.projects import Project
 
@@ -18,7 +18,7 @@ def kept(project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> L
     (project.folder / "sub").mkdir()
     rules = LastingRules.of(project.folder)
     for cwd, command in ((None, "git  status"), ("sub", 'echo "a\nb"')):
-        rules.keep(CommandPermission(command, place_of(cwd, project.folder)).lasting_rule)
+        rules.keep(command_permission(command, place_of(cwd, project.folder)).lasting_rule)
     for rule in ("write=src/", "shell=broken"):
         rules.keep(rule)
     return rules

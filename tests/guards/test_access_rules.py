@@ -8,8 +8,8 @@ import pytest
 
 from koi_lang.errors import SettingsError
 from koi_lang.runtime.guards.access_rules import WantedAccess, parse_rule
-from koi_lang.runtime.guards.commands import CommandPermission, place_of
-from koi_lang.runtime.guards.file_access import FilePermission, PagePermission
+from koi_lang.runtime.guards.commands import command_permission, place_of
+from koi_lang.runtime.guards.file_access import file_permission, page_permission
 from koi_lang.runtime.guards.permissions import Permission, Permissions, Restrictions
 
 
@@ -127,7 +127,7 @@ def test_a_kind_alone_covers_all_of_it(kind: str) -> None:
 
 def command(text: str, root: Path, cwd: str | None = None) -> Permission:
     """Leave to run a command in a folder."""
-    return CommandPermission(text, place_of(cwd, root))
+    return command_permission(text, place_of(cwd, root))
 
 
 @pytest.mark.parametrize(
@@ -160,17 +160,17 @@ def test_deny_goes_before_allow(tmp_path: Path) -> None:
     known = permissions("write:** shell run:**", "*:migrations/** web:*")
     known.allow("write=migrations/")
 
-    assert known.denial(FilePermission("write", "migrations/1.sql")) == "*:migrations/**"
+    assert known.denial(file_permission("write", "migrations/1.sql")) == "*:migrations/**"
     assert known.denial(command("touch migrations/x", tmp_path)) == "*:migrations/**"
-    assert known.denial(PagePermission("example.com")) == "web:*"
-    assert known.denial(FilePermission("write", "src/a.py")) == ""
-    assert known.is_allowed(FilePermission("write", "src/a.py"))
+    assert known.denial(page_permission("example.com")) == "web:*"
+    assert known.denial(file_permission("write", "src/a.py")) == ""
+    assert known.is_allowed(file_permission("write", "src/a.py"))
 
 
 @pytest.mark.parametrize("rule", ["run:python*", "run:.venv/bin/python*"])
 def test_a_usual_spelling_opens_nothing_that_is_denied(tmp_path: Path, rule: str) -> None:
     """Rules that deny one spelling of a command count for it, although the other one is allowed."""
-    wanted = CommandPermission(".venv/bin/python -m pytest", place_of(None, tmp_path), "python -m pytest")
+    wanted = command_permission(".venv/bin/python -m pytest", place_of(None, tmp_path), "python -m pytest")
 
     assert rule == permissions("run:python -m pytest shell", rule).denial(wanted)
 
@@ -179,7 +179,7 @@ def test_everything_can_be_denied(tmp_path: Path) -> None:
     """`**` means all kinds, and what belongs to none."""
     known = permissions("shell", "**")
 
-    for wanted in (FilePermission("read", "a"), PagePermission("x"), command("ls", tmp_path)):
+    for wanted in (file_permission("read", "a"), page_permission("x"), command("ls", tmp_path)):
         assert known.denial(wanted) == "**"
 
 
@@ -188,18 +188,18 @@ def test_everything_can_be_allowed(tmp_path: Path, rule: str) -> None:
     """The same rules allow all kinds, but for what another rule denies."""
     known = permissions(rule, "write:keys/**")
 
-    for wanted in (FilePermission("write", "a/b"), PagePermission("x"), command("ls; rm x", tmp_path)):
+    for wanted in (file_permission("write", "a/b"), page_permission("x"), command("ls; rm x", tmp_path)):
         assert known.is_allowed(wanted)
-    assert known.denial(FilePermission("write", "keys/a"))
+    assert known.denial(file_permission("write", "keys/a"))
 
 
 def test_always_is_for_the_folder(tmp_path: Path) -> None:
     """For what is below it, too; for files at the top of the project only for these; nothing in a name is a pattern."""
-    assert FilePermission("write", "src/a.py").lasting_rule == "write=src/"
-    assert FilePermission("write", "README.md").lasting_rule == "write=README.md"
+    assert file_permission("write", "src/a.py").lasting_rule == "write=src/"
+    assert file_permission("write", "README.md").lasting_rule == "write=README.md"
     known = permissions("write=src/ write=*/ write=README.md")
 
     allowed = [path for path in ("src/b/c.py", "srcs/a", "x/a", "README.md", "LICENSE", "*/a") if
-               known.is_allowed(FilePermission("write", path))]  # fmt: skip
+               known.is_allowed(file_permission("write", path))]  # fmt: skip
 
     assert allowed == ["src/b/c.py", "README.md", "*/a"]

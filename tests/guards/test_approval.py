@@ -7,8 +7,8 @@ import asyncio
 
 import pytest
 
-from koi_lang.runtime.guards.commands import CommandPermission, place_of
-from koi_lang.runtime.guards.permissions import ExactPermission, Permission, Permissions
+from koi_lang.runtime.guards.commands import command_permission, place_of
+from koi_lang.runtime.guards.permissions import Permission, Permissions, exact_permission
 from koi_lang.runtime.guards.policy import Access, Policy
 from koi_lang.runtime.host import Approval, ApprovalDecision, ApprovalRequest, SilentHost
 from koi_lang.system import resources
@@ -57,7 +57,7 @@ def test_the_person_decides(host: SilentHost, verdict: str, kept: list[str]) -> 
     told: list[str] = []
     permissions = Permissions((), told.append)
 
-    assert verdict == decide(host, permissions, ExactPermission("dig=here"))
+    assert verdict == decide(host, permissions, exact_permission("dig=here"))
     assert kept == told == sorted(permissions.rules)
 
 
@@ -65,7 +65,7 @@ def test_what_is_allowed_is_not_asked_about() -> None:
     """A rule that covers it is enough, whether it was given beforehand or for always."""
     person, permissions = Person("always"), Permissions(["shell:ls *"])
 
-    verdicts = [decide(person, permissions, CommandPermission(text, place_of(None, resources.PACKAGE)))
+    verdicts = [decide(person, permissions, command_permission(text, place_of(None, resources.PACKAGE)))
                 for text in ("ls a", "rm a", "rm a")]  # fmt: skip
 
     assert (["allowed"] * 3, 1) == (verdicts, len(person.asked))

@@ -12,16 +12,15 @@ from koi_lang.errors import PermissionDeniedError
 from koi_lang.runtime.agents.declarations import Role
 from koi_lang.runtime.events import Events
 from koi_lang.runtime.guards.access_rules import parse_rule
-from koi_lang.runtime.guards.commands import CommandPermission, place_of
+from koi_lang.runtime.guards.commands import command_permission, place_of
 from koi_lang.runtime.guards.conditions import CallConditions, held_to
-from koi_lang.runtime.guards.permissions import Permissions, Restrictions
+from koi_lang.runtime.guards.permissions import Permissions, Restrictions, Trust
 from koi_lang.runtime.guards.policy import SOURCES, Access, Policy, Refusal
-from koi_lang.runtime.guards.trust import Trust
 from koi_lang.runtime.host import ApprovalDecision, ApprovalRequest, SilentHost
 from koi_lang.runtime.plan_mode import PlanMode
 
 READER, NOBODY = Role("Reader", ("read",)), Role("Nobody", ())
-GIT = CommandPermission("git push", place_of(None, Path()))
+GIT = command_permission("git push", place_of(None, Path()))
 # What each source says of a command that all of them have an opinion about.
 SAID = {
     "plan_mode": "plan mode",

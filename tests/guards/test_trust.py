@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from koi_lang.errors import SettingsError
-from koi_lang.runtime.guards.commands import CommandPermission, place_of
-from koi_lang.runtime.guards.file_access import FilePermission, PagePermission
-from koi_lang.runtime.guards.permissions import Permissions, Restrictions
-from koi_lang.runtime.guards.trust import Trust, trust_of
+from koi_lang.runtime.guards.commands import command_permission, place_of
+from koi_lang.runtime.guards.file_access import file_permission, page_permission
+from koi_lang.runtime.guards.permissions import Permission, Permissions, Restrictions, Trust, trust_of
 from koi_lang.settings import project, read_settings
 from tests.playbook.conftest import play as play
 from tests.playbook.playing import Player, act, done, solo
@@ -25,9 +24,9 @@ def permissions(trust: Trust, *allowed: str) -> Permissions:
     return Permissions([*allowed, *trust.rules()], restrictions=Restrictions(trust=trust))
 
 
-def run(command: str) -> CommandPermission:
+def run(command: str) -> Permission:
     """Leave for a command in the folder of the run."""
-    return CommandPermission(command, place_of(None, Path.cwd()))
+    return command_permission(command, place_of(None, Path.cwd()))
 
 
 @pytest.mark.parametrize(
@@ -55,15 +54,15 @@ def test_levels_of_kinds() -> None:
     """`never` denies, `ask` asks also where a rule allows it, `act` allows."""
     known = permissions(trust_of({"web": "never", "write": "ask", "read": "ask", "run": "act"}), "write:**")
 
-    assert '[trust] web = "never"' == known.denial(PagePermission("example.com"))
+    assert '[trust] web = "never"' == known.denial(page_permission("example.com"))
     assert (True, False) == (
-        bool(known.reason_to_ask_first(FilePermission("read", "a"))),
-        known.is_allowed(FilePermission("write", "a")),
+        bool(known.reason_to_ask_first(file_permission("read", "a"))),
+        known.is_allowed(file_permission("write", "a")),
     )
     assert known.is_allowed(run("rm -rf x; ls"))
     assert not known.is_open("web")
     known.allow("write=src/")
-    assert known.is_allowed(FilePermission("write", "src/a"))
+    assert known.is_allowed(file_permission("write", "src/a"))
 
 
 def test_a_word_that_is_trusted() -> None:

@@ -17,7 +17,7 @@ import pytest
 
 from koi_lang.llm.messages import Request
 from koi_lang.runtime.actions.layers import permit
-from koi_lang.runtime.guards.commands import CommandPermission, place_of
+from koi_lang.runtime.guards.commands import command_permission, place_of
 from koi_lang.runtime.guards.permissions import Permissions
 from koi_lang.runtime.host import Approval, ApprovalDecision, ApprovalRequest
 from tests.growth import functions_between
@@ -103,7 +103,7 @@ def test_always_counts_for_this_command_only(play: Player) -> None:
     play(PROGRAM, [{"batch": [*(command(text) for text in texts[:5]), done()]}], host=host)
 
     assert ["run `ls *`", "run `ls more`", "run `true; true`"] == [what.split(":")[0] for what in host.requested]
-    assert not Permissions({"shell==ls *"}).is_allowed(CommandPermission("ls *", place_of("/", Path())))
+    assert not Permissions({"shell==ls *"}).is_allowed(command_permission("ls *", place_of("/", Path())))
 
 
 def test_nothing_can_hide_in_a_request(play: Player) -> None:
@@ -146,7 +146,7 @@ def test_always_counts_in_one_folder_only(play: Player) -> None:
 def test_rules(rule: str, allowed: list[str], refused: list[str]) -> None:
     """Patterns cover simple commands; what joins, redirects or substitutes must be allowed to the letter."""
     here, permissions = place_of(None, Path()), Permissions([rule])
-    covered = [text for text in [*allowed, *refused] if permissions.is_allowed(CommandPermission(text, here))]
+    covered = [text for text in [*allowed, *refused] if permissions.is_allowed(command_permission(text, here))]
 
     assert allowed == covered
 
@@ -175,7 +175,7 @@ def test_rules_count_below_the_folder_of_the_run(tmp_path: Path, cwd: str | None
     for link, target in (("out", other), ("sub/up", "../.."), ("within", "sub")):
         (project / link).symlink_to(target)
 
-    assert allowed == Permissions(["shell:make"]).is_allowed(CommandPermission("make", place_of(cwd, project)))
+    assert allowed == Permissions(["shell:make"]).is_allowed(command_permission("make", place_of(cwd, project)))
 
 
 @pytest.fixture

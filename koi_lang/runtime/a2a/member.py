@@ -83,7 +83,7 @@ async def _ask(this: Agent, address: AgentAddress, part: Mapping[str, Any]) -> A
     """The reply of an agent; its questions go to the person. Raises AgentError."""
     asking = f"asking `{address.text}`"
     request = ApprovalRequest(f"ask `{address.text}`", agent=this.name)
-    page = file_access.PagePermission(address.host.strip("[]"))
+    page = file_access.page_permission(address.host.strip("[]"))
     access = Access(asking, request, page, bounds=bounds(), needs="web_access", changes=True, is_open=True)
     await this.run.policy.require(access)
     reply = await _turn(this, address, part, None)

@@ -68,7 +68,7 @@ async def ask_process(this: Agent, address: CommandAddress, text: Any) -> str:
     place = commands.place_of(None, folder)
     request = ApprovalRequest(f"start the agent `{command}`, outside of the sandbox", text, agent=this.name)
     help = f'`--allow "run:{command}"` allows it beforehand.'
-    permission = commands.CommandPermission(command, place)
+    permission = commands.command_permission(command, place)
     start = Access(
         f"`{command}`", request, permission, bounds=bounds(), needs="execute", changes=True, done="run", help=help
     )
@@ -119,15 +119,15 @@ def _accesses(call: dict[str, Any], address: CommandAddress, this: Agent) -> Ite
     if kind == "execute" and isinstance(command, str):
         place = commands.place_of(None, root)
         commands.require_open_arguments(command, place)
-        wanted.append((commands.CommandPermission(command, place), ""))
+        wanted.append((commands.command_permission(command, place), ""))
     elif kind == "fetch" and isinstance(arguments.get("url"), str) and (host := urlsplit(arguments["url"]).hostname):
-        wanted.append((file_access.PagePermission(host), ""))
+        wanted.append((file_access.page_permission(host), ""))
     elif kind in ("read", "edit", "delete", "move"):
         is_read = kind == "read"
         for path in _paths(call):
             name = working_path(root, path, changing=not is_read).relative_to(root.resolve()).as_posix()
             wanted.append(
-                (file_access.FilePermission("read" if is_read else "write", name), _preview(call, path, name))
+                (file_access.file_permission("read" if is_read else "write", name), _preview(call, path, name))
             )
     for permission, preview in wanted or [(None, "\n".join(_preview(call, path, path) for path in _paths(call)))]:
         scope = "" if permission is None else f" ({permission.lasting_words})"

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from koi_lang.runtime.actions import kept_results
 from koi_lang.runtime.actions.registered import ActionContext, ActionKind, as_parameters, check
-from koi_lang.runtime.guards.permissions import ExactPermission
+from koi_lang.runtime.guards.permissions import exact_permission
 from koi_lang.runtime.guards.policy import action_access
 from koi_lang.runtime.host import ApprovalRequest
 from koi_lang.runtime.mcp.safe_text import clip_text
@@ -110,7 +110,7 @@ async def ask_person(running: A, fields: Fields, next: Next[A]) -> Any:
         if not policy.is_open(access):
             detail = clip_text(json.dumps(dict(fields), ensure_ascii=False, default=str), MAX_DETAIL)
             request = ApprovalRequest(f"use the action `{kind.name}`", detail, context.agent.name)
-            permission = ExactPermission(f"action={kind.name}")
+            permission = exact_permission(f"action={kind.name}")
             await policy.require(replace(access, subject="", request=request, permission=permission))
     return await next(running, fields)
 

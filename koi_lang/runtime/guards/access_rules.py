@@ -75,6 +75,8 @@ class AccessRule:
         """Whether it allows something, read narrowly."""
         if self.kind not in (ANY, access.kind):
             return False
+        if access.kind == "run" and access.is_outside:
+            return self.pattern == EVERYTHING
         if access.kind == "run":
             is_simple = not COMPOUND.search(access.subject)
             return self.pattern in (EVERYTHING, access.subject) or (is_simple and matches(self.pattern, access.subject))
@@ -102,11 +104,13 @@ class WantedAccess:
     Attributes:
         subject: a path from the folder of the project, a command, or a host.
         named: gives files that a command names, as paths from there, beside those that its words are.
+        is_outside: whether it is a command in a folder outside of the project, of which patterns say nothing.
     """
 
     kind: Kind
     subject: str
     named: Callable[[], Iterable[str]] = field(default=tuple, compare=False)
+    is_outside: bool = False
 
     @property
     def rule(self) -> str:

@@ -5,23 +5,20 @@ from __future__ import annotations
 import glob
 import json
 import re
-from collections.abc import Iterator, Set
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
 from koi_lang.errors import AgentError, PermissionDeniedError
-from koi_lang.runtime.guards.access_rules import ANY, EVERYTHING, AccessRule, WantedAccess, paths_in, rules_in, words_in
+from koi_lang.runtime.guards.access_rules import WantedAccess, paths_in, words_in
+from koi_lang.runtime.guards.permissions import Permission
 from koi_lang.runtime.guards.working_files import is_closed
 from koi_lang.system.open_folders import resolve_links
 
 # The permission of a role whose agents may reach other machines.
 WEB_ACCESS = "web_access"
-# The rule that allows every command.
-ALL_COMMANDS = "shell"
-# What begins a rule with a pattern.
-PATTERN = "shell:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,66 +58,27 @@ def place_of(cwd: str | None, root: Path) -> Place:
     return Place(folder, "" if cwd is None else name, is_inside, base)
 
 
-@dataclass(frozen=True, slots=True)
-class CommandPermission:
+def command_permission(command: str, place: Place, usual: str = "") -> Permission:
     """Leave to carry out a command in a folder.
 
-    Attributes:
+    Args:
         usual: the command as people write it in rules that allow it, where Koi itself has found its program; else
             empty. Rules that deny read programs by their names in any case.
     """
 
-    command: str
-    place: Place
-    usual: str = ""
-
-    @property
-    def access(self) -> WantedAccess:
-        """Its form for rules such as `run:pytest *`."""
-        return WantedAccess("run", self.command, self._named_paths)
-
-    def _named_paths(self) -> Iterator[str]:
+    def named_paths() -> Iterator[str]:
         """The folder of the command, and the files of the project that it names, with the folders above them."""
-        for file in (self.place.folder, *(file for _, file in named_files(self.command, self.place))):
-            if file.is_relative_to(self.place.root):
-                yield file.relative_to(self.place.root).as_posix()
+        for file in (place.folder, *(file for _, file in named_files(command, place))):
+            if file.is_relative_to(place.root):
+                yield file.relative_to(place.root).as_posix()
 
-    @property
-    def rule(self) -> str:
-        """The rule for this command in this folder alone; no part of it is a pattern."""
-        return f"shell={json.dumps([self.place.name, self.command])}"
-
-    @property
-    def lasting_rule(self) -> str:
-        """Nothing more than the command itself."""
-        return self.rule
-
-    @property
-    def lasting_words(self) -> str:
-        """The command, and the folder where that is another one."""
-        return f"`{self.command}` in `{self.place.name}`" if self.place.name else f"`{self.command}`"
-
-    def is_covered(self, rules: Set[str]) -> bool:
-        """Whether rules such as `shell`, `shell:git status` or `shell:ls *` cover the command.
-
-        A pattern covers simple commands in the folder of the run or below it only; what joins or redirects commands
-        must be allowed to the letter.
-        """
-        if ALL_COMMANDS in rules:
-            return True
-        known = rules_in(rules)
-        if any(rule.kind in (ANY, "run") and rule.pattern == EVERYTHING for rule in known):
-            return True
-        if not self.place.is_inside:
-            return False
-        shell = [AccessRule("run", pattern) for pattern in command_patterns(rules)]
-        spellings = [self.access, *([WantedAccess("run", self.usual)] if self.usual else [])]
-        return any(rule.covers(access) for rule in (*known, *shell) for access in spellings)
-
-
-def command_patterns(rules: Set[str]) -> list[str]:
-    """The patterns of commands that rules allow without asking the person."""
-    return sorted(rule.removeprefix(PATTERN) for rule in rules if rule.startswith(PATTERN))
+    is_outside = not place.is_inside
+    return Permission(
+        f"shell={json.dumps([place.name, command])}",
+        f"`{command}` in `{place.name}`" if place.name else f"`{command}`",
+        WantedAccess("run", command, named_paths, is_outside),
+        WantedAccess("run", usual, is_outside=is_outside) if usual else None,
+    )
 
 
 # ---------------------------------------------------------------- files that commands name

@@ -1,64 +1,112 @@
-"""The permissions of a run: denied, allowed, and to be asked about."""
+"""The permissions of a run: what the person denies, allows, or wants to be asked about."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol, cast
 
-from koi_lang.runtime.guards.access_rules import ANY, EVERYTHING, FILES, AccessRule, Kind, WantedAccess, rules_in
+from koi_lang.runtime.guards.access_rules import (
+    ANY,
+    AROUND_WORDS,
+    EVERYTHING,
+    FILES,
+    KINDS,
+    AccessRule,
+    Kind,
+    WantedAccess,
+    rules_in,
+)
 from koi_lang.runtime.guards.shell_reader import read_shell
-from koi_lang.runtime.guards.trust import NO_TRUST, Trust
 from koi_lang.runtime.guards.working_files import is_closed
 
-# What begins a rule that the person has given when asked.
-GIVEN = re.compile(r"\w+=")
+Level = Literal["never", "ask", "act"]
+PARTS = re.compile(r"[\W_]+")
+# The rule that allows every command, and the beginning of one with a pattern of commands.
+ALL_COMMANDS, COMMAND_PATTERN = "shell", "shell:"
 
 
-class Permission(Protocol):
-    """Something that may need the person's leave, such as a command."""
+@dataclass(frozen=True, slots=True)
+class Permission:
+    """Leave of the person for one thing, such as a command.
 
-    @property
-    def access(self) -> WantedAccess | None:
-        """Its form for rules of files, commands and pages; None for other kinds."""
+    Attributes:
+        rule: the rule that allows this and nothing else; no part of it is a pattern.
+        lasting_words: the meaning of the lasting rule, for people.
+        access: its form for rules of files, commands and pages; None for other kinds.
+        usual: the same as people write it in rules that allow it; rules that deny do not need it.
+        wider: rules that the person gives for always, and that include this, such as those of the folders around it.
+        has_wider: whether "always" stands for the first of these rather than for this alone.
+        is_covered_by: whether rules of a form of their own allow it.
+    """
 
-    @property
-    def rule(self) -> str:
-        """The rule that allows this and nothing else."""
+    rule: str
+    lasting_words: str
+    access: WantedAccess | None = None
+    usual: WantedAccess | None = None
+    wider: tuple[str, ...] = ()
+    has_wider: bool = False
+    is_covered_by: Callable[[Collection[str]], bool] = lambda rules: False
 
     @property
     def lasting_rule(self) -> str:
         """The rule that "always" stands for: this, or the like of it."""
+        return self.wider[0] if self.has_wider else self.rule
 
-    @property
-    def lasting_words(self) -> str:
-        """The meaning of that rule, for people."""
 
-    def is_covered(self, rules: Set[str]) -> bool:
-        """Whether broader rules allow it, such as patterns."""
+def exact_permission(rule: str) -> Permission:
+    """A permission that only its own rule grants."""
+    return Permission(rule, f"`{rule}`")
 
 
 @dataclass(frozen=True, slots=True)
-class ExactPermission:
-    """A permission that only its own rule grants."""
+class Trust:
+    """How far the person trusts agents, by topic: `[trust] deploy = "never"` in `koi.toml`.
 
-    rule: str
-    access: None = None
+    A topic is a kind of rule, the name of an action or of a tool of an MCP server, or a word of commands. Commands are
+    read widely, as by rules that deny: letter case does not count, nor where in a command the word stands.
 
-    @property
-    def lasting_rule(self) -> str:
-        """Nothing more than the rule itself."""
-        return self.rule
+    Attributes:
+        levels: topics with their levels, in the order of the file.
+    """
 
-    @property
-    def lasting_words(self) -> str:
-        """The rule, which says it."""
-        return f"`{self.rule}`"
+    levels: tuple[tuple[str, Level], ...] = ()
 
-    def is_covered(self, rules: Set[str]) -> bool:
-        """No other rule allows it."""
-        return False
+    def find_line(self, level: Level, name: str = "", access: WantedAccess | None = None) -> str:
+        """The settings line that gives a level to a named action or tool, or to an access; empty for none."""
+        wanted = [topic for topic, its_level in self.levels if its_level == level]
+        if not wanted:
+            return ""
+        words = _words_of(access.subject) if access is not None and access.kind == "run" else frozenset[str]()
+        names = {name, "" if access is None else access.kind} - {""}
+        topic = next((topic for topic in wanted if topic in names or topic.casefold() in words), None)
+        return "" if topic is None else f'[trust] {topic} = "{level}"'
+
+    def restricts(self, kind: Kind) -> bool:
+        """Whether anything of a kind may be forbidden or asked about."""
+        return any(level != "act" and (topic == kind or kind == "run") for topic, level in self.levels)
+
+    def rules(self) -> list[str]:
+        """The rules by which topics are allowed; those of words for simple commands that begin with them."""
+        free = [topic for topic, level in self.levels if level == "act"]
+        kinds = [f"{topic}:{EVERYTHING}" for topic in free if topic in KINDS]
+        words = [rule for topic in free if topic not in KINDS for rule in (f"run:{topic}", f"run:{topic} *")]
+        return [*kinds, *words]
+
+
+def trust_of(given: Mapping[str, str]) -> Trust:
+    """The trust levels of a checked table of `koi.toml`."""
+    return Trust(tuple((topic, cast(Level, level)) for topic, level in given.items()))
+
+
+def _words_of(command: str) -> frozenset[str]:
+    """The words of a command, the names in its paths, and the parts of both."""
+    text = command.casefold()
+    plain = re.sub(r"""['"\\]""", "", text)  # a shell joins what is quoted
+    found = {word for each in (text, plain) for word in (*AROUND_WORDS.split(each), *PARTS.split(each))}
+    names = {name for word in found for name in (*word.split("/"), word.rpartition("/")[2].partition(".")[0])}
+    return frozenset(found | names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +121,7 @@ class Restrictions:
 
     deny: tuple[AccessRule, ...] = ()
     ask: tuple[AccessRule, ...] = ()
-    trust: Trust = NO_TRUST
+    trust: Trust = Trust()
 
 
 NO_RESTRICTIONS = Restrictions()
@@ -110,7 +158,7 @@ class Permissions:
         kept: KeptRules | None = None,
     ) -> None:
         self.kept = kept
-        self._rules = set(rules)
+        self._rules = {rule: _parse_allowing(rule) for rule in rules}
         self._on_allow = on_allow
         self._restrictions = restrictions
         self.trust = restrictions.trust
@@ -128,22 +176,19 @@ class Permissions:
 
     def denial(self, permission: Permission) -> str:
         """The rule that denies a permission, over any grant; empty for none."""
-        rules = self._restrictions.deny
-        found = next((rule.text for rule in rules if is_meant(rule, permission)), "")
-        return found or ("" if permission.access is None else self.trust.forbids(permission.access))
+        found = next((rule.text for rule in self._restrictions.deny if is_meant(rule, permission)), "")
+        return found or ("" if permission.access is None else self.trust.find_line("never", access=permission.access))
 
     def is_given(self, permission: Permission) -> bool:
         """Whether the person has allowed it for always, itself or the like of it."""
-        if permission.rule in self._rules:
-            return True
-        return permission.is_covered({rule for rule in self._rules if GIVEN.match(rule)})
+        return any(rule in self._rules for rule in (permission.rule, *permission.wider))
 
     def reason_to_ask_first(self, permission: Permission) -> str:
         """The reason to ask the person in spite of rules, as a clause; empty for none."""
         access = permission.access
         if access is None:
             return ""
-        if line := self.trust.asks(access):
+        if line := self.trust.find_line("ask", access=access):
             return f"`{line}` has you asked"
         has_denied = access.kind == "run" and any(rule.kind in (ANY, "run") for rule in self._restrictions.deny)
         is_unclear = has_denied and not read_shell(access.subject).is_whole
@@ -151,7 +196,11 @@ class Permissions:
 
     def is_covered(self, permission: Permission) -> bool:
         """Whether a rule allows it that was given beforehand."""
-        return permission.is_covered(self._rules)
+        accesses = [access for access in (permission.access, permission.usual) if access is not None]
+        rules = (rule for rule in self._rules.values() if rule is not None and accesses)
+        return any(rule.covers(access) for rule in rules for access in accesses) or permission.is_covered_by(
+            self._rules
+        )
 
     def reason_to_ask(self, permission: Permission) -> str:
         """Why the person is asked about something that is open to everybody otherwise; empty where they are not."""
@@ -171,12 +220,24 @@ class Permissions:
         if any(rule.kind == kind or (rule.kind == ANY and "/" not in rule.pattern) for rule in restricting):
             return False
         everything = WantedAccess(kind, EVERYTHING)
-        return any(rule.covers(everything) for rule in rules_in(sorted(self._rules)))
+        return any(rule is not None and rule.covers(everything) for rule in self._rules.values())
 
     def allow(self, rule: str) -> None:
         """Let a rule count from now on, as the person says."""
-        self._rules.add(rule)
+        self._rules[rule] = _parse_allowing(rule)
         self._on_allow(rule)
+
+
+def _parse_allowing(text: str) -> AccessRule | None:
+    """A rule for files, commands or pages; None for one of another form."""
+    if text == ALL_COMMANDS or text.startswith(COMMAND_PATTERN):
+        return AccessRule("run", text.removeprefix(ALL_COMMANDS).removeprefix(":") or EVERYTHING)
+    return next(iter(rules_in([text])), None)
+
+
+def command_patterns(rules: Iterable[str]) -> list[str]:
+    """The patterns of commands that rules allow without asking the person."""
+    return sorted(rule.removeprefix(COMMAND_PATTERN) for rule in rules if rule.startswith(COMMAND_PATTERN))
 
 
 def is_meant(rule: AccessRule, permission: Permission) -> bool:

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Literal
 from koi_lang.errors import PermissionDeniedError
 from koi_lang.runtime.guards.conditions import conditions
 from koi_lang.runtime.guards.permissions import Permission, Permissions
-from koi_lang.runtime.guards.trust import line_of
 from koi_lang.runtime.host import ApprovalRequest, Host, NobodyAllowsError, NobodyToAskError, visible
 from koi_lang.runtime.plan_mode import HELP, READING, ActionTraits, changes_something
 from koi_lang.runtime.replay.location import current_path
@@ -206,10 +205,9 @@ def check_narrowing(policy: Policy, access: Access) -> Verdict | None:
 
 def check_never_topics(policy: Policy, access: Access) -> Verdict | None:
     """`[trust] NAME = "never"` closes an action or a tool."""
-    if not access.topic or policy.permissions.trust.level_of(access.topic) != "never":
-        return None
-    line = line_of(access.topic, "never")
-    return Verdict("denied", message=f"{access.subject} is not used: `{line}` of the person denies it")
+    line = policy.permissions.trust.find_line("never", access.topic)
+    message = f"{access.subject} is not used: `{line}` of the person denies it"
+    return Verdict("denied", message=message) if line else None
 
 
 def check_grants(policy: Policy, access: Access) -> Verdict | None:
@@ -242,8 +240,8 @@ def check_given_answers(policy: Policy, access: Access) -> Verdict | None:
 
 def check_asking_topics(policy: Policy, access: Access) -> Verdict | None:
     """`[trust] NAME = "ask"` asks the person in spite of allow rules."""
-    if access.topic and policy.permissions.trust.level_of(access.topic) == "ask":
-        return Verdict("ask", f"`{line_of(access.topic, 'ask')}` has you asked")
+    if line := policy.permissions.trust.find_line("ask", access.topic):
+        return Verdict("ask", f"`{line}` has you asked")
     reason = "" if access.permission is None else policy.permissions.reason_to_ask_first(access.permission)
     return Verdict("ask", reason) if reason else None
 
@@ -252,7 +250,7 @@ def check_allow_rules(policy: Policy, access: Access) -> Verdict | None:
     """`--allow`, `[permissions] allow`, `[mcp.NAME] allow`, and `[trust] NAME = "act"` need no question."""
     if access.permission is not None and policy.permissions.is_covered(access.permission):
         return ALLOWED
-    return ALLOWED if access.topic and policy.permissions.trust.level_of(access.topic) == "act" else None
+    return ALLOWED if policy.permissions.trust.find_line("act", access.topic) else None
 
 
 def check_ask_rules(policy: Policy, access: Access) -> Verdict | None:

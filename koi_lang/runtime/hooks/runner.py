@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 from koi_lang.errors import KoiError, PermissionDeniedError, raised_as
 from koi_lang.events import HookDecided, HookFailed, HookReplaced
 from koi_lang.js.tagged_json import as_fields, from_fields
-from koi_lang.runtime.guards.permissions import ExactPermission
+from koi_lang.runtime.guards.permissions import exact_permission
 from koi_lang.runtime.guards.policy import Access
 from koi_lang.runtime.hooks.types import (
     DECISIONS,
@@ -206,7 +206,7 @@ class Hooks:
         rule = f"hook={hook.name}={_describe_call(call)}={content}"
         detail = _shorten_text(visible(f"{ask.reason}: {content}"))
         request = ApprovalRequest(f"carry out {_describe_call(call)}", detail, call.agent)
-        verdict = await self._run.policy.decide(Access(request=request, permission=ExactPermission(rule)))
+        verdict = await self._run.policy.decide(Access(request=request, permission=exact_permission(rule)))
         if verdict.outcome == "unanswered":
             message = f"nobody can be asked to allow {_describe_call(call)}, which `{hook.name}` asks for: {ask.reason}"
             return Unasked(message)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Set
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ from koi_lang.errors import SettingsError
 from koi_lang.grants import EVERYTHING, covers, of_kind
 from koi_lang.js.undefined import undefined
 from koi_lang.runtime.agents.declarations import Mcp
-from koi_lang.runtime.guards.permissions import ExactPermission
+from koi_lang.runtime.guards.permissions import Permission, exact_permission
 from koi_lang.runtime.guards.policy import Access, Refusal
 from koi_lang.runtime.host import ApprovalRequest
 from koi_lang.runtime.mcp.safe_text import clip_text
@@ -76,10 +76,14 @@ class ServerAccess:
         self, agent: AgentPort, name: str, kind: str = "", arguments: Any = None, *, changes: bool = False
     ) -> None:
         """The same, and the person is asked where a rule says so. Raises PermissionDeniedError."""
-        permission, detail = McpPermission(self.server.name, name, kind), ""
-        subject = f"`{permission.as_rule}` of the MCP server `{self.server.name}`"
-        if arguments is not None:
-            detail = clip_text(json.dumps(arguments, ensure_ascii=False), MAX_SHOWN)
+        server, named = self.server.name, f"{kind}:{name}" if kind else name
+        subject = f"`{named}` of the MCP server `{server}`"
+        detail = "" if arguments is None else clip_text(json.dumps(arguments, ensure_ascii=False), MAX_SHOWN)
+        permission = Permission(
+            f"mcp={json.dumps([server, named])}",
+            f"`{named}` of `{server}`",
+            is_covered_by=lambda rules: covers(allowed_patterns(server, rules), name, kind),
+        )
         access = Access(
             subject,
             ApprovalRequest(f"use {subject}", detail, agent.name),
@@ -89,7 +93,7 @@ class ServerAccess:
             closed=self._find_refusal(agent, name, kind),
             is_open=not covers(self.rules.ask, name, kind),
             done="used",
-            help=f'`--allow "mcp:{self.server.name}:{permission.as_rule}"` allows it beforehand.',
+            help=f'`--allow "mcp:{server}:{named}"` allows it beforehand.',
         )
         await agent.run.policy.require(access)
 
@@ -103,44 +107,7 @@ class ServerAccess:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class McpPermission:
-    """Leave to use a tool of a server, or something else of a kind."""
-
-    server: str
-    name: str
-    kind: str = ""
-
-    @property
-    def as_rule(self) -> str:
-        """Its form in rules."""
-        return f"{self.kind}:{self.name}" if self.kind else self.name
-
-    @property
-    def access(self) -> None:
-        """Rules of files, commands and pages do not mean it."""
-
-    @property
-    def rule(self) -> str:
-        """The rule for this tool alone; no part of its name is a pattern."""
-        return f"mcp={json.dumps([self.server, self.as_rule])}"
-
-    @property
-    def lasting_rule(self) -> str:
-        """Nothing more than the tool itself."""
-        return self.rule
-
-    @property
-    def lasting_words(self) -> str:
-        """As in "`read_file` of `files`"."""
-        return f"`{self.as_rule}` of `{self.server}`"
-
-    def is_covered(self, rules: Set[str]) -> bool:
-        """Whether rules such as `mcp:files` or `mcp:files:write_*` cover it; `mcp:files:model` is no tool."""
-        return covers(allowed_patterns(self.server, rules), self.name, self.kind)
-
-
-def allowed_patterns(server: str, rules: Set[str]) -> list[str]:
+def allowed_patterns(server: str, rules: Collection[str]) -> list[str]:
     """The patterns of a server's tools, documents and prompts that rules allow without asking the person."""
     if f"mcp:{server}" in rules:
         return list(EVERYTHING)
@@ -149,6 +116,6 @@ def allowed_patterns(server: str, rules: Set[str]) -> list[str]:
     return sorted(pattern for pattern in patterns if pattern != MODEL)
 
 
-def model_permission(server: str) -> ExactPermission:
+def model_permission(server: str) -> Permission:
     """Leave for a server to have models answer; patterns of tools do not cover it."""
-    return ExactPermission(f"mcp:{server}:{MODEL}")
+    return exact_permission(f"mcp:{server}:{MODEL}")

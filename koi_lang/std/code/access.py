@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from koi_lang.errors import AgentError, KoiError
 from koi_lang.runtime.context import current
-from koi_lang.runtime.guards.file_access import FilePermission, PagePermission, access_to, may_read
+from koi_lang.runtime.guards.file_access import access_to, file_permission, may_read, page_permission
 from koi_lang.runtime.guards.working_files import working_path
 from koi_lang.runtime.host import ApprovalRequest
 from koi_lang.std import effects
@@ -64,7 +64,7 @@ class Workplace:
         if self.run is None or self.may_read(name):
             return self.may_read
         request = ApprovalRequest(f"read `{name}`", agent=self.agent)
-        await self.run.policy.require(access_to(request, FilePermission("read", name)))
+        await self.run.policy.require(access_to(request, file_permission("read", name)))
         return lambda other: other == name or self.may_read(other)
 
     def version_of(self, name: str) -> tuple[int, int] | None:
@@ -128,13 +128,13 @@ class Workplace:
         """
         if self.run is not None:
             request = ApprovalRequest(what, agent=self.agent, preview=preview)
-            await self.run.policy.require(access_to(request, FilePermission("write", path)))
+            await self.run.policy.require(access_to(request, file_permission("write", path)))
 
     async def require_page(self, host: str, url: str) -> None:
         """Raise PermissionDeniedError unless a rule or the person allows to open a page of a host."""
         if self.run is not None:
             request = ApprovalRequest(f"open `{url}`", agent=self.agent)
-            await self.run.policy.require(access_to(request, PagePermission(host)))
+            await self.run.policy.require(access_to(request, page_permission(host)))
 
 
 def whole_number(value: Any, name: str, *, least: int = 0) -> int:
