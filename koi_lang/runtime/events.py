@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from koi_lang.errors import error_of
 from koi_lang.events import ConsumerDropped, Event, EventData
-from koi_lang.runtime.guards.write_quota import count_written, has_quota
+from koi_lang.runtime.guards.write_quota import count_written
 from koi_lang.runtime.replay.location import Path, current_path
 
 Consumer = Callable[[Event], None]
@@ -64,8 +64,14 @@ class Events:
         consumers = self._of_transient if data.is_transient else self._consumers
         if not consumers:
             return
-        event = self._make_event(data, agent, current_path() if path is None else path)
-        # A broken consumer loses its own output and nothing else.
+        place = current_path() if path is None else path
+        if data.is_transient:
+            event = Event(0, self._clock(), self._run, agent, data, place)
+        else:
+            self._seq += 1
+            is_recalled = self._known is not None and self._known(data.type, place)
+            event = Event(self._seq, self._clock(), self._run, agent, data, place, is_recalled)
+            count_written(data)
         broken: list[Consumer] = []
         for consumer in consumers:
             error = error_of(consumer, event)
@@ -73,18 +79,9 @@ class Events:
                 raise error
             if error is not None:
                 broken.append(consumer)
+        # A broken consumer loses its own output and nothing else.
         for consumer in broken:
             self._drop(consumer)
-
-    def _make_event(self, data: EventData, agent: str, path: Path) -> Event:
-        if data.is_transient:
-            return Event(0, self._clock(), self._run, agent, data, path)
-        self._seq += 1
-        recalled = self._known is not None and self._known(data.type, path)
-        event = Event(self._seq, self._clock(), self._run, agent, data, path, recalled)
-        if has_quota():
-            count_written(event.fields)
-        return event
 
     def _drop(self, consumer: Consumer) -> None:
         lists = [each for each in (self._consumers, self._of_transient) if consumer in each]

@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, contextmanager
+from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -140,16 +141,6 @@ class Run:
         self.background = asyncio.TaskGroup()
         self._services, self._factories = services, factories
         self._agents: dict[type[Agent], Agent] = {}
-        self._models: ModelGateway | None = None
-        self._meaning: Meaning | None = None
-        self._servers: Servers | None = None
-        self._registry: KeptRegistry | None = None
-        self._sandboxes: CommandSandboxes | None = None
-        self._changes: ChangeRecorder | None = None
-        self._outputs: RunOutputs | None = None
-        self._commands: BackgroundCommands | None = None
-        self._calls: BackgroundCalls | None = None
-        self._guidance: Guidance | None = None
         self._scope = TaskScope()
         self._endings: list[Callable[[], Awaitable[None]]] = []
         self._task: asyncio.Task[Any] | None = None
@@ -202,8 +193,8 @@ class Run:
             if self.recorder.is_kept:
                 ended["origin"] = origin_of(error)
         self._task = None  # from here on only services are closed, which must not be cancelled
-        if error is None and self._registry is not None:
-            self._registry.forget_all()
+        if error is None and "registry" in vars(self):
+            self.registry.forget_all()
         self.events.emit(RunEnded(**ended))
 
     def stop(self, error: KoiError) -> None:
@@ -224,19 +215,18 @@ class Run:
     async def _close(self) -> None:
         """End the started parts, the newest first, then close the services; failures do not stop the others."""
         async with AsyncExitStack() as closing:
-            if self._registry is not None:
-                closing.callback(self._registry.close)
-            if self._models is not None:
-                closing.push_async_callback(self._models.aclose)
-            if self._meaning is not None:
-                closing.push_async_callback(self._meaning.aclose)
+            if "registry" in vars(self):
+                closing.callback(self.registry.close)
+            for name in ("models", "meaning"):
+                if name in vars(self):
+                    closing.push_async_callback(getattr(self, name).aclose)
             for end in self._endings:
                 closing.push_async_callback(end)
 
     async def _end_background(self) -> None:
         """End the connections to servers, and wait until nothing is left of them."""
-        if self._servers is not None:
-            self._servers.stop()
+        if "servers" in vars(self):
+            self.servers.stop()
         await self.background.__aexit__(None, None, None)
 
     # ------------------------------------------------------------ agents
@@ -295,55 +285,46 @@ class Run:
 
     # ------------------------------------------------------------ services
 
-    @property
+    @cached_property
     def registry(self) -> KeptRegistry:
         """The shared key/value store; opened when it is first used."""
-        if self._registry is None:
-            self._registry = self._factories.registry(self, self._services)
-            self._registry.follow = self.planning.follow_task
-        return self._registry
+        registry = self._factories.registry(self, self._services)
+        registry.follow = self.planning.follow_task
+        return registry
 
-    @property
+    @cached_property
     def sandboxes(self) -> CommandSandboxes:
         """The sandboxes of commands."""
-        if self._sandboxes is None:
-            self._sandboxes = self._factories.sandboxes(self, self._services)
-        return self._sandboxes
+        return self._factories.sandboxes(self, self._services)
 
-    @property
+    @cached_property
     def calls(self) -> BackgroundCalls:
         """The calls that go on in the background."""
-        if self._calls is None:
-            self._calls = BackgroundCalls(self)
-        return self._calls
+        return BackgroundCalls(self)
 
     @property
     def has_calls(self) -> bool:
         """Whether there has been any."""
-        return self._calls is not None
+        return "calls" in vars(self)
 
-    @property
+    @cached_property
     def commands(self) -> BackgroundCommands:
         """The commands that go on in the background."""
-        if self._commands is None:
-            self._commands = background_commands.BackgroundCommands(self)
-        return self._commands
+        return background_commands.BackgroundCommands(self)
 
     @property
     def has_commands(self) -> bool:
         """Whether there has been any."""
-        return self._commands is not None
+        return "commands" in vars(self)
 
     async def _end_commands(self) -> None:
-        if self._commands is not None:
-            await self._commands.end()
+        if self.has_commands:
+            await self.commands.end()
 
-    @property
+    @cached_property
     def changes(self) -> ChangeRecorder:
         """The record of file changes."""
-        if self._changes is None:
-            self._changes = change_recorder.ChangeRecorder(self)
-        return self._changes
+        return change_recorder.ChangeRecorder(self)
 
     async def sleep(self, seconds: float) -> None:
         """Wait; waiting of an earlier part of the run is not repeated."""
@@ -351,45 +332,35 @@ class Run:
             Effect("sleep", {"seconds": seconds}, safe=True), lambda: asyncio.sleep(seconds)
         )
 
-    @property
+    @cached_property
     def models(self) -> ModelGateway:
         """The models that agents use; the gateway is loaded with the first request."""
-        if self._models is None:
-            self._models = self._factories.models(self, self._services)
-        return self._models
+        return self._factories.models(self, self._services)
 
-    @property
+    @cached_property
     def servers(self) -> Servers:
         """The MCP servers that are in use."""
-        if self._servers is None:
-            self._servers = self._factories.servers(self, self._services)
-        return self._servers
+        return self._factories.servers(self, self._services)
 
-    @property
+    @cached_property
     def outputs(self) -> RunOutputs:
         """The long outputs of actions; their files are looked for when there is one."""
-        if self._outputs is None:
-            self._outputs = run_outputs.RunOutputs(self)
-        return self._outputs
+        return run_outputs.RunOutputs(self)
 
     @property
     def has_outputs(self) -> bool:
         """Whether there has been any."""
-        return self._outputs is not None
+        return "outputs" in vars(self)
 
-    @property
+    @cached_property
     def guidance(self) -> Guidance:
         """The instructions and skills of the project."""
-        if self._guidance is None:
-            self._guidance = self._factories.guidance(self, self._services)
-        return self._guidance
+        return self._factories.guidance(self, self._services)
 
-    @property
+    @cached_property
     def meaning(self) -> Meaning:
         """The search by meaning, where an embedding model is configured."""
-        if self._meaning is None:
-            self._meaning = self._factories.meaning(self, self._services)
-        return self._meaning
+        return self._factories.meaning(self, self._services)
 
 
 class _Announcing:

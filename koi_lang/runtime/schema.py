@@ -131,11 +131,6 @@ def is_plainly_fitting(value: Any, schema: Schema) -> bool:
     return True
 
 
-def _is_plain(value: Any, schema: Schema) -> bool:
-    """Whether a value is of a simple type, as its class alone says."""
-    return len(schema) == 1 and type(value) in _PLAIN.get(schema.get("type", ""), ())
-
-
 # The classes whose instances all are of a type.
 _PLAIN: dict[str, tuple[type, ...]] = {"string": (str,), "boolean": (bool,), "integer": (int,), "number": (int, float)}
 
@@ -174,7 +169,9 @@ class _Checker:
                 return False
             elif isinstance(value, dict | list) and (key := (id(value), id(schema))) not in seen:
                 seen.add(key)
-                waiting += [part for part in _parts(value, schema) if not _is_plain(*part)]
+                for _, item, its_schema in _parts(value, schema):
+                    if len(its_schema) != 1 or type(item) not in _PLAIN.get(its_schema.get("type", ""), ()):
+                        waiting.append((item, its_schema))
         return True
 
     def _has_option(self, value: Any, options: Sequence[Schema]) -> bool:
@@ -206,9 +203,8 @@ class _Checker:
             elif isinstance(value, dict | list) and (key := (id(value), id(schema))) not in seen:
                 seen.add(key)
                 yield from (f"{self._field(_step(path, name))} is missing" for name in _missing(value, schema))
-                steps: Iterable[str | int] = _fields(value, schema) if isinstance(value, dict) else range(len(value))
-                parts = zip(_parts(value, schema), steps, strict=False)
-                waiting += reversed([(*part, _step(path, step)) for part, step in parts])
+                parts = [(item, of_item, _step(path, step)) for step, item, of_item in _parts(value, schema)]
+                waiting += reversed(parts)
 
     def _fits(self, value: Any, schema: Schema) -> bool:
         """Whether a value is of a type, apart from its fields and items."""
@@ -291,20 +287,16 @@ def _missing(value: Any, schema: Schema) -> list[str]:
     return [] if required is None else [name for name in required if value.get(name, undefined) is undefined]
 
 
-def _parts(value: Any, schema: Schema) -> list[tuple[Any, Schema]]:
-    """The fields of an object, and the items of a list, with their types; none where the schema says nothing."""
+def _parts(value: Any, schema: Schema) -> list[tuple[str | int, Any, Schema]]:
+    """The given fields of an object, and the items of a list, with their types; none where the schema says nothing."""
     if isinstance(value, dict):
-        return [(value[name], schema["properties"][name]) for name in _fields(value, schema)]
-    return [(item, schema["items"]) for item in value] if "items" in schema else []
+        types = schema.get("properties", {}).items()
+        return [(name, value[name], its) for name, its in types if value.get(name, undefined) is not undefined]
+    return [(index, item, schema["items"]) for index, item in enumerate(value)] if "items" in schema else []
 
 
 def _step(path: str, to: str | int) -> str:
     return f"{path}[{to}]" if isinstance(to, int) else f"{path}.{to}" if path else to
-
-
-def _fields(value: dict[str, Any], schema: Schema) -> list[str]:
-    """The fields that are declared and given."""
-    return [name for name in schema.get("properties", ()) if value.get(name, undefined) is not undefined]
 
 
 def name_of_reference(schema: Schema) -> str:

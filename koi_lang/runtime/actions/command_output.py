@@ -116,7 +116,7 @@ class Output:
 
     def release(self) -> None:
         """Give back the room that was taken for it."""
-        if self._run is not None:
+        if self._run is not None and self._taken:
             self._run.outputs.give_back(self._taken)
             self._taken = 0
 

@@ -43,12 +43,12 @@ class Role:
 
     def lacking(self, permission: str | None) -> Role | None:
         """Which role lacks a permission, this one or else the first of its bounds."""
-        return next((role for role in (self, *self.bounds) if not role._has(permission)), None)
-
-    def _has(self, permission: str | None) -> bool:
-        if permission is None or permits(self.denied, permission):
-            return permission is None
-        return self.is_open or permits(self.capabilities, permission)
+        if permission is None:
+            return None
+        for role in (self, *self.bounds):
+            if permits(role.denied, permission) or not (role.is_open or permits(role.capabilities, permission)):
+                return role
+        return None
 
 
 def role(name: str, capabilities: Sequence[str]) -> Role:

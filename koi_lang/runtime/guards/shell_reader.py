@@ -49,7 +49,7 @@ class ShellText:
 def read_shell(text: str) -> ShellText:
     """The commands of a text, those within others behind them."""
     found = ShellText()
-    _ShellReader(text, found).read_commands("")
+    _ShellReader(text.replace("\\\n", ""), found).read_commands("")
     return found
 
 
@@ -63,133 +63,135 @@ def expand_braces(word: str) -> list[str]:
     return list(islice(expanded, MAX_EXPANDED))
 
 
+@dataclass(slots=True)
 class _ShellReader:
-    """Reads one text.
+    """Reads one text, without its continued lines.
 
-    Args:
+    Attributes:
         depth: of the substitution that it stands in.
+        word: the parts of the word that is being read; None between words.
+        is_target: whether the next word is the file of a redirection.
     """
 
-    def __init__(self, text: str, found: ShellText, depth: int = 0) -> None:
-        self._text = text.replace("\\\n", "")
-        self._found = found
-        self._depth = depth
-        self._at = 0
-        self._words: list[str] = []
-        self._word: list[str] | None = None
-        self._is_target = False
+    text: str
+    found: ShellText
+    depth: int = 0
+    at: int = 0
+    words: list[str] = field(default_factory=list)
+    word: list[str] | None = None
+    is_target: bool = False
 
     def read_commands(self, end: str) -> None:
         """Read to a closing bracket, or to the end of the text."""
-        while self._at < len(self._text):
-            sign = self._text[self._at]
+        while self.at < len(self.text):
+            sign = self.text[self.at]
             if end and sign == end:
-                self._at += 1
+                self.at += 1
                 break
-            if redirection := REDIRECTION.match(self._text, self._at):
+            if redirection := REDIRECTION.match(self.text, self.at):
                 self._redirect(redirection)
             elif sign in OPERATORS:
                 self._end_command()
-                self._at += 1
+                self.at += 1
                 if sign == "(":
                     self._read_nested(")")
             elif sign in BLANKS:
                 self._end_word()
-                self._at += 1
-            elif sign == "#" and self._word is None:
-                self._at = (self._text + "\n").index("\n", self._at)
+                self.at += 1
+            elif sign == "#" and self.word is None:
+                self.at = (self.text + "\n").index("\n", self.at)
             else:
                 self._read_part(sign)
         else:
-            self._found.is_whole &= not end
+            self.found.is_whole &= not end
         self._end_command()
 
     def _read_part(self, sign: str) -> None:
         """Read the next part of a word: a quoted text, an expansion or a letter."""
-        self._at += 1
-        if self._word is None:
-            self._word = []
+        self.at += 1
+        if self.word is None:
+            self.word = []
         match sign:
             case "'":
-                self._word.append(self._until("'"))
+                self.word.append(self._until("'"))
             case '"':
                 self._read_double()
             case "\\":
-                self._word.append(self._text[self._at : self._at + 1])
-                self._at += 1
+                self.word.append(self.text[self.at : self.at + 1])
+                self.at += 1
             case "$":
                 self._read_dollar(is_quoted=False)
             case "`":
                 self._read_backticks()
             case _:
-                self._word.append(sign)
+                self.word.append(sign)
 
     def _until(self, end: str) -> str:
-        at = self._text.find(end, self._at)
-        self._found.is_whole &= at >= 0
-        begin, stop = self._at, at if at >= 0 else len(self._text)
-        self._at = stop + 1
-        return self._text[begin:stop]
+        at = self.text.find(end, self.at)
+        self.found.is_whole &= at >= 0
+        begin, stop = self.at, at if at >= 0 else len(self.text)
+        self.at = stop + 1
+        return self.text[begin:stop]
 
     def _read_double(self) -> None:
-        assert self._word is not None
-        while self._at < len(self._text):
-            sign = self._text[self._at]
-            self._at += 1
+        assert self.word is not None
+        while self.at < len(self.text):
+            sign = self.text[self.at]
+            self.at += 1
             if sign == '"':
                 return
             if sign == "$":
                 self._read_dollar(is_quoted=True)
             elif sign == "`":
                 self._read_backticks()
-            elif sign == "\\" and self._text[self._at : self._at + 1] in tuple('$`"\\'):
-                self._word.append(self._text[self._at])
-                self._at += 1
+            elif sign == "\\" and self.text[self.at : self.at + 1] in tuple('$`"\\'):
+                self.word.append(self.text[self.at])
+                self.at += 1
             else:
-                self._word.append(sign)
-        self._found.is_whole = False
+                self.word.append(sign)
+        self.found.is_whole = False
 
     def _read_dollar(self, *, is_quoted: bool) -> None:
-        assert self._word is not None
-        sign = self._text[self._at : self._at + 1]
+        assert self.word is not None
+        sign = self.text[self.at : self.at + 1]
         if sign == "(":
-            self._at += 1
+            self.at += 1
             self._read_nested(")")
         elif sign == "{":
-            default = DEFAULT.match(self._text, self._at)
-            self._at = default.end() if default else self._at + 1
-            self._word.append(default[1] if default else "")
+            default = DEFAULT.match(self.text, self.at)
+            self.at = default.end() if default else self.at + 1
+            self.word.append(default[1] if default else "")
             self._read_nested("}")
         elif sign == "'" and not is_quoted:
-            self._at += 1
-            self._word.append(self._read_escaped())
+            self.at += 1
+            self.word.append(self._read_escaped())
         elif sign == '"' and not is_quoted:
-            self._at += 1
+            self.at += 1
             self._read_double()
-        elif name := VARIABLE.match(self._text, self._at):
-            self._at = name.end()
+        elif name := VARIABLE.match(self.text, self.at):
+            self.at = name.end()
         else:
-            self._word.append("$")
+            self.word.append("$")
 
     def _read_escaped(self) -> str:
         """The rest of `$'…'`."""
         letters: list[str] = []
-        while self._at < len(self._text):
-            sign = self._text[self._at]
-            self._at += 1
+        while self.at < len(self.text):
+            sign = self.text[self.at]
+            self.at += 1
             if sign == "'":
                 return "".join(letters)
             if sign != "\\":
                 letters.append(sign)
-            elif number := NUMBER.match(self._text, self._at):
-                self._at = number.end()
+            elif number := NUMBER.match(self.text, self.at):
+                self.at = number.end()
                 code = int(number[4], 8) if number[4] else int(number[1] or number[2] or number[3], 16)
                 letters.append(chr(code) if code < 0x110000 else "")
             else:
-                sign = self._text[self._at : self._at + 1]
+                sign = self.text[self.at : self.at + 1]
                 letters.append(ESCAPES.get(sign, sign))
-                self._at += 1
-        self._found.is_whole = False
+                self.at += 1
+        self.found.is_whole = False
         return "".join(letters)
 
     def _read_backticks(self) -> None:
@@ -198,39 +200,39 @@ class _ShellReader:
 
     def _read_nested(self, end: str) -> None:
         """Read commands up to a bracket; the word around them goes on behind it."""
-        self._at += self._nest(self._text[self._at :], end)
+        self.at += self._nest(self.text[self.at :], end)
 
     def _nest(self, text: str, end: str) -> int:
-        if self._depth >= MAX_DEPTH:
-            self._found.is_whole = False
+        if self.depth >= MAX_DEPTH:
+            self.found.is_whole = False
             return len(text)
-        inner = _ShellReader(text, self._found, self._depth + 1)
+        inner = _ShellReader(text, self.found, self.depth + 1)
         inner.read_commands(end)
-        return inner._at
+        return inner.at
 
     def _redirect(self, found: re.Match[str]) -> None:
         """Pass over an operator; the number before it and the word behind it belong to it."""
-        if self._word is not None and all(part.isdigit() for part in self._word):
-            self._word = None
+        if self.word is not None and all(part.isdigit() for part in self.word):
+            self.word = None
         self._end_word()
-        self._at = found.end()
-        if found[0] in "<>" and self._text[self._at : self._at + 1] == "(":
-            self._at += 1
+        self.at = found.end()
+        if found[0] in "<>" and self.text[self.at : self.at + 1] == "(":
+            self.at += 1
             self._read_nested(")")
         else:
-            self._is_target = found[0] != "<<<"  # what a command reads may be commands
+            self.is_target = found[0] != "<<<"  # what a command reads may be commands
 
     def _end_word(self) -> None:
-        if self._word is None:
+        if self.word is None:
             return
-        (self._found.files if self._is_target else self._words).append("".join(self._word))
-        self._word, self._is_target = None, False
+        (self.found.files if self.is_target else self.words).append("".join(self.word))
+        self.word, self.is_target = None, False
 
     def _end_command(self) -> None:
         self._end_word()
-        self._is_target = False
-        words, self._words = self._words, []
+        self.is_target = False
+        words, self.words = self.words, []
         while words and (words[0] in KEYWORDS or ASSIGNMENT.match(words[0])):
             words = words[2 if words[0] == "function" else 1 :]
         if words:
-            self._found.commands.append(words)
+            self.found.commands.append(words)

@@ -6,7 +6,7 @@ as what was shown or changed, and as what it gave. So an answer of a few hundred
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -15,6 +15,7 @@ from json.encoder import encode_basestring
 from typing import Any
 
 from koi_lang.errors import AgentError
+from koi_lang.events import EventData
 from koi_lang.runtime.guards.size import MAX_BYTES
 
 # In bytes: the largest value can be given to an action, be shown or kept by it, and be its result.
@@ -22,8 +23,6 @@ MAX_ANSWER_BYTES = 3 * MAX_BYTES + 4_000_000
 MEGABYTE = 1_000_000
 # Of an item without its text: commas, quotes and the like.
 ITEM = 4
-# So many items are counted without a look at whether they hold themselves.
-FEW = 1000
 # Whether shorter texts hold what takes more room as JSON is not looked at closely.
 SHORT = 200
 
@@ -86,16 +85,11 @@ def _counting(quota: WriteQuota | None) -> Iterator[None]:
         _quota.reset(token)
 
 
-def has_quota() -> bool:
-    """Whether texts count here."""
-    return _quota.get() is not None
-
-
 def count_written(data: Any) -> None:
-    """Count some data that is about to be written, by an event or to a file."""
+    """Count some data, or the record of an event, that is about to be written, by an event or to a file."""
     quota = _quota.get()
     if quota is not None:
-        quota.written += json_size(data, quota.most)
+        quota.written += json_size(data.as_data() if isinstance(data, EventData) else data, quota.most)
 
 
 def require_quota(data: Any, what: str) -> None:
@@ -114,26 +108,11 @@ def count_bytes(size: int, what: str) -> None:
 
 
 def json_size(value: Any, most: int) -> int:
-    """About how many bytes a value takes as JSON, in UTF-8.
+    """About how many bytes a value takes as JSON, in UTF-8; one that holds itself is not counted within itself.
 
     Args:
         most: beyond this nothing more is counted.
     """
-    size = 0
-    items = 0
-    waiting = [value]
-    while waiting and items < FEW:
-        each = waiting.pop()
-        items += 1
-        if isinstance(each, str):
-            size += _text_size(each)
-        elif isinstance(each, (list, tuple, dict)):
-            waiting += _inside(each)
-    return size + ITEM * items if not waiting else _size_of_many(value, most)
-
-
-def _size_of_many(value: Any, most: int) -> int:
-    """The same where a value may hold itself."""
     size = 0
     waiting = [value]
     around = set[int]()
@@ -143,16 +122,14 @@ def _size_of_many(value: Any, most: int) -> int:
         if isinstance(each, _Left):
             around.discard(each.container)
         elif isinstance(each, str):
-            size += _text_size(each)
+            is_plain = each.isascii() and each.isprintable() and len(each) < SHORT
+            written = each if is_plain else encode_basestring(each)
+            size += len(written) if written.isascii() else len(written.encode("utf-8", "surrogatepass"))
         elif isinstance(each, (list, tuple, dict)) and id(each) not in around:
             around.add(id(each))
             waiting.append(_Left(id(each)))
-            waiting += _inside(each)
+            waiting += chain(each, each.values()) if isinstance(each, dict) else each
     return size
-
-
-def _inside(each: list[Any] | tuple[Any, ...] | dict[Any, Any]) -> Iterable[Any]:
-    return chain(each, each.values()) if isinstance(each, dict) else each
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,13 +137,6 @@ class _Left:
     """The end of a list or object, after all that it holds."""
 
     container: int
-
-
-def _text_size(text: str) -> int:
-    if text.isascii() and text.isprintable() and len(text) < SHORT:
-        return len(text)  # but for quotes
-    written = encode_basestring(text)
-    return len(written) if written.isascii() else len(written.encode("utf-8", "surrogatepass"))
 
 
 def _megabytes(size: int) -> str:

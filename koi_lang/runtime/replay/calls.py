@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from koi_lang.js.environment import require_execution
-from koi_lang.runtime.replay.location import Location
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +67,6 @@ class PythonCall(Protocol):
 
     def restore(self, data: Mapping[str, Any]) -> Sequence[Any]:
         """Change them as some fields say, where the call is not made; gives those that lack it nevertheless."""
-
-
-def is_over(place: Location | None) -> bool:
-    """Whether nothing new begins at a place, because it took too long when it was recorded."""
-    return place is not None and place.state.is_over
 
 
 async def never() -> None:

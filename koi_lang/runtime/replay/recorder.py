@@ -17,7 +17,7 @@ from koi_lang.js.tagged_json import as_fields, from_fields
 from koi_lang.runtime.concurrency.tasks import together
 from koi_lang.runtime.events import Events
 from koi_lang.runtime.guards.write_quota import require_quota
-from koi_lang.runtime.replay.calls import Effect, is_over, never
+from koi_lang.runtime.replay.calls import Effect, PythonCall, never
 from koi_lang.runtime.replay.doubts import Doubt
 from koi_lang.runtime.replay.error_records import data_of, from_data
 from koi_lang.runtime.replay.location import Location, Path, current_place, enter, leaf_path
@@ -85,7 +85,7 @@ class RunRecorder:
         place = current_place()
         if place is None or place.state.is_covered:
             return await work()
-        if is_over(place) and self._past is not None and self._past.outcome(place.path) is None:
+        if self._past is not None and place.state.is_over and self._past.outcome(place.path) is None:
             await never()
         known = self._recall_outcome(place, effect, work)
         if isinstance(known, Doubt):
@@ -93,11 +93,12 @@ class RunRecorder:
                 # Whoever ended it then, such as a group of which another member failed, ends it again before this.
                 await self.slots.take_slot(DOUBT, place.path)
             known = self._settle(known)
-        known = known or self._lost(place, effect)
+        if known is None and effect.call is not None:
+            known = self._lost(place, effect, effect.call)
         if known is not None:
             return known.result()
         with self.slots.held_for(END, place.path), place.cover():
-            for call in self._missed_by(effect):
+            for call in () if effect.call is None else self._missed_by(effect.call):
                 await capture(_result(call.work))
             return await work()
 
@@ -128,13 +129,15 @@ class RunRecorder:
             assert place is not None
             require_quota(effect.given, f"what `{effect.name}` is given")
             self._tell_begin(effect)
-            if is_over(place) and self._past is not None and self._past.outcome(place.path) is None:
+            if self._past is not None and place.state.is_over and self._past.outcome(place.path) is None:
                 raise asyncio.CancelledError  # it was under way when the time was up, and cannot wait for that
             with ExitStack() as ending:
                 ending.push(lambda kind, raised, trace: self._tell_failure(effect, raised))
                 ending.callback(self.slots.pass_over, END, place.path)
                 known = self._recall_outcome(place, effect, work)
-                known = (self._settle(known) if isinstance(known, Doubt) else known) or self._lost(place, effect)
+                known = self._settle(known) if isinstance(known, Doubt) else known
+                if known is None and effect.call is not None:
+                    known = self._lost(place, effect, effect.call)
                 with place.cover():
                     value = self._do(effect, work) if known is None else known.result()
             self._tell_end(effect, value)
@@ -174,7 +177,7 @@ class RunRecorder:
 
     def _do(self, effect: Effect, work: Callable[[], Any]) -> Any:
         """Perform an effect that does not wait."""
-        for call in self._missed_by(effect):
+        for call in () if effect.call is None else self._missed_by(effect.call):
             error_of(call.work)
         return work()
 
@@ -219,19 +222,19 @@ class RunRecorder:
             self._missed.add(effect.name, lacking, work, safe=effect.safe)
         return outcome_of(before)
 
-    def _lost(self, place: Location, effect: Effect) -> Outcome[Any] | None:
+    def _lost(self, place: Location, effect: Effect, call: PythonCall) -> Outcome[Any] | None:
         """The decision where an effect works on objects with missed calls; None to make these, and then the effect."""
-        if effect.call is None or self._past is None or not self._past.policy.has_outside:
+        if self._past is None or not self._past.policy.has_outside:
             return None
-        missed = self._missed.of(effect.call.objects)
-        if all(call.safe for call in missed):
+        missed = self._missed.of(call.objects)
+        if all(each.safe for each in missed):
             return None
         detail = list_calls(missed)
         return self._settle(Doubt(effect.name, place.path, "lost", effect.given, effect.agent, detail))
 
-    def _missed_by(self, effect: Effect) -> list[MissedCall]:
-        """The calls that the objects of an effect lack; they are about to be made."""
-        missed = [] if effect.call is None else self._missed.of(effect.call.objects)
+    def _missed_by(self, call: PythonCall) -> list[MissedCall]:
+        """The calls that the objects of a call lack; they are about to be made."""
+        missed = self._missed.of(call.objects)
         self._missed.forget(missed)
         return missed
 
@@ -240,8 +243,9 @@ class RunRecorder:
         place = current_place()
         if self._past is None or place is None or place.state.is_covered or not self._missed.of((owner,)):
             return look()
-        effect = Effect(name, call=_Looking((owner,)))
-        known = self._lost(place, effect)
+        looking = _Looking((owner,))
+        effect = Effect(name, call=looking)
+        known = self._lost(place, effect, looking)
         with place.cover():
             return self._do(effect, look) if known is None else known.result()
 
@@ -326,7 +330,7 @@ class RunRecorder:
             return
         path = leaf_path(shown.type)
         before = self._find_entry(shown.type, place, path)
-        if before is None and self._past is not None and (self._past.is_settled or is_over(place)):
+        if before is None and self._past is not None and (self._past.is_settled or place.state.is_over):
             return  # what the person did not see then is of no use now
         if before is None or self._recorded.policy.shows_again or not self._has_shown(before, shown):
             work()
