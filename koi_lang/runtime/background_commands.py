@@ -11,11 +11,11 @@ from koi_lang.errors import AgentError, PatternError
 from koi_lang.events import CommandEnded, CommandStarted
 from koi_lang.js.bounded_regex import BoundedRegex
 from koi_lang.runtime.actions.command_output import CONTROL, READ_SIZE, Output
-from koi_lang.runtime.mcp.safe_text import clip_text
+from koi_lang.runtime.host import clip_text
 from koi_lang.runtime.shared_sandbox import HeldCommand, SharedSandboxes
 
 if TYPE_CHECKING:
-    from koi_lang.runtime.command_process import Command
+    from koi_lang.runtime.guards.commands import Command
     from koi_lang.runtime.ports import RunPort
 
 MAX_COMMANDS = 20

@@ -5,87 +5,27 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from asyncio.subprocess import DEVNULL, PIPE, STDOUT, Process, SubprocessStreamProtocol
-from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.lazy import lazy_module
 from koi_lang.redaction.redactor import is_secret
 from koi_lang.runtime.actions.command_output import READ_SIZE, Output
-from koi_lang.runtime.guards.commands import Place, command_permission
-from koi_lang.runtime.guards.policy import Access
-from koi_lang.runtime.host import ApprovalRequest
-from koi_lang.runtime.mcp.safe_text import clip_text
+from koi_lang.runtime.guards.commands import Command
 from koi_lang.settings import environment
 from koi_lang.system.bubblewrap import confined_words
 from koi_lang.system.process_groups import end_group
 
 if TYPE_CHECKING:
     from koi_lang.runtime import process_guard
-    from koi_lang.runtime.command_sandbox import Sandbox
     from koi_lang.runtime.guards.repositories import RepositoryWatch
-    from koi_lang.runtime.ports import RunPort
 else:
     process_guard = lazy_module("koi_lang.runtime.process_guard")
 
-MAX_DESCRIBED = 300
 # How long the output of a command that has ended is waited for, where somebody else holds it open.
 LAST_OUTPUT_S = 0.5
-
-
-@dataclass(frozen=True, slots=True)
-class Command:
-    """A command to run.
-
-    Attributes:
-        text: the command as the person is asked for it; a shell carries it out, unless there are words.
-        why: what it is for, for the person.
-        agent: on whose behalf; empty for the program as a whole.
-        words: a program with its arguments, which is started without a shell.
-        usual: the command as people write it in rules that allow it; empty where that is the text.
-        variables: of its environment, beside those of this process.
-        changeable: folders outside of the project that it has to write to.
-        network: whether its agent may reach other machines; once it is permitted, whether it does from the sandbox.
-        sandbox: what confines it; None where nothing does.
-    """
-
-    text: str
-    place: Place
-    why: str
-    agent: str = ""
-    words: Sequence[str] = ()
-    usual: str = ""
-    variables: Mapping[str, str] = field(default_factory=dict)
-    changeable: Sequence[str] = ()
-    network: bool = False
-    sandbox: Sandbox | None = None
-
-
-async def permit_command(run: RunPort, command: Command) -> Command:
-    """A command that a rule or the person allows, in the sandbox of the run.
-
-    Raises:
-        PermissionDeniedError: neither allows it, or there has to be a sandbox and is none.
-        SettingsError: the settings for it are broken.
-    """
-    sandbox = await run.sandboxes.find()
-    where = f" in `{command.place.name}`" if command.place.name else ""
-    detail = clip_text(command.why, MAX_DESCRIBED)
-    network = command.network and run.permissions.is_open("web")
-    tools = "" if sandbox is None else sandbox.name_tools()
-    confined = "" if sandbox is None else f" in the sandbox, {'with' if network else 'without'} network"
-    confined += f", {tools}" if tools else ""
-    request = ApprovalRequest(f"run `{command.text}`{where}{confined}", detail, command.agent)
-    help = "`--allow run` allows commands beforehand."
-    subject = f"`{command.text}`{where}"
-    permission = command_permission(command.text, command.place, command.usual)
-    access = Access(subject, request, permission, done="run", help=help)
-    await run.policy.require(access)
-    return replace(command, sandbox=sandbox, network=network)
-
-
-# ---------------------------------------------------------------- processes
 
 
 class CommandProtocol(SubprocessStreamProtocol):

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from koi_lang import settings
 from koi_lang.errors import KoiError, PermissionDeniedError, reason
 from koi_lang.lazy import lazy_module
+from koi_lang.runtime.guards.file_names import is_secret
 from koi_lang.runtime.guards.paths import running_programs
-from koi_lang.runtime.guards.secret_files import is_secret
 from koi_lang.system.bubblewrap import CommandBounds, Confinement, find_bubblewrap, find_fault
 
 if TYPE_CHECKING:

@@ -13,6 +13,8 @@ from koi_lang.js.environment import OutputPort, StandardOutput
 Approval = Literal["yes", "always", "no"]
 # They count as letters and signs and look like nothing.
 BLANK = "\u115f\u1160\u2800\u3164\uffa0"
+# Of a text that is told in part.
+MAX_CLIPPED_CHARS = 200
 # Enough blanks push what stands before them out of sight.
 GAP = re.compile(" {16,}")
 
@@ -92,6 +94,11 @@ def visible(text: str) -> str:
     """A text whose control characters and gaps cannot hide or overwrite the subject of a question."""
     shown = "".join(c if c.isprintable() and c not in BLANK else _spelt(c) for c in text)
     return GAP.sub(lambda gap: f"[{len(gap[0])} blanks]", shown)
+
+
+def clip_text(text: str, most: int = MAX_CLIPPED_CHARS) -> str:
+    """A text, or its beginning with a mark that it goes on; at most `most` characters."""
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def wish(what: str, agent: str) -> str:

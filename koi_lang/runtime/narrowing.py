@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import replace
 from typing import Any
 
 from koi_lang.errors import AgentError
@@ -14,6 +13,7 @@ from koi_lang.runtime.agents.declarations import Role
 from koi_lang.runtime.context import current
 from koi_lang.runtime.guards.permissions import Permissions
 from koi_lang.runtime.guards.policy import Access, Policy, function_access
+from koi_lang.runtime.plan_mode import PLANNING
 
 # A role, or what gives one for the moment, such as the phase of an agent.
 RoleSource = Role | Callable[[], Role | None]
@@ -21,17 +21,11 @@ RoleSource = Role | Callable[[], Role | None]
 _bounds: ContextVar[tuple[RoleSource, ...]] = ContextVar("koi_bounds", default=())
 
 
-def narrow(role: Role) -> Role:
-    """A role as far as the current call is not narrowed."""
-    around = bounds()
-    return replace(role, bounds=around) if around else role
-
-
 def bounds() -> tuple[Role, ...]:
     """The roles that a call is narrowed to, and the restrictions of plan mode for every call of the run."""
     run = current.get()
     own = _current_roles() if _bounds.get() else ()
-    return own if run is None else (*run.planning.bounds, *own)
+    return (PLANNING, *own) if run is not None and run.planning.is_on else own
 
 
 def _current_roles() -> tuple[Role, ...]:

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 PROPOSE, FINISH = "propose_plan", "finish_step"
 # What any role is narrowed to. What is allowed must be safe besides, so that nothing is posted to the web.
-ROLE = Role("plan mode", ("read", "read_tasks", "registry:read", "read_koi_md", "delegate", "call_mcp", "web_access"))
+LOOKING = ("read", "read_tasks", "registry:read", "read_koi_md", "delegate", "call_mcp", "web_access")
+PLANNING = Role("plan mode", LOOKING)
 # What the functions of skills may need that are called meanwhile.
 READING = frozenset(("read", "read_tasks", "registry:read"))
 # Actions that find out themselves whether what they are asked for is safe.
@@ -75,7 +76,7 @@ class PlanStep:
 def changes_something(kind: ActionTraits) -> bool:
     """Whether an action may change anything outside of the program."""
     is_safe = kind.safe or kind.inside or kind.name in CHECKING
-    return not (is_safe and ROLE.allows(kind.needs))
+    return not (is_safe and PLANNING.allows(kind.needs))
 
 
 class PlanMode:
@@ -92,11 +93,6 @@ class PlanMode:
         self._events = events
 
     # ------------------------------------------------------------ what is allowed
-
-    @property
-    def bounds(self) -> tuple[Role, ...]:
-        """The roles that every call is narrowed to."""
-        return (ROLE,) if self.is_on else ()
 
     def offers(self, name: str) -> bool:
         """Whether an action is of use now; those of plans are told of only where there is one, or is to be."""

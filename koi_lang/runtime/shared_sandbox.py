@@ -24,8 +24,8 @@ from koi_lang.system.bubblewrap import Confinement, confined_words
 from koi_lang.system.process_groups import end_group
 
 if TYPE_CHECKING:
-    from koi_lang.runtime.command_process import Command
     from koi_lang.runtime.command_sandbox import PreparedSandbox, Sandbox
+    from koi_lang.runtime.guards.commands import Command
 
 # How long the holder may take to answer, and a command to end when it is asked to.
 ANSWER_LIMIT_S = 10.0

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
 
 from koi_lang.errors import AgentError, KoiError, PermissionDeniedError, reason
-from koi_lang.runtime.guards.code_files import as_systems_see
+from koi_lang.runtime.guards.file_names import as_systems_see
 from koi_lang.runtime.guards.paths import SETTINGS, project_path
 from koi_lang.settings.service import ServiceLimits
 from koi_lang.system.open_folders import UNFOLLOWED, open_folder, open_inside

@@ -18,8 +18,7 @@ from koi_lang.runtime.agents.result_types import ResultTypeError
 from koi_lang.runtime.budget.limits import Budget, LimitReachedError, in_time, paid_by
 from koi_lang.runtime.context import current
 from koi_lang.runtime.guards.access_rules import AccessRule, parse_rule
-from koi_lang.runtime.guards.conditions import CallConditions, held_to
-from koi_lang.runtime.guards.policy import Access
+from koi_lang.runtime.guards.policy import Access, CallConditions, held_to
 from koi_lang.runtime.guidance.instructions import read_own_instructions
 from koi_lang.runtime.guidance.material import plain_text
 from koi_lang.runtime.host import ApprovalRequest

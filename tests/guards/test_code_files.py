@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from koi_lang.errors import KoiError, PermissionDeniedError
-from koi_lang.runtime.guards.code_files import ENDINGS, FOLDERS
+from koi_lang.runtime.guards.file_names import CODE_ENDINGS, CODE_FOLDERS
 from koi_lang.std import files
 from tests.projects import Project
 
@@ -97,7 +97,7 @@ def test_a_script_is_code_and_a_new_file_is_none(folder: Path) -> None:
 
 
 @pytest.mark.sampled(9)
-@pytest.mark.parametrize("name", sorted({*(f"x{ending}" for ending in ENDINGS), *(f"x{end}/a" for end in FOLDERS)}))
+@pytest.mark.parametrize("name", sorted({*(f"x{end}" for end in CODE_ENDINGS), *(f"x{end}/a" for end in CODE_FOLDERS)}))
 def test_every_row_of_the_table_counts(name: str) -> None:
     """Each ending refuses, in whatever letter case."""
     for path in (name, name.upper()):

@@ -13,9 +13,8 @@ from koi_lang.runtime.agents.declarations import Role
 from koi_lang.runtime.events import Events
 from koi_lang.runtime.guards.access_rules import parse_rule
 from koi_lang.runtime.guards.commands import command_permission, place_of
-from koi_lang.runtime.guards.conditions import CallConditions, held_to
 from koi_lang.runtime.guards.permissions import Permissions, Restrictions, Trust
-from koi_lang.runtime.guards.policy import SOURCES, Access, Policy, Refusal
+from koi_lang.runtime.guards.policy import SOURCES, Access, CallConditions, Policy, Refusal, held_to
 from koi_lang.runtime.host import ApprovalDecision, ApprovalRequest, SilentHost
 from koi_lang.runtime.plan_mode import PlanMode
 

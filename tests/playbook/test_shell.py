@@ -26,7 +26,7 @@ from tests.running import RecordingHost
 
 PROGRAM = solo("execute")
 # Between an action and the person.
-MAX_FUNCTIONS, MAX_MODULES = 123, 35
+MAX_FUNCTIONS, MAX_MODULES = 79, 25
 
 
 @dataclass(slots=True)

@@ -29,7 +29,8 @@ END
 KILLED = """
     import asyncio, os, signal
     from pathlib import Path
-    from koi_lang.runtime.command_process import Command, start_command
+    from koi_lang.runtime.command_process import start_command
+    from koi_lang.runtime.guards.commands import Command
     from koi_lang.runtime.command_sandbox import find_sandbox
     from koi_lang.settings import read_settings
     from koi_lang.runtime.guards.commands import place_of

@@ -19,10 +19,10 @@ from typing import Any
 import pytest
 
 from koi_lang.runtime.actions.command_output import Output
-from koi_lang.runtime.command_process import Command, start_command
+from koi_lang.runtime.command_process import start_command
 from koi_lang.runtime.command_sandbox import find_sandbox
 from koi_lang.runtime.guards.access_rules import parse_rule
-from koi_lang.runtime.guards.commands import place_of
+from koi_lang.runtime.guards.commands import Command, place_of
 from koi_lang.runtime.guards.permissions import NO_RESTRICTIONS, Restrictions
 from koi_lang.runtime.shared_sandbox import SharedSandboxes
 from koi_lang.settings import read_settings

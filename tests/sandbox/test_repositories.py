@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from koi_lang.runtime.actions.command_output import Output
-from koi_lang.runtime.command_process import Command, start_command
+from koi_lang.runtime.command_process import start_command
 from koi_lang.runtime.command_sandbox import find_sandbox
-from koi_lang.runtime.guards.commands import place_of
+from koi_lang.runtime.guards.commands import Command, place_of
 from koi_lang.runtime.guards.repositories import harmless_settings
 from koi_lang.settings import read_settings
 from tests.limits import LIMIT_S

@@ -10,8 +10,8 @@ import pytest
 
 from koi_lang.errors import AgentError, PermissionDeniedError
 from koi_lang.runtime.actions.command_output import Output
-from koi_lang.runtime.command_process import Command, start_command
-from koi_lang.runtime.guards.commands import place_of
+from koi_lang.runtime.command_process import start_command
+from koi_lang.runtime.guards.commands import Command, place_of
 from koi_lang.std.checks.runner import run_command, run_tests
 from tests.limits import LIMIT_S
 from tests.std.checking import CheckedProject, summary, titles, wait_until_gone

@@ -13,8 +13,8 @@ from koi_lang.cli.chat.view import Screen
 from koi_lang.cli.ui.text import harmless
 from koi_lang.errors import KoiError, UsageError, reason
 from koi_lang.runtime.actions.command_output import CONTROL, Output
-from koi_lang.runtime.command_process import Command, start_command
-from koi_lang.runtime.guards.commands import place_of
+from koi_lang.runtime.command_process import start_command
+from koi_lang.runtime.guards.commands import Command, place_of
 from koi_lang.runtime.guards.working_files import working_path
 from koi_lang.std.checks.project_files import read_regular_file
 from koi_lang.std.code.text_files import decode_file

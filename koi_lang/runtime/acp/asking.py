@@ -41,9 +41,8 @@ from koi_lang.runtime.guards import commands, file_access
 from koi_lang.runtime.guards.permissions import Permission
 from koi_lang.runtime.guards.policy import Access
 from koi_lang.runtime.guards.working_files import working_path
-from koi_lang.runtime.host import ApprovalRequest
+from koi_lang.runtime.host import ApprovalRequest, clip_text
 from koi_lang.runtime.mcp.process import ServerCommand, process_streams
-from koi_lang.runtime.mcp.safe_text import clip_text
 from koi_lang.runtime.narrowing import bounds
 from koi_lang.runtime.replay.calls import Effect
 from koi_lang.runtime.replay.location import leaf_path

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import json
+import keyword
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from koi_lang.runtime.actions import kept_results
-from koi_lang.runtime.actions.registered import ActionContext, ActionKind, as_parameters, check
+from koi_lang.events import CommandStarted
+from koi_lang.runtime.actions.registered import ActionContext, ActionKind, check
 from koi_lang.runtime.guards.permissions import exact_permission
 from koi_lang.runtime.guards.policy import action_access
-from koi_lang.runtime.host import ApprovalRequest
-from koi_lang.runtime.mcp.safe_text import clip_text
+from koi_lang.runtime.host import ApprovalRequest, clip_text
+from koi_lang.runtime.outputs import long_texts
+from koi_lang.runtime.playbook.repeated_results import REPEATING
 from koi_lang.runtime.replay.calls import Effect
+
+if TYPE_CHECKING:
+    from koi_lang.runtime.ports import RunPort
 
 # Of what an action is given, for the person, in characters.
 MAX_DETAIL = 500
@@ -71,9 +76,9 @@ async def record(running: A, fields: Fields, next: Next[A]) -> Any:
     kind, context = running.kind, running.context
     taken = check(kind, fields)
     if kind.inside:
-        return await kept_results.keep_again(context, kind.name, await next(running, taken))
-    shown = partial(kept_results.with_references, context.run)
-    given = kept_results.with_marks(context.run, fields)
+        return await keep_again(context, kind.name, await next(running, taken))
+    shown = partial(with_references, context.run)
+    given = with_marks(context.run, fields)
     effect = Effect(kind.name, given, context.agent.name, kind.safe, kind.needs == "call_mcp", told=shown)
     do = context.run.recorder.perform if context.execution is not None else context.run.recorder.perform_as_step
     is_recalled = True
@@ -81,12 +86,12 @@ async def record(running: A, fields: Fields, next: Next[A]) -> Any:
     async def work() -> Any:
         nonlocal is_recalled
         is_recalled = False
-        return await kept_results.keep_long_texts(context, await next(running, taken))
+        return await keep_long_texts(context, await next(running, taken))
 
     outcome = await do(effect, work)
     if is_recalled:
-        outcome = await kept_results.restore_long_texts(context, outcome)
-        kept_results.recall_command(context, outcome)
+        outcome = await restore_long_texts(context, outcome)
+        recall_command(context, outcome)
     if is_recalled and kind.renew is not None:
         await kind.renew(context, **taken)
     return outcome
@@ -107,7 +112,7 @@ async def ask_person(running: A, fields: Fields, next: Next[A]) -> Any:
     context, kind = running.context, running.kind
     if context.execution is not None:
         access, policy = action_access(kind, topic=kind.name), context.run.policy
-        if not policy.is_open(access):
+        if policy.verdict(access).outcome != "allowed":
             detail = clip_text(json.dumps(dict(fields), ensure_ascii=False, default=str), MAX_DETAIL)
             request = ApprovalRequest(f"use the action `{kind.name}`", detail, context.agent.name)
             permission = exact_permission(f"action={kind.name}")
@@ -117,7 +122,8 @@ async def ask_person(running: A, fields: Fields, next: Next[A]) -> Any:
 
 def call_function(running: A, fields: Fields, next: Next[A]) -> Awaitable[Any]:
     """Call the function of the action; nothing follows."""
-    return running.kind.function(running.context, **as_parameters(fields))
+    parameters = {f"{name}_" if keyword.iskeyword(name) else name: value for name, value in fields.items()}
+    return running.kind.function(running.context, **parameters)
 
 
 # What an action goes through whose caller may have it done; the author of code always may.
@@ -128,3 +134,57 @@ _perform: Next[RunningAction] = compose(PERMITTED)
 async def perform(kind: ActionKind, context: ActionContext, fields: Fields) -> Any:
     """Run a permitted action. Raises ActionError, PermissionDeniedError, or as the action does."""
     return await _perform(RunningAction(context, kind), fields)
+
+
+# ---------------------------------------------------------------- long texts in fields and results
+
+
+async def keep_long_texts(context: ActionContext, result: Any) -> Any:
+    """A result, whose long texts are kept from now on, and which the agent of the action knows of."""
+    if _has_long_text(result):
+        await context.run.outputs.keep(result)
+        context.run.outputs.tell(context.agent.name, result)
+    return result
+
+
+async def keep_again(context: ActionContext, action: str, result: Any) -> Any:
+    """The same for a result that is come to anew when a run goes on: it is told as it was told before.
+
+    What only says again what the action was given is told with that.
+    """
+    if context.execution is None or action in REPEATING or not _has_long_text(result):
+        return result
+    if context.run.outputs.know_as_before(result):
+        context.run.outputs.tell(context.agent.name, result)
+        return result
+    return await keep_long_texts(context, result)
+
+
+async def restore_long_texts(context: ActionContext, result: Any) -> Any:
+    """A result from a journal, with its long texts."""
+    if any(True for _ in long_texts.references(result)):
+        result = await context.run.outputs.restore(result)
+        context.run.outputs.tell(context.agent.name, result)
+    return result
+
+
+def recall_command(context: ActionContext, result: Any) -> None:
+    """Register the command in the background that a result from a journal names."""
+    number = result.get("command") if isinstance(result, Mapping) else None
+    if isinstance(number, int) and context.run.recorded.entries_of(CommandStarted.type):
+        context.run.commands.recall(number, tells=context.execution is not None)
+
+
+def with_references(run: RunPort, value: Any) -> Any:
+    """A value as it is told: with references in place of the long texts that are kept."""
+    return run.outputs.refer(value) if run.has_outputs else value
+
+
+def with_marks(run: RunPort, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The fields of an action as they are told: with the numbers of outputs in place of their texts."""
+    marked: Mapping[str, Any] = run.outputs.mark(dict(fields)) if run.has_outputs else fields
+    return marked
+
+
+def _has_long_text(value: Any) -> bool:
+    return any(True for _ in long_texts.long_texts_in(value))

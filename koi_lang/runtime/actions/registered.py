@@ -190,11 +190,6 @@ def says_failure(result: Any) -> bool:
     return isinstance(result, Mapping) and result.get("success") is False
 
 
-def as_parameters(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of an action as the parameters of its function."""
-    return {f"{name}_" if keyword.iskeyword(name) else name: value for name, value in fields.items()}
-
-
 def known_fields(kind: ActionKind, fields: Mapping[str, Any]) -> dict[str, Any]:
     """Those of some fields that an action knows, under their proper names."""
     renamed = {kind.aliases[name]: value for name, value in fields.items() if name in kind.aliases}

@@ -14,13 +14,11 @@ from koi_lang.runtime.actions.command_output import Output, output_fields
 from koi_lang.runtime.actions.registered import ActionContext, ActionError, action
 from koi_lang.runtime.command_process import (
     LAST_OUTPUT_S,
-    Command,
     CommandProcess,
-    permit_command,
     start_command,
 )
 from koi_lang.runtime.concurrency.tasks import together
-from koi_lang.runtime.guards.commands import WEB_ACCESS, place_of, require_open_arguments
+from koi_lang.runtime.guards.commands import WEB_ACCESS, Command, permit_command, place_of, require_open_arguments
 from koi_lang.runtime.host import visible
 
 if TYPE_CHECKING:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from koi_lang.diagnostics import nearest, suggestion
@@ -22,7 +23,7 @@ from koi_lang.runtime.agents.team import Query, peers_of
 from koi_lang.runtime.budget.limits import LimitReachedError, in_time, paid_by
 from koi_lang.runtime.context import handling
 from koi_lang.runtime.guards.policy import function_access
-from koi_lang.runtime.narrowing import bounding_roles, narrow, narrowed_to
+from koi_lang.runtime.narrowing import bounding_roles, bounds, narrowed_to
 from koi_lang.runtime.outside_calls import call_agent, payload_of
 from koi_lang.runtime.replay.error_records import as_koi_error, data_of, origin_of
 from koi_lang.runtime.replay.location import enter, leaf_path
@@ -104,7 +105,8 @@ class Agent(metaclass=AgentClass):
     @property
     def role(self) -> Role:
         """The effective role of the agent: the declared one, narrowed by the current call."""
-        return narrow(self.about.role())
+        role, around = self.about.role(), bounds()
+        return replace(role, bounds=around) if around else role
 
     @property
     def role_name(self) -> str:

@@ -13,7 +13,7 @@ from koi_lang.js.undefined import undefined
 from koi_lang.runtime.agents.declarations import Role, Team
 from koi_lang.runtime.concurrency.cancellation import CancelScope
 from koi_lang.runtime.concurrency.tasks import gather
-from koi_lang.runtime.mcp.safe_text import clip_text
+from koi_lang.runtime.host import clip_text
 from koi_lang.runtime.narrowing import narrowed_to, require_bounds, require_role
 from koi_lang.runtime.replay.error_records import data_of
 from koi_lang.runtime.replay.location import enter

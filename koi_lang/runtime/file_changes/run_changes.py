@@ -9,7 +9,7 @@ from typing import Any
 
 from koi_lang.events import FileChanged, FileKept, FileRestored, TreeCompared, TreeKept
 from koi_lang.runtime.file_changes.path_states import PathState, state_of
-from koi_lang.runtime.guards.code_files import as_systems_see
+from koi_lang.runtime.guards.file_names import as_systems_see
 from koi_lang.runtime.journal.entries import JournalEntry
 from koi_lang.runtime.replay.location import Path
 from koi_lang.system.open_folders import STATE_FOLDER

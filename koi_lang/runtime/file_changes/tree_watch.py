@@ -11,7 +11,7 @@ from typing import NamedTuple
 from koi_lang.errors import AgentError
 from koi_lang.runtime.file_changes.content_keeper import ContentKeeper
 from koi_lang.runtime.file_changes.path_states import PathContent, PathState, content_at
-from koi_lang.runtime.guards.working_files import is_closed
+from koi_lang.runtime.guards.file_names import is_closed
 from koi_lang.runtime.replay.location import Path as Location
 from koi_lang.runtime.snapshots.manifest import Manifest
 from koi_lang.runtime.snapshots.store import Stop

@@ -17,7 +17,7 @@ from typing import Literal
 from koi_lang.diagnostics import nearest
 from koi_lang.errors import AgentError, SettingsError
 from koi_lang.grants import matches
-from koi_lang.runtime.guards.code_files import readings_of
+from koi_lang.runtime.guards.file_names import readings_of
 from koi_lang.runtime.guards.shell_reader import expand_braces, read_shell
 from koi_lang.system.globs import compile_glob, has_wildcards
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from koi_lang.errors import KoiError
-from koi_lang.runtime.guards.code_files import as_systems_see
+from koi_lang.runtime.guards.file_names import SECRET_FOLDERS, as_systems_see, is_secret
 from koi_lang.runtime.guards.paths import SETTINGS
 from koi_lang.runtime.guards.repositories import (
     FOREIGN_FOLDERS,
@@ -23,7 +23,6 @@ from koi_lang.runtime.guards.repositories import (
     nested_folders,
     walk_folders,
 )
-from koi_lang.runtime.guards.secret_files import FOLDERS, is_secret
 from koi_lang.settings import is_empty_folder
 from koi_lang.system.open_folders import STATE_FOLDER
 
@@ -169,4 +168,4 @@ def _kind_of(name: str) -> Literal["secret", "settings", ""]:
 
 
 def _is_closed_folder(entry: os.DirEntry[str]) -> bool:
-    return entry.name in (STATE_FOLDER, REPOSITORY) or as_systems_see(entry.name) in FOLDERS
+    return entry.name in (STATE_FOLDER, REPOSITORY) or as_systems_see(entry.name) in SECRET_FOLDERS

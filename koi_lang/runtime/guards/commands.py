@@ -1,22 +1,31 @@
-"""Commands of the shell: which rules cover which, and where they may be carried out."""
+"""Commands of the shell: the person's leave for one, where it runs, and the files that it names."""
 
 from __future__ import annotations
 
 import glob
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from koi_lang.errors import AgentError, PermissionDeniedError
-from koi_lang.runtime.guards.access_rules import WantedAccess, paths_in, words_in
+from koi_lang.runtime.guards.access_rules import WantedAccess, words_in
+from koi_lang.runtime.guards.file_names import is_closed
 from koi_lang.runtime.guards.permissions import Permission
-from koi_lang.runtime.guards.working_files import is_closed
+from koi_lang.runtime.guards.policy import Access
+from koi_lang.runtime.host import ApprovalRequest, clip_text
 from koi_lang.system.open_folders import resolve_links
 
+if TYPE_CHECKING:
+    from koi_lang.runtime.command_sandbox import Sandbox
+    from koi_lang.runtime.ports import RunPort
+
+# Of what a command is for, in the question about it.
+MAX_DESCRIBED = 300
 # The permission of a role whose agents may reach other machines.
 WEB_ACCESS = "web_access"
 
@@ -68,7 +77,7 @@ def command_permission(command: str, place: Place, usual: str = "") -> Permissio
 
     def named_paths() -> Iterator[str]:
         """The folder of the command, and the files of the project that it names, with the folders above them."""
-        for file in (place.folder, *(file for _, file in named_files(command, place))):
+        for file in (place.folder, *(file for _, file in named_files(words_in(command), place))):
             if file.is_relative_to(place.root):
                 yield file.relative_to(place.root).as_posix()
 
@@ -79,6 +88,54 @@ def command_permission(command: str, place: Place, usual: str = "") -> Permissio
         WantedAccess("run", command, named_paths, is_outside),
         WantedAccess("run", usual, is_outside=is_outside) if usual else None,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command to run.
+
+    Attributes:
+        text: the command as the person is asked for it; a shell carries it out, unless there are words.
+        why: what it is for, for the person.
+        agent: on whose behalf; empty for the program as a whole.
+        words: a program with its arguments, which is started without a shell.
+        usual: the command as people write it in rules that allow it; empty where that is the text.
+        variables: of its environment, beside those of this process.
+        changeable: folders outside of the project that it has to write to.
+        network: whether its agent may reach other machines; once it is permitted, whether it does from the sandbox.
+        sandbox: what confines it; None where nothing does.
+    """
+
+    text: str
+    place: Place
+    why: str
+    agent: str = ""
+    words: Sequence[str] = ()
+    usual: str = ""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    changeable: Sequence[str] = ()
+    network: bool = False
+    sandbox: Sandbox | None = None
+
+
+async def permit_command(run: RunPort, command: Command) -> Command:
+    """A command that a rule or the person allows, in the sandbox of the run.
+
+    Raises:
+        PermissionDeniedError: neither allows it, or there has to be a sandbox and is none.
+        SettingsError: the settings for it are broken.
+    """
+    sandbox = await run.sandboxes.find()
+    network = command.network and run.permissions.is_open("web")
+    tools = "" if sandbox is None else sandbox.name_tools()
+    confined = "" if sandbox is None else f" in the sandbox, {'with' if network else 'without'} network"
+    confined += f", {tools}" if tools else ""
+    permission = command_permission(command.text, command.place, command.usual)
+    subject = permission.lasting_words
+    request = ApprovalRequest(f"run {subject}{confined}", clip_text(command.why, MAX_DESCRIBED), command.agent)
+    help = "`--allow run` allows commands beforehand."
+    await run.policy.require(Access(subject, request, permission, done="run", help=help))
+    return replace(command, sandbox=sandbox, network=network)
 
 
 # ---------------------------------------------------------------- files that commands name
@@ -98,17 +155,22 @@ def require_open_arguments(command: str, place: Place) -> None:
     """
     if why := is_closed((*place.parts_of(place.folder), "any")):
         raise _refusal(f"`{place.name}`, in which the command is to run,", why)
-    for word in paths_in(command):
-        if why := _closed_word(word, place):
+    words = words_in(command)
+    for word in words:
+        path = word.removeprefix("./").strip("/").lstrip(BEFORE_NAMES)
+        parts = [part for part in path.split("/") if part not in ("", ".", "..")]
+        # A bare word such as `credentials` is the name of a file only where there is one.
+        is_path = len(parts) > 1 or "." in path
+        if (why := is_closed(parts)) and (is_path or any(_exists(each / path) for each in (place.folder, place.root))):
             raise _refusal(f"`{word}` in the command", why)
-    for word, file in named_files(command, place):
+    for word, file in named_files(words, place):
         if (why := is_closed(place.parts_of(file))) and _exists(file):
             raise _refusal(f"`{word}` in the command", why)
 
 
-def named_files(command: str, place: Place) -> Iterator[tuple[str, Path]]:
+def named_files(words: Iterable[str], place: Place) -> Iterator[tuple[str, Path]]:
     """The words of a command with where they would lead: patterns are filled in, links followed."""
-    for word in words_in(command):
+    for word in words:
         bare = HERE.sub(".", word)
         for path in dict.fromkeys((bare, bare.lstrip(BEFORE_NAMES), *_matches(bare, place))):
             with suppress(OSError, ValueError, RuntimeError):  # too long, no path, links in a circle
@@ -119,16 +181,6 @@ def _refusal(what: str, why: str) -> PermissionDeniedError:
     return PermissionDeniedError(
         f"{what} is closed to agents: {why}", help="Leave it to the person, who can run the command."
     )
-
-
-def _closed_word(word: str, place: Place) -> str:
-    path = word.lstrip(BEFORE_NAMES)
-    parts = [part for part in path.split("/") if part not in ("", ".", "..")]
-    why = is_closed(parts)
-    if not why or len(parts) > 1 or "." in path:
-        return why
-    # A bare word such as `credentials` is the name of a file only where there is one.
-    return why if any(_exists(folder / path) for folder in (place.folder, place.root)) else ""
 
 
 def _exists(file: Path) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from koi_lang.errors import AgentError, PermissionDeniedError
 from koi_lang.runtime.agents.declarations import Role
-from koi_lang.runtime.guards.code_files import as_systems_see, runner_of
+from koi_lang.runtime.guards.file_names import as_systems_see, runner_of
 from koi_lang.runtime.modules.koi_module import KoiModule
 from koi_lang.system.open_folders import resolve_links
 

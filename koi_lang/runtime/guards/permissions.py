@@ -18,8 +18,8 @@ from koi_lang.runtime.guards.access_rules import (
     WantedAccess,
     rules_in,
 )
+from koi_lang.runtime.guards.file_names import is_closed
 from koi_lang.runtime.guards.shell_reader import read_shell
-from koi_lang.runtime.guards.working_files import is_closed
 
 Level = Literal["never", "ask", "act"]
 PARTS = re.compile(r"[\W_]+")
@@ -143,11 +143,11 @@ class Permissions:
     Args:
         rules: given beforehand, such as `shell:git status`.
         on_allow: is told of every rule that is added.
-        restrictions: what is denied or asked about, whatever is allowed.
         kept: what the person keeps for later runs; None where nothing is kept.
 
     Attributes:
         trust: what the person says of topics.
+        restrictions: what is denied or asked about, whatever is allowed.
     """
 
     def __init__(
@@ -160,28 +160,27 @@ class Permissions:
         self.kept = kept
         self._rules = {rule: _parse_allowing(rule) for rule in rules}
         self._on_allow = on_allow
-        self._restrictions = restrictions
+        self.restrictions = restrictions
         self.trust = restrictions.trust
-        self._requested = 0
 
     @property
     def rules(self) -> frozenset[str]:
         """All rules that count now."""
         return frozenset(self._rules)
 
-    def next_request(self) -> str:
-        """A new name for a request to the person, so that an answer reaches the one that it is for."""
-        self._requested += 1
-        return f"approval-{self._requested}"
-
     def denial(self, permission: Permission) -> str:
         """The rule that denies a permission, over any grant; empty for none."""
-        found = next((rule.text for rule in self._restrictions.deny if is_meant(rule, permission)), "")
+        found = next((rule.text for rule in self.restrictions.deny if is_meant(rule, permission)), "")
         return found or ("" if permission.access is None else self.trust.find_line("never", access=permission.access))
 
-    def is_given(self, permission: Permission) -> bool:
-        """Whether the person has allowed it for always, itself or the like of it."""
-        return any(rule in self._rules for rule in (permission.rule, *permission.wider))
+    def grant(self, permission: Permission) -> Literal["given", "rule"] | None:
+        """The ground on which it is allowed: a lasting answer for it or the like of it, or a rule given beforehand."""
+        if any(rule in self._rules for rule in (permission.rule, *permission.wider)):
+            return "given"
+        accesses = [access for access in (permission.access, permission.usual) if access is not None]
+        rules = [rule for rule in self._rules.values() if rule is not None]
+        has_rule = any(rule.covers(access) for rule in rules for access in accesses)
+        return "rule" if has_rule or permission.is_covered_by(self._rules) else None
 
     def reason_to_ask_first(self, permission: Permission) -> str:
         """The reason to ask the person in spite of rules, as a clause; empty for none."""
@@ -190,33 +189,20 @@ class Permissions:
             return ""
         if line := self.trust.find_line("ask", access=access):
             return f"`{line}` has you asked"
-        has_denied = access.kind == "run" and any(rule.kind in (ANY, "run") for rule in self._restrictions.deny)
+        has_denied = access.kind == "run" and any(rule.kind in (ANY, "run") for rule in self.restrictions.deny)
         is_unclear = has_denied and not read_shell(access.subject).is_whole
         return "what it does cannot be read, and some commands are denied" if is_unclear else ""
 
-    def is_covered(self, permission: Permission) -> bool:
-        """Whether a rule allows it that was given beforehand."""
-        accesses = [access for access in (permission.access, permission.usual) if access is not None]
-        rules = (rule for rule in self._rules.values() if rule is not None and accesses)
-        return any(rule.covers(access) for rule in rules for access in accesses) or permission.is_covered_by(
-            self._rules
-        )
-
-    def reason_to_ask(self, permission: Permission) -> str:
-        """Why the person is asked about something that is open to everybody otherwise; empty where they are not."""
-        rule = next((rule for rule in self._restrictions.ask if is_meant(rule, permission)), None)
-        return "" if rule is None else f"the rule `{rule.text}` has you asked"
-
     def is_allowed(self, permission: Permission) -> bool:
         """Whether nobody has to be asked."""
-        asks_first = bool(self.reason_to_ask_first(permission))
-        return self.is_given(permission) or (not asks_first and self.is_covered(permission))
+        grant = self.grant(permission)
+        return grant == "given" or (grant == "rule" and not self.reason_to_ask_first(permission))
 
     def is_open(self, kind: Kind) -> bool:
         """Whether rules allow everything of a kind, and no rule denies a part of it or has the person asked."""
         if self.trust.restricts(kind):
             return False
-        restricting = (*self._restrictions.deny, *self._restrictions.ask)
+        restricting = (*self.restrictions.deny, *self.restrictions.ask)
         if any(rule.kind == kind or (rule.kind == ANY and "/" not in rule.pattern) for rule in restricting):
             return False
         everything = WantedAccess(kind, EVERYTHING)

@@ -8,14 +8,16 @@ be done can be shown without doing it, as `koi audit` does.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from koi_lang.errors import PermissionDeniedError
-from koi_lang.runtime.guards.conditions import conditions
-from koi_lang.runtime.guards.permissions import Permission, Permissions
+from koi_lang.runtime.guards.access_rules import ANY, AccessRule
+from koi_lang.runtime.guards.permissions import Permission, Permissions, is_meant
+from koi_lang.runtime.guards.shell_reader import read_shell
 from koi_lang.runtime.host import ApprovalRequest, Host, NobodyAllowsError, NobodyToAskError, visible
 from koi_lang.runtime.plan_mode import HELP, READING, ActionTraits, changes_something
 from koi_lang.runtime.replay.location import current_path
@@ -76,7 +78,7 @@ class Access:
         bounds: the roles that the code of a call is narrowed to.
         needs: the permission that the role and all bounds must have; None where it needs none.
         topic: its name in `[trust]`, for actions and tools.
-        changes: whether plan mode, in which nothing is changed, refuses it.
+        changes: whether plan mode, in which nothing is changed, refuses it; an action says so by its traits.
         closed: why what describes it, such as the grants of a server, closes it; None where nothing does.
         is_open: whether it is done where no source says anything, rather than the person asked.
         done: what would have been done to it, for refusals: "run", "used".
@@ -90,7 +92,7 @@ class Access:
     bounds: tuple[Role, ...] = ()
     needs: str | None = None
     topic: str = ""
-    changes: bool = False
+    changes: bool | ActionTraits = False
     closed: Refusal | None = None
     is_open: bool = False
     done: str = "done"
@@ -101,9 +103,8 @@ def action_access(
     kind: ActionTraits, *, role: Role | None = None, bounds: tuple[Role, ...] = (), topic: str = ""
 ) -> Access:
     """An action that a model asks for in a role, or code under its bounds."""
-    changes = changes_something(kind)
     subject = f"`{kind.name}`"
-    return Access(subject, role=role, bounds=bounds, needs=kind.needs, topic=topic, changes=changes, is_open=True)
+    return Access(subject, role=role, bounds=bounds, needs=kind.needs, topic=topic, changes=kind, is_open=True)
 
 
 def function_access(
@@ -127,6 +128,7 @@ class Policy:
         self.permissions = permissions
         self.planning = planning
         self._host = host
+        self._asked = 0
 
     def verdict(self, access: Access) -> Verdict:
         """The verdict of the sources: allowed, denied, or a question to the person."""
@@ -148,11 +150,28 @@ class Policy:
     async def decide(self, access: Access) -> Verdict:
         """The verdict of the sources, else of the person, else a refusal because nobody can be asked."""
         verdict = self.verdict(access)
-        if verdict.outcome != "ask" or self._host is None or access.request is None:
+        request, permission = access.request, access.permission
+        if verdict.outcome != "ask" or self._host is None or request is None:
             return verdict
-        detail = "; ".join(filter(None, (access.request.detail, verdict.reason)))
-        request = replace(access.request, detail=detail)
-        return await _ask_person(self._host, self.permissions, request, access.permission)
+        self._asked += 1
+        handlers = [label.partition("#")[0] for label in current_path() if "." in label and "::" not in label]
+        shown = replace(
+            request,
+            what=visible(request.what),
+            detail=visible("; ".join(filter(None, (request.detail, verdict.reason)))),
+            preview="\n".join(map(visible, request.preview.splitlines())),
+            always="" if permission is None else visible(permission.lasting_words),
+            chain=tuple(handlers[:-1]),
+            id=f"approval-{self._asked}",
+        )
+        try:
+            decision = await self._host.approve(shown)
+        except NobodyToAskError:
+            return Verdict("unanswered")
+        if decision.answer == "always" and permission is not None:
+            self.permissions.allow(permission.lasting_rule)
+            await _offer_to_keep(self._host, self.permissions, permission)
+        return ALLOWED if decision.answer in ("yes", "always") else Verdict("refused", visible(decision.reason))
 
     async def require(self, access: Access) -> None:
         """Raise unless something may be done.
@@ -162,7 +181,7 @@ class Policy:
             NobodyAllowsError: there is nobody to ask.
         """
         verdict = await self.decide(access)
-        if not verdict.is_allowed:
+        if verdict.outcome != "allowed":
             raise _refusal(access, verdict)
 
 
@@ -183,7 +202,9 @@ ALLOWED, ASK = Verdict("allowed"), Verdict("ask")
 
 def check_plan_mode(policy: Policy, access: Access) -> Verdict | None:
     """Plan mode refuses changes until the person has accepted a plan."""
-    if not access.changes or policy.planning is None or not policy.planning.is_on:
+    if policy.planning is None or not policy.planning.is_on:
+        return None
+    if not (access.changes if isinstance(access.changes, bool) else changes_something(access.changes)):
         return None
     message = f"{access.subject} is not marked as safe, and the run is in plan mode, in which nothing is changed"
     return Verdict("denied", message=message, help=HELP)
@@ -225,7 +246,7 @@ def check_conditions(policy: Policy, access: Access) -> Verdict | None:
     """Conditions that a call is held to, such as those of a deliberation, narrow it, or have the person asked."""
     if access.permission is None:
         return None
-    held, permission = conditions(), access.permission
+    held, permission = _conditions.get(), access.permission
     if why := next(filter(None, (each.denial(permission) for each in held)), ""):
         what = access.subject or f"to {visible(permission.rule if access.request is None else access.request.what)}"
         return Verdict("denied", why, f"a condition of this call does not allow {what}: {why}")
@@ -235,7 +256,8 @@ def check_conditions(policy: Policy, access: Access) -> Verdict | None:
 
 def check_given_answers(policy: Policy, access: Access) -> Verdict | None:
     """Lasting permissions of the person, for this run or for the project, are not asked for again."""
-    return ALLOWED if access.permission is not None and policy.permissions.is_given(access.permission) else None
+    is_given = access.permission is not None and policy.permissions.grant(access.permission) == "given"
+    return ALLOWED if is_given else None
 
 
 def check_asking_topics(policy: Policy, access: Access) -> Verdict | None:
@@ -248,15 +270,17 @@ def check_asking_topics(policy: Policy, access: Access) -> Verdict | None:
 
 def check_allow_rules(policy: Policy, access: Access) -> Verdict | None:
     """`--allow`, `[permissions] allow`, `[mcp.NAME] allow`, and `[trust] NAME = "act"` need no question."""
-    if access.permission is not None and policy.permissions.is_covered(access.permission):
+    if access.permission is not None and policy.permissions.grant(access.permission):
         return ALLOWED
     return ALLOWED if policy.permissions.trust.find_line("act", access.topic) else None
 
 
 def check_ask_rules(policy: Policy, access: Access) -> Verdict | None:
     """`[permissions] ask` asks the person about otherwise open accesses."""
-    reason = "" if access.permission is None else policy.permissions.reason_to_ask(access.permission)
-    return Verdict("ask", reason) if reason else None
+    if access.permission is None:
+        return None
+    rule = next((rule for rule in policy.permissions.restrictions.ask if is_meant(rule, access.permission)), None)
+    return None if rule is None else Verdict("ask", f"the rule `{rule.text}` has you asked")
 
 
 SOURCES: Sequence[Callable[[Policy, Access], Verdict | None]] = (
@@ -285,28 +309,67 @@ def _lacking(access: Access, role: Role, narrowed: str = "") -> Verdict:
     return Verdict("denied", message=message)
 
 
-# ---------------------------------------------------------------- the person
+# ---------------------------------------------------------------- conditions of a call
 
 
-async def _ask_person(
-    host: Host, permissions: Permissions, request: ApprovalRequest, permission: Permission | None = None
-) -> Verdict:
-    """Ask the person. No text in the request can hide its subject.
+@dataclass(frozen=True, slots=True)
+class CallConditions:
+    """Conditions that narrow a call, and all that is called from it, beside the rules of the person.
 
-    Args:
-        permission: what is asked for, and allowed with it for always; None where every time has to be asked about.
+    Attributes:
+        cannot: rules for what is not done.
+        ask: rules for what the person is asked about each time.
+        below: folders or files from the project; only what lies below all of them is changed.
     """
-    words = "" if permission is None else permission.lasting_words
+
+    cannot: tuple[AccessRule, ...] = ()
+    ask: tuple[AccessRule, ...] = ()
+    below: tuple[str, ...] = ()
+
+    def denial(self, permission: Permission) -> str:
+        """Why something is not done, as a clause; empty where no condition forbids it."""
+        if rule := next((rule for rule in self.cannot if is_meant(rule, permission)), None):
+            return f"the condition `cannot {rule.text}` denies it"
+        access = permission.access
+        if access is None:
+            return ""
+        has_commands = access.kind == "run" and any(rule.kind in (ANY, "run") for rule in self.cannot)
+        if has_commands and not read_shell(access.subject).is_whole:
+            return "what it does cannot be read, and a condition denies some commands"
+        outside = (path for path in self.below if access.kind == "write" and not is_below(access.subject, path))
+        return next((f"the condition `below {path}` denies it" for path in outside), "")
+
+    def reason_to_ask(self, permission: Permission) -> str:
+        """Why the person is asked about something, as a clause; empty where no condition has them asked.
+
+        Commands and tools of MCP servers may do what rules for files and hosts forbid, which no rule sees.
+        """
+        if rule := next((rule for rule in self.ask if is_meant(rule, permission)), None):
+            return f"the condition `ask {rule.text}` has you asked"
+        is_closed = permission.access is None or permission.access.kind == "run"
+        has_blind_spot = self.below or any(rule.kind != "run" for rule in self.cannot)
+        return "it may pass by the conditions of this call" if is_closed and has_blind_spot else ""
+
+
+_conditions: ContextVar[tuple[CallConditions, ...]] = ContextVar("koi_conditions", default=())
+
+
+@contextmanager
+def held_to(added: CallConditions) -> Iterator[None]:
+    """Hold the calls of the block to conditions; those around it stay."""
+    token = _conditions.set((*_conditions.get(), added))
     try:
-        decision = await host.approve(_as_shown(request, words, permissions.next_request()))
-    except NobodyToAskError:
-        return Verdict("unanswered")
-    if decision.answer == "always" and permission is not None:
-        permissions.allow(permission.lasting_rule)
-        await _offer_to_keep(host, permissions, permission)
-    if decision.answer in ("yes", "always"):
-        return Verdict("allowed")
-    return Verdict("refused", visible(decision.reason))
+        yield
+    finally:
+        _conditions.reset(token)
+
+
+def is_below(path: str, folder: str) -> bool:
+    """Whether a path from the project is a folder or lies below it."""
+    return path == folder or path.startswith(f"{folder.rstrip('/')}/")
+
+
+# ---------------------------------------------------------------- the person
 
 
 async def _offer_to_keep(host: Host, permissions: Permissions, permission: Permission) -> None:
@@ -318,19 +381,3 @@ async def _offer_to_keep(host: Host, permissions: Permissions, permission: Permi
     with suppress(NobodyToAskError):
         if (await host.ask(question, [NO, YES])).strip().casefold() in ("y", YES):
             kept.keep(rule)
-
-
-def _as_shown(request: ApprovalRequest, always: str, id: str) -> ApprovalRequest:
-    """A request in which nothing can hide, with the way that led to it."""
-    preview = "\n".join(visible(line) for line in request.preview.splitlines())
-    labels = (label.partition("#")[0] for label in current_path())
-    callers = [label for label in labels if "." in label and "::" not in label]
-    return replace(
-        request,
-        what=visible(request.what),
-        detail=visible(request.detail),
-        preview=preview,
-        always=visible(always),
-        chain=tuple(callers[:-1]),
-        id=id,
-    )

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from koi_lang.errors import AgentError, PermissionDeniedError
-from koi_lang.runtime.guards.code_files import as_systems_see
+from koi_lang.runtime.guards.file_names import as_systems_see, is_closed
 from koi_lang.runtime.guards.paths import SETTINGS, outside_error, resolved_inside, running_files, running_programs
-from koi_lang.runtime.guards.secret_files import is_secret
-from koi_lang.system.open_folders import STATE_FOLDER
 
-# Folders that hold journals, and the history with settings from which git runs commands.
-CLOSED_FOLDERS = {STATE_FOLDER: "it holds the journals of runs", ".git": "it is the repository's own"}
 # What systems take, in bytes and in characters.
 MAX_NAME_CHARS, MAX_PATH_CHARS = 255, 1000
 
@@ -54,14 +49,6 @@ def _parts(path: str, base: Path) -> tuple[str, ...]:
         message = f"`{path[:40]}…` is no path: a name has at most {MAX_NAME_CHARS} bytes, a path {MAX_PATH_CHARS:,}"
         raise AgentError(message, help="Write one such as `src/main.py`.")
     return given.parts
-
-
-def is_closed(parts: Sequence[str]) -> str:
-    """Why something below the project is closed to agents, as a clause; empty where it is open."""
-    for part in parts:
-        if why := CLOSED_FOLDERS.get(as_systems_see(part)):
-            return why
-    return "files of that name hold secrets" if parts and is_secret(parts) else ""
 
 
 def _require_foreign(path: str, file: Path, *, changing: bool) -> None:

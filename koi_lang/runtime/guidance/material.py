@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from koi_lang.errors import AgentError
-from koi_lang.runtime.guards.working_files import is_closed
+from koi_lang.runtime.guards.file_names import is_closed
 from koi_lang.runtime.playbook.outside_text import BREAK
 from koi_lang.system.open_folders import open_inside, resolve_links
 

@@ -22,10 +22,10 @@ from koi_lang.llm.messages import Message, Request
 from koi_lang.runtime.concurrency.tasks import together
 from koi_lang.runtime.forms import Form
 from koi_lang.runtime.guards.policy import Access
-from koi_lang.runtime.host import ApprovalRequest, NobodyToAskError
+from koi_lang.runtime.host import ApprovalRequest, NobodyToAskError, clip_text
 from koi_lang.runtime.mcp.caller import Caller
 from koi_lang.runtime.mcp.permissions import model_permission
-from koi_lang.runtime.mcp.safe_text import clip_text, one_line
+from koi_lang.runtime.mcp.safe_text import one_line
 from koi_lang.runtime.model_calls.images import medium
 from koi_lang.runtime.replay.location import branch
 

@@ -13,8 +13,7 @@ from koi_lang.js.undefined import undefined
 from koi_lang.runtime.agents.declarations import Mcp
 from koi_lang.runtime.guards.permissions import Permission, exact_permission
 from koi_lang.runtime.guards.policy import Access, Refusal
-from koi_lang.runtime.host import ApprovalRequest
-from koi_lang.runtime.mcp.safe_text import clip_text
+from koi_lang.runtime.host import ApprovalRequest, clip_text
 
 if TYPE_CHECKING:
     from koi_lang.runtime.ports import AgentPort

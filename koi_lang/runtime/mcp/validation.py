@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from koi_lang.errors import PatternError
 from koi_lang.js.bounded_regex import BoundedRegex, SearchTime
 from koi_lang.lazy import lazy_module
-from koi_lang.runtime.mcp.safe_text import clip_text
+from koi_lang.runtime.host import clip_text
 from koi_lang.runtime.schema import WORDS
 
 if TYPE_CHECKING:

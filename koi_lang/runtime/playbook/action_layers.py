@@ -19,8 +19,17 @@ from koi_lang.events import ActionEnded, ActionFailed, ActionOverridden, ActionS
 from koi_lang.js.tagged_json import as_fields, from_fields
 from koi_lang.js.undefined import undefined
 from koi_lang.llm.tools import TOOL_MARK, plain_name
-from koi_lang.runtime.actions.kept_results import with_marks, with_references
-from koi_lang.runtime.actions.layers import PERMITTED, ActionLayer, Fields, Next, RunningAction, compose, permit
+from koi_lang.runtime.actions.layers import (
+    PERMITTED,
+    ActionLayer,
+    Fields,
+    Next,
+    RunningAction,
+    compose,
+    permit,
+    with_marks,
+    with_references,
+)
 from koi_lang.runtime.actions.lookup import find_action
 from koi_lang.runtime.actions.registered import ActionContext, ActionError, ActionKind, FormError
 from koi_lang.runtime.budget.limits import LimitReachedError

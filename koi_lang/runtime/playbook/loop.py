@@ -17,7 +17,7 @@ from koi_lang.llm.retry import MAX_ATTEMPTS
 from koi_lang.llm.tools import ToolCall, ToolOffer, ToolResult
 from koi_lang.llm.transcript import Beginning, Transcript
 from koi_lang.runtime.actions.client_tools import client_offer
-from koi_lang.runtime.actions.kept_results import with_references
+from koi_lang.runtime.actions.layers import with_references
 from koi_lang.runtime.actions.lookup import actions_of
 from koi_lang.runtime.budget.limits import LimitReachedError, current_spending
 from koi_lang.runtime.context import current_execution

@@ -18,7 +18,7 @@ from typing import Any
 from koi_lang.errors import AgentError, reason
 from koi_lang.runtime.agents.declarations import Role
 from koi_lang.runtime.concurrency.stoppable_threads import Stop
-from koi_lang.runtime.guards.code_files import runner_of
+from koi_lang.runtime.guards.file_names import runner_of
 from koi_lang.runtime.guards.paths import require_no_code, running_files
 from koi_lang.runtime.guards.write_quota import count_bytes
 from koi_lang.runtime.snapshots.manifest import Manifest

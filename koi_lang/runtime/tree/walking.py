@@ -10,9 +10,8 @@ from pathlib import Path
 
 from koi_lang.errors import AgentError, reason
 from koi_lang.runtime.concurrency.stoppable_threads import Stop
-from koi_lang.runtime.guards.code_files import as_systems_see
+from koi_lang.runtime.guards.file_names import as_systems_see, is_closed
 from koi_lang.runtime.guards.paths import SETTINGS
-from koi_lang.runtime.guards.working_files import is_closed
 from koi_lang.runtime.snapshots.manifest import MODE, FileStatus
 from koi_lang.runtime.tree.gitignore import NAME, IgnoreFile, IgnoreLevel, is_ignored
 from koi_lang.system.open_folders import FILE, REPLACED, name_of, open_inner

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from koi_lang.runtime.actions.command_output import MAX_SHOWN_BYTES
-from koi_lang.runtime.host import visible
-from koi_lang.runtime.mcp.safe_text import clip_text, one_line
+from koi_lang.runtime.host import clip_text, visible
+from koi_lang.runtime.mcp.safe_text import one_line
 
 Item = TypeVar("Item")
 Severity = Literal["blocker", "important", "suggestion"]

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from koi_lang.errors import reason
 from koi_lang.runtime.actions.command_output import Output
-from koi_lang.runtime.command_process import Command, permit_command, start_command
+from koi_lang.runtime.command_process import start_command
 from koi_lang.runtime.context import current_run
-from koi_lang.runtime.guards.commands import WEB_ACCESS, place_of
+from koi_lang.runtime.guards.commands import WEB_ACCESS, Command, permit_command, place_of
 from koi_lang.std.checks.findings import CheckFinding, CheckReport, Severity, UnreadableReportError, clip_ends
 from koi_lang.std.checks.project_files import read_regular_file
 from koi_lang.std.checks.tools import REPORT, CheckTool

@@ -10,8 +10,8 @@ from typing import Any
 
 from koi_lang.errors import AgentError, PermissionDeniedError
 from koi_lang.runtime.concurrency.stoppable_threads import Stop, run_in_thread
+from koi_lang.runtime.guards.file_names import is_closed
 from koi_lang.runtime.guards.paths import running_programs
-from koi_lang.runtime.guards.working_files import is_closed
 from koi_lang.runtime.tree.gitignore import NAME, IgnoreLevel
 from koi_lang.runtime.tree.walking import MAX_FILES, FolderWalk, OpenFolder, level_of, rules_in
 from koi_lang.system.globs import glob_matcher, has_wildcards, require_pattern
