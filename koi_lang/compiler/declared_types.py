@@ -8,14 +8,7 @@ from koi_lang.compiler import nodes as n
 from koi_lang.compiler.constant_data import NoDataError, constant_data
 from koi_lang.compiler.symbols import SymbolTable
 from koi_lang.js.bounded_regex import SearchTime
-from koi_lang.js.value_bounds import expected_words, is_within
-
-# The keywords of the lowest and the highest value, or length, by the name of a type in small letters.
-RANGES = {
-    **dict.fromkeys(("number", "int"), ("minimum", "maximum")),
-    "string": ("minLength", "maxLength"),
-    "array": ("minItems", "maxItems"),
-}
+from koi_lang.js.value_bounds import RANGES, expected_words, is_within
 
 
 def resolve_type(type: n.Type, table: SymbolTable) -> n.Type:
@@ -68,7 +61,8 @@ def _choices(type: n.Type, table: SymbolTable) -> list[n.Type]:
 def bounds_of(type: n.Type) -> dict[str, Any]:
     """The keywords for the bounds of a type; empty for types without bounds, and for types that can have none."""
     found: dict[str, Any] = {}
-    low, high = RANGES.get(type.name.lower(), ("", ""))
+    name = type.name.lower()
+    low, high, _ = RANGES.get("integer" if name == "int" else name, ("", "", ""))
     for bounds in type.bounds if low else ():
         ends = {low: bounds.low, high: bounds.high}
         found |= {name: end for name, end in ends.items() if end is not None}

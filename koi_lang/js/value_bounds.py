@@ -10,9 +10,15 @@ from koi_lang.js.bounded_regex import BoundedRegex, SearchTime
 from koi_lang.js.conversions import is_number
 
 Schema = Mapping[str, Any]
-# The keywords of the lowest and the highest value or length, and what is counted.
-RANGES = (("minimum", "maximum", ""), ("minLength", "maxLength", "character"), ("minItems", "maxItems", "item"))
-KEYWORDS = frozenset({"pattern", *(name for low, high, _ in RANGES for name in (low, high))})
+# The keywords of the lowest and the highest value or length by the type that has them, and what is counted.
+_OF_NUMBERS = ("minimum", "maximum", "")
+RANGES = {
+    "number": _OF_NUMBERS,
+    "integer": _OF_NUMBERS,
+    "string": ("minLength", "maxLength", "character"),
+    "array": ("minItems", "maxItems", "item"),
+}
+KEYWORDS = frozenset({"pattern", *(name for low, high, _ in RANGES.values() for name in (low, high))})
 
 
 class Range(NamedTuple):
@@ -59,7 +65,7 @@ def is_within(value: Any, schema: Schema, time_left: SearchTime) -> bool:
 
 def range_of(schema: Schema) -> Range:
     """The range of a number, of the length of a text, or of that of a list."""
-    found = (Range(schema.get(low), schema.get(high), counted) for low, high, counted in RANGES)
+    found = (Range(schema.get(low), schema.get(high), counted) for low, high, counted in RANGES.values())
     return next(filter(None, found), Range())
 
 

@@ -13,17 +13,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from koi_lang.js.value_bounds import RANGES
 from koi_lang.runtime.mcp.safe_text import one_line
 
 Schema: TypeAlias = dict[str, Any]
 KEY = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 TYPES = ("string", "integer", "number", "boolean", "object", "array")
 # Every provider takes the bounds of numbers; whatever else sets bounds, or says what a text is, is told in words.
-RANGE = ("minimum", "maximum")
-BOUNDS = {"string": ("minLength", "maxLength"), "array": ("minItems", "maxItems"), "integer": RANGE, "number": RANGE}
 TOLD = (
-    "format pattern exclusiveMinimum exclusiveMaximum multipleOf minLength maxLength minItems maxItems uniqueItems "
-    "minProperties maxProperties patternProperties propertyNames not prefixItems".split()
+    *"format pattern exclusiveMinimum exclusiveMaximum multipleOf".split(),
+    *(*RANGES["string"][:2], *RANGES["array"][:2]),
+    *"uniqueItems minProperties maxProperties patternProperties propertyNames not prefixItems".split(),
 )
 MAX_PARTS, MAX_DEPTH = 2000, 10
 MAX_DESCRIPTION_CHARS, MAX_VALUE_CHARS = 500, 200
@@ -121,7 +121,7 @@ class _Simplifier:
     def _of_type(self, name: str, part: Mapping[str, Any], depth: int, seen: tuple[str, ...]) -> Schema:
         if name == "object":
             return self._object(part, depth, seen)
-        keys = BOUNDS.get(name, ()) if self.has_lengths or name in ("integer", "number") else ()
+        keys = RANGES[name][:2] if name in RANGES and (self.has_lengths or name in ("integer", "number")) else ()
         bounds = {key: part[key] for key in keys if _is_number(part.get(key))}
         if name == "array":
             return {"type": name, "items": self.simplify(part.get("items"), depth + 1, seen), **bounds}
