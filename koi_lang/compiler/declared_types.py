@@ -62,7 +62,7 @@ def bounds_of(type: n.Type) -> dict[str, Any]:
     """The keywords for the bounds of a type; empty for types without bounds, and for types that can have none."""
     found: dict[str, Any] = {}
     name = type.name.lower()
-    low, high, _ = RANGES.get("integer" if name == "int" else name, ("", "", ""))
+    low, high = RANGES.get("integer" if name == "int" else name, ("", "", ""))[:2]
     for bounds in type.bounds if low else ():
         ends = {low: bounds.low, high: bounds.high}
         found |= {name: end for name, end in ends.items() if end is not None}
