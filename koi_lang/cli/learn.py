@@ -66,11 +66,21 @@ class Proposal:
 
 @dataclass(slots=True)
 class HandlerCalls:
-    """The recorded calls of a playbook, and what its models took."""
+    """Recorded calls of a handler, and what models took for them.
+
+    Attributes:
+        calls: those that asked a model themselves.
+    """
 
     calls: int = 0
     requests: int = 0
     usd: float = 0.0
+
+    def add(self, other: HandlerCalls) -> None:
+        """Add other calls of the handler."""
+        self.calls += other.calls
+        self.requests += other.requests
+        self.usd += other.usd
 
 
 RecordedEntries = tuple[Header, Sequence[JournalEntry]]
@@ -137,15 +147,13 @@ def offers_of(runs: Sequence[RecordedEntries]) -> list[Proposal]:
 
 def plans_to_freeze(runs: Sequence[RecordedEntries]) -> Iterator[Proposal]:
     """Playbooks that were called often and have no plan, those that cost most first."""
-    found: dict[tuple[str, str], HandlerCalls] = defaultdict(HandlerCalls)
+    totals: dict[tuple[str, str], HandlerCalls] = defaultdict(HandlerCalls)
     for header, entries in runs:
-        for entry in entries:
-            if entry.kind == HandlerStarted.type:
-                asked = [each for each in entries if each.kind == ModelAsked.type and each.path[:-1] == entry.path]
-                handler = f"{entry.agent}.{entry.data.get('event')}"
-                if asked:
-                    count_call(found[(header.program, handler)], entry, entries)
-    for (program, handler), total in sorted(found.items(), key=lambda item: (-item[1].usd, -item[1].requests, item[0])):
+        for handler, call in playbook_calls(entries):
+            totals[header.program, handler].add(call)
+    for (program, handler), total in sorted(
+        totals.items(), key=lambda item: (-item[1].usd, -item[1].requests, item[0])
+    ):
         file = Path(program)
         if total.calls < MIN_CALLS or not total.requests or not file.is_file():
             continue
@@ -155,14 +163,20 @@ def plans_to_freeze(runs: Sequence[RecordedEntries]) -> Iterator[Proposal]:
             yield Proposal("freeze", (shown, handler), why)
 
 
-def count_call(total: HandlerCalls, call: JournalEntry, entries: Sequence[JournalEntry]) -> None:
-    """Add a call to those of its handler."""
-    total.calls += 1
+def playbook_calls(entries: Sequence[JournalEntry]) -> Iterator[tuple[str, HandlerCalls]]:
+    """The calls in a run that asked a model, each with its handler; what models took counts for all calls around it."""
+    calls: dict[tuple[str, ...], tuple[str, HandlerCalls]] = {}
     for entry in entries:
-        is_paid = entry.kind == ModelAnswered.type and not str(entry.data.get("model", "")).startswith(f"{PROVIDER}/")
-        if is_paid and entry.path[: len(call.path)] == call.path:
-            total.requests += 1
-            total.usd += float(entry.data.get("usd") or 0.0)
+        if entry.kind == HandlerStarted.type:
+            calls[entry.path] = f"{entry.agent}.{entry.data.get('event')}", HandlerCalls()
+        elif entry.kind == ModelAsked.type and entry.path[:-1] in calls:
+            calls[entry.path[:-1]][1].calls = 1
+        elif entry.kind == ModelAnswered.type and not str(entry.data.get("model", "")).startswith(f"{PROVIDER}/"):
+            cost = HandlerCalls(0, 1, float(entry.data.get("usd") or 0.0))
+            for path in (entry.path[:length] for length in range(len(entry.path) + 1)):
+                if path in calls:
+                    calls[path][1].add(cost)
+    yield from (each for each in calls.values() if each[1].calls)
 
 
 def rules_to_keep(runs: Sequence[RecordedEntries]) -> Iterator[Proposal]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from koi_lang.freezing.known_values import Compute, MissingError, Names, ValuePath, path_text, same, value_at
+from koi_lang.freezing.terms import Compute, MissingError, Names, ValuePath, path_text, same, value_at
 
 # Samples whose values are changed to tell explanations apart.
 MAX_PROBED = 6
@@ -39,8 +39,8 @@ class AmbiguousError(Exception):
     def sentence(self) -> str:
         """What is said of it: both explanations, and an input that tells them apart."""
         args = self.names.get("args")
-        given = [f"{name}: {short(args[name])}" for name in self.fields if isinstance(args, Mapping) and name in args]
-        where = f"run it with {', '.join(given)}" if given else "run it where these differ"
+        inputs = [f"{name}: {short(args[name])}" for name in self.fields if isinstance(args, Mapping) and name in args]
+        where = f"run it with {', '.join(inputs)}" if inputs else "run it where these differ"
         return f"{self.what} is `{self.one}` or `{self.other}`; {where}"
 
 
@@ -58,7 +58,7 @@ class Explanation:
 
     Attributes:
         written: what stands in a plan.
-        shown: the same in messages: the expression alone, or a constant as JSON.
+        expression: the same in messages: alone, or a constant as JSON.
         compute: its value. Raises MissingError.
         roots: the places that it depends on.
         size: smaller ones go first.
@@ -66,7 +66,7 @@ class Explanation:
     """
 
     written: Any
-    shown: str
+    expression: str
     compute: Compute
     roots: tuple[ValuePath, ...] = ()
     size: int = 1
@@ -88,21 +88,21 @@ def choose(
     """
     if not candidates:
         raise UnexplainedError(f"nothing explains {what}")
-    ordered = sorted(candidates, key=lambda each: (each.size, len(each.shown)))
+    ordered = sorted(candidates, key=lambda each: (each.size, len(each.expression)))
     first = ordered[0]
     for other in ordered[1:]:
         names = tell_apart(first, other, samples)
         if names is not None:
             roots = (*first.roots, *other.roots)
             fields = list(dict.fromkeys(str(path[1]) for path in roots if path[0] == "args" and len(path) > 1))
-            ambiguities.append(AmbiguousError(what, first.shown, other.shown, names, fields))
+            ambiguities.append(AmbiguousError(what, first.expression, other.expression, names, fields))
             break
     return first
 
 
 def tell_apart(one: Explanation, other: Explanation, samples: Sequence[Names]) -> Names | None:
     """Names for which two explanations give different values; None where none were found."""
-    constants = _numbers(one.shown) | _numbers(other.shown)
+    constants = _numbers(one.expression) | _numbers(other.expression)
     for names in samples[:MAX_PROBED]:
         for path in dict.fromkeys((*one.roots, *other.roots)):
             for changed in changes(names, path, constants):
@@ -112,13 +112,13 @@ def tell_apart(one: Explanation, other: Explanation, samples: Sequence[Names]) -
 
 
 def _numbers(text: str) -> set[float]:
-    found = set[float]()
+    numbers = set[float]()
     for word in text.replace("(", " ").replace(")", " ").split():
         try:
-            found.add(float(word))
+            numbers.add(float(word))
         except ValueError:
             continue
-    return found
+    return numbers
 
 
 def value_of(candidate: Explanation, names: Names) -> Any:

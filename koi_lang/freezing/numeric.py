@@ -1,4 +1,4 @@
-"""Explanations of numbers: known numbers, and `+ - * /` of two or three of them."""
+"""Explanations of numbers: terms that are numbers, and `+ - * /` of two or three of them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import math
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import permutations
 from typing import Any
 
 from koi_lang.freezing.candidates import Explanation
-from koi_lang.freezing.known_values import KnownValue, MissingError, Names, always, same
+from koi_lang.freezing.terms import MissingError, Names, Term, always, same
 
 Column = tuple[Any, ...]
 Operate = Callable[[Any, Any], Any]
@@ -29,67 +31,61 @@ MAX_FOUND = 24
 class _Pair:
     text: str
     column: Column
-    parts: tuple[KnownValue, ...]
+    parts: tuple[Term, ...]
     compute: Callable[[Names], Any]
 
 
-@dataclass(slots=True)
+@dataclass
 class NumericSearch:
-    """The numbers that are known in some samples, and what two of them come to.
+    """The terms of some samples that are numbers, and what two of them come to.
 
     Attributes:
         constants: numbers that a playbook names.
     """
 
-    numbers: Sequence[KnownValue]
+    numbers: Sequence[Term]
     constants: Sequence[float] = ()
-    _pairs: dict[Column, list[_Pair]] | None = None
 
     def __post_init__(self) -> None:
         self.numbers = self.numbers[:MAX_NUMBERS]
 
-    @property
+    @cached_property
     def pairs(self) -> dict[Column, list[_Pair]]:
         """What two of the numbers come to, by the values."""
-        if self._pairs is None:
-            self._pairs = {}
-            self._add_all_pairs(self._pairs)
-        return self._pairs
-
-    def _add_all_pairs(self, pairs: dict[Column, list[_Pair]]) -> None:
-        for one in self.numbers:
-            for other in self.numbers:
-                if one is not other and (one.varies or other.varies):
-                    _add_pairs(pairs, one, other)
+        pairs: dict[Column, list[_Pair]] = {}
+        for one, other in permutations(self.numbers, 2):
+            if one.varies or other.varies:
+                _add_pairs(pairs, one, other)
+        return pairs
 
     def explain(self, targets: Column) -> Iterator[Explanation]:
         """The explanations of some numbers: those of three values only where fewer explain nothing."""
-        found = [*self._same_numbers(targets), *self._with_constants(targets), *self._of_pairs(targets)]
-        yield from found or self._of_three(targets)
+        simple = [*self._same_numbers(targets), *self._with_constants(targets), *self._of_pairs(targets)]
+        yield from simple or self._of_three(targets)
 
     def _same_numbers(self, targets: Column) -> Iterator[Explanation]:
-        for known in self.numbers:
-            if known.is_sum:
-                yield from _candidates_of(known.text, known.compute, (known,), known.column, targets)
-            elif all(map(same, known.column, targets)):
-                yield Explanation(f"${{{known.text}}}", known.text, known.compute, known.roots, known.size)
+        for term in self.numbers:
+            if term.is_sum:
+                yield from _candidates_of(term.text, term.compute, (term,), term.column, targets)
+            elif all(map(same, term.column, targets)):
+                yield Explanation(f"${{{term.text}}}", term.text, term.compute, term.roots, term.size)
 
     def _with_constants(self, targets: Column) -> Iterator[Explanation]:
-        """A known number and a constant that is the same in every sample."""
+        """A term that is a number and a constant that is the same in every sample."""
         if all(same(each, targets[0]) for each in targets):
             return
-        for known in self.numbers:
-            if not known.varies:
+        for term in self.numbers:
+            if not term.varies:
                 continue
             for mark, operate in OPERATORS:
-                number = _solve(mark, known.column[0], targets[0])
+                number = _solve(mark, term.column[0], targets[0])
                 if number is None:
                     continue
-                column = _operate(operate, known.column, (number,) * len(targets))
+                column = _operate(operate, term.column, (number,) * len(targets))
                 if column is not None:
-                    compute = _computing(operate, known.compute, always(number))
-                    text = f"{known.text} {mark} {number}"
-                    yield from _candidates_of(text, compute, (known,), column, targets)
+                    compute = _computing(operate, term.compute, always(number))
+                    text = f"{term.text} {mark} {number}"
+                    yield from _candidates_of(text, compute, (term,), column, targets)
 
     def _of_pairs(self, targets: Column) -> Iterator[Explanation]:
         if all(same(each, targets[0]) for each in targets):
@@ -112,46 +108,46 @@ class NumericSearch:
             if all(_round(one) == other for one, other in zip(pair.column, targets, strict=True))
         ]
 
-    def _with_named(self, named: Sequence[KnownValue], targets: Column) -> Iterator[Explanation]:
+    def _with_named(self, named: Sequence[Term], targets: Column) -> Iterator[Explanation]:
         """A pair and a number of the playbook, rounded to two decimals."""
         has_decimals = any(isinstance(each, float) for each in targets) and _are_rounded(targets)
-        for known in named if has_decimals else ():
+        for term in named if has_decimals else ():
             for mark, operate in OPERATORS[2:]:
                 for pairs in self.pairs.values():
-                    column = _operate(operate, pairs[0].column, known.column)
+                    column = _operate(operate, pairs[0].column, term.column)
                     if column is None or any(abs(one - two) > 0.006 for one, two in zip(column, targets, strict=True)):
                         continue
                     for pair in pairs:
-                        compute = _computing(operate, pair.compute, known.compute)
-                        parts = (*pair.parts, known)
-                        yield from _candidates_of(f"({pair.text}) {mark} {known.text}", compute, parts, column, targets)
+                        compute = _computing(operate, pair.compute, term.compute)
+                        parts = (*pair.parts, term)
+                        yield from _candidates_of(f"({pair.text}) {mark} {term.text}", compute, parts, column, targets)
 
     def _of_three(self, targets: Column) -> Iterator[Explanation]:
         """A pair and a third number."""
         if all(same(each, targets[0]) for each in targets):
             return
         count = 0
-        named = [KnownValue(str(each), (each,) * len(targets), always(each), (), 0) for each in self.constants]
+        named = [Term(str(each), (each,) * len(targets), always(each), (), 0) for each in self.constants]
         yield from self._with_named(named, targets)
-        for known in (*self.numbers, *named):
+        for term in (*self.numbers, *named):
             for mark, operate in OPERATORS:
-                if _is_neutral(mark, known.column, is_left=False):
+                if _is_neutral(mark, term.column, is_left=False):
                     continue
-                rest = _operate(_inverse(mark), targets, known.column)
+                rest = _operate(_inverse(mark), targets, term.column)
                 for pair in self.pairs.get(_key(rest), []) if rest is not None else ():
-                    if known in pair.parts:
+                    if term in pair.parts:
                         continue
-                    text = f"({pair.text}) {mark} {known.text}"
-                    compute = _computing(operate, pair.compute, known.compute)
-                    column = _operate(operate, pair.column, known.column)
+                    text = f"({pair.text}) {mark} {term.text}"
+                    compute = _computing(operate, pair.compute, term.compute)
+                    column = _operate(operate, pair.column, term.column)
                     if column is not None:
-                        yield from _candidates_of(text, compute, (*pair.parts, known), column, targets)
+                        yield from _candidates_of(text, compute, (*pair.parts, term), column, targets)
                         count += 1
                 if count > MAX_FOUND:
                     return
 
 
-def _add_pairs(pairs: dict[Column, list[_Pair]], one: KnownValue, other: KnownValue) -> None:
+def _add_pairs(pairs: dict[Column, list[_Pair]], one: Term, other: Term) -> None:
     for mark, operate in OPERATORS:
         if mark in "+*" and one.text > other.text:
             continue
@@ -165,7 +161,7 @@ def _add_pairs(pairs: dict[Column, list[_Pair]], one: KnownValue, other: KnownVa
 
 
 def _candidates_of(
-    text: str, compute: Callable[[Names], Any], parts: tuple[KnownValue, ...], column: Column, targets: Column
+    text: str, compute: Callable[[Names], Any], parts: tuple[Term, ...], column: Column, targets: Column
 ) -> Iterator[Explanation]:
     """An expression, rounded as amounts of money are where its numbers have decimals."""
     roots = tuple(root for part in parts for root in part.roots)
@@ -228,10 +224,10 @@ def _inverse(mark: str) -> Operate:
     return {"+": operator.sub, "-": operator.add, "*": operator.truediv, "/": operator.mul}[mark]
 
 
-def _solve(mark: str, known: float, target: float) -> float | None:
-    """The constant behind a known number that gives a target; None where it is none that a person would write."""
+def _solve(mark: str, term: float, target: float) -> float | None:
+    """The constant that brings a number to a target; None where it is none that a person would write."""
     try:
-        number = {"+": target - known, "-": known - target, "*": target / known, "/": known / target}[mark]
+        number = {"+": target - term, "-": term - target, "*": target / term, "/": term / target}[mark]
     except (ArithmeticError, KeyError):
         return None
     number = plain_number(round(number, MAX_DIGITS))

@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, pairwise, product
 from typing import Any
 
 from koi_lang.errors import KoiError
 from koi_lang.freezing.candidates import AmbiguousError, Explanation, UnexplainedError, choose
-from koi_lang.freezing.known_values import KnownValue, Names, Repeated, ValuePath, item_conditions, numbers_in, same
 from koi_lang.freezing.recordings import RecordedCall, RecordedStep, contradiction
+from koi_lang.freezing.terms import (
+    Names,
+    Repeated,
+    Term,
+    ValuePath,
+    item_conditions,
+    numbers_in,
+    same,
+    value_at,
+)
 from koi_lang.freezing.values import MIN_SIDE, ValueExplainer, short_value
 from koi_lang.llm.rehearsal.languages import compile_words
 from koi_lang.runtime.actions.control import FOR_EACH
@@ -79,15 +89,24 @@ class StepExplainer:
         values = self._values(samples)
         failure: UnexplainedError | None = None
         for attempt in (self._loop, self._step, self._branch):
-            before = self._ids, len(self.ambiguities)
             try:
-                return attempt(samples, values, depth)
+                with self._undone():
+                    return attempt(samples, values, depth)
             except UnexplainedError as error:
-                self._ids = before[0]
-                del self.ambiguities[before[1] :]
                 failure = failure or error if attempt != self._step else error
         assert failure is not None
         raise failure
+
+    @contextmanager
+    def _undone(self) -> Iterator[None]:
+        """A context that, where it explains nothing, takes back its ids and ambiguities."""
+        ids, count = self._ids, len(self.ambiguities)
+        try:
+            yield
+        except UnexplainedError:
+            self._ids = ids
+            del self.ambiguities[count:]
+            raise
 
     def _values(self, samples: Sequence[Sample]) -> ValueExplainer:
         return ValueExplainer(
@@ -125,49 +144,45 @@ class StepExplainer:
         if depth == len(ITEMS):
             raise UnexplainedError("loops are nested too deeply")
         failure = UnexplainedError("nothing repeats")
-        found: list[tuple[KnownValue, Actions]] = []
-        lists = [each for each in values.known_values.lists if ".map(" not in each.text]
+        loops: list[tuple[Term, Actions]] = []
+        lists = [each for each in values.terms.lists if ".map(" not in each.text]
         if depth:
             lists = [each for each in lists if each.roots[0][0] == ITEMS[depth - 1]]
-        for known in sorted(lists, key=lambda each: each.size):
-            if found and known.size > found[0][0].size:
+        for term in sorted(lists, key=lambda each: each.size):
+            if loops and term.size > loops[0][0].size:
                 break  # a part of a list is looked at where no whole one is repeated for
-            for sizes in _body_sizes(samples, known, self.playbook, self.effort):
+            for sizes in _body_sizes(samples, term, self.playbook, self.effort):
                 try:
-                    found.append((known, self._write_loop(samples, known, sizes, depth)))
+                    loops.append((term, self._write_loop(samples, term, sizes, depth)))
                     break
                 except UnexplainedError as error:
                     failure = error
-        if not found:
+        if not loops:
             raise failure
         chosen = choose(
             "the list that is repeated for",
-            [Explanation(str(n), each.text, each.compute, each.roots, each.size) for n, (each, _) in enumerate(found)],
+            [Explanation(str(n), each.text, each.compute, each.roots, each.size) for n, (each, _) in enumerate(loops)],
             [each.names for each in samples],
             self.ambiguities,
         )
-        return found[int(chosen.written)][1]
+        return loops[int(chosen.written)][1]
 
-    def _write_loop(self, samples: Sequence[Sample], known: KnownValue, sizes: Sizes, depth: int) -> Actions:
-        name, before = ITEMS[depth], (self._ids, len(self.ambiguities))
+    def _write_loop(self, samples: Sequence[Sample], term: Term, sizes: Sizes, depth: int) -> Actions:
+        name = ITEMS[depth]
         bodies = [
             Sample(
                 {**sample.names, "state": dict(steps[0].state if steps else sample.names["state"]), name: item}, steps
             )
-            for sample, items, counts in zip(samples, known.column, sizes, strict=True)
+            for sample, items, counts in zip(samples, term.column, sizes, strict=True)
             for item, steps in zip(items, _segments(sample.steps, counts), strict=True)
         ]
-        try:
+        with self._undone():
             body = self.explain(bodies, depth + 1)
             gives = all(each.steps and each.steps[-1].intent not in ECHOES for each in bodies)
             id = self._id() if gives else ""
             rest = [_behind_loop(each, counts, id) for each, counts in zip(samples, sizes, strict=True)]
-            action = {"intent": FOR_EACH, **({"id": id} if id else {}), "of": f"${{{known.text}}}", "as": name}
+            action = {"intent": FOR_EACH, **({"id": id} if id else {}), "of": f"${{{term.text}}}", "as": name}
             return [{**action, "actions": body}, *self.explain(rest, depth)]
-        except UnexplainedError:
-            self._ids = before[0]
-            del self.ambiguities[before[1] :]
-            raise
 
     # ------------------------------------------------------------ by a condition
 
@@ -193,8 +208,7 @@ class StepExplainer:
         conditions: Sequence[Explanation],
         depth: int,
     ) -> Actions:
-        before = self._ids, len(self.ambiguities)
-        try:
+        with self._undone():
             sides = [
                 self.explain(
                     [_cut(each, count) for each, side in zip(samples, holds, strict=True) if side is wanted], depth
@@ -203,10 +217,6 @@ class StepExplainer:
             ]
             rest = [each.skip(counts[0] if side else counts[1]) for each, side in zip(samples, holds, strict=True)]
             following = self.explain(rest, depth)
-        except UnexplainedError:
-            self._ids = before[0]
-            del self.ambiguities[before[1] :]
-            raise
         chosen = choose("the condition", conditions, [each.names for each in samples], self.ambiguities)
         self.compared |= set(chosen.compared)
         self.has_branch = True
@@ -240,13 +250,13 @@ def _segments(steps: tuple[RecordedStep, ...], counts: Sequence[int]) -> list[tu
     return [steps[start:end] for start, end in pairwise(ends)]
 
 
-def _body_sizes(samples: Sequence[Sample], known: KnownValue, playbook: str, effort: int) -> Iterator[Sizes]:
+def _body_sizes(samples: Sequence[Sample], term: Term, playbook: str, effort: int) -> Iterator[Sizes]:
     """How many steps may be done for each item of a list: the same number, or one that a part of the item decides."""
-    items = [item for each in known.column for item in each]
-    if len(items) < 2 or all(len(each) < 2 for each in known.column):
+    items = [item for each in term.column for item in each]
+    if len(items) < 2 or all(len(each) < 2 for each in term.column):
         return
     for measure in _measures(items, playbook, effort):
-        sizes = [[measure(item) for item in each] for each in known.column]
+        sizes = [[measure(item) for item in each] for each in term.column]
         heads = set[str]()
         for sample, counts in zip(samples, sizes, strict=True):
             if sum(counts) > len(sample.steps):
@@ -392,9 +402,9 @@ def _require_whole(playbook: str, actions: Sequence[Mapping[str, Any]], *, has_b
         if re.search(rf"(?<![\w.]){re.escape(str(number))}(?![\w.]*\d)", plan) is None:
             raise UnexplainedError(f"the playbook names {number}, and no recording shows what for")
     conditional = compile_words(r"\b{condition}\b")
-    said = [found[0] for found in conditional.finditer(plain) if not found[0].lower().startswith("for ")]
-    if said and not has_branch and FOR_EACH not in plan and ".filter(" not in plan:
-        raise UnexplainedError(f"the playbook says `{said[0]}`, and all recordings took the same way")
+    conditions = [each[0] for each in conditional.finditer(plain) if not each[0].lower().startswith("for ")]
+    if conditions and not has_branch and FOR_EACH not in plan and ".filter(" not in plan:
+        raise UnexplainedError(f"the playbook says `{conditions[0]}`, and all recordings took the same way")
 
 
 def _restrict(fits: Mapping[str, Any], path: ValuePath, recordings: Sequence[RecordedCall]) -> None:
@@ -403,13 +413,7 @@ def _restrict(fits: Mapping[str, Any], path: ValuePath, recordings: Sequence[Rec
     for part in path[1:]:
         form = form.get("fields", {}).get(part) if isinstance(form, dict) else None
     if isinstance(form, dict) and "kinds" in form:
-        form["among"] = sorted({_at(names_of(each.args, each.state), path) for each in recordings})
-
-
-def _at(value: Any, path: ValuePath) -> Any:
-    for part in path:
-        value = value[part]
-    return value
+        form["among"] = sorted({value_at(names_of(each.args, each.state), path) for each in recordings})
 
 
 # ---------------------------------------------------------------- against a recording
@@ -483,11 +487,8 @@ class _Held:
             raise MismatchError(f"`{action['of']}` is no list")
         for index, item in enumerate(items):
             inner.add({action["as"]: item, "iteration": index + 1, "iterationIndex": index})
-            taken = len(self.steps)
-            last = self.steps[:1]
             before = list(self.steps)
             self.carry_out(action["actions"], inner)
-            done = before[: taken - len(self.steps)]
+            done = before[: len(before) - len(self.steps)]
             results.append(done[-1].result if done else None)
-            del last
         scope.record(FOR_EACH, str(action.get("id", "")), results)

@@ -70,11 +70,11 @@ class RecordedCalls:
 
     def add(self, journal: Journal, agent: str, event: str, state: Mapping[str, Any]) -> None:
         """Add the calls of a journal; `state` is the declared one of the agent."""
-        for found in calls_in(journal, agent, event, state):
-            if isinstance(found, RecordedCall):
-                self.usable.append(found)
+        for call in calls_in(journal, agent, event, state):
+            if isinstance(call, RecordedCall):
+                self.usable.append(call)
             else:
-                self.left_out[journal.header.run] = found
+                self.left_out[journal.header.run] = call
 
 
 def calls_in(journal: Journal, agent: str, event: str, state: Mapping[str, Any]) -> Iterator[RecordedCall | str]:
@@ -113,8 +113,8 @@ def why_unusable(entries: Sequence[JournalEntry]) -> str:
 def _playbook(asked: JournalEntry) -> str:
     """The text of the playbook in the messages of a request."""
     texts = [str(text) for role, text in asked.data.get("messages", ()) if role == "user"]
-    told_text = next((text for text in reversed(texts) if text.startswith(PLAYBOOK)), "")
-    return told_text.removeprefix(PLAYBOOK) if told_text else texts[-1] if texts else ""
+    playbook = next((text for text in reversed(texts) if text.startswith(PLAYBOOK)), "")
+    return playbook.removeprefix(PLAYBOOK) if playbook else texts[-1] if texts else ""
 
 
 def _recording(
@@ -155,9 +155,9 @@ def contradiction(recordings: Iterable[RecordedCall]) -> str:
         for other in seen:
             if one.args != other.args or one.state != other.state:
                 continue
-            given = [(a.intent, a.result) for a in one.steps[:-1]] == [(a.intent, a.result) for a in other.steps[:-1]]
-            done = [(a.intent, a.fields) for a in one.steps], [(a.intent, a.fields) for a in other.steps]
-            if given and done[0] != done[1]:
+            results = [[(step.intent, step.result) for step in each.steps[:-1]] for each in (one, other)]
+            actions = [[(step.intent, step.fields) for step in each.steps] for each in (one, other)]
+            if results[0] == results[1] and actions[0] != actions[1]:
                 return f"`{one.run}` and `{other.run}`"
         seen.append(one)
     return ""

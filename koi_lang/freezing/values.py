@@ -7,33 +7,39 @@ import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import combinations
 from typing import Any
 
 from koi_lang.freezing.candidates import AmbiguousError, Explanation, UnexplainedError, choose, constant
-from koi_lang.freezing.known_values import KnownValue, KnownValues, Names, ValuePath, always, numbers_in, same
 from koi_lang.freezing.numeric import NumericSearch, plain_number
+from koi_lang.freezing.terms import (
+    ORDERS,
+    Names,
+    Term,
+    TermBank,
+    ValuePath,
+    always,
+    comparing,
+    negate,
+    numbers_in,
+    same,
+)
 from koi_lang.runtime.model_calls.frozen_plans import NUMBER, TEXT, TRUTH, kind_of_value
 from koi_lang.runtime.playbook.holes import HOLE, texts_in
 from koi_lang.runtime.prompts import value_text
 
 MAX_COMPARED = 24
-# Of a comparison of two known values; one with a constant is smaller.
+# Of a comparison of two terms; one with a constant is smaller.
 PAIR_SIZE = 4
-COMPARISONS: tuple[tuple[str, Callable[[Any, Any], bool]], ...] = (
-    ("<", operator.lt),
-    ("<=", operator.le),
-    (">", operator.gt),
-    (">=", operator.ge),
-    ("===", operator.eq),
-)
+COMPARISONS = (*ORDERS, ("===", operator.eq))
 
 
 class Conditions:
-    """The comparisons of known values that hold in some samples alone, each with where it does."""
+    """The comparisons of terms that hold in some samples alone, each with where it does."""
 
-    def __init__(self, known: KnownValues) -> None:
-        self.all = [(each, holds) for each, holds in _all(known) if len(set(holds)) == 2]
+    def __init__(self, term: TermBank) -> None:
+        self.all = [(each, holds) for each, holds in _all(term) if len(set(holds)) == 2]
 
     def separating(self, wanted: Sequence[bool]) -> list[Explanation]:
         """The comparisons that hold in just some samples."""
@@ -41,26 +47,26 @@ class Conditions:
 
     @property
     def simple(self) -> list[tuple[Explanation, tuple[bool, ...]]]:
-        """Those of one known value."""
+        """Those of one term."""
         return [(candidate, holds) for candidate, holds in self.all if candidate.size < PAIR_SIZE]
 
 
-def _all(known: KnownValues) -> Iterator[tuple[Explanation, tuple[bool, ...]]]:
-    for each in known.of_kind(TRUTH):
+def _all(term: TermBank) -> Iterator[tuple[Explanation, tuple[bool, ...]]]:
+    for each in term.of_kind(TRUTH):
         if each.varies:
             yield Explanation(each.text, each.text, each.compute, each.roots), each.column
             text = f"!{each.text}"
-            yield Explanation(text, text, _negate(each), each.roots), tuple(not value for value in each.column)
-    for each in known.of_kind(TEXT):
+            yield Explanation(text, text, negate(each.compute), each.roots), tuple(not value for value in each.column)
+    for each in term.of_kind(TEXT):
         for text in sorted(set(each.column)) if each.varies and each.size == 1 else ():
             written = f"{each.text} === {json.dumps(text, ensure_ascii=False)}"
-            candidate = Explanation(written, written, _equals(each, text), each.roots, compared=each.roots)
+            holds = comparing(operator.eq, each.compute, always(text))
+            candidate = Explanation(written, written, holds, each.roots, compared=each.roots)
             yield candidate, tuple(value == text for value in each.column)
-    numbers = [each for each in known.of_kind(NUMBER) if each.size == 1][:MAX_COMPARED]
-    count = len(known.samples)
+    numbers = [each for each in term.of_kind(NUMBER) if each.size == 1][:MAX_COMPARED]
+    count = len(term.samples)
     constants = [
-        KnownValue(str(each), (each,) * count, always(each), ())
-        for each in dict.fromkeys((0, *numbers_in(known.playbook)))
+        Term(str(each), (each,) * count, always(each), ()) for each in dict.fromkeys((0, *numbers_in(term.playbook)))
     ]
     for each in numbers:
         for number in constants if each.varies else ():
@@ -70,28 +76,16 @@ def _all(known: KnownValues) -> Iterator[tuple[Explanation, tuple[bool, ...]]]:
             yield from _compare(one, other, PAIR_SIZE)
 
 
-def _negate(known: KnownValue) -> Callable[[Names], Any]:
-    return lambda names: not known.compute(names)
-
-
-def _equals(known: KnownValue, text: str) -> Callable[[Names], Any]:
-    return lambda names: known.compute(names) == text
-
-
-def _compare(one: KnownValue, other: KnownValue, size: int) -> Iterator[tuple[Explanation, tuple[bool, ...]]]:
+def _compare(one: Term, other: Term, size: int) -> Iterator[tuple[Explanation, tuple[bool, ...]]]:
     roots = (*one.roots, *other.roots)
     for mark, compare in COMPARISONS:
         text = f"{one.text} {mark} {other.text}"
         holds = tuple(compare(*pair) for pair in zip(one.column, other.column, strict=True))
-        yield Explanation(text, text, _comparing(compare, one, other), roots, size), holds
-
-
-def _comparing(compare: Callable[[Any, Any], bool], one: KnownValue, other: KnownValue) -> Callable[[Names], Any]:
-    return lambda names: compare(one.compute(names), other.compute(names))
+        yield Explanation(text, text, comparing(compare, one.compute, other.compute), roots, size), holds
 
 
 WRITTEN_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
-# Ways to read a text as what is the same in all samples and known values; more are not looked for.
+# Ways to read a text as what is the same in all samples and terms; more are not looked for.
 MAX_READINGS = 8
 # Places at which reading was tried.
 MAX_STEPS = 20_000
@@ -101,19 +95,19 @@ Positions = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class TextPart:
-    """A known value in a text: its expression, and how it is written."""
+    """A term in a text: its expression, and how it is written."""
 
     text: str
     texts: tuple[str, ...]
     compute: Callable[[Names], str]
-    known: KnownValue | Explanation
+    term: Term | Explanation
     varies: bool
 
 
-def text_parts(known: Sequence[KnownValue]) -> list[TextPart]:
-    """The ways in which known values can stand in a text; amounts also with two decimals."""
+def text_parts(term: Sequence[Term]) -> list[TextPart]:
+    """The ways in which terms can stand in a text; amounts also with two decimals."""
     parts: list[TextPart] = []
-    for each in known:
+    for each in term:
         if any(isinstance(value, (dict, list)) or value is None for value in each.column):
             continue
         texts = tuple(map(value_text, each.column))
@@ -194,22 +188,23 @@ class TextSearch:
         return True
 
     def _number_parts(self, targets: tuple[str, ...], at: Positions) -> Iterator[TextPart]:
-        """Numbers in the texts that known numbers come to."""
-        found = [WRITTEN_NUMBER.match(text, place) for text, place in zip(targets, at, strict=True)]
-        if any(each is None or each.string[each.start() - 1 : each.start()].isdigit() for each in found):
+        """Numbers in the texts that terms that are numbers come to."""
+        matches = [WRITTEN_NUMBER.match(text, place) for text, place in zip(targets, at, strict=True)]
+        if any(each is None or each.string[each.start() - 1 : each.start()].isdigit() for each in matches):
             return
-        texts = tuple(each[0] for each in found if each is not None)
+        texts = tuple(each[0] for each in matches if each is not None)
         if len(set(texts)) == 1:
             return
         column = tuple(plain_number(float(text)) for text in texts)
-        plain = {known.text for known in self.numbers().numbers}
+        plain = {term.text for term in self.numbers().numbers}
         for candidate in self.numbers().explain(column):
-            if candidate.shown in plain:
+            if candidate.expression in plain:
                 continue
             if all(value_text(value) == text for value, text in zip(column, texts, strict=True)):
-                yield TextPart(candidate.shown, texts, _as_text(candidate.compute), candidate, True)
+                yield TextPart(candidate.expression, texts, _as_text(candidate.compute), candidate, varies=True)
             if all(f"{value:.2f}" == text for value, text in zip(column, texts, strict=True)):
-                yield TextPart(f"({candidate.shown}).toFixed(2)", texts, _as_amount(candidate.compute), candidate, True)
+                amount = f"({candidate.expression}).toFixed(2)"
+                yield TextPart(amount, texts, _as_amount(candidate.compute), candidate, varies=True)
 
 
 def candidate_of(reading: Sequence[str | TextPart]) -> Explanation:
@@ -217,15 +212,15 @@ def candidate_of(reading: Sequence[str | TextPart]) -> Explanation:
     parts = [each for each in reading if isinstance(each, TextPart)]
     written = "".join(each if isinstance(each, str) else f"${{{each.text}}}" for each in reading)
     if len(reading) == 1 and parts:
-        is_text = all(isinstance(value, str) for value in getattr(parts[0].known, "column", (0,)))
+        is_text = all(isinstance(value, str) for value in getattr(parts[0].term, "column", (0,)))
         written = written if is_text or ".toFixed(" in written else f"${{String({parts[0].text})}}"
 
     def compute(names: Names) -> str:
         return "".join(each if isinstance(each, str) else each.compute(names) for each in reading)
 
-    roots = tuple(root for part in parts for root in part.known.roots)
-    shown = written if len(reading) > 1 else parts[0].text
-    return Explanation(written, shown, compute, roots, 1 + sum(part.known.size for part in parts))
+    roots = tuple(root for part in parts for root in part.term.roots)
+    expression = written if len(reading) > 1 else parts[0].text
+    return Explanation(written, expression, compute, roots, 1 + sum(part.term.size for part in parts))
 
 
 # Samples on each side of a condition within a value.
@@ -237,7 +232,7 @@ MIN_WORDS = 3
 YEAR = re.compile(r"\d{4}")
 
 
-@dataclass(slots=True)
+@dataclass
 class ValueExplainer:
     """Explains values in some samples.
 
@@ -257,38 +252,26 @@ class ValueExplainer:
     has_conditions: bool = True
     compared: set[ValuePath] = field(default_factory=set)
     ambiguities: list[AmbiguousError] = field(default_factory=list)
-    _known: KnownValues | None = None
-    _numbers: NumericSearch | None = None
-    _texts: TextSearch | None = None
-    _conditions: Conditions | None = None
 
-    @property
-    def known_values(self) -> KnownValues:
-        """The known values."""
-        if self._known is None:
-            self._known = KnownValues(self.samples, self.playbook)
-        return self._known
+    @cached_property
+    def terms(self) -> TermBank:
+        """The terms of the samples."""
+        return TermBank(self.samples, self.playbook)
 
-    @property
+    @cached_property
     def numbers(self) -> NumericSearch:
-        """The known numbers."""
-        if self._numbers is None:
-            self._numbers = NumericSearch(self.known_values.of_kind(NUMBER), numbers_in(self.playbook))
-        return self._numbers
+        """The search for numbers, by the terms that are numbers."""
+        return NumericSearch(self.terms.of_kind(NUMBER), numbers_in(self.playbook))
 
-    @property
+    @cached_property
     def conditions(self) -> Conditions:
-        """The comparisons of known values."""
-        if self._conditions is None:
-            self._conditions = Conditions(self.known_values)
-        return self._conditions
+        """The comparisons of terms."""
+        return Conditions(self.terms)
 
-    @property
+    @cached_property
     def texts(self) -> TextSearch:
-        """The known texts."""
-        if self._texts is None:
-            self._texts = TextSearch(text_parts(self.known_values.all), lambda: self.numbers)
-        return self._texts
+        """The search for texts, by all terms."""
+        return TextSearch(text_parts(self.terms.all), lambda: self.numbers)
 
     def explain(self, what: str, targets: Sequence[Any]) -> Any:
         """What stands in a plan for a value. Raises UnexplainedError.
@@ -302,9 +285,9 @@ class ValueExplainer:
         return written
 
     def _explain_values(self, what: str, targets: tuple[Any, ...]) -> tuple[Any, set[ValuePath]]:
-        found = list(self._candidates(targets))
-        if found:
-            chosen = choose(what, found, self.samples, self.ambiguities)
+        candidates = list(self._candidates(targets))
+        if candidates:
+            chosen = choose(what, candidates, self.samples, self.ambiguities)
             self._require_shown(what, chosen)
             self._require_lasting(chosen.written)
             return chosen.written, set(chosen.compared)
@@ -325,17 +308,17 @@ class ValueExplainer:
         if kinds == {NUMBER}:
             yield from self.numbers.explain(targets)
             return
-        for known in self.known_values.all:
-            if all(map(same, known.column, targets)):
-                yield Explanation(f"${{{known.text}}}", known.text, known.compute, known.roots, known.size)
+        for term in self.terms.all:
+            if all(map(same, term.column, targets)):
+                yield Explanation(f"${{{term.text}}}", term.text, term.compute, term.roots, term.size)
         if kinds == {TRUTH} and len(set(targets)) == 2:
-            plain = {known.text for known in self.known_values.all}
+            plain = {term.text for term in self.terms.all}
             for each in self.conditions.separating(targets):
-                if each.shown not in plain:
-                    yield replace(each, written=f"${{{each.shown}}}")
+                if each.expression not in plain:
+                    yield replace(each, written=f"${{{each.expression}}}")
         if kinds == {TEXT}:
-            plain = {known.text for known in self.known_values.all if all(map(same, known.column, targets))}
-            yield from (each for each in self.texts.explain(targets) if each.shown not in plain)
+            plain = {term.text for term in self.terms.all if all(map(same, term.column, targets))}
+            yield from (each for each in self.texts.explain(targets) if each.expression not in plain)
 
     def _require_shown(self, what: str, chosen: Explanation) -> None:
         """Raise UnexplainedError for a short constant that few recordings have and the playbook does not name."""
@@ -346,8 +329,8 @@ class ValueExplainer:
         if chosen.roots or not is_short or len(self.samples) >= MIN_CONSTANT:
             return
         if isinstance(value, bool) or str(value).lower() not in self.playbook.lower():
-            shown = short_value(value)
-            raise UnexplainedError(f"{what} was always {shown}, and {MIN_CONSTANT} recordings are needed to say so")
+            needed = f"{MIN_CONSTANT} recordings are needed to say so"
+            raise UnexplainedError(f"{what} was always {short_value(value)}, and {needed}")
 
     def _require_lasting(self, written: Any) -> None:
         """Raise UnexplainedError for a constant, or one in a text, that may be the day of its recordings."""
@@ -373,17 +356,17 @@ class ValueExplainer:
 
     def _conditional(self, what: str, targets: tuple[Any, ...]) -> tuple[Any, set[ValuePath]]:
         """One of two explanations, by a condition."""
-        found: list[Explanation] = []
+        joined: list[Explanation] = []
         simple = self.conditions.simple
         divisions = [each for each in dict.fromkeys(holds for _, holds in simple) if min(_counts(each)) >= MIN_SIDE]
         sides = {holds: self._sides(what, targets, holds) for holds in divisions[:MAX_DIVISIONS]}
         for condition, holds in simple:
             both = sides.get(holds)
             if both is not None:
-                found.append(_join(condition, *both))
-        if not found:
+                joined.append(_join(condition, *both))
+        if not joined:
             raise UnexplainedError(f"nothing explains {what}, such as {short_value(targets[0])}")
-        chosen = choose(what, found, self.samples, self.ambiguities)
+        chosen = choose(what, joined, self.samples, self.ambiguities)
         return chosen.written, set(chosen.compared)
 
     def _sides(
@@ -433,7 +416,7 @@ def _as_sum(written: str) -> str:
 
 
 def _join(condition: Explanation, yes: Explanation, no: Explanation) -> Explanation:
-    text = f"{condition.shown} ? {_expression(yes)} : {_expression(no)}"
+    text = f"{condition.expression} ? {_expression(yes)} : {_expression(no)}"
 
     def compute(names: Names) -> Any:
         return yes.compute(names) if condition.compute(names) else no.compute(names)

@@ -1,4 +1,4 @@
-"""Explanations of numbers by known numbers."""
+"""Explanations of numbers by terms that are numbers."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from koi_lang.freezing.candidates import AmbiguousError, choose
-from koi_lang.freezing.known_values import KnownValues
 from koi_lang.freezing.numeric import NumericSearch
+from koi_lang.freezing.terms import TermBank
 from koi_lang.runtime.model_calls.frozen_plans import NUMBER
 
 ROWS = [{"price": 2.5, "count": 3}, {"price": 10.25, "count": 1}, {"price": 4.0, "count": 7}]
@@ -17,10 +17,10 @@ ROWS = [{"price": 2.5, "count": 3}, {"price": 10.25, "count": 1}, {"price": 4.0,
 def explained(args: list[dict[str, Any]], targets: list[float], playbook: str = "") -> tuple[str, list[AmbiguousError]]:
     """The explanation of some numbers, and what is ambiguous about it."""
     samples = [{"args": each} for each in args]
-    known = KnownValues(samples, playbook)
+    known = TermBank(samples, playbook)
     found = list(NumericSearch(known.of_kind(NUMBER)).explain(tuple(targets)))
     ambiguities: list[AmbiguousError] = []
-    return choose("the number", found, samples, ambiguities).shown, ambiguities
+    return choose("the number", found, samples, ambiguities).expression, ambiguities
 
 
 @pytest.mark.parametrize(

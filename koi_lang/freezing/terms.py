@@ -1,13 +1,14 @@
-"""Known values: expressions over the payload, the state and earlier results, with their values in every sample."""
+"""Terms: expressions over the payload, the state and earlier results, with their values in every sample."""
 
 from __future__ import annotations
 
 import json
 import math
+import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations, permutations
+from itertools import combinations, permutations, product
 from typing import Any
 
 from koi_lang.runtime.model_calls.frozen_plans import NUMBER, TEXT, TRUTH, kind_of_value
@@ -15,6 +16,13 @@ from koi_lang.runtime.model_calls.frozen_plans import NUMBER, TEXT, TRUTH, kind_
 Names = Mapping[str, Any]
 ValuePath = tuple[str | int, ...]
 Compute = Callable[[Names], Any]
+Predicate = Callable[[Any], bool]
+ORDERS: tuple[tuple[str, Callable[[Any, Any], bool]], ...] = (
+    ("<", operator.lt),
+    ("<=", operator.le),
+    (">", operator.gt),
+    (">=", operator.ge),
+)
 MAX_DEPTH = 5
 # More values than these explain too much.
 MAX_VALUES = 1500
@@ -34,7 +42,7 @@ class MissingError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class KnownValue:
+class Term:
     """An expression whose value is known in every sample.
 
     Attributes:
@@ -105,13 +113,13 @@ def path_text(path: ValuePath) -> str:
 def numbers_in(playbook: str) -> tuple[float, ...]:
     """The numbers that a playbook names."""
     plain = STEP_NUMBER.sub("", playbook)
-    found = {float(each) for each in NUMBERS.findall(plain)}
-    return tuple(sorted(int(each) if each.is_integer() else each for each in found))
+    numbers = {float(each) for each in NUMBERS.findall(plain)}
+    return tuple(sorted(int(each) if each.is_integer() else each for each in numbers))
 
 
 @dataclass(slots=True)
-class KnownValues:
-    """The known values of some samples.
+class TermBank:
+    """The terms of some samples.
 
     Args:
         samples: names with their values, such as `args`.
@@ -120,7 +128,7 @@ class KnownValues:
 
     samples: Sequence[Names]
     playbook: str
-    all: list[KnownValue] = field(default_factory=list)
+    all: list[Term] = field(default_factory=list)
     _columns: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -130,12 +138,12 @@ class KnownValues:
                 self._walk((name, "output") if is_result else (name,), 0)
         del self.all[MAX_VALUES:]
 
-    def of_kind(self, kind: str) -> list[KnownValue]:
+    def of_kind(self, kind: str) -> list[Term]:
         """Those whose values are all of a kind."""
         return [each for each in self.all if all(kind_of_value(value) == kind for value in each.column)]
 
     @property
-    def lists(self) -> list[KnownValue]:
+    def lists(self) -> list[Term]:
         """Those that are lists in the samples themselves, or are made of them."""
         return self.of_kind("list")
 
@@ -144,7 +152,7 @@ class KnownValues:
             column = tuple(value_at(names, path) for names in self.samples)
         except MissingError:
             return
-        self._add(KnownValue(path_text(path), column, lambda names: value_at(names, path), (path,)))
+        self._add(Term(path_text(path), column, lambda names: value_at(names, path), (path,)))
         if depth >= MAX_DEPTH:
             return
         if all(isinstance(each, dict) for each in column):
@@ -157,10 +165,10 @@ class KnownValues:
                 self._walk((*path, index), depth + 1)
             self._add_list(path, column)
 
-    def _add(self, known: KnownValue) -> None:
-        if known.text not in self._columns:
-            self._columns.add(known.text)
-            self.all.append(known)
+    def _add(self, term: Term) -> None:
+        if term.text not in self._columns:
+            self._columns.add(term.text)
+            self.all.append(term)
 
     def _add_computed(self, text: str, path: ValuePath, work: Callable[[list[Any]], Any], size: int = 1) -> None:
         def compute(names: Names) -> Any:
@@ -173,7 +181,7 @@ class KnownValues:
             column = tuple(compute(names) for names in self.samples)
         except MissingError:
             return
-        self._add(KnownValue(text, column, compute, (path,), size))
+        self._add(Term(text, column, compute, (path,), size))
 
     # ------------------------------------------------------------ lists
 
@@ -236,7 +244,7 @@ class KnownValues:
 
 def item_conditions(
     items: Sequence[Mapping[str, Any]], names: Sequence[str], playbook: str
-) -> Iterator[tuple[str, Callable[[Any], bool]]]:
+) -> Iterator[tuple[str, Predicate]]:
     """Conditions on the items of a list: a truth value, a text or number of the playbook, two numbers of an item."""
     numbers, lowered = (*numbers_in(playbook), 0), playbook.lower()
     numeric = list[str]()
@@ -245,43 +253,37 @@ def item_conditions(
         value = _field(name)
         if kinds == {TRUTH}:
             yield f"{EACH}.{name}", value
-            yield f"!{EACH}.{name}", _not(value)
+            yield f"!{EACH}.{name}", negate(value)
         elif kinds == {TEXT}:
             for text in sorted({item[name] for item in items})[:MAX_TEXTS]:
                 if text and text.lower() in lowered:
-                    yield f"{EACH}.{name} === {json.dumps(text, ensure_ascii=False)}", _equals(value, text)
+                    written = json.dumps(text, ensure_ascii=False)
+                    yield f"{EACH}.{name} === {written}", comparing(operator.eq, value, always(text))
         elif kinds == {NUMBER}:
             numeric.append(name)
-            for number in numbers:
-                yield from _compare(f"{EACH}.{name}", str(number), value, always(number))
-    for one, other in permutations(numeric, 2):
-        yield from list(_compare(f"{EACH}.{one}", f"{EACH}.{other}", _field(one), _field(other)))[:2]
+            for number, (mark, compare) in product(numbers, ORDERS):
+                yield f"{EACH}.{name} {mark} {number}", comparing(compare, value, always(number))
+    for (one, other), (mark, compare) in product(permutations(numeric, 2), ORDERS[:2]):
+        yield f"{EACH}.{one} {mark} {EACH}.{other}", comparing(compare, _field(one), _field(other))
 
 
 def _field(name: str) -> Callable[[Any], Any]:
     return lambda item: item[name]
 
 
-def _not(value: Callable[[Any], Any]) -> Callable[[Any], bool]:
-    return lambda item: not value(item)
+def negate(value: Callable[[Any], Any]) -> Predicate:
+    """The opposite of what a function computes."""
+    return lambda names: not value(names)
 
 
-def _equals(value: Callable[[Any], Any], text: str) -> Callable[[Any], bool]:
-    return lambda item: bool(value(item) == text)
+def always(value: Any) -> Callable[[Any], Any]:
+    """A constant as a function of names."""
+    return lambda names: value
 
 
-def always(number: float) -> Callable[[Any], Any]:
-    """A number, whatever is known."""
-    return lambda known: number
-
-
-def _compare(
-    left: str, right: str, one: Callable[[Any], Any], other: Callable[[Any], Any]
-) -> Iterator[tuple[str, Callable[[Any], bool]]]:
-    yield f"{left} < {right}", lambda item: bool(one(item) < other(item))
-    yield f"{left} <= {right}", lambda item: bool(one(item) <= other(item))
-    yield f"{left} > {right}", lambda item: bool(one(item) > other(item))
-    yield f"{left} >= {right}", lambda item: bool(one(item) >= other(item))
+def comparing(compare: Callable[[Any, Any], bool], one: Callable[[Any], Any], other: Callable[[Any], Any]) -> Predicate:
+    """The comparison of what two functions compute."""
+    return lambda names: bool(compare(one(names), other(names)))
 
 
 def _sum_of(*names: str) -> Callable[[list[Any]], Any]:
@@ -296,5 +298,5 @@ def _after(first: Callable[[list[Any]], list[Any]], then: Callable[[list[Any]], 
     return lambda values: then(first(values))
 
 
-def _filter(holds: Callable[[Any], bool]) -> Callable[[list[Any]], list[Any]]:
+def _filter(holds: Predicate) -> Callable[[list[Any]], list[Any]]:
     return lambda values: [value for value in values if holds(value)]
