@@ -18,13 +18,13 @@ from koi_lang.runtime.journal.entries import NOTHING, JournalEntry
 from koi_lang.runtime.journal.reader import lines
 from koi_lang.runtime.journal.summary import summarise
 from koi_lang.runtime.replay.location import Location
-from koi_lang.runtime.run import Run
 from koi_lang.service.feed import EVENT, Feed, MessageView, Reader, entry_message, view_all
 from koi_lang.service.live.connection import LiveConnection
 from koi_lang.sessions.client_host import Message
 from koi_lang.sessions.errors import SessionError
 from koi_lang.sessions.factory import SessionFactory
 from koi_lang.sessions.held_call import HeldCall
+from koi_lang.sessions.held_run import PreparedRun
 from koi_lang.sessions.messages import StateMessage
 from koi_lang.sessions.session import Session
 from koi_lang.version import __version__
@@ -215,7 +215,7 @@ class LiveDesk:
 
     async def _data(self, message: Mapping[str, Any]) -> Any:
         """The result of a command. Raises SessionError."""
-        session = self._session = self._live.session or self._session or RunSession(self._live)
+        session = self._session = self._live.session or self._session or session_of(self._live)
         command = command_of(message)
         if command.name not in (COMMANDS if self._live.session is None else OF_SESSIONS):
             help = "Ask for it where the run was begun."
@@ -262,30 +262,14 @@ def finish_now(work: Coroutine[Any, Any, T]) -> T:
 RUN = "run"
 
 
-class RunSession(Session):
-    """The one call that such a run consists of is under way until it ends."""
-
-    def __init__(self, live: FollowedRun) -> None:
-        super().__init__(SessionFactory(live.ready, lambda line: None), _ignore, _go_over)
-        self._followed, self.journal = live, live.journal
-        self.client = live.board
-        self._call = HeldCall(RUN, RUN, Location(label=RUN))
-        self.statistics.usage = summarise(live.journal).totals
-
-    @property
-    def is_open(self) -> bool:
-        """Whether it has a run."""
-        return True
-
-    @property
-    def run(self) -> Run:
-        """The run."""
-        return self._followed.run
-
-    @property
-    def current_call(self) -> HeldCall | None:
-        """The current call."""
-        return self._call
+def session_of(live: FollowedRun) -> Session:
+    """A session whose run is another one's: the one call that the run consists of is under way until it ends."""
+    session = Session(SessionFactory(live.ready, lambda line: None), _ignore, _go_over)
+    session.opened, session.journal = PreparedRun(live.run), live.journal
+    session.calls = {HeldCall(RUN, RUN, Location(label=RUN))}
+    session.client = live.board
+    session.statistics.usage = summarise(live.journal).totals
+    return session
 
 
 def _ignore(message: Any) -> None:
