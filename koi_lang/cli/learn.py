@@ -173,9 +173,9 @@ def playbook_calls(entries: Sequence[JournalEntry]) -> Iterator[tuple[str, Handl
             calls[entry.path[:-1]][1].calls = 1
         elif entry.kind == ModelAnswered.type and not str(entry.data.get("model", "")).startswith(f"{PROVIDER}/"):
             cost = HandlerCalls(0, 1, float(entry.data.get("usd") or 0.0))
-            for path in (entry.path[:length] for length in range(len(entry.path) + 1)):
-                if path in calls:
-                    calls[path][1].add(cost)
+            around = (entry.path[:length] for length in range(len(entry.path) + 1))
+            for path in filter(calls.__contains__, around):
+                calls[path][1].add(cost)
     yield from (each for each in calls.values() if each[1].calls)
 
 

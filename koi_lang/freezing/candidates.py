@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 from koi_lang.freezing.terms import Compute, MissingError, Names, ValuePath, path_text, same, value_at
@@ -103,12 +104,9 @@ def choose(
 def tell_apart(one: Explanation, other: Explanation, samples: Sequence[Names]) -> Names | None:
     """Names for which two explanations give different values; None where none were found."""
     constants = _numbers(one.expression) | _numbers(other.expression)
-    for names in samples[:MAX_PROBED]:
-        for path in dict.fromkeys((*one.roots, *other.roots)):
-            for changed in changes(names, path, constants):
-                if not same_value(value_of(one, changed), value_of(other, changed)):
-                    return changed
-    return None
+    places = product(samples[:MAX_PROBED], dict.fromkeys((*one.roots, *other.roots)))
+    changed = (each for names, path in places for each in changes(names, path, constants))
+    return next((each for each in changed if not same_value(value_of(one, each), value_of(other, each))), None)
 
 
 def _numbers(text: str) -> set[float]:

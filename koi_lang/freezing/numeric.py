@@ -7,7 +7,7 @@ import operator
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import permutations
+from itertools import permutations, product
 from typing import Any
 
 from koi_lang.freezing.candidates import Explanation
@@ -111,16 +111,15 @@ class NumericSearch:
     def _with_named(self, named: Sequence[Term], targets: Column) -> Iterator[Explanation]:
         """A pair and a number of the playbook, rounded to two decimals."""
         has_decimals = any(isinstance(each, float) for each in targets) and _are_rounded(targets)
-        for term in named if has_decimals else ():
-            for mark, operate in OPERATORS[2:]:
-                for pairs in self.pairs.values():
-                    column = _operate(operate, pairs[0].column, term.column)
-                    if column is None or any(abs(one - two) > 0.006 for one, two in zip(column, targets, strict=True)):
-                        continue
-                    for pair in pairs:
-                        compute = _computing(operate, pair.compute, term.compute)
-                        parts = (*pair.parts, term)
-                        yield from _candidates_of(f"({pair.text}) {mark} {term.text}", compute, parts, column, targets)
+        for term, (mark, operate) in product(named if has_decimals else (), OPERATORS[2:]):
+            for pairs in self.pairs.values():
+                column = _operate(operate, pairs[0].column, term.column)
+                if column is None or any(abs(one - two) > 0.006 for one, two in zip(column, targets, strict=True)):
+                    continue
+                for pair in pairs:
+                    compute = _computing(operate, pair.compute, term.compute)
+                    text = f"({pair.text}) {mark} {term.text}"
+                    yield from _candidates_of(text, compute, (*pair.parts, term), column, targets)
 
     def _of_three(self, targets: Column) -> Iterator[Explanation]:
         """A pair and a third number."""
@@ -129,22 +128,20 @@ class NumericSearch:
         count = 0
         named = [Term(str(each), (each,) * len(targets), always(each), (), 0) for each in self.constants]
         yield from self._with_named(named, targets)
-        for term in (*self.numbers, *named):
-            for mark, operate in OPERATORS:
-                if _is_neutral(mark, term.column, is_left=False):
-                    continue
-                rest = _operate(_inverse(mark), targets, term.column)
-                for pair in self.pairs.get(_key(rest), []) if rest is not None else ():
-                    if term in pair.parts:
-                        continue
-                    text = f"({pair.text}) {mark} {term.text}"
-                    compute = _computing(operate, pair.compute, term.compute)
-                    column = _operate(operate, pair.column, term.column)
-                    if column is not None:
-                        yield from _candidates_of(text, compute, (*pair.parts, term), column, targets)
-                        count += 1
-                if count > MAX_FOUND:
-                    return
+        for term, (mark, operate) in product((*self.numbers, *named), OPERATORS):
+            if _is_neutral(mark, term.column, is_left=False):
+                continue
+            rest = _operate(_inverse(mark), targets, term.column)
+            pairs = self.pairs.get(_key(rest), []) if rest is not None else ()
+            for pair in (each for each in pairs if term not in each.parts):
+                text = f"({pair.text}) {mark} {term.text}"
+                compute = _computing(operate, pair.compute, term.compute)
+                column = _operate(operate, pair.column, term.column)
+                if column is not None:
+                    yield from _candidates_of(text, compute, (*pair.parts, term), column, targets)
+                    count += 1
+            if count > MAX_FOUND:
+                return
 
 
 def _add_pairs(pairs: dict[Column, list[_Pair]], one: Term, other: Term) -> None:

@@ -255,10 +255,10 @@ def item_conditions(
             yield f"{EACH}.{name}", value
             yield f"!{EACH}.{name}", negate(value)
         elif kinds == {TEXT}:
-            for text in sorted({item[name] for item in items})[:MAX_TEXTS]:
-                if text and text.lower() in lowered:
-                    written = json.dumps(text, ensure_ascii=False)
-                    yield f"{EACH}.{name} === {written}", comparing(operator.eq, value, always(text))
+            texts = sorted({item[name] for item in items})[:MAX_TEXTS]
+            for text in (each for each in texts if each and each.lower() in lowered):
+                written = json.dumps(text, ensure_ascii=False)
+                yield f"{EACH}.{name} === {written}", comparing(operator.eq, value, always(text))
         elif kinds == {NUMBER}:
             numeric.append(name)
             for number, (mark, compare) in product(numbers, ORDERS):

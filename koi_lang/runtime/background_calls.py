@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from koi_lang.errors import AgentError, capture
@@ -48,11 +49,10 @@ class BackgroundCall(Promise):
         self.name = name
         self.agent = agent
         self._is_cancelled = self.is_awaited = False
-        try:
+        with ExitStack() as undoing:
+            undoing.callback(work.close)
             scope, context = current_scope(), current_environment().fork_context()
-        except BaseException:
-            work.close()
-            raise
+            undoing.pop_all()
         super().__init__(asyncio.get_running_loop().create_future(), scope)
         self._task = scope.start(self._carry_out(settle(work)), context)
 

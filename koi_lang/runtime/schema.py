@@ -169,9 +169,11 @@ class _Checker:
                 return False
             elif isinstance(value, dict | list) and (key := (id(value), id(schema))) not in seen:
                 seen.add(key)
-                for _, item, its_schema in _parts(value, schema):
-                    if len(its_schema) != 1 or type(item) not in _PLAIN.get(its_schema.get("type", ""), ()):
-                        waiting.append((item, its_schema))
+                waiting += [
+                    (item, its)
+                    for _, item, its in _parts(value, schema)
+                    if len(its) != 1 or type(item) not in _PLAIN.get(its.get("type", ""), ())
+                ]
         return True
 
     def _has_option(self, value: Any, options: Sequence[Schema]) -> bool:

@@ -10,7 +10,7 @@ import socket
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import AsyncExitStack, ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -77,8 +77,7 @@ class HeldCommand:
             with suppress(HolderError):
                 await self.holder.request({"id": self.id, "signal": int(number)})
             with suppress(TimeoutError):
-                async with asyncio.timeout(END_LIMIT_S):
-                    await self.is_gone.wait()
+                await asyncio.wait_for(self.is_gone.wait(), END_LIMIT_S)
         if not self.is_gone.is_set() and self.holder is not None:
             await self.holder.end()  # a command has stopped the holder, so nothing in there can be ended singly
         await self.check_repositories()
@@ -154,17 +153,15 @@ class CommandHolder:
         """
         await asyncio.to_thread(os.listdir, work)
         pipes = [os.pipe() for _ in range(1 if is_merged else 2)]
-        try:
+        with ExitStack() as closing, ExitStack() as undoing:
+            for _, written in pipes:
+                closing.callback(os.close, written)
+            undoing.callback(self.commands.pop, command.id, None)
             command.streams = [await open_reader(read) for read, _ in pipes]
             self.commands[command.id], command.holder = command, self
             request = {"id": command.id, "words": list(words), "cwd": str(work)}
             await self.request(request, [written for _, written in pipes])
-        except BaseException:
-            self.commands.pop(command.id, None)
-            raise
-        finally:
-            for _, written in pipes:
-                os.close(written)
+            undoing.pop_all()
 
     async def request(self, request: dict[str, Any], files: Sequence[int] = ()) -> None:
         """Send a request. Raises HolderError where nobody takes it."""
@@ -321,12 +318,11 @@ class SharedSandboxes:
             prepared = await sandbox.prepare_aside(words, command.place.folder, network=command.network)
         self._last_id += 1
         held = HeldCommand(self._last_id, prepared, (lambda line: None) if sandbox is None else sandbox.note)
-        try:
+        async with AsyncExitStack() as undoing:
+            undoing.push_async_callback(held.check_repositories)
             async with self._choosing:
                 await self._start_in_one(held, command, words, is_merged=is_merged)
-        except BaseException:
-            await held.check_repositories()
-            raise
+            undoing.pop_all()
         return held
 
     async def _start_in_one(

@@ -6,6 +6,7 @@ import asyncio
 import re
 import sys
 from collections.abc import Mapping
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -134,12 +135,11 @@ async def _run_beside(context: ActionContext, command: Command, waiting: Waiting
         raise _cannot_start(command, error) from error
     except ValueError as error:
         raise ActionError(f"the command cannot be started: {error}") from error
-    try:
+    async with AsyncExitStack() as undoing:
+        undoing.push_async_callback(started.held.end)
         if not waiting.background or waiting.until:
             await _wait_beside(context, started, waiting)
-    except BaseException:
-        await started.held.end()
-        raise
+        undoing.pop_all()
     return await _result_beside(context, command, started, waiting), started.held.disabled
 
 

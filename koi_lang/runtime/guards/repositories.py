@@ -9,7 +9,7 @@ import stat
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Set
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -176,7 +176,8 @@ class RepositoryWatch:
             OSError: a repository cannot be read, or somebody else keeps it locked.
         """
         top = str(self._project / REPOSITORY)
-        try:
+        with ExitStack() as undoing:
+            undoing.callback(self._remove_stand_ins)
             self._hold(str(self._project))
             for name in TOP_NAMES:
                 if not os.path.lexists(self._project / name):
@@ -187,9 +188,7 @@ class RepositoryWatch:
             for file in links:
                 self._protected.add(_identity(os.lstat(file)))
                 self._note_link(file)
-        except BaseException:
-            self._remove_stand_ins()
-            raise
+            undoing.pop_all()
 
     def _begin_repository(self, folder: str) -> None:
         self._hold(folder)
@@ -326,15 +325,14 @@ class RepositoryWatch:
     def _remove_stand_ins(self) -> None:
         """Remove the stand-ins in folders that no other command needs; an empty folder of hooks stays."""
         for folder, opened in self._locks.items():
-            if try_lock(opened) and folder == str(self._project):
-                for name in TOP_NAMES:
-                    with suppress(OSError):
+            is_project = folder == str(self._project)
+            stand_ins = dict.fromkeys(TOP_NAMES) if is_project else STAND_INS
+            for name, text in stand_ins.items() if try_lock(opened) else ():
+                with suppress(OSError):
+                    if is_project:
                         os.rmdir(name, dir_fd=opened)
-            elif try_lock(opened):
-                for name, text in STAND_INS.items():
-                    with suppress(OSError):
-                        if text is not None and _read(name, opened) == text:
-                            os.unlink(name, dir_fd=opened)
+                    elif text is not None and _read(name, opened) == text:
+                        os.unlink(name, dir_fd=opened)
             os.close(opened)
         self._locks.clear()
 
