@@ -21,6 +21,7 @@ from koi_lang.events import ApprovalGiven, HandlerStarted, ModelAnswered, ModelA
 from koi_lang.runtime.guards.access_rules import parse_rule
 from koi_lang.runtime.journal import reader, store
 from koi_lang.runtime.journal.entries import Header, JournalEntry
+from koi_lang.runtime.journal.history import beginnings
 from koi_lang.runtime.model_calls.frozen_plans import FOLDER as PLANS
 from koi_lang.runtime.model_calls.frozen_plans import PROVIDER, plan_path
 from koi_lang.settings.lasting_rules import LastingRules
@@ -151,9 +152,8 @@ def plans_to_freeze(runs: Sequence[RecordedEntries]) -> Iterator[Proposal]:
     for header, entries in runs:
         for handler, call in playbook_calls(entries):
             totals[header.program, handler].add(call)
-    for (program, handler), total in sorted(
-        totals.items(), key=lambda item: (-item[1].usd, -item[1].requests, item[0])
-    ):
+    ordered = sorted(totals.items(), key=lambda item: (-item[1].usd, -item[1].requests, item[0]))
+    for (program, handler), total in ordered:
         file = Path(program)
         if total.calls < MIN_CALLS or not total.requests or not file.is_file():
             continue
@@ -173,8 +173,7 @@ def playbook_calls(entries: Sequence[JournalEntry]) -> Iterator[tuple[str, Handl
             calls[entry.path[:-1]][1].calls = 1
         elif entry.kind == ModelAnswered.type and not str(entry.data.get("model", "")).startswith(f"{PROVIDER}/"):
             cost = HandlerCalls(0, 1, float(entry.data.get("usd") or 0.0))
-            around = (entry.path[:length] for length in range(len(entry.path) + 1))
-            for path in filter(calls.__contains__, around):
+            for path in filter(calls.__contains__, beginnings(entry.path)):
                 calls[path][1].add(cost)
     yield from (each for each in calls.values() if each[1].calls)
 

@@ -17,6 +17,7 @@ from koi_lang.runtime.actions.control import CONTROL, FOR_EACH
 from koi_lang.runtime.agents.declarations import AgentDeclaration
 from koi_lang.runtime.journal import store
 from koi_lang.runtime.journal.entries import JournalEntry
+from koi_lang.runtime.journal.history import beginnings
 from koi_lang.runtime.journal.reader import Journal, read
 from koi_lang.runtime.playbook.placeholders import PLAYBOOK
 
@@ -80,15 +81,17 @@ class RecordedCalls:
 def calls_in(journal: Journal, agent: str, event: str, state: Mapping[str, Any]) -> Iterator[RecordedCall | str]:
     """The calls of a handler in a journal; for one that cannot be explained the reason."""
     now = dict(deepcopy(state))
-    entries = journal.entries
-    for number, entry in enumerate(entries):
+    calls: dict[tuple[str, ...], tuple[dict[str, Any], list[JournalEntry]]] = {}
+    for entry in journal.entries:
         if entry.kind == StateChanged.type and entry.agent == agent:
             now.update(entry.data.get("updates", {}))
         elif entry.kind == HandlerStarted.type and entry.agent == agent and entry.data.get("event") == event:
-            within = [each for each in entries[number:] if each.path[: len(entry.path)] == entry.path]
-            if any(each.kind == ModelAsked.type and each.path[:-1] == entry.path for each in within):
-                reason = why_unusable(within)
-                yield reason or _recording(journal, entry, within, deepcopy(now))
+            calls[entry.path] = deepcopy(now), []
+        for path in filter(calls.__contains__, beginnings(entry.path)):
+            calls[path][1].append(entry)
+    for place, (before, within) in calls.items():
+        if any(each.kind == ModelAsked.type and each.path[:-1] == place for each in within):
+            yield why_unusable(within) or _recording(journal, within[0], within, before)
 
 
 def why_unusable(entries: Sequence[JournalEntry]) -> str:

@@ -49,12 +49,11 @@ def find_references(definitions: Iterable[Definition], programs: Workspace) -> l
     size = -1
     while len(wanted) != size:
         size = len(wanted)
-        for path in {each.path for each in wanted}:
-            for program in programs.importing(path):
-                for place in _places(program):
-                    if not wanted.isdisjoint(place.occurrence.definitions):
-                        places[place.source.path, place.span] = place
-                        wanted |= set(place.occurrence.definitions)
+        files = {each.path for each in wanted}
+        for place in (place for path in files for program in programs.importing(path) for place in _places(program)):
+            if not wanted.isdisjoint(place.occurrence.definitions):
+                places[place.source.path, place.span] = place
+                wanted |= set(place.occurrence.definitions)
     return list(places.values())
 
 

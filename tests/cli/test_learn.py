@@ -8,8 +8,11 @@ from typing import Any
 
 import pytest
 
-from koi_lang.cli.learn import Proposal, accept, notes_to_keep, rules_to_keep
+from koi_lang.cli.learn import Proposal, accept, notes_to_keep, playbook_calls, rules_to_keep
+from koi_lang.freezing.recordings import calls_in
 from koi_lang.runtime.journal.entries import Header, JournalEntry
+from koi_lang.runtime.journal.reader import Journal
+from tests.growth import MOST_GROWTH, growth
 from tests.projects import Project
 
 PROGRAM = """
@@ -54,6 +57,29 @@ def test_a_playbook_that_is_called_often_is_offered_to_be_frozen(project: Projec
     assert "3 calls took 3 requests" in offer["why"]
     assert (0, True) == (made.returncode, (project.folder / "plans/Main.greet.json").exists())
     assert [] == offers(project)
+
+
+def run_of(count: int) -> list[JournalEntry]:
+    """The entries of a run in which a playbook was called so often."""
+    entries: list[tuple[str, tuple[str, ...], dict[str, Any]]] = []
+    for number in range(1, count + 1):
+        place = (f"Main.greet#{number}",)
+        entries.append(("handler_started", place, {"event": "greet", "args": {}}))
+        entries.append(("model_asked", (*place, "turn#1"), {"messages": [["user", "Greet."]]}))
+        entries.append(("model_answered", (*place, "turn#1"), {"model": "x", "usd": 0.5}))
+        entries.append(("handler_ended", place, {}))
+    return [JournalEntry(n, 0.0, kind, path, "Main", data) for n, (kind, path, data) in enumerate(entries, 1)]
+
+
+def test_the_calls_of_a_run_are_read_in_one_walk() -> None:
+    """Twice as many calls take twice the work, for `koi learn` and for `koi freeze`, and cost what models took."""
+    runs = {count: Journal(HEADER, tuple(run_of(count))) for count in (100, 200)}
+    costs = [(handler, call.requests, call.usd) for handler, call in playbook_calls(runs[100].entries)]
+
+    assert [("Main.greet", 1, 0.5)] * 100 == costs
+    assert 200 == len(list(calls_in(runs[200], "Main", "greet", {})))
+    assert growth(lambda n: lambda: list(playbook_calls(runs[n].entries)), 100) < MOST_GROWTH
+    assert growth(lambda n: lambda: list(calls_in(runs[n], "Main", "greet", {})), 100) < MOST_GROWTH
 
 
 def test_no_stays_no(project: Project, tmp_path: Path) -> None:

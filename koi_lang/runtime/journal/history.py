@@ -393,18 +393,18 @@ def _printed_after(errors: Sequence[JournalEntry], entries: Sequence[JournalEntr
     for entry in reversed(errors):
         failed |= dict.fromkeys(_waiting_places(entry.path), numbers[id(entry)])
     for n, entry in enumerate(entries):
-        for path in _beginnings(entry.path):
+        for path in beginnings(entry.path):
             begun.setdefault(path, n)
     for entry in entries:
         if entry.kind == LinePrinted.type and any(
             failed.get(path[:-1], len(entries)) < begun[path]
-            for path in _beginnings(entry.path)
+            for path in beginnings(entry.path)
             if not path[-1].startswith(BRANCH)
         ):
             yield entry
 
 
-def _beginnings(path: Path) -> list[Path]:
+def beginnings(path: Path) -> list[Path]:
     """A path, and those that it lies in, the outermost first."""
     return [path[:length] for length in range(1, len(path) + 1)]
 
@@ -463,7 +463,7 @@ def _unanswered_errors(entries: Sequence[JournalEntry], end: tuple[str, ...]) ->
         path, (own, direct) = entries[n].path, last_work if origin in outages else last_begun
         place, *outer = _waiting_places(path)
         has_gone_on = own[place] > n or any(direct[each] > n for each in outer)
-        if has_gone_on or origin in final or not lasting.isdisjoint(_beginnings(place)):
+        if has_gone_on or origin in final or not lasting.isdisjoint(beginnings(place)):
             lasting.add(path)
         else:
             yield origin
@@ -481,14 +481,14 @@ def _last_begun(
         That, and the same without the branches that were begun in it.
     """
     counting = (entry for entry, does_count in zip(entries, counts, strict=True) if does_count or among_all)
-    with_work = {path for entry in counting for path in _beginnings(entry.path)}
+    with_work = {path for entry in counting for path in beginnings(entry.path)}
     own = Counter[Path]()
     direct = Counter[Path]()
     visited = set[Path]()
     for n, entry in enumerate(entries):
         if counts[n]:
             own[entry.path] = direct[entry.path] = n
-        for path in _beginnings(entry.path):
+        for path in beginnings(entry.path):
             if path not in visited and path in with_work:
                 own[path] = direct[path] = own[path[:-1]] = n
                 if not path[-1].startswith(BRANCH):
