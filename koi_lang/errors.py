@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, cast
 
@@ -355,6 +355,17 @@ def error_of(function: Callable[..., Any], *arguments: Any) -> Exception | None:
     except Exception as error:
         return error
     return None
+
+
+@contextmanager
+def undone_by(undo: Callable[..., object], *arguments: Any, **keywords: Any) -> Iterator[None]:
+    """A context that calls a function where its block is left by an exception, which goes on; an OSError does not."""
+    try:
+        yield
+    except BaseException:
+        with suppress(OSError):
+            undo(*arguments, **keywords)
+        raise
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from anyio.from_thread import BlockingPortal
 from koi_lang.client.async_client import AsyncClient, AsyncRemoteRun
 from koi_lang.client.exchange import Outgoing, Service
 from koi_lang.client.following import APPROVAL, QUESTION, RunFollower, RunMessage
+from koi_lang.errors import undone_by
 
 T = TypeVar("T")
 # A question with its options; returns the answer, or None to leave it to others.
@@ -34,11 +35,8 @@ class EventLoopThread:
     def call(self, function: Callable[..., Awaitable[T]], *arguments: Any) -> T:
         """The result of a coroutine function. Raises as it does; an interrupted caller cancels it."""
         future: Future[T] = self._running_portal().start_task_soon(function, *arguments)
-        try:
+        with undone_by(future.cancel):
             return future.result()
-        except BaseException:
-            future.cancel()
-            raise
 
     def iterate(self, items: AsyncIterator[T]) -> Iterator[T]:
         """The items of an asynchronous iterator, each fetched on demand."""

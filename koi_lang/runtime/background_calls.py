@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from koi_lang.errors import AgentError, capture
+from koi_lang.errors import AgentError, capture, undone_by
 from koi_lang.js.environment import current_environment
 from koi_lang.js.promises import Promise, settle
 from koi_lang.js.task_scope import current_scope
@@ -49,10 +48,8 @@ class BackgroundCall(Promise):
         self.name = name
         self.agent = agent
         self._is_cancelled = self.is_awaited = False
-        with ExitStack() as undoing:
-            undoing.callback(work.close)
+        with undone_by(work.close):
             scope, context = current_scope(), current_environment().fork_context()
-            undoing.pop_all()
         super().__init__(asyncio.get_running_loop().create_future(), scope)
         self._task = scope.start(self._carry_out(settle(work)), context)
 

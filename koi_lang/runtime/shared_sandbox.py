@@ -16,6 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from koi_lang.errors import undone_by
 from koi_lang.redaction.redactor import is_secret
 from koi_lang.runtime.actions.command_output import READ_SIZE
 from koi_lang.settings import environment
@@ -153,15 +154,13 @@ class CommandHolder:
         """
         await asyncio.to_thread(os.listdir, work)
         pipes = [os.pipe() for _ in range(1 if is_merged else 2)]
-        with ExitStack() as closing, ExitStack() as undoing:
+        with ExitStack() as closing, undone_by(self.commands.pop, command.id, None):
             for _, written in pipes:
                 closing.callback(os.close, written)
-            undoing.callback(self.commands.pop, command.id, None)
             command.streams = [await open_reader(read) for read, _ in pipes]
             self.commands[command.id], command.holder = command, self
             request = {"id": command.id, "words": list(words), "cwd": str(work)}
             await self.request(request, [written for _, written in pipes])
-            undoing.pop_all()
 
     async def request(self, request: dict[str, Any], files: Sequence[int] = ()) -> None:
         """Send a request. Raises HolderError where nobody takes it."""

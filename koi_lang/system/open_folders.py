@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
-from koi_lang.errors import AgentError
+from koi_lang.errors import AgentError, undone_by
 
 # Nothing is followed, and nothing is waited for.
 FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
@@ -120,14 +120,11 @@ def open_folder(root: Path, folder: Path, *, make: bool = False) -> int:
     """
     base = root.resolve()
     held = os.open(base, FOLDER)
-    try:
+    with undone_by(lambda: os.close(held)):
         for name in folder.relative_to(base).parts:
             inner = _open_next(held, name, make=make)
             os.close(held)
             held = inner
-    except BaseException:
-        os.close(held)
-        raise
     return held
 
 

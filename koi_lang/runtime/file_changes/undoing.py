@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from koi_lang.errors import AgentError, reason
+from koi_lang.errors import AgentError, reason, undone_by
 from koi_lang.runtime.file_changes.path_states import BEHIND_LINK, PathState, content_at
 from koi_lang.runtime.file_changes.undo_plan import CHANGED_SINCE, PathUndo, UndoPlan
 from koi_lang.runtime.snapshots.store import SnapshotStore, write_file
@@ -92,16 +92,12 @@ class Undoer:
             self._modes[file] = target.mode
             return
         beside = f".koi-{os.urandom(8).hex()}"
-        try:
+        with undone_by(os.unlink, beside, dir_fd=held):
             if target.is_of == "link":
                 os.symlink(target.content, beside, dir_fd=held)
             else:
                 write_file(beside, self._store.get(target.content), target.mode, folder=held)
             os.rename(beside, name, src_dir_fd=held, dst_dir_fd=held)
-        except BaseException:
-            with suppress(OSError):
-                os.unlink(beside, dir_fd=held)
-            raise
 
     def _open_parent(self, file: str) -> int:
         """The folder of a path, made where it is missing."""

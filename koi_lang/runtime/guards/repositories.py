@@ -9,12 +9,12 @@ import stat
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Set
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from functools import partial
 from itertools import count
 from pathlib import Path
 
-from koi_lang.errors import AgentError, reason
+from koi_lang.errors import AgentError, reason, undone_by
 from koi_lang.system.file_locks import try_lock
 from koi_lang.system.open_folders import FILE, FOLDER, REPLACED, STATE_FOLDER, UNFOLLOWED, OpenFolders
 
@@ -176,8 +176,7 @@ class RepositoryWatch:
             OSError: a repository cannot be read, or somebody else keeps it locked.
         """
         top = str(self._project / REPOSITORY)
-        with ExitStack() as undoing:
-            undoing.callback(self._remove_stand_ins)
+        with undone_by(self._remove_stand_ins):
             self._hold(str(self._project))
             for name in TOP_NAMES:
                 if not os.path.lexists(self._project / name):
@@ -188,7 +187,6 @@ class RepositoryWatch:
             for file in links:
                 self._protected.add(_identity(os.lstat(file)))
                 self._note_link(file)
-            undoing.pop_all()
 
     def _begin_repository(self, folder: str) -> None:
         self._hold(folder)

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from koi_lang import settings
-from koi_lang.errors import AgentError, reason
+from koi_lang.errors import AgentError, reason, undone_by
 from koi_lang.runtime.guidance.notes import Note, NoteFolder, is_note_file, note_folders, read_note
 from koi_lang.runtime.routing.lexical import EMPTY, stems_of
 
@@ -360,7 +360,7 @@ def _open_index(folders: Sequence[NoteFolder], file: Path | None, *, is_whole: b
     except OSError:
         file = None
     connection = sqlite3.connect(file or ":memory:", timeout=BUSY_TIMEOUT_S, isolation_level=None)
-    try:
+    with undone_by(connection.close):
         connection.execute("PRAGMA synchronous = OFF")
         connection.execute("BEGIN IMMEDIATE")
         form = connection.execute("PRAGMA user_version").fetchone()[0]
@@ -374,9 +374,6 @@ def _open_index(folders: Sequence[NoteFolder], file: Path | None, *, is_whole: b
         index.refresh(is_whole=is_whole)
         connection.execute("COMMIT")
         index.file = file
-    except BaseException:
-        connection.close()
-        raise
     return index
 
 

@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 
+from koi_lang.errors import undone_by
 from koi_lang.system.open_folders import STATE_FOLDER, make_state_folder
 
 FOLDER, SUFFIX = "live", ".sock"
@@ -62,15 +63,12 @@ def listen(path: Path) -> socket.socket:
     if os.path.lexists(path) and not remove_if_stale(path):
         raise FileExistsError(errno.EEXIST, "somebody listens there", str(path))
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    try:
+    with undone_by(listening.close):
         with _short_name(path) as name:
             listening.bind(name)
         os.chmod(path, 0o600)  # before `listen` nobody can connect
         listening.listen(BACKLOG)
         listening.setblocking(False)
-    except BaseException:
-        listening.close()
-        raise
     return listening
 
 
@@ -127,15 +125,12 @@ def connect(path: Path) -> socket.socket:
     """
     _require_own(path)
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    try:
+    with undone_by(connection.close):
         connection.settimeout(CONNECT_S)
         with _short_name(path) as name:
             connection.connect(name)
         if not is_own_peer(connection):
             raise ForeignSocketError(errno.EPERM, "somebody else listens there", str(path))
-    except BaseException:
-        connection.close()
-        raise
     return connection
 
 

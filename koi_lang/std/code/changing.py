@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from koi_lang.errors import AgentError, PermissionDeniedError, UnreadableFileError, reason
+from koi_lang.errors import AgentError, PermissionDeniedError, UnreadableFileError, reason, undone_by
 from koi_lang.runtime.guards.working_files import working_path
 from koi_lang.runtime.guards.write_quota import count_written
 from koi_lang.std.code.access import Workplace
@@ -203,7 +203,7 @@ def _replace(target: _Target, data: bytes | None) -> None:
 def _write_in(folder: int, name: str, data: bytes) -> None:
     beside = f".{name[:100]}.{secrets.token_hex(4)}"
     held = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, NEW_MODE, dir_fd=folder)
-    try:
+    with undone_by(os.unlink, beside, dir_fd=folder):
         with open(held, "wb") as opened:
             opened.write(data)
             opened.flush()
@@ -211,9 +211,6 @@ def _write_in(folder: int, name: str, data: bytes) -> None:
                 os.fchmod(opened.fileno(), mode)
             os.fsync(opened.fileno())
         os.replace(beside, name, src_dir_fd=folder, dst_dir_fd=folder)
-    except BaseException:
-        os.unlink(beside, dir_fd=folder)
-        raise
 
 
 def _mode_of(name: str, folder: int) -> int | None:
