@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -18,7 +19,7 @@ from koi_lang.cli.ui.output import writing
 from koi_lang.cli.ui.text import has_colours
 from koi_lang.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, UsageError
 from koi_lang.system.text_width import clean
-from koi_lang.testing.cases import Case, CaseResult, Stopwatch, title
+from koi_lang.testing.cases import Case, CaseResult, title
 from koi_lang.testing.discovery import find
 from koi_lang.testing.junit import junit
 from koi_lang.testing.pool import results
@@ -104,14 +105,14 @@ class NothingToRunError(UsageError):
 
 def _run(cases: Sequence[Case], options: TestOptions) -> int:
     """Run the cases, tell what came of them, and give the exit code."""
-    watch, done = Stopwatch.start(), TestProgress()
+    begin, done = time.perf_counter(), TestProgress()
     try:
         _collect(cases, options, done)
     except KeyboardInterrupt:
         done.interrupted = True
     order = {case: number for number, case in enumerate(cases)}
     done.results.sort(key=lambda result: order[result.case])
-    seconds = watch.seconds
+    seconds = time.perf_counter() - begin
     if options.junit is not None:
         with writing(options.junit):
             options.junit.write_bytes(junit(done.results, seconds))

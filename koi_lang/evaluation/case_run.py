@@ -32,7 +32,7 @@ from koi_lang.sessions.options import EVALUATION_HELP, RunOptions
 from koi_lang.sessions.prepared import ModelNeededError, Prepared, prepare_program
 from koi_lang.sessions.recording import recording
 from koi_lang.sessions.trust import require_trust
-from koi_lang.testing.cases import CaseOutcome, Stopwatch, failed_outcome
+from koi_lang.testing.cases import CaseAttempt, CaseOutcome, failed_outcome
 from koi_lang.testing.surroundings import Audience, Script
 
 CaseEnd = Literal["over", "budget", "stuck", "refused"]
@@ -98,20 +98,13 @@ class CaseRun:
 
     def run(self) -> EvalOutcome:
         """Run it in a program loaded for it alone. Errors become part of the outcome."""
-        watch = Stopwatch.start()
+        attempt = CaseAttempt()
         audience = Audience(Trial())
         usage = UsageTotals()
-        error: BaseException | None = None
-        loader.unload()
-        try:
-            with asyncio.Runner() as runner, redirect_stdout(io.StringIO()):
-                runner.run(_carry_out(self, audience, usage))
-        except (Exception, SystemExit) as raised:  # becomes part of the outcome
-            error = raised
-        finally:
-            loader.unload()
+        with attempt.alone(), asyncio.Runner() as runner, redirect_stdout(io.StringIO()):
+            runner.run(_carry_out(self, audience, usage))
         redact = self.options.key_lookup().redactor(self.options.payload)
-        return _outcome(audience, error, watch.seconds, usage, redact)
+        return _outcome(audience, attempt.error, attempt.seconds, usage, redact)
 
 
 @dataclass(frozen=True, slots=True)

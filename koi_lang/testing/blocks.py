@@ -20,7 +20,7 @@ from koi_lang.program.runs import run_of
 from koi_lang.runtime.services import Factories
 from koi_lang.runtime.test_blocks.context import Trial, use_trial
 from koi_lang.settings import project, read_settings
-from koi_lang.testing.cases import Broken, Case, CaseOutcome, FailurePlace, Stopwatch, failed_outcome
+from koi_lang.testing.cases import Broken, Case, CaseAttempt, CaseOutcome, FailurePlace, failed_outcome
 from koi_lang.testing.loops import JumpingLoop, Overtime
 from koi_lang.testing.surroundings import Audience, NoServers, TestModels
 
@@ -53,19 +53,16 @@ class TestBlock:
 
     def run(self) -> CaseOutcome:
         """Run it in a program that is loaded for it alone."""
-        watch, trial = Stopwatch.start(), Trial()
+        attempt, trial = CaseAttempt(), Trial()
         audience = Audience(trial)
-        error: BaseException | None = None
-        loader.unload()
-        try:
-            with asyncio.Runner(loop_factory=JumpingLoop) as runner, redirect_stdout(_Printed(audience)):
-                runner.run(_play(self, audience))
-        except (Exception, SystemExit) as raised:  # becomes part of the outcome
-            error = raised
-        finally:
-            loader.unload()
-        error = error or trial.missed
-        outcome = CaseOutcome(True, watch.seconds, "", tuple(trial.output), tuple(audience.logged))
+        with (
+            attempt.alone(),
+            asyncio.Runner(loop_factory=JumpingLoop) as runner,
+            redirect_stdout(_Printed(audience)),
+        ):
+            runner.run(_play(self, audience))
+        error = attempt.error or trial.missed
+        outcome = CaseOutcome(True, attempt.seconds, "", tuple(trial.output), tuple(audience.logged))
         return outcome if error is None else failed_outcome(error, outcome)
 
 

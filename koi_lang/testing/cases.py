@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
 from koi_lang.diagnostics import LabeledSpan
 from koi_lang.errors import ExpectationError, innermost
+from koi_lang.program import loader
 from koi_lang.program.error_report import explain, innermost_place
 
 
@@ -120,17 +122,29 @@ def failed_outcome(error: BaseException, outcome: CaseOutcome = CaseOutcome(Fals
 
 
 @dataclass(slots=True)
-class Stopwatch:
-    """Seconds since it was made."""
+class CaseAttempt:
+    """An attempt at a case.
 
-    begin: float
+    Attributes:
+        begin: when it was begun, in seconds.
+        error: what ended it; None where nothing has.
+    """
 
-    @classmethod
-    def start(cls) -> Stopwatch:
-        """One that runs from now on."""
-        return cls(time.perf_counter())
+    begin: float = field(default_factory=time.perf_counter)
+    error: BaseException | None = None
 
     @property
     def seconds(self) -> float:
-        """How long it has been running."""
+        """How long it has been going on."""
         return time.perf_counter() - self.begin
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """A context in which programs are loaded for this case; an error, or an exit of the program, ends it."""
+        loader.unload()
+        try:
+            yield
+        except (Exception, SystemExit) as error:  # becomes part of the outcome
+            self.error = error
+        finally:
+            loader.unload()

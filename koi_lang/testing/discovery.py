@@ -23,7 +23,7 @@ from koi_lang.runtime.journal.writer import Writer
 from koi_lang.runtime.model_calls.frozen_plans import FOLDER, read_plan
 from koi_lang.settings import environment
 from koi_lang.testing import blocks
-from koi_lang.testing.cases import Broken, Case, CaseOutcome, Collect, Stopwatch, failed_outcome, relative_path
+from koi_lang.testing.cases import Broken, Case, CaseAttempt, CaseOutcome, Collect, failed_outcome, relative_path
 from koi_lang.testing.recorded import Replayed, replay
 
 DIFFERENT = "error: the program does something else than when this run was recorded"
@@ -56,24 +56,21 @@ class Recording:
 
     def run(self) -> CaseOutcome:
         """Run the program against the recorded answers."""
-        watch = Stopwatch.start()
+        attempt = CaseAttempt()
         printed: list[str] = []
-        loader.unload()
-        try:
+        with attempt.alone():
             found = self._update(printed) if self.update else replay(self.path, printed.append)
-        except (Exception, SystemExit) as error:  # becomes part of the outcome
-            return failed_outcome(error, CaseOutcome(False, watch.seconds, "", tuple(printed)))
-        finally:
-            loader.unload()
+        if attempt.error is not None:
+            return failed_outcome(attempt.error, CaseOutcome(False, attempt.seconds, "", tuple(printed)))
         if found.is_same or (self.update and _is_complete(found)):
-            return CaseOutcome(True, watch.seconds, "", tuple(printed))
+            return CaseOutcome(True, attempt.seconds, "", tuple(printed))
         help = UPDATE
         if not _is_complete(found):
             header = read_header(self.path)
             words = header.words if header.words[:1] == ("run",) else ("run", str(program_of(self.path, header)))
             help = ANEW.format(path=shlex.quote(relative_path(self.path)), run=shlex.join(["koi", *words]))
         message = f"{DIFFERENT}\n{found.text()}\n  = help: {help}"
-        return CaseOutcome(False, watch.seconds, message, tuple(printed))
+        return CaseOutcome(False, attempt.seconds, message, tuple(printed))
 
     def _update(self, printed: list[str]) -> Replayed:
         """Replay into a new journal, which takes the place of this one when the program came to its end."""
@@ -103,17 +100,14 @@ class PlanCase:
 
     def run(self) -> CaseOutcome:
         """Hold the plan against the recordings of this folder and those in `tests` beside its program."""
-        watch = Stopwatch.start()
-        loader.unload()
-        try:
+        attempt = CaseAttempt()
+        with attempt.alone():
             problems = self._problems()
-        except (Exception, SystemExit) as error:  # becomes part of the outcome
-            return failed_outcome(error, CaseOutcome(False, watch.seconds))
-        finally:
-            loader.unload()
+        if attempt.error is not None:
+            return failed_outcome(attempt.error, CaseOutcome(False, attempt.seconds))
         lines = "\n".join(f"  {problem}" for problem in problems)
         message = f"error: the plan does something else than its recordings\n{lines}\n  = help: {FREEZE}"
-        return CaseOutcome(not problems, watch.seconds, message if problems else "")
+        return CaseOutcome(not problems, attempt.seconds, message if problems else "")
 
     def _problems(self) -> list[str]:
         plan = read_plan(self.path)
