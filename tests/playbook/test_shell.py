@@ -26,7 +26,7 @@ from tests.running import RecordingHost
 
 PROGRAM = solo("execute")
 # Between an action and the person.
-MAX_FUNCTIONS, MAX_MODULES = 79, 25
+MAX_FUNCTIONS, MAX_MODULES = 80, 25
 
 
 @dataclass(slots=True)
@@ -140,6 +140,8 @@ def test_always_counts_in_one_folder_only(play: Player) -> None:
         ("shell:git *", ["git log -1"], ["git log | sh", "git log & rm x", "git log && rm x", "git x < y", "(git x)"]),
         ("shell:make && make test", ["make && make test"], ["make && make tests"]),
         ("shell:a[bc]?", ["a[bc]?"], ["abd"]),
+        ("shell:**", ["ls -la"], ["ls; rm b"]),
+        ("shell:", [""], ["ls"]),
         ("", [], ["ls", ""]),
     ],
 )
@@ -168,14 +170,17 @@ def test_rules(rule: str, allowed: list[str], refused: list[str]) -> None:
     ],
 )
 def test_rules_count_below_the_folder_of_the_run(tmp_path: Path, cwd: str | None, allowed: bool) -> None:
-    """A rule says nothing about other folders, where the same command may do something else, whatever leads there."""
+    """A pattern says nothing about other folders, where a command may do something else, whatever leads there."""
     project, other = tmp_path / "project", tmp_path / "other/sub"
     for folder in (project / "sub", other):
         folder.mkdir(parents=True)
     for link, target in (("out", other), ("sub/up", "../.."), ("within", "sub")):
         (project / link).symlink_to(target)
 
-    assert allowed == Permissions(["shell:make"]).is_allowed(command_permission("make", place_of(cwd, project)))
+    wanted = command_permission("make", place_of(cwd, project))
+    for pattern in ("shell:make", "shell:**", "run:make", "run:*"):
+        assert allowed == Permissions([pattern]).is_allowed(wanted)
+    assert Permissions(["shell"]).is_allowed(wanted)
 
 
 @pytest.fixture

@@ -199,11 +199,12 @@ def _path_pattern(pattern: str) -> tuple[Callable[[str], bool], bool]:
 
 def _means_path(pattern: str, path: str) -> bool:
     """The same however a system may read the path; wildcards stay."""
-    return any(_fits_path(wanted, each) for wanted in _readings(pattern) for each in _readings(path))
+    return any(_fits_path(wanted, each) for wanted in read_path(pattern) for each in read_path(path))
 
 
 @lru_cache(512)
-def _readings(path: str) -> list[str]:
+def read_path(path: str) -> list[str]:
+    """A path as systems may read it, each reading once; a part that would be nothing stays as it is."""
     parts = path.split("/")
     return ["/".join(seen or part for seen, part in zip(each, parts, strict=True)) for each in readings_of(parts)]
 
@@ -278,4 +279,4 @@ def paths_in(command: str) -> Iterator[str]:
     """The words of a command that may be paths below the project, as the system reads them."""
     for word in words_in(command):
         if path := word.removeprefix("./").strip("/"):
-            yield from _readings(path)
+            yield from read_path(path)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from koi_lang.errors import AgentError, PermissionDeniedError
-from koi_lang.runtime.guards.access_rules import WantedAccess, words_in
+from koi_lang.runtime.guards.access_rules import WantedAccess, read_path, words_in
 from koi_lang.runtime.guards.file_names import is_closed
 from koi_lang.runtime.guards.permissions import Permission
 from koi_lang.runtime.guards.policy import Access
@@ -156,8 +156,8 @@ def require_open_arguments(command: str, place: Place) -> None:
     if why := is_closed((*place.parts_of(place.folder), "any")):
         raise _refusal(f"`{place.name}`, in which the command is to run,", why)
     words = words_in(command)
-    for word in words:
-        path = word.removeprefix("./").strip("/").lstrip(BEFORE_NAMES)
+    for word in (each for written in words for each in read_path(written.removeprefix("./").strip("/"))):
+        path = word.lstrip(BEFORE_NAMES)
         parts = [part for part in path.split("/") if part not in ("", ".", "..")]
         # A bare word such as `credentials` is the name of a file only where there is one.
         is_path = len(parts) > 1 or "." in path

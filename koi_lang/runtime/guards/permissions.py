@@ -216,8 +216,10 @@ class Permissions:
 
 def _parse_allowing(text: str) -> AccessRule | None:
     """A rule for files, commands or pages; None for one of another form."""
-    if text == ALL_COMMANDS or text.startswith(COMMAND_PATTERN):
-        return AccessRule("run", text.removeprefix(ALL_COMMANDS).removeprefix(":") or EVERYTHING)
+    if text == ALL_COMMANDS:
+        return AccessRule("run", EVERYTHING)
+    if text.startswith(COMMAND_PATTERN):  # in which `**` is no more than `*`
+        return AccessRule("run", text.removeprefix(COMMAND_PATTERN).replace(EVERYTHING, ANY))
     return next(iter(rules_in([text])), None)
 
 
