@@ -15,6 +15,7 @@ import pytest
 from docs import generate, site
 from docs.client_modules import operations_by_class
 from koi_lang.cli.docs import topics
+from tests.in_process import exit_code_of
 from tests.pages import FENCE, ROOT, anchors
 from tests.projects import Project
 
@@ -167,7 +168,9 @@ def test_there_are_many_words_of_the_field() -> None:
 
 
 @pytest.mark.parametrize(("word", "page", "anchor"), words())
-def test_a_word_of_the_field_leads_to_its_page(project: Project, word: str, page: str, anchor: str) -> None:
+def test_a_word_of_the_field_leads_to_its_page(
+    capsys: pytest.CaptureFixture[str], word: str, page: str, anchor: str
+) -> None:
     """Its page says the word in a heading, a description or a first paragraph; a search finds it."""
     contents = (ROOT / "docs" / "README.md").read_text("utf-8")
     text = FENCE.sub("", (ROOT / "docs" / page).read_text("utf-8"))
@@ -175,7 +178,9 @@ def test_a_word_of_the_field_leads_to_its_page(project: Project, word: str, page
     headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
     first = re.findall(r"^#+ (.+)\n\n((?:[^#|\n].*\n)*)", text, re.MULTILINE)
     begun = [said for heading, said in first if not anchor or anchor in anchors(f"# {heading}")][:1]
-    hits = [line.split()[0] for line in project.koi("docs", "--search", word).stdout.splitlines()]
+
+    assert exit_code_of("docs", "--search", word) == 0
+    hits = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
 
     assert word.removesuffix("y").lower() in " ".join((*described, *headings, *begun)).replace("\n", " ").lower()
     assert (topic_of(page) + f"#{anchor}".rstrip("#")) in hits[:3]

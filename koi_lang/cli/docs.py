@@ -25,6 +25,8 @@ HIDDEN = re.compile(r"<!--.*?-->\n*", re.DOTALL)
 LINK = re.compile(r"\[([^\]]+)\]\([^)\s]+\)")
 # Headings; blocks of code come first, since a line in them may begin with `#`.
 HEADING = re.compile(r"^```.*?^```$|^(#+) ([^\n]+)$", re.DOTALL | re.MULTILINE)
+# The ending of a word that has more letters.
+ENDING = re.compile(r"(?<=\w\w)(?:ies|y|s)\b")
 MAX_RESULTS = 12
 MAX_COLUMNS = 100
 
@@ -153,7 +155,7 @@ def _words_of_the_field() -> Iterator[tuple[str, tuple[str, str]]]:
 
 def _stems(words: str) -> tuple[str, ...]:
     """Words without their endings, in lower case, for comparison: `Retries` is like `retry`."""
-    return tuple(re.sub(r"(?<=\w\w)(ies|y|s)$", "", word) for word in re.findall(r"\w+", words.lower()))
+    return tuple(re.findall(r"\w+", ENDING.sub("", words.lower())))
 
 
 def _sections(text: str) -> Iterator[PageSection]:
