@@ -137,7 +137,7 @@ class Client:
 def debugging(project: Project, *words: str) -> Iterator[Client]:
     """A session with `koi debug`, which is over with the block."""
     process = subprocess.Popen(
-        forks.koi("debug", *words),
+        forks.python("-m", "tests.dap.forked", "debug", *words),
         cwd=project.folder,
         env=project.environment,
         stdin=subprocess.PIPE,
