@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import shlex
 import shutil
 import signal
 import sys
@@ -32,6 +33,7 @@ BEYOND_USUAL = {"api/test_jupyter.py": "IPython", "service/test_document_holds.p
 collect_ignore = [path for path, package in BEYOND_USUAL.items() if find_spec(package) is None]
 
 pytest_plugins = ["tests.cpu_costs"]
+WORKER_PLUGINS = "xdist.plugin,anyio.pytest_plugin,pytest_timeout,_hypothesis_pytestplugin"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -60,8 +62,21 @@ def pytest_configure(config: pytest.Config) -> None:
         config.add_cleanup(links.cleanup)
     if hasattr(config, "workerinput") or not config.getoption("numprocesses", None):  # workers load plugins themselves
         os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+        os.environ.pop("PYTEST_PLUGINS", None)
     else:
         forks.share()
+        if config.args_source is pytest.Config.ArgsSource.TESTPATHS:
+            fork_workers(config)
+
+
+def fork_workers(config: pytest.Config) -> None:
+    """Have the workers of the whole suite begin with what most tests import, instead of importing it each.
+
+    Their plugins are named, since those that are looked for have to be imported after pytest.
+    """
+    os.environ |= {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_PLUGINS": WORKER_PLUGINS}
+    python = shlex.join(forks.python_for_workers())
+    config.option.tx = [f"popen//python={python}" if spec == "popen" else spec for spec in config.option.tx]
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -153,10 +168,12 @@ def project(
         monkeypatch.delenv(name, raising=False)
     folder = tmp_path / "project"
     folder.mkdir()
+    before = {*sys.modules}
     yield Project(folder)
     loader.unload()
-    for name in [name for name, module in sys.modules.items() if is_below(folder, module)]:
-        del sys.modules[name]
+    for name in sys.modules.keys() - before:
+        if is_below(folder, sys.modules[name]):
+            del sys.modules[name]
 
 
 def is_below(folder: Path, module: ModuleType) -> bool:

@@ -7,6 +7,8 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Generator
+from contextlib import suppress
+from operator import add
 from pathlib import Path
 from typing import Any
 
@@ -34,13 +36,14 @@ def cpu_s() -> float:
 
 
 def forked_s() -> tuple[float, float, float, float]:
-    """What `os.times` begins with, for the process that forks commands; zeros where systems do not tell."""
-    try:
-        text = Path(f"/proc/{forks.forking_process()}/stat").read_text("ascii")
-    except OSError:
-        return (0.0, 0.0, 0.0, 0.0)
-    user, system, children_user, children_system = map(int, text.rpartition(")")[2].split()[11:15])
-    return (user / TICKS, system / TICKS, children_user / TICKS, children_system / TICKS)
+    """What `os.times` begins with, for the processes that fork; zeros where systems do not tell."""
+    ticks = [0, 0, 0, 0]
+    for process in forks.forking_processes():
+        with suppress(OSError):
+            text = Path(f"/proc/{process}/stat").read_text("ascii")
+            ticks = [*map(add, ticks, map(int, text.rpartition(")")[2].split()[11:15]))]
+    user, system, children_user, children_system = (count / TICKS for count in ticks)
+    return (user, system, children_user, children_system)
 
 
 def _count() -> float:

@@ -1,8 +1,8 @@
 """A process that has imported `koi`, and forks one from itself for each command it is asked for.
 
-Run as `python -P tests/forking.py PATH`; it listens at that socket until its standard input ends, and imports with the
-first request. Nothing is run in this process itself, so that each command begins as one that was started alone. The
-command may be another such process, which has imported everything then.
+Run as `python -P tests/forking.py PATH MODULES`; it listens at that socket until its standard input ends, and imports
+with the first request: what `koi` needs, and more modules. Nothing is run in this process itself, so that each command
+begins as one that was started alone. The command may be another such process, which has imported everything then.
 """
 
 from __future__ import annotations
@@ -136,7 +136,9 @@ def carry_out(wanted: dict[str, Any], streams: list[int], others: tuple[socket.s
 
 
 def become(words: list[str], folder: str, environment: dict[str, str], terminal: bool, streams: list[int]) -> None:
-    """Have this process look as if Python had just been started with some words."""
+    """Have this process look as if Python had just been started with some words; `-u` and `-B` change nothing here."""
+    while words[0] in ("-u", "-B"):
+        words = words[1:]
     for target, stream in enumerate(streams):
         os.dup2(stream, target)
         os.close(stream)
@@ -173,4 +175,8 @@ if __name__ == "__main__":
         sys.stdout.close()
         if 0 not in wait([0, listening]) and "koi_lang" not in sys.modules:
             import_all()
+        if 0 not in wait([0, listening]):
+            sys.path[:] = PATH
+            for name in sys.argv[2:]:
+                importlib.import_module(name)
         serve(listening)

@@ -29,6 +29,8 @@ KOI = ("-m", "koi_lang")
 FORKING = str(CHECKOUT / "tests" / "forking.py")
 # Names the socket of the process that the workers of a suite share: each has its own one forked from it.
 SHARED = "KOI_TESTS_FORKING"
+# What takes long to import, and tests need beside what commands need.
+IMPORTED_BY_TESTS = ("acp", "anthropic", "hypothesis")
 
 
 class ForkServer(NamedTuple):
@@ -54,7 +56,12 @@ def command(folder: Path) -> Path:
 
 def python(*words: str) -> list[str]:
     """The words that start a Python which is forked, for whoever starts processes in a way of their own."""
-    return [sys.executable, "-I", "-S", launch.__file__, _listening(), *words]
+    return [*_python(_listening()), *words]
+
+
+def _python(listening: str) -> list[str]:
+    """The words that start a Python which is forked from the process that listens at a socket."""
+    return [sys.executable, "-I", "-S", launch.__file__, listening]
 
 
 def run(
@@ -97,9 +104,9 @@ def _write(descriptor: int, text: str) -> None:
         stream.write(text)
 
 
-def forking_process() -> int | None:
-    """The process that forks; None before the first command."""
-    return _started[0].pid if _started else None
+def forking_processes() -> list[int]:
+    """The processes that fork for this one; none before the first command."""
+    return [server.pid for server in _started]
 
 
 def share() -> None:
@@ -107,7 +114,19 @@ def share() -> None:
     os.environ[SHARED] = _listening()
 
 
-# The process that forks, from the first command on.
+def python_for_workers() -> list[str]:
+    """The words that start a Python for a worker of the suite: it is forked, and has imported what tests import.
+
+    The process that forks it is forked from the one that workers share for their commands, which needs less.
+    """
+    path = os.path.join(os.path.dirname(os.environ[SHARED]), "workers")
+    server = _forked_server(os.environ[SHARED], path, {**os.environ, "PYTHONPATH": str(CHECKOUT)}, *IMPORTED_BY_TESTS)
+    _started.append(server)
+    atexit.register(server.end)
+    return _python(path)
+
+
+# The processes that fork, from the first command on.
 _started: list[ForkServer] = []
 
 
@@ -140,12 +159,16 @@ def _new_server(path: str, environment: Mapping[str, str]) -> ForkServer:
     return ForkServer(process.pid, process.communicate)
 
 
-def _forked_server(shared: str, path: str, environment: Mapping[str, str]) -> ForkServer:
-    """A process that is forked from the shared one, with all that it has imported; it ends with its standard input."""
+def _forked_server(shared: str, path: str, environment: Mapping[str, str], *modules: str) -> ForkServer:
+    """A process that is forked from the shared one, with all that it has imported; it ends with its standard input.
+
+    Args:
+        modules: what it imports beside that with its first command.
+    """
     (stdin_r, stdin_w), (stdout_r, stdout_w) = os.pipe(), os.pipe()
     about = {"folder": str(CHECKOUT), "environment": dict(environment), "terminal": False, "outlives": True}
     told = socket.socket(socket.AF_UNIX)
-    launch.launch(told, shared, [FORKING, path], (stdin_r, stdout_w, 2), **about)
+    launch.launch(told, shared, [FORKING, path, *modules], (stdin_r, stdout_w, 2), **about)
     os.close(stdin_r)
     os.close(stdout_w)
     assert _read_line(stdout_r) == "ready\n"

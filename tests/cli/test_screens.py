@@ -252,7 +252,7 @@ def test_a_killed_run_does_not_hear_of_a_closed_terminal(project: Project, start
     """A screen ends when a command that was killed has: however late that is, the command does nothing more."""
     shown = start(alone(waiting("ann")))
     shown.until("Lead: shell")
-    forking = forks.forking_process()
+    (forking,) = forks.forking_processes()
     assert forking is not None
 
     os.kill(forking, signal.SIGSTOP)
