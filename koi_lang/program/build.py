@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from shlex import quote
 from types import CodeType
@@ -15,6 +16,7 @@ from types import CodeType
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.code_names import with_names_of_program
 from koi_lang.compiler.compile import Checked, check_program, generate
+from koi_lang.compiler.parser import parse
 from koi_lang.compiler.rules import prose
 from koi_lang.diagnostics import CompileError, Diagnostic, LabeledSpan, render
 from koi_lang.errors import KoiError, UsageError, error_of, reason
@@ -22,7 +24,8 @@ from koi_lang.program import cache
 from koi_lang.program.files import SUFFIX, DiskFiles, absolute
 from koi_lang.settings import read_settings
 from koi_lang.settings.project import prose_is_checked
-from koi_lang.source import is_program
+from koi_lang.source import Source, is_program
+from koi_lang.system import resources
 
 
 @contextmanager
@@ -43,9 +46,19 @@ def check(path: str, *, strict: bool = False) -> Checked:
         raise UsageError(f"`{path}` does not end in `{SUFFIX}`", help=_renaming(path))
     try:
         with collection_paused():
-            return _without_prose(check_program(absolute(path), DiskFiles(), strict=strict))
+            return _without_prose(check_program(absolute(path), DiskFiles(), strict=strict, read=parse_file))
     except OSError as error:
         raise UsageError(f"`{path}` cannot be read: {reason(error)}", help=_advice(path)) from error
+
+
+def parse_file(source: Source) -> tuple[n.Program, list[Diagnostic]]:
+    """Parse a file; the parts of the standard library, which programs share, once a process."""
+    is_shared = Path(source.path).is_relative_to(resources.standard_skills())
+    program, problems = _parse_shared(source) if is_shared else parse(source)
+    return program, [*problems]
+
+
+_parse_shared = lru_cache(maxsize=32)(parse)
 
 
 def _without_prose(checked: Checked) -> Checked:
