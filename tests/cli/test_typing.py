@@ -20,6 +20,8 @@ import pytest
 from pexpect import fdpexpect
 
 import koi_lang
+from koi_lang.runtime.journal import store
+from koi_lang.runtime.journal.summary import summarise
 from tests import forks
 from tests.playbook.playing import act, done
 from tests.projects import LIMIT_S, Project
@@ -173,11 +175,14 @@ def test_a_resumed_run_has_heard_the_same(project: Project, start: Start) -> Non
     child.kill(signal.SIGKILL)
     child.expect(pexpect.EOF)
     let_go(project)
+    (journal,) = store.journals(project.folder)
+    while summarise(journal).state == "running" and time.monotonic() < end:  # a dying process drops its terminal first
+        time.sleep(0.01)
 
     resumed = project.koi("resume", "last", "--on-doubt", "skip")
     shown = project.koi("runs", "show", "last").stdout
 
-    assert (0, "") == (resumed.returncode, resumed.stdout)
+    assert (0, "") == (resumed.returncode, resumed.stdout), resumed.stderr
     assert (1, 3) == (shown.count(" steered "), shown.count(" model_asked "))
 
 

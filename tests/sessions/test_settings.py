@@ -7,6 +7,7 @@ import json
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -146,6 +147,22 @@ def house(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
     return project
 
 
+def sent_until(
+    house: Project, words: list[str], messages: list[dict[str, Any]], is_last: Callable[[dict[str, Any]], bool]
+) -> None:
+    """A command whose input ends behind a message of its own: what is under way at the end has only some seconds."""
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        forks.koi(*words), cwd=house.folder, env=house.environment, stdin=pipe, stdout=pipe, text=True
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write("".join(json.dumps(message) + "\n" for message in messages))
+        process.stdin.flush()
+        while not is_last(json.loads(process.stdout.readline())):
+            pass
+
+
 def run(house: Project) -> None:
     """`koi run`."""
     house.write("run.koi", PROGRAM + '    run Main.go({ message: "x" })\n')
@@ -160,7 +177,9 @@ def chat(house: Project) -> None:
 def rpc(house: Project) -> None:
     """`koi rpc`."""
     command = {"type": "run_playbook", "name": "Main.go", "args": {"message": "x"}}
-    house.koi("rpc", "main.koi", stdin=json.dumps(command) + "\n")
+    sent_until(
+        house, ["rpc", "main.koi"], [command], lambda message: message.get("event", {}).get("type") == "call_ended"
+    )
 
 
 def serve_mcp(house: Project) -> None:
@@ -170,16 +189,8 @@ def serve_mcp(house: Project) -> None:
         {"method": "notifications/initialized"},
         {"id": 1, "method": "tools/call", "params": {"name": "go", "arguments": {"message": "x"}}},
     ]
-    words = forks.koi("serve", "mcp", "main.koi")
-    with subprocess.Popen(
-        words, cwd=house.folder, env=house.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        process.stdin.write("".join(json.dumps({"jsonrpc": "2.0", **message}) + "\n" for message in messages))
-        process.stdin.flush()
-        while json.loads(process.stdout.readline()).get("id") != 1:
-            pass
+    sent = [{"jsonrpc": "2.0", **message} for message in messages]
+    sent_until(house, ["serve", "mcp", "main.koi"], sent, lambda message: message.get("id") == 1)
 
 
 def serve_http(house: Project) -> None:
