@@ -14,6 +14,7 @@ import pytest
 from koi_lang.runtime.journal import store
 from koi_lang.runtime.model_calls.frozen_plans import read_plan
 from tests.first.machine import KEY
+from tests.in_process import exit_code_of
 from tests.llm.server import Answer, Asked, ModelServer
 from tests.projects import Project
 
@@ -79,12 +80,14 @@ def place(project: Project, order: dict[str, Any], answers: Any, *words: str) ->
 
 
 @pytest.fixture
-def shop(project: Project) -> Project:
-    """A project with a program, and with recordings of it."""
+def shop(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """A project with a program, and with recordings of it that are made in this process."""
     project.write("counter.py", COUNTER)
     project.write("orders.koi", PROGRAM)
+    monkeypatch.chdir(project.folder)
     for order in ORDERS:
-        assert place(project, order, answer(order)).returncode == 0
+        project.write("answers.json", json.dumps(answer(order)))
+        assert exit_code_of("run", "orders.koi", "--answers", "answers.json", "--args", json.dumps(order)) == 0
     return project
 
 
