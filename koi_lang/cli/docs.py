@@ -158,6 +158,12 @@ def _stems(words: str) -> tuple[str, ...]:
     return tuple(re.findall(r"\w+", ENDING.sub("", words.lower())))
 
 
+def _found_in(text: str, stems: set[str]) -> set[str]:
+    """Those of some stems that a text has; it is taken apart only where it holds one at all."""
+    lowered = text.lower()
+    return stems & {*_stems(lowered)} if any(stem in lowered for stem in stems) else set()
+
+
 def _sections(text: str) -> Iterator[PageSection]:
     """The sections of a page, in order."""
     headings = [heading for heading in HEADING.finditer(text) if heading[1]]
@@ -202,7 +208,7 @@ def _hits(page: str, about: str, stems: set[str], anchors: Sequence[str]) -> Ite
     for place, section in enumerate(_sections(HIDDEN.sub("", page))):
         anchor = section.anchor if place else ""
         title = section.heading if place else f"{section.heading} {about}"
-        found = [stems if anchor in anchors else set(), stems & {*_stems(title)}, stems & {*_stems(section.text)}]
+        found = [stems if anchor in anchors else set(), stems & {*_stems(title)}, _found_in(section.text, stems)]
         counts = [len(each) for each in found]
         if most := max(counts):
             name = _words(section.heading if place or not about else about)
