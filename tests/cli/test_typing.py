@@ -174,10 +174,10 @@ def test_a_resumed_run_has_heard_the_same(project: Project, start: Start) -> Non
         time.sleep(0.01)
     child.kill(signal.SIGKILL)
     child.expect(pexpect.EOF)
-    let_go(project)
     (journal,) = store.journals(project.folder)
-    while summarise(journal).state == "running" and time.monotonic() < end:  # a dying process drops its terminal first
+    while summarise(journal).state == "running" and time.monotonic() < end:  # what was forked ends a little later
         time.sleep(0.01)
+    let_go(project)
 
     resumed = project.koi("resume", "last", "--on-doubt", "skip")
     shown = project.koi("runs", "show", "last").stdout
