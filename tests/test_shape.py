@@ -17,11 +17,11 @@ from tests.package_trees import PACKAGE, nodes_of, sources, trees
 # `pytest --accept tests/test_shape.py` lowers them to what there is. One goes up by hand alone, with the reason in the
 # message of the commit. Shares are whole numbers, rounded up: that is all the room they have.
 CEILINGS = {
-    "modules": 969,
+    "modules": 965,
     "top_level_files": 12,
     "modules_with_one_importer": 222,
-    "private_functions_used_once": 2467,
-    "short_helpers_used_once": 893,
+    "private_functions_used_once": 2451,
+    "short_helpers_used_once": 884,
     "lazy_names": 127,
     "modules_with_lazy_names": 71,
     "homonyms": 54,
