@@ -140,8 +140,6 @@ KNOWN: Sequence[Known] = (
     Known("an array is no longer than memory allows", 18, told="Invalid array length", is_refusal=True),
     Known("a text is a sequence of characters, not of UTF-16 units", 13,
           names="u-surrogate|u-captured|u-lastindex|source-text/6|pad(?:End|Start)/normal|coerced-position|A4.12_T1|dotall"),
-    Known("defaults and patterns of the parameters of generators are computed with the first step", 95,
-          names="gen-meth|generators/(?:dstr|dflt|eval|has-instance)|generators?/.*dflt"),
     Known("`this` in a function is the agent, or the object it belongs to", 90,
           names=r"10\.4\.3|-5-\d+\.js$|context-method|call-this"
           r"|callback-(?:this|context)|executor-call|this-(?:arg|strict)|-arguments\.js"),

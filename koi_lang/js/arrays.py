@@ -91,23 +91,24 @@ def _find_index(items: list[Value], callback: Value) -> int:
     return next((index for index, result in results if truth(result)), -1)
 
 
-def _last(items: list[Value], callback: Value) -> int:
+def _last(items: list[Value], callback: Value) -> tuple[int, Value]:
+    """The last item that fits and its place; the callback may shorten the array."""
     arity(callback)
     for index in reversed(range(len(items))):
-        if truth(apply(callback, items[index], index, items)):
-            return index
-    return -1
+        item = items[index] if index < len(items) else undefined
+        if truth(apply(callback, item, index, items)):
+            return index, item
+    return -1, undefined
 
 
 @METHODS.add_as("findLast")
 def _find_last(items: list[Value], callback: Value) -> Value:
-    index = _last(items, callback)
-    return items[index] if index >= 0 else undefined
+    return _last(items, callback)[1]
 
 
 @METHODS.add_as("findLastIndex")
 def _find_last_index(items: list[Value], callback: Value) -> int:
-    return _last(items, callback)
+    return _last(items, callback)[0]
 
 
 @METHODS.add_as("flat")

@@ -74,11 +74,12 @@ def _is(a: Value, b: Value) -> bool:
 
 @STATICS.add_as("create")
 def _create(prototype: Value, members: Value = undefined) -> dict[str, Value]:
-    """An object with the prototype's members copied in: Koi objects have no prototypes."""
-    made = {} if prototype is None else dict(own_entries(_thing(prototype)))
-    for name, description in [] if nullish(members) else own_entries(members):
-        made[name] = get(description, "value")
-    return made
+    """An empty object. Raises TypeErrorValue for a prototype, and for members with attributes: objects have neither."""
+    if prototype is not None:
+        raise TypeErrorValue("objects have no prototypes; write `{ ...object }` for a copy, or `Object.create(null)`")
+    if members is not undefined:
+        raise TypeErrorValue("members have no attributes; write `{ name: value }` in place of `Object.create`")
+    return {}
 
 
 @STATICS.add_as("defineProperty")

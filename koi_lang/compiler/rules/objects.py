@@ -99,3 +99,40 @@ def wrapper_object(file: Analysis, report: Report) -> None:
         if isinstance(callee, n.Name) and callee.name in WRAPPERS and not is_variable(callee, around, file):
             message = f"there are no objects around values, which `new {callee.name}` would make"
             report.add(new.span, message, help=f"leave out `new`: `{callee.name}(…)` converts a value.")
+
+
+@rule("E0338", "error")
+def this_as_value(file: Analysis, report: Report) -> None:
+    """`this` as a value in a plain function, where JavaScript has `undefined`.
+
+    A plain function, one with `function`, has the `this` of what is around it here, so `this.name` and `this.handle(…)`
+    reach the agent. As a value of its own it would be compared with, or given to, something that JavaScript has not.
+
+    Wrong:
+
+        in agent:
+          on start(args) {
+            const items = args.items.map(function (item) { return [this, item] })
+            return items.length
+          }
+
+    Right:
+
+        in agent:
+          on start(args) {
+            const agent = this
+            const items = args.items.map(function (item) { return [agent, item] })
+            return items.length
+          }
+    """
+    seen: set[int] = set()
+    for function, _ in file.index.of(n.Function):
+        if function.is_arrow or function.takes_this:
+            continue
+        parts = list(everything(function))
+        used = {id(part.object) for part in parts if isinstance(part, n.Member)}
+        for part in parts:
+            if is_named(part, "this") and id(part) not in used and id(part) not in seen:
+                seen.add(id(part))
+                help = "write an arrow function, or `const agent = this` in front of the function and `agent` here."
+                report.add(part.span, "`this` is `undefined` in a plain function of JavaScript", help=help)
