@@ -38,7 +38,12 @@ def share(project: Project, tasks: int, processes: int) -> list[str]:
     workers = [
         subprocess.Popen(words, cwd=project.folder, stdout=pipe, stderr=pipe, text=True) for _ in range(processes)
     ]
-    said = [worker.communicate(timeout=LIMIT_S) for worker in workers]
+    try:
+        said = [worker.communicate(timeout=LIMIT_S) for worker in workers]
+    finally:
+        for worker in workers:
+            worker.kill()
+            worker.communicate()
     assert [""] * processes == [errors for _, errors in said]
     return sorted(" ".join(output for output, _ in said).split())
 
