@@ -200,6 +200,16 @@ def _field_problems(
             yield from value_problems(property.value, field.type, given, file, program, name)
 
 
+def misspelt_fields(value: n.Object, type: n.Type, owner: str, file: Analysis) -> Iterator[tuple[Span, str, str]]:
+    """Fields of an object that its type lacks, each like one that may be left out and is: place, message, and help."""
+    fields = {field.name for field in resolve_type(type, file.table).fields}
+    properties = [each for each in value.properties if isinstance(each, n.Property) and isinstance(each.key, str)]
+    absent = fields - {str(each.key) for each in properties}
+    for each in properties:
+        if each.key not in fields and (near := nearest(str(each.key), sorted(absent))):
+            yield each.span, f"`{owner}` knows no `{each.key}`", f"write `{near}`."
+
+
 def _missing(missing: list[str], unknown: list[str], path: str, given: TypedPlace) -> tuple[str, str]:
     """The message about the fields that an object lacks, and the help; `unknown` are fields that its type lacks."""
     near = {name: found for name in missing if (found := nearest(name, unknown))}

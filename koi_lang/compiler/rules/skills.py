@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
 from koi_lang.compiler.rules.kinds import WORDS, kind_of, kind_of_type
+from koi_lang.compiler.rules.payloads import TypedPlace, misspelt_fields, value_problems
 from koi_lang.compiler.rules.program import AnalysedProgram, attempts_of
 from koi_lang.compiler.rules.table import Report, rule
 from koi_lang.compiler.rules.tests import agent_of
@@ -89,7 +90,8 @@ def wrong_arguments(file: Analysis, report: Report) -> None:
     """A function of a skill is called with too many arguments, too few, or one of another kind than it declares.
 
     What is too much is dropped, and what is missing is `undefined`. Only parameters that have a type, and neither a
-    default nor a `?`, must be given. Nothing is said in a `try`, where the failure may be expected.
+    default nor a `?`, must be given. A field that the type lacks is told where it looks like one that is left out.
+    Nothing is said in a `try`, where the failure may be expected.
 
     Wrong:
 
@@ -123,6 +125,12 @@ def wrong_arguments(file: Analysis, report: Report) -> None:
             if kind is not None and wanted not in (None, "null", kind) and not parameter.rest:
                 message = f"`{_name(parameter)}` of `{name}` is {WORDS[wanted]}, and gets {WORDS[kind]}"
                 report.add(argument.span, message, help=f"give it {WORDS[wanted]}.")
+            elif parameter.type is not None and isinstance(argument, n.Object):
+                owner = str(name)
+                place = TypedPlace(f"`{_name(parameter)}`", owner, "arguments", argument.span, call.around)
+                problems = value_problems(argument, parameter.type, place, file, report.program)
+                for span, message, help in (*problems, *misspelt_fields(argument, parameter.type, owner, file)):
+                    report.add(span, message, help=help)
 
 
 def _number(needed: int, most: int | None) -> str:
