@@ -429,15 +429,10 @@ class RunPort(Protocol):
     host: Host
     ledger: Ledger
     spending: BudgetAccount
-    patience: GuardLimits
-    steering: Steering
-    planning: PlanMode
     detailed: bool
     folder: Path
     settings: ProjectSettings
     background: asyncio.TaskGroup
-    permissions: Permissions
-    policy: Policy
     redact: Callable[[str], str]
     evaluate: Callable[[str, Mapping[str, Any]], Any]
     debugger: DebuggerPort | None
@@ -452,6 +447,26 @@ class RunPort(Protocol):
     @property
     def hooks(self) -> HooksPort | None:
         """The hooks before and after actions and requests to models; None for none."""
+
+    @property
+    def permissions(self) -> Permissions:
+        """The rules of the person."""
+
+    @property
+    def policy(self) -> Policy:
+        """The policy, which decides whether something may be done."""
+
+    @property
+    def planning(self) -> PlanMode:
+        """Plan mode, and the plan that was accepted."""
+
+    @property
+    def patience(self) -> GuardLimits:
+        """The limits of playbooks that make no progress."""
+
+    @property
+    def steering(self) -> Steering:
+        """The messages to playbooks that are at work."""
 
     @property
     def models(self) -> ModelsPort:

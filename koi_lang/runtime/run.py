@@ -91,16 +91,11 @@ class Run:
         debugger: stops before actions of playbooks; None in ordinary runs.
         detailed: whether events carry what handlers and actions are given and give, and what models answer.
         redact: takes secrets out of a text, as whoever keeps the events does.
-        permissions: what the person has allowed.
         spending: what everything together spends.
         ledger: the budgets of its calls, and what they have spent.
         background: tasks of services, such as connections to servers; they end with the run.
         folder: of the files that the program works on.
         settings: of the project, as they were when the run was prepared.
-        patience: how long playbooks that get nowhere are left alone.
-        steering: what is said to playbooks while they work.
-        planning: whether agents only plan, and the plan that was accepted.
-        policy: says whether something may be done.
         added: what extensions add.
         hooks: what is asked before and after actions and requests to models; None where nothing is.
     """
@@ -120,19 +115,8 @@ class Run:
         self.evaluate = services.evaluate
         self.clock = services.clock
         self.debugger = services.debugger
-        rules = services.allow
-        if not self.recorded.is_live:
-            earlier = self.recorded.entries_of(RuleAllowed.type)
-            rules = (*rules, *(str(entry.data["rule"]) for entry in earlier if "rule" in entry.data))
-        self.permissions = Permissions(
-            rules, lambda rule: self.events.emit(RuleAllowed(rule)), services.restrictions, services.kept_rules
-        )
         self.ledger = Ledger(services.limits, self.clock, self.recorded, services.payer)
         self.spending = self.ledger.spending
-        self.patience = GuardLimits.of(services.limits)
-        self.steering = Steering(self.events, self.recorded)
-        self.planning = PlanMode(self.events)
-        self.policy = Policy(self.host, self.permissions, self.planning)
         self.added = services.added
         self.hooks = factories.hooks(self, services) if services.added.hooks else None
         for state in services.added.states:
@@ -284,6 +268,43 @@ class Run:
         return _Nobody(self)
 
     # ------------------------------------------------------------ services
+
+    @cached_property
+    def permissions(self) -> Permissions:
+        """The rules of the person: given beforehand, kept for every run, and added in an earlier part of this one."""
+        services = self._services
+        kept = () if services.kept_rules is None else services.kept_rules.rules()
+        earlier = () if self.recorded.is_live else self.recorded.entries_of(RuleAllowed.type)
+        given = (str(entry.data["rule"]) for entry in earlier if "rule" in entry.data)
+        rules = (*services.allow, *kept, *given)
+        return Permissions(
+            rules, lambda rule: self.events.emit(RuleAllowed(rule)), services.restrictions, services.kept_rules
+        )
+
+    @cached_property
+    def policy(self) -> Policy:
+        """The policy, which decides whether something may be done."""
+        return Policy(self.host, self.permissions, self.planning)
+
+    @cached_property
+    def planning(self) -> PlanMode:
+        """Plan mode, and the plan that was accepted."""
+        return PlanMode(self.events)
+
+    @cached_property
+    def patience(self) -> GuardLimits:
+        """The limits of playbooks that make no progress."""
+        return GuardLimits.of(self._services.limits)
+
+    @cached_property
+    def steering(self) -> Steering:
+        """The messages to playbooks that are at work."""
+        return Steering(self.events, self.recorded)
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether its playbooks wait until somebody continues them."""
+        return "steering" in vars(self) and self.steering.is_paused
 
     @cached_property
     def registry(self) -> KeptRegistry:

@@ -186,7 +186,7 @@ class HostedSession:
             return "waiting"
         if session.current_call is None:
             return "idle"
-        return "paused" if session.run.steering.is_paused else "working"
+        return "paused" if session.run.is_paused else "working"
 
     def _hear(self, message: Message) -> None:
         if self._limits.hooks is not None:

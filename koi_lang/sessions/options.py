@@ -116,9 +116,14 @@ class RunOptions:
         return self.limits_here.get("time")
 
     @property
+    def granted_here(self) -> list[str]:
+        """The rules that were given for a run, and those of `koi.toml`."""
+        return [*self.allow, *self.settings.once(_read_allowed)]
+
+    @property
     def allowed_here(self) -> list[str]:
-        """What is allowed in the folder: what was given, and what `koi.toml` says."""
-        return [*self.allow, *self.kept_rules.rules(), *self.settings.once(_read_allowed)]
+        """The rules that count in the folder: given ones and those that the person keeps for it."""
+        return [*self.granted_here, *self.kept_rules.rules()]
 
     @property
     def kept_rules(self) -> LastingRules:

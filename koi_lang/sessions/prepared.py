@@ -122,7 +122,7 @@ class Prepared:
             "settings": self.options.settings,
             "config": self.options.settings.once(settings.koi_config),
             "limits": self.options.limits_here,
-            "allow": self.options.allowed_here,
+            "allow": self.options.granted_here,
             "restrictions": self.options.restrictions_here,
             "kept_rules": self.options.kept_rules,
             "redact": self.redactor(),
@@ -140,7 +140,7 @@ class Prepared:
         given = {**usual, **own, "added": own.get("added") or additions(self.extensions)}
         if self.is_traced:
             consumers = [*consumers, *trace_run(self.path, self.redactor(), given["note_once"])]
-        if given["allow"] or given["restrictions"] is not NO_RESTRICTIONS:
+        if given["allow"] or given["restrictions"] != NO_RESTRICTIONS:
             for line in declarations.explain_unused_rules(self.module, self.options.allow):
                 note(line)
             for line in explain_rules(given["allow"], given["restrictions"]):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, cast
 
@@ -129,6 +129,9 @@ NO_RESTRICTIONS = Restrictions()
 
 class KeptRules(Protocol):
     """Rules that the person keeps for later runs."""
+
+    def rules(self) -> Sequence[str]:
+        """The lasting permissions for every run."""
 
     def note_given(self, rule: str) -> bool:
         """Note that a rule was given for a run; gives whether that is not the first time, and it can be kept."""

@@ -240,7 +240,7 @@ def state_of(live: FollowedRun) -> str:
         return "waiting"
     if live.session is not None and live.session.current_call is None:
         return "idle"
-    return "paused" if live.run.steering.is_paused else "working"
+    return "paused" if live.run.is_paused else "working"
 
 
 def encode(message: Mapping[str, Any]) -> bytes:
