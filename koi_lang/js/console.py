@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from koi_lang.js.console_state import current_marks, duration
+from koi_lang.js.console_state import duration
 from koi_lang.js.conversions import text, truth
 from koi_lang.js.environment import current_environment
 from koi_lang.js.inspect_layout import display_width
@@ -16,12 +16,12 @@ METHODS = MethodTable()
 
 
 def _print(text: str) -> Value:
-    current_environment().print(current_marks().indent(text))
+    current_environment().print(current_environment().console.indent(text))
     return undefined
 
 
 def _tell(text: str) -> Value:
-    current_environment().log(current_marks().indent(text))
+    current_environment().log(current_environment().console.indent(text))
     return undefined
 
 
@@ -71,19 +71,19 @@ def _assert(condition: Value, *values: Value) -> Value:
 def _group(*values: Value) -> Value:
     if values:
         _log(*values)
-    current_marks().begin()
+    current_environment().console.begin()
     return undefined
 
 
 @METHODS.add_as("groupEnd")
 def _group_end() -> Value:
-    current_marks().end()
+    current_environment().console.end()
     return undefined
 
 
 @METHODS.add_as("count")
 def _count(label: Value = undefined) -> Value:
-    name, counts = _label(label), current_marks().counts
+    name, counts = _label(label), current_environment().console.counts
     counts[name] = counts.get(name, 0) + 1
     return _print(f"{name}: {counts[name]}")
 
@@ -91,14 +91,14 @@ def _count(label: Value = undefined) -> Value:
 @METHODS.add_as("countReset")
 def _count_reset(label: Value = undefined) -> Value:
     name = _label(label)
-    if current_marks().counts.pop(name, None) is None:
+    if current_environment().console.counts.pop(name, None) is None:
         return _tell(f"Count for '{name}' does not exist")
     return undefined
 
 
 @METHODS.add_as("time")
 def _time(label: Value = undefined) -> Value:
-    name, started_ms = _label(label), current_marks().started_ms
+    name, started_ms = _label(label), current_environment().console.started_ms
     if name in started_ms:
         return _tell(f"Label '{name}' already exists for console.time()")
     started_ms[name] = now_ms()
@@ -114,7 +114,7 @@ def _time_log(label: Value = undefined, *values: Value) -> Value:
 def _time_end(label: Value = undefined) -> Value:
     name = _label(label)
     _print_elapsed("timeEnd", name, ())
-    current_marks().started_ms.pop(name, None)
+    current_environment().console.started_ms.pop(name, None)
     return undefined
 
 
@@ -124,7 +124,7 @@ def _label(label: Value) -> str:
 
 def _print_elapsed(method: str, name: str, values: tuple[Value, ...]) -> Value:
     """Print how long ago a clock was started, with values behind it."""
-    started_ms = current_marks().started_ms.get(name)
+    started_ms = current_environment().console.started_ms.get(name)
     if started_ms is None:
         return _tell(f"No such label '{name}' for console.{method}()")
     return _print(console_text("%s", f"{name}: {duration(now_ms() - started_ms)}", *values))

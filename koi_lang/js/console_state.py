@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 from koi_lang.js.number_format import number_text
@@ -33,21 +32,6 @@ class ConsoleState:
     def indent(self, text: str) -> str:
         """Lines with the margin of the open groups."""
         return self.margin + text.replace("\n", f"\n{self.margin}") if self.margin else text
-
-
-_marks: ContextVar[ConsoleState | None] = ContextVar("koi_marks", default=None)
-
-
-def use_marks() -> ConsoleState:
-    """Begin with nothing in this context and in everything started from it."""
-    marks = ConsoleState()
-    _marks.set(marks)
-    return marks
-
-
-def current_marks() -> ConsoleState:
-    """Those of the run this code belongs to; outside of runs, of the current context."""
-    return _marks.get() or use_marks()
 
 
 def duration(ms: float) -> str:

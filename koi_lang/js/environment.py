@@ -12,6 +12,7 @@ from inspect import iscoroutinefunction
 from typing import Any, Protocol, TypeVar
 
 from koi_lang.errors import AgentError, KoiError
+from koi_lang.js.console_state import ConsoleState
 
 T = TypeVar("T")
 
@@ -100,7 +101,13 @@ def end_here() -> None:
 
 
 class Environment(OutputPort, Protocol):
-    """What values may ask of the world."""
+    """What values may ask of the world.
+
+    Attributes:
+        console: the open groups, counts and clocks of `console`.
+    """
+
+    console: ConsoleState
 
     def observe(self, what: str, look: Callable[[], T]) -> T:
         """What code sees outside, such as the clock; a run that goes on sees the same again."""
@@ -176,6 +183,7 @@ class Machine:
     def __init__(self, output: OutputPort | None = None) -> None:
         target = output or StandardOutput()
         self.print, self.log = target.print, target.log
+        self.console = ConsoleState()
 
     def observe(self, what: str, look: Callable[[], T]) -> T:
         """What there is now."""

@@ -26,7 +26,6 @@ from koi_lang.events import (
     RunStarted,
     StateChanged,
 )
-from koi_lang.js.console_state import use_marks
 from koi_lang.js.environment import in_environment
 from koi_lang.js.promises import TaskScope
 from koi_lang.js.undefined import undefined
@@ -141,7 +140,6 @@ class Run:
             ending.callback(current.reset, current.set(self))
             ending.enter_context(self.recorder.count_steps())
             ending.enter_context(in_environment(RunEnvironment(self.host, self.recorder, self.events, self.recorded)))
-            use_marks()
             await self.background.__aenter__()
             self.keep_until_end(self._end_background)
             ending.push(lambda kind, error, trace: self._tell_end(error))

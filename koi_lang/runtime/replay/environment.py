@@ -8,6 +8,7 @@ from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from koi_lang.events import TimerFired
+from koi_lang.js.console_state import ConsoleState
 from koi_lang.js.environment import Firing, ForeignCall, OutputPort
 from koi_lang.js.tagged_json import MAX_DEPTH, NotEncodableError, decode, encode, is_value_type
 from koi_lang.js.undefined import Value
@@ -95,6 +96,7 @@ class RunEnvironment:
 
     def __init__(self, output: OutputPort, recorder: Recorder, events: Events, recorded: RecordedRun) -> None:
         self.print, self.log = output.print, output.log
+        self.console = ConsoleState()
         self.observe, self.random_bytes = recorder.observe, recorder.random_bytes
         self.fork_context = branch
         self._recorder = recorder
