@@ -15,8 +15,8 @@ AT_WORK = "sessions at work, all that may be awake at a time"
 # Half of the files that the process may open are for connections. A session has its journal and its socket open, and at
 # work about as many files besides.
 SHARE_OF_SESSIONS, FILES_OF_SESSION = 1 / 2, 4
-# The share of the sessions that may be awake from which on idle ones sleep early.
-CROWDED_SHARE = 3 / 4
+# The shares of the sessions that may be awake from which on open files are counted, and idle ones sleep early.
+COUNTED_SHARE, CROWDED_SHARE = 1 / 4, 3 / 4
 
 
 def max_awake_sessions() -> float:
@@ -81,7 +81,8 @@ class SessionSlots:
             return own, ServiceError("limit_reached", f"`{session.owner}` has {len(own)} {AT_WORK}", help=HELP)
         if most_of_all is not None and len(others) >= most_of_all:
             return others, ServiceError("limit_reached", f"all users together have {len(others)} {AT_WORK}", help=HELP)
-        if others and (len(others) >= max_awake_sessions() or are_files_short()):
+        share = len(others) / max_awake_sessions()
+        if others and (share >= 1 or (share >= COUNTED_SHARE and are_files_short())):
             message = f"the service has no room for more than {len(others)} sessions at work"
             return others, ServiceError("overloaded", message, help="Try again in some seconds.")
         return None
