@@ -167,17 +167,23 @@ def test_a_paused_run_asks_no_model(play: Player) -> None:
     """The next request is made only when the pause is over; what was said in between is heard at once."""
 
     def pause(steering: Steering) -> None:
-        def go_on() -> None:
-            assert (["Main"], 1) == (steering.held, len(model.requests))
+        async def go_on() -> None:
+            while not steering.held:
+                await asyncio.sleep(0)
+            await asyncio.sleep(0.02)
+            made.append(len(model.requests))
             steering.say("Think again.")
             steering.go_on()
 
         steering.pause()
-        asyncio.get_running_loop().call_later(0.02, go_on)
+        tasks.append(asyncio.ensure_future(go_on()))
 
+    made: list[int] = []
+    tasks: list[asyncio.Future[None]] = []
     model = voice([act("print", message="a"), done()], {0: pause})
     played = play(solo(), model)
 
+    assert [1] == made
     assert [[], ["Think again."]] == [heard(request) for request in played.requests]
     assert ["paused", "continued"] == [event.type for event in played.events if event.type in ("paused", "continued")]
 
