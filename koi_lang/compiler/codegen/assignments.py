@@ -56,17 +56,19 @@ def _put(first: tuple[ast.expr, ast.expr], again: tuple[ast.expr, ast.expr], val
     return py.helper("put", [*again, value], at)
 
 
-def _combine(old: ast.expr, kind: Kind, operator: str, value: n.Expression, e: Emitter, at: py.At) -> ast.expr:
-    """The new value of `old operator= value`."""
+def _combine(
+    old: ast.expr, kind: Kind, operator: str, value: n.Expression, e: Emitter, at: py.At, name: str = ""
+) -> ast.expr:
+    """The new value of `old operator= value`; a function takes the name of the variable, where it is one."""
     if operator not in LAZY:
         new = operand(value, e)
         known = emit_binary(operator, old, new, (kind, e.kinds.of(value)), at)
         return known or py.helper(OPERATORS[operator], [old, new], at)
     if is_harmless(value, e):
-        return py.helper(CHOICES[operator], [old, expression(value, e)], at)
-    name = e.fresh("value")
-    test = py.helper("nullish" if operator == "??" else "truth", [py.walrus(name, old, at)], at)
-    new, kept = expression(value, e), py.load(name, at)
+        return py.helper(CHOICES[operator], [old, named_value(name, value, e)], at)
+    made = e.fresh("value")
+    test = py.helper("nullish" if operator == "??" else "truth", [py.walrus(made, old, at)], at)
+    new, kept = named_value(name, value, e), py.load(made, at)
     return ast.IfExp(test, *((kept, new) if operator == "||" else (new, kept)), **at)
 
 
@@ -152,7 +154,7 @@ def _new_value(node: n.Assignment | n.Update, target: n.Name, e: Emitter, at: py
     if isinstance(node, n.Update):
         return _step_value(node, operand(target, e), e, at)
     if node.operator:
-        return _combine(operand(target, e), e.kinds.of(target), node.operator, node.value, e, at)
+        return _combine(operand(target, e), e.kinds.of(target), node.operator, node.value, e, at, target.name)
     return stored_value(target, node.value, e)
 
 
