@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,6 +24,7 @@ from benchmarks.models.trial import (
     handler_of,
     run_trial,
 )
+from tests.projects import Project
 
 # What the bench must end, and never take for right, whatever model is asked.
 LIVE = ["city", "sentiment", "sum", "capital", "print", "ask", "delegate", "state"]
@@ -62,11 +61,9 @@ def test_choices_are_asked_for_in_a_field() -> None:
     assert {"value": "yes"} == choice.model_validate({"value": "yes"}).model_dump()
 
 
-def test_a_server_that_is_not_there_is_one_sentence() -> None:
+def test_a_server_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
     """No traceback, and what to do."""
-    command = [sys.executable, "-m", "benchmarks.models", "--server", "http://127.0.0.1:9/v1"]
-
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = Project(tmp_path).fork("-m", "benchmarks.models", "--server", "http://127.0.0.1:9/v1")
 
     assert (2, "") == (done.returncode, done.stdout)
     assert done.stderr.startswith("error: http://127.0.0.1:9/v1 lists no models: ")

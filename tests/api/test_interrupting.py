@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import sys
 import time
 
 import pytest
 
+from tests import forks
 from tests.limits import LIMIT_S
 from tests.projects import Project
 
@@ -60,7 +60,7 @@ def test_ctrl_c_ends_a_program(project: Project, body: str) -> None:
     """The first one, whether code computes or waits; it cleans up, and the journal tells that it was interrupted."""
     (project.folder / "run.py").write_text(RUN.replace("\n    ", "\n"))
     process = subprocess.Popen(
-        [sys.executable, "run.py"],
+        forks.python("run.py"),
         cwd=busy(project, body).folder,
         env=project.environment,
         stdout=subprocess.PIPE,

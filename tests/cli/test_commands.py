@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 
@@ -12,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from koi_lang.cli import koi
+from tests import forks
 from tests.projects import Project
 
 GREETER = """
@@ -265,7 +267,7 @@ def test_output_that_nobody_reads_is_no_traceback(project: Project) -> None:
         GREETER.replace("console.log(`Hello ${args.name}`)", "for (let i = 0; i < 20000; i++) { console.log(i) }"),
     )
 
-    done = project.run("bash", "-c", f"{sys.executable} -m koi_lang run a.koi | head -1")
+    done = project.run("bash", "-c", f"{shlex.join(forks.koi('run', 'a.koi'))} | head -1")
 
     assert done.stdout == "0\n"
     assert "Traceback" not in done.stderr
@@ -282,7 +284,7 @@ def test_a_terminal_that_has_hung_up_is_no_error(words: tuple[str, ...], code: i
     master, terminal = os.openpty()
     os.close(master)
     done = subprocess.run(
-        [sys.executable, "-m", "koi_lang", *words],
+        forks.koi(*words),
         cwd=project.folder, stdin=subprocess.DEVNULL, stdout=terminal, stderr=subprocess.PIPE, text=True, check=False,
     )  # fmt: skip
     os.close(terminal)

@@ -225,7 +225,7 @@ def test_broken_entries_get_a_message(text: str, tmp_path: Path) -> None:
 
 def test_keys_of_a_terminal(project: Project) -> None:
     """Several lines, Ctrl-C for an entry that computes, the end by Ctrl-D, and a history."""
-    shown = Shown(project.folder, ["repl"], 80, 24, alone=True)
+    shown = Shown(project.folder, ["repl"], 80, 24)
     shown.until("Ctrl-D ends\n>")
     shown.child.send("[\r'many'\r]\r")
     shown.until("[ 'many' ]\n>")

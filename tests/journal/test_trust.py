@@ -7,7 +7,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from base64 import urlsafe_b64encode
 from collections.abc import Callable
 from functools import partial
@@ -26,6 +25,7 @@ from koi_lang.runtime.journal.entries import JournalEntry, line_of
 from koi_lang.runtime.journal.line_ends import Chain, Signer, parts, seal_line, unseal_line
 from koi_lang.runtime.journal.reader import read
 from koi_lang.runtime.journal.writer import Writer
+from tests import forks
 from tests.journal.commands import Commands
 from tests.journal.conftest import HEADER, printed
 from tests.journal.test_checksums import changed
@@ -142,10 +142,10 @@ def test_a_journal_under_another_name(cut: Commands) -> None:
 def test_the_person_is_asked(cut: Commands, tmp_path: Path) -> None:
     """At a terminal, with what would be run; an empty line is a no, after which nothing has taken place."""
     environment = {**cut.project.environment, "KOI_CONFIG_DIR": str(tmp_path / "other"), "NO_COLOR": "1"}
-    words = ["-m", "koi_lang", "resume"]
+    python, *words = forks.koi("resume")
     for answer, code, effects in (("", 1, []), ("y", 0, ["three"])):
         with pexpect.spawn(
-            sys.executable, words, cwd=str(cut.folder), env=environment, encoding="utf-8", timeout=LIMIT_S
+            python, words, cwd=str(cut.folder), env=environment, encoding="utf-8", timeout=LIMIT_S
         ) as child:
             child.expect("command +koi run --allow shell main.koi")
             child.expect("Go on with it")
@@ -304,7 +304,7 @@ def test_many_processes_make_one_key(project: Project, count: int) -> None:
     script = project.write("making.py", MAKING)
     begun = [
         subprocess.Popen(
-            [sys.executable, str(script)], cwd=project.folder, env=project.environment, text=True,
+            forks.python(str(script)), cwd=project.folder, env=project.environment, text=True,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         )
         for _ in range(count)

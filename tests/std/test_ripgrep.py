@@ -19,13 +19,13 @@ from tests.std.project_folders import fill, give
 from tests.std.test_searching import PATTERNS, write_tree
 
 # What ripgrep does with the options that it is given here: names of files that hold a word, each with a NUL behind it.
-STAND_IN = """#!{python}
-import pathlib, sys
+STAND_IN = """#!{python} -IS
+import sys
 options, files = sys.argv[1:sys.argv.index("--")], sys.argv[sys.argv.index("--") + 1:]
 assert "--files-with-matches" in options and "--null" in options and "--fixed-strings" in options, options
 words = [options[at + 1] for at, option in enumerate(options) if option == "-e"]
 fold = str.lower if "--ignore-case" in options else str
-texts = {file: fold(pathlib.Path(file).read_bytes().decode("latin-1")) for file in files}
+texts = {file: fold(open(file, encoding="latin-1", newline="").read()) for file in files}
 found = [file for file in files if any(fold(word) in texts[file] for word in words)]
 sys.stdout.write("".join(file + chr(0) for file in found))
 sys.exit(0 if found else 1)
