@@ -101,6 +101,16 @@ def test_a_playbook_goes_on_beside_a_call(play: Player) -> None:
     assert "goes on while you work" in played.requests[0].system
 
 
+def test_background_may_stand_among_the_fields_of_the_payload(play: Player) -> None:
+    """Small models write flat fields; a payload that declares such a field keeps it."""
+    flat = {"intent": "digger::dig", "n": 1, "background": True}
+    declares = PROGRAM.replace("n: number }", "n: number, background?: boolean }")
+
+    assert '"call":"c1"' in batch(play, flat).feedback[1]
+    assert '"call":"c1"' in batch(play, ask("digger::dig", {"n": 1, "background": True})).feedback[1]
+    assert "digger::dig -> 2" in play(declares, [flat, done()]).feedback[1]
+
+
 def test_the_end_is_told_before_the_next_answer(play: Player) -> None:
     """In one line, once, unless the playbook has asked for the outcome."""
     wait = act("shell", command="sleep 0.2", description="to wait")

@@ -283,7 +283,8 @@ async def resolve(running: PlaybookAction, fields: Fields, next: Rest) -> Any:
     running.kind = await _find_member(running)
     payload = {name: value for name, value in fields.items() if name != "condition"}
     beside = {"background": fields["background"]} if "data" in fields and "background" in fields else {}
-    return await next(running, {"data": fields.get("data", payload), **beside})
+    given = delegation.lift_background(running.call.agent, running.action.intent, fields.get("data", payload))
+    return await next(running, given | beside)
 
 
 async def _find_member(running: PlaybookAction) -> ActionKind:

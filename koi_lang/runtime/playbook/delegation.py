@@ -118,6 +118,16 @@ def payload_schema(agent: AgentPort, intent: str) -> Schema:
     return {} if found is None else found[0].agent.about.handlers[found[1]].schema
 
 
+def lift_background(agent: AgentPort, intent: str, payload: Any) -> dict[str, Any]:
+    """The fields of a delegation whose `background` stands among those of the payload, which declares none."""
+    if isinstance(payload, dict) and isinstance(payload.get("background"), bool):
+        declared = payload_schema(agent, intent).get("properties", {})
+        if declared and "background" not in declared:
+            rest = {name: value for name, value in payload.items() if name != "background"}
+            return {"data": rest, "background": payload["background"]}
+    return {"data": payload}
+
+
 @dataclass(frozen=True, slots=True)
 class _DelegateSearch:
     """A search by likeness on behalf of an agent."""
