@@ -11,11 +11,11 @@ from typing import Any, Protocol
 
 from koi_lang.errors import JournalError, KoiError
 from koi_lang.rpc.dispatcher import refusal
+from koi_lang.runtime.concurrency.cancellation import detached_context
 from koi_lang.runtime.journal.entries import NOTHING
 from koi_lang.runtime.journal.reader import lines, read_header
 from koi_lang.runtime.journal.store import is_running, journal_paths, path_of
 from koi_lang.service.feed import Feed, MessageView, Reader, Subscription, view_all
-from koi_lang.service.hosted import start_task
 from koi_lang.service.live.addresses import is_there, socket_path
 from koi_lang.service.live.client import LiveClient, open_client
 from koi_lang.service.run_listing import RunListing, read_outcome
@@ -162,7 +162,7 @@ class AttachedRun:
 
     def _attach(self) -> None:
         if self._task is None or self._task.done():
-            self._task = start_task(self._group, self._follow())
+            self._task = self._group.create_task(self._follow(), context=detached_context())
 
     def _detach(self) -> None:
         if self._task is not None:

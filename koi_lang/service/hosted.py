@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from koi_lang.errors import JournalError, KoiError, ProgramChangedError, capture
+from koi_lang.errors import JournalError, KoiError, ProgramChangedError, raised_as
 from koi_lang.events import CallEnded, CallStarted
 from koi_lang.program.error_report import message as message_of
 from koi_lang.rpc.dispatcher import Dispatcher, refusal
 from koi_lang.runtime.actions.client_tools import AgentFields
 from koi_lang.runtime.agents.agent import Agent
-from koi_lang.runtime.concurrency.cancellation import detached_context
 from koi_lang.runtime.journal.entries import JournalEntry, json_line
 from koi_lang.runtime.journal.reader import read_header
 from koi_lang.runtime.journal.store import path_of
@@ -76,13 +75,12 @@ def misfit_error(run: str, error: ProgramChangedError) -> ServiceError:
     return ServiceError("program_changed", error.message, help=help)
 
 
+def _as_koi_error(error: Exception) -> KoiError:
+    return error if isinstance(error, KoiError) else KoiError(message_of(error))
+
+
 def _has(requests: Iterable[Message], id: Any) -> bool:
     return any(request["id"] == id for request in requests)
-
-
-def start_task(group: asyncio.TaskGroup, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-    """Have something done that knows nothing of the request that needs it first."""
-    return group.create_task(work, context=detached_context())
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +132,6 @@ class HostedSession:
         self._dispatcher: Dispatcher | None = None
         self._session: Session | None = None  # also while it is being opened
         self._last_end: JournalEntry | None = None  # of the call that was begun last
-        self._over = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
         self._waking = asyncio.Lock()
         self._told_state: HostedState = "asleep"
         self._handling = 0
@@ -301,7 +297,8 @@ class HostedSession:
             self._is_new = True
             if edited is not None:
                 self._version = await asyncio.to_thread(self.program.load_version, str(edited))
-            await self._open(opening)
+            async with self._waking:
+                await self._open(opening)
             assert self._dispatcher is not None, "it has been opened"
             return None if begin is None else begin(self._dispatcher.session)
         finally:
@@ -312,7 +309,8 @@ class HostedSession:
         """Have it be where it was when it went to sleep. Raises KoiError."""
         async with self._waking:
             if self._dispatcher is None or not self._dispatcher.session.is_open:
-                await self.sleep()
+                if self._session is not None:
+                    await self._close()
                 self._require_fit()
                 with suppress(JournalError):  # of a journal that cannot be read opening it tells
                     header = read_header(self.feed.journal)
@@ -341,47 +339,50 @@ class HostedSession:
         self.misfit = None
 
     async def _open(self, opening: Opening) -> None:
+        """Open its run, which another task keeps open until it sleeps. Raises KoiError; nothing is left open then."""
         await self._limits.slots.take(self)
         if self._limits.hooks is not None:
             self._limits.hooks.begin(self.row)
-        self.files.mkdir(parents=True, exist_ok=True)
-        self._over, self._is_suspended = asyncio.Event(), False
-        ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._task = start_task(self._group, self._hold(ready, opening))
-        await ready
+        try:
+            with raised_as(_as_koi_error):
+                self.files.mkdir(parents=True, exist_ok=True)
+                await self._begin_run(opening)
+        except BaseException:
+            await self._close()
+            raise
 
-    async def _hold(self, ready: asyncio.Future[None], opening: Opening) -> None:
-        """Hold its run open until it sleeps; its failures stay its own."""
-        error = (await capture(self._live(ready, opening))).error
-        failure = None if self._dispatcher is None else self._dispatcher.session.error
-        if isinstance(failure, ProgramChangedError):
-            self._note_misfit(failure)
-        self._dispatcher = self._session = self._last_end = None
-        self._limits.slots.free(self)
-        if self._limits.hooks is not None:
-            self._limits.hooks.end(self.row)
-        self._limits.accounts.forget(self.id)
-        if error is not None and not ready.done():
-            ready.set_exception(error if isinstance(error, KoiError) else KoiError(message_of(error)))
-        self._news.set()
-        self._note_state({})
-
-    async def _live(self, ready: asyncio.Future[None], opening: Opening) -> None:
+    async def _begin_run(self, opening: Opening) -> None:
         payer = self._limits.accounts.of_session(self.id, self.owner, is_new=self._is_new)
-        self._is_new = False
+        self._is_new = self._is_suspended = False
         version = self._version
         factory = self.program.factory(self.note, self.id, self.files, self._follow, payer, version, self.owner)
         version = self.program.version_of(version).version
         factory.clean_up_s = CLEAN_UP_S
         dispatcher = Dispatcher(factory, self._tell, answer_s=ANSWER_S)
         self._session = dispatcher.session
-        async with self._session.open(opening(factory)) as session:
-            self._dispatcher, self._version = dispatcher, version
-            ready.set_result(None)
-            await self._over.wait()
-            # What is under way is not over: it goes on when the session wakes.
-            self._is_suspended = session.current_call is not None
-            await (session.suspend() if self._is_suspended else session.finish(GRACE_S))
+        await self._session.begin_in(self._group, opening(factory))
+        self._dispatcher = dispatcher
+        self._version = version
+
+    async def _close(self) -> None:
+        """End its run; calls that are under way go on when the session wakes."""
+        session = self._session
+        try:
+            if session is not None:
+                self._is_suspended = session.current_call is not None
+                await (session.suspend() if self._is_suspended else session.finish(GRACE_S))
+                session.interrupt_run()
+                await session.wait_for_end()
+        finally:
+            if session is not None and isinstance(session.error, ProgramChangedError):
+                self._note_misfit(session.error)
+            self._dispatcher = self._session = self._last_end = None
+            self._limits.slots.free(self)
+            if self._limits.hooks is not None:
+                self._limits.hooks.end(self.row)
+            self._limits.accounts.forget(self.id)
+            self._news.set()
+            self._note_state({})
 
     def _follow(self, entry: JournalEntry) -> None:
         """Publish an entry of its journal."""
@@ -414,9 +415,9 @@ class HostedSession:
 
     async def sleep(self) -> None:
         """Close its journal and end its run; open work continues with the next command."""
-        self._over.set()
-        if self._task is not None:
-            await asyncio.wait([self._task])
+        async with self._waking:
+            if self._session is not None:
+                await self._close()
 
     @property
     def is_at_rest(self) -> bool:
@@ -427,14 +428,14 @@ class HostedSession:
         """Have it sleep where it has nothing to do; a command that comes in between waits, and wakes it."""
         async with self._waking:
             if self.is_at_rest:
-                await self.sleep()
+                await self._close()
 
     async def sleep_if_unused(self, idle_s: float) -> bool:
         """Have it sleep where nobody has used it for some seconds; gives whether it does now."""
         async with self._waking:
             if not self._is_unused(idle_s):
                 return False
-            await self.sleep()
+            await self._close()
         return True
 
     def _is_unused(self, idle_s: float) -> bool:

@@ -287,6 +287,11 @@ class Session(HeldRun):
         call.cancel()
         await asyncio.wait([call.task])
 
+    async def begin_in(self, group: asyncio.TaskGroup, open_run: OpenRun | None = None) -> None:
+        """Have a run in a task of a group, a new one or that of a session that goes on. Raises KoiError."""
+        self._outer = group
+        await self.renew(open_run)
+
     @asynccontextmanager
     async def open(self, open_run: OpenRun | None = None) -> AsyncIterator[Session]:
         """A context in which the session has a run, a new one or that of a session that goes on.
@@ -294,9 +299,8 @@ class Session(HeldRun):
         Leaving it ends what is under way. Raises KoiError.
         """
         async with together() as group:
-            self._outer = group
             try:
-                await self.renew(open_run)
+                await self.begin_in(group, open_run)
                 yield self
             finally:
                 self.interrupt_run()

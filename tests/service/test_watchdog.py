@@ -16,6 +16,7 @@ from koi_lang.runtime.journal.reader import read
 from koi_lang.service import host as hosts
 from koi_lang.service.hosted import HostedSession
 from koi_lang.service.watchdog import Watchdog
+from tests.limits import LIMIT_S
 from tests.service.hosting import SessionHost, begin, called, play, until_told
 from tests.service.serving_process import ServiceProcess, is_event
 
@@ -82,6 +83,7 @@ def test_what_computes_while_its_session_wakes_is_ended(tmp_path: Path, monkeypa
         entries = session.feed.journal.read_bytes().splitlines(keepends=True)
         session.feed.journal.write_bytes(b"".join(takewhile(lambda entry: b"call_ended" not in entry, entries)))
         await session.wake()
+        await session.wait_for_rest(LIMIT_S)
         return session.state
 
     assert "idle" == play(tmp_path, scenario, "host.koi")
