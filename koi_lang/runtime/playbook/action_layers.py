@@ -282,9 +282,11 @@ async def resolve(running: PlaybookAction, fields: Fields, next: Rest) -> Any:
         return await next(running, fields)
     running.kind = await _find_member(running)
     payload = {name: value for name, value in fields.items() if name != "condition"}
-    beside = {"background": fields["background"]} if "data" in fields and "background" in fields else {}
-    given = delegation.lift_background(running.call.agent, running.action.intent, fields.get("data", payload))
-    return await next(running, given | beside)
+    data = fields.get("data", payload)
+    given = delegation.lift_background(running.call.agent, running.action.intent, data)
+    if "data" in fields and "background" in fields and not (isinstance(data, dict) and "background" in data):
+        given["background"] = fields["background"]
+    return await next(running, given)
 
 
 async def _find_member(running: PlaybookAction) -> ActionKind:
