@@ -115,8 +115,11 @@ def test_the_result_is_shown_where_nothing_was_printed(project: Project) -> None
         await talk.until_shown("first")
         talk.press("hi", ENTER)
         await talk.until_shown('"b": 2')
+        assert "nothing was said" not in talk.shown
+        talk.press("hi", ENTER)
+        await talk.until_shown("nothing was said")
 
-    typed(project, test, done(text="first"), done(a=1, b=2))
+    typed(project, test, done(text="first"), done(a=1, b=2), done())
 
 
 def test_enter_steers_while_it_works(project: Project) -> None:

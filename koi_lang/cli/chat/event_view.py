@@ -105,6 +105,8 @@ class EventView:
                     answer(harmless(text))
                 elif text is None and (data := result_text(given)):
                     show(harmless(data))
+                elif not event.recalled:
+                    self.screen.note("nothing was said")
 
     def _tell(self, event: Event) -> None:
         """Tell what else is worth knowing."""
