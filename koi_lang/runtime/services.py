@@ -77,7 +77,7 @@ class Services:
         id: names the run; empty makes a new name.
         seed: what random numbers of the program follow from; empty makes a new one.
         today: date and place that models are told; empty tells none.
-        models: gives the settings of models by purpose, such as `small`, for agents that declare none for it.
+        models: the settings of models by purpose, such as `small`, for agents that declare none for it.
         added: what extensions add; for one run only.
         note: is told what the person may have got wrong, a line each.
         note_once: is told, with a name for it, what the person need not be told again in the next run.
@@ -112,7 +112,7 @@ class Services:
     id: str = ""
     seed: str = ""
     today: str = ""
-    models: Callable[[], Mapping[str, Callable[[], Mapping[str, Any]]]] = dict
+    models: Mapping[str, Callable[[], Mapping[str, Any]]] = field(default_factory=dict)
     connect_embedder: ConnectEmbedder | None = None
     added: Additions = NOTHING_ADDED
     note: Callable[[str], None] = lambda line: None
@@ -130,13 +130,13 @@ class Services:
 def make_models(run: RunPort, services: Services) -> gateway.ModelGateway:
     """The gateway to the models."""
     return gateway.ModelGateway(
-        run, services.connect, services.models(), verbatim=services.verbatim, plans=services.plans
+        run, services.connect, services.models, verbatim=services.verbatim, plans=services.plans
     )
 
 
 def make_meaning(run: RunPort, services: Services) -> semantic.Meaning:
     """The router by meaning."""
-    return semantic.Meaning(run, services.connect_embedder, services.models())
+    return semantic.Meaning(run, services.connect_embedder, services.models)
 
 
 def make_registry(run: RunPort, services: Services) -> registry.KeptRegistry:

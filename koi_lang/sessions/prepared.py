@@ -131,7 +131,7 @@ class Prepared:
             "plans": Path(self.path).parent if self.options.uses_plans else None,
             "is_served": self.is_service,
             "today": today(settings.variable("TZ")),
-            "models": self.wanted.blocks,
+            "models": self.wanted.blocks(),
             "note": note,
             "note_once": lambda name, line: note_once(name, line, note),
             "sign_in": self.sign_in,
