@@ -206,6 +206,7 @@ def test_a_field_that_means_nothing(play: Player) -> None:
     ("fields", "expected"),
     [
         ({"function": "add", "input": {"a": 2, "b": 3}}, 5),
+        ({"function": "add", "input": {"a": 2, "b": 3, "sum": 9}}, 5),
         ({"function": "add", "input": {"a": 2}}, 3),
         ({"input": {"a": 2}}, 3),
         ({"input": 2}, 3),

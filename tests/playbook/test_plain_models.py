@@ -144,6 +144,25 @@ def test_a_plain_model_may_answer_with_json(play: Player, answer: str, result: o
     assert ("said",) == talked(play, '{"intent":"print","message":"said"}', '{"intent":"return"}', "Bye.").printed
 
 
+def test_a_plain_model_is_told_to_return_a_value_that_its_playbook_speaks_of(play: Player) -> None:
+    """Without a declared result it would be shown a `return` without one, which it copies."""
+    speaks, is_silent = (
+        told(play, playbook, source=TEAM.replace(": { meal: string } { playbook", " { playbook")).requests[0].system
+        for playbook in ("Look at the guests and answer with a short text.", "Print the guests.")
+    )
+
+    assert '{"intent":"return","data":"<text>"}' in speaks
+    assert '\n{"intent":"return"}' in is_silent
+
+
+def test_a_question_that_was_left_out_is_told(play: Player) -> None:
+    """A small model that returns at once has not asked anybody, whatever its result says."""
+    warning = "warning: `Main.message` returned without asking the person, as its text says"
+    for playbook, logged in (("Ask the person whether to go on with", (warning,)), ("Print", ())):
+        played = talked(play, *2 * ['{"intent":"return"}'], playbook=playbook)
+        assert logged == played.logged[-1:], played.logged
+
+
 def test_a_plain_model_acts_where_it_is_asked_to(play: Player) -> None:
     """A sentence that asks for an action needs the protocol, and so does every other model."""
     assert '"intent":"print"' in talked(play, *2 * ['{"intent":"return"}'], playbook="Print").requests[0].system

@@ -68,6 +68,8 @@ class Skill:
         function = self.function(name)
         schema = of_function(function)
         given = by_parameter(input, schema)
+        if schema["properties"].keys() <= given.keys():  # what is left over is no misspelt parameter
+            given = {name: given[name] for name in schema["properties"]}
         wrong = [*_unknown_parameters(given, schema), *problems(given, schema)]
         if wrong:
             message = f"`{self.name}.{name}` cannot be called: {'; '.join(wrong)}"

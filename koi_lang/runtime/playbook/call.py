@@ -18,7 +18,7 @@ from koi_lang.runtime.budget.limits import BudgetAccount, LimitReachedError
 from koi_lang.runtime.playbook.delegation import reachable
 from koi_lang.runtime.playbook.loop_guard import Failures, RepetitionGuard
 from koi_lang.runtime.playbook.placeholders import NamedPlaybook
-from koi_lang.runtime.playbook.prompting import EVERYTHING, Means, means_of
+from koi_lang.runtime.playbook.prompting import EVERYTHING, NEEDS_RESULT, Means, means_of
 from koi_lang.runtime.playbook.references import ActionScope
 from koi_lang.runtime.playbook.result_keys import Shapes, result_schema, shapes_of
 from koi_lang.runtime.playbook.tool_offer import Offer, offer_of
@@ -130,6 +130,12 @@ class PlaybookCall:
     def result_schema(self) -> Schema:
         """The schema of its result: the declared type, or the one that the playbook describes; empty if unknown."""
         return result_schema(self.playbook) if self.result_type is None else self.result_type.schema
+
+    @property
+    def told_result(self) -> Schema:
+        """The schema of its result as its model is told of it: a text, where small steps end with a value in words."""
+        is_text = self.means.is_plain and NEEDS_RESULT.search(self.playbook.text) is not None
+        return self.result_schema or ({"type": "string"} if is_text else {})
 
     def instruct(self, instructions: NamedPlaybook) -> None:
         """Take the playbook as rendered now, and decide how much its model is told beside single actions."""

@@ -15,6 +15,7 @@ from koi_lang.runtime.actions.client_tools import NEEDS, client_offer
 from koi_lang.runtime.actions.lookup import actions_of
 from koi_lang.runtime.agents.result_types import ResultType
 from koi_lang.runtime.budget.limits import LimitReachedError
+from koi_lang.runtime.playbook import prompting
 from koi_lang.runtime.playbook.action_parsing import (
     CALLS,
     CUT_FORM,
@@ -55,10 +56,14 @@ def obstacle(call: PlaybookCall) -> str:
     agent, handler = call.agent, call.agent.about.find(call.event)
     if handler is not None and handler.answers:
         return ""
-    if handler is None or (handler.result is None and not _only_talks(call)):
+    says_result = call.means.is_plain and is_small(agent.run.models.of(agent))
+    if handler is None or (handler.result is None and not says_result):
         return "it declares no result"
     reasons = {
-        "a sentence of its playbook asks for an action": handler.acts,
+        "its role permits actions, and its text may be no result": handler.result is None
+        and (call.result_schema or any(kind.needs is not None for kind in actions_of(agent))),
+        "a sentence of its playbook asks for an action": handler.acts
+        and (handler.result or prompting.needed_actions(call.playbook.text)),
         "it has members to delegate to": reachable(agent),
         "it uses skills": agent.offered_skills,
         "it uses MCP servers": agent.about.mcps(),
@@ -69,13 +74,6 @@ def obstacle(call: PlaybookCall) -> str:
         f"{MAX_WRONG_ANSWERS} answers were not of its type": call.wrong_answers >= MAX_WRONG_ANSWERS,
     }
     return next((reason for reason, holds in reasons.items() if holds), "")
-
-
-def _only_talks(call: PlaybookCall) -> bool:
-    """Whether a small model is asked for a text alone, since the role permits no action that needs a permission."""
-    if not call.means.is_plain or call.result_schema or not is_small(call.agent.run.models.of(call.agent)):
-        return False
-    return all(kind.needs is None for kind in actions_of(call.agent))
 
 
 def require_answer(call: PlaybookCall) -> None:

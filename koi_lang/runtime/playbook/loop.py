@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from koi_lang.errors import MissingKeyError, ProviderError, RequestError
 from koi_lang.js.undefined import undefined
-from koi_lang.llm.layers import takes_tools
+from koi_lang.llm.layers import is_small, takes_tools
 from koi_lang.llm.messages import DelegateInfo, Message, Request, Task
 from koi_lang.llm.models import card_of
 from koi_lang.llm.retry import MAX_ATTEMPTS
@@ -49,6 +50,8 @@ if TYPE_CHECKING:
 Parts = Callable[[PromptContext], Sequence[Any]]
 # Of each end of a long output in a payload, in characters.
 MAX_END_CHARS = 2500
+ASKING = ("prompt_user", "prompt_form")
+ASKS = re.compile(r"\b(?:ask|confirm|approv)", re.IGNORECASE)
 
 
 async def run_playbook(agent: AgentPort, event: str, args: Any, parts: Parts) -> Any:
@@ -79,6 +82,7 @@ async def turns_of(call: PlaybookCall, parts: Parts) -> AsyncGenerator[Turn, Non
             remember(messages, turn, call)
             follow_up(call, messages)
             yield turn
+    tell_unasked(call)
     if has_memory(call):
         said.settle()
 
@@ -237,7 +241,7 @@ def text_sections(call: PlaybookCall) -> list[Section]:
         call.means,
         is_delegate=call.parent is not None,
         tools=call.tools,
-        result=call.result_schema,
+        result=call.told_result,
         guidance=sections_of(call.guidance),
     )
 
@@ -267,6 +271,18 @@ def follow_up(call: PlaybookCall, messages: Transcript) -> None:
         said = call.agent.run.steering.at_end(call.agent.name, delegated=call.parent is not None)
         add_notes(call, messages, said)
         call.ended = not said
+
+
+def tell_unasked(call: PlaybookCall) -> None:
+    """Tell the person that a small model has returned without the question that its playbook asks for."""
+    agent = call.agent
+    if call.is_direct or not is_small(agent.run.models.of(agent)):
+        return
+    members = [member.key for member in delegation.reachable(agent)]
+    has_asked = any(each.intent in ASKING for each in call.results)
+    asks = "prompt_user" in prompting.needed_actions(call.playbook.text, members) and ASKS.search(call.playbook.text)
+    if asks and not has_asked:
+        agent.run.host.log(f"warning: `{agent.name}.{call.event}` returned without asking the person, as its text says")
 
 
 def add_notes(call: PlaybookCall, messages: Transcript, said: Sequence[QueuedMessage]) -> None:
@@ -319,7 +335,7 @@ def remember(messages: Transcript, turn: Turn, call: PlaybookCall) -> None:
             call.failures.unreadable(turn.form, turn.problem, turn.advice or PLAIN)
         else:
             call.failures.record_failure(turn.problem)
-        feedback.append(prompting.unreadable(turn.problem, call.result_schema, is_rest=bool(turn.actions)))
+        feedback.append(prompting.unreadable(turn.problem, call.told_result, is_rest=bool(turn.actions)))
     sees = can_see_images(call)
     go_on = "" if turn.has_returned else prompting.PLAIN_NEXT if call.means.is_plain else prompting.NEXT
     has_results = calls or (is_broken and turn.request.offer is not None)
