@@ -20,7 +20,7 @@ from koi_lang.mcp_server.watching import FindAgent, Watch
 from koi_lang.program.error_report import explain
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.budget.limits import Budget, BudgetAccount, in_time
-from koi_lang.runtime.concurrency.cancellation import detached_context
+from koi_lang.runtime.concurrency.cancellation import start_detached
 from koi_lang.runtime.events import Consumer
 from koi_lang.runtime.host import Host
 from koi_lang.runtime.prompts import Prompt
@@ -149,8 +149,7 @@ class ClientSession:
         self._context: Context | None = None
         self._group: asyncio.TaskGroup | None = None
         self._ready, self._over = asyncio.Event(), asyncio.Event()
-        # The task of a session knows nothing of the request that needs it first.
-        start_task(group, self.live(), detached_context())
+        start_detached(group, self.live())
 
     @property
     def handle(self) -> str:

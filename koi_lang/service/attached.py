@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from koi_lang.errors import JournalError, KoiError
 from koi_lang.rpc.dispatcher import refusal
-from koi_lang.runtime.concurrency.cancellation import detached_context
+from koi_lang.runtime.concurrency.cancellation import start_detached
 from koi_lang.runtime.journal.entries import NOTHING
 from koi_lang.runtime.journal.reader import lines, read_header
 from koi_lang.runtime.journal.store import is_running, journal_paths, path_of
@@ -162,7 +162,7 @@ class AttachedRun:
 
     def _attach(self) -> None:
         if self._task is None or self._task.done():
-            self._task = self._group.create_task(self._follow(), context=detached_context())
+            self._task = start_detached(self._group, self._follow())
 
     def _detach(self) -> None:
         if self._task is not None:

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 from koi_lang.errors import SettingsError, capture, error_of
 from koi_lang.program.error_report import message as message_of
-from koi_lang.runtime.concurrency.cancellation import detached_context
+from koi_lang.runtime.concurrency.cancellation import start_detached
 from koi_lang.schedules.schedule import Schedule, last_due
 from koi_lang.service.job_table import OPEN, JobProgress, JobStart, JobTable, StartState
 from koi_lang.service.served_jobs import ServedJob
@@ -59,11 +59,6 @@ class WallClock:
     def now(self) -> float:
         """Seconds since the epoch."""
         return time.time()
-
-
-def _start_task(group: asyncio.TaskGroup, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-    """Have something done that knows nothing of the request that led to it."""
-    return group.create_task(work, context=detached_context())
 
 
 class JobScheduler:
@@ -267,7 +262,7 @@ class JobScheduler:
             await asyncio.sleep(RETRY_S)
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> None:
-        task = _start_task(self._group, work)
+        task = start_detached(self._group, work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from koi_lang.errors import KoiError, PermissionDeniedError, capture
 from koi_lang.lazy import lazy_module
 from koi_lang.rpc.framing import line_of
-from koi_lang.runtime.concurrency.cancellation import detached_context
+from koi_lang.runtime.concurrency.cancellation import start_detached
 from koi_lang.runtime.concurrency.tasks import together
 from koi_lang.runtime.guards.file_access import page_permission
 from koi_lang.runtime.guards.hosts import Allowed
@@ -194,7 +194,7 @@ class Webhooks:
         """A context in which deliveries are sent; interrupted ones are repeated in the next one."""
         self._table.begin(self._now())
         async with together() as group:
-            task = group.create_task(self._send_all(group), context=detached_context())
+            task = start_detached(group, self._send_all(group))
             try:
                 yield
             finally:
@@ -225,7 +225,7 @@ class Webhooks:
                 break
             self._table.begin_try(delivery.id)
             self._open[delivery.address] += 1
-            task = group.create_task(self._try(delivery), context=detached_context())
+            task = start_detached(group, self._try(delivery))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
         due = self._table.next_due(now)

@@ -16,7 +16,7 @@ from koi_lang.events import Event, RunEnded
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.agents.exports import plain_copy
 from koi_lang.runtime.budget.limits import Budget, in_time, paid_by
-from koi_lang.runtime.concurrency.cancellation import detached_context, must_end
+from koi_lang.runtime.concurrency.cancellation import must_end, start_detached
 from koi_lang.runtime.concurrency.tasks import together
 from koi_lang.runtime.events import Consumer
 from koi_lang.runtime.host import Host
@@ -106,7 +106,7 @@ class HeldRun:
         self.calls = set()
         self._loop = asyncio.get_running_loop()
         ready: asyncio.Future[None] = self._loop.create_future()
-        self._holder = group.create_task(self._hold(ready), context=detached_context())
+        self._holder = start_detached(group, self._hold(ready))
         await ready
 
     async def _hold(self, ready: asyncio.Future[None]) -> None:

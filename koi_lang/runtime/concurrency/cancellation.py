@@ -10,7 +10,7 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Coroutine, Hashable
 from contextlib import suppress
 from contextvars import Context, ContextVar, Token
 from functools import cache
@@ -18,7 +18,7 @@ from math import inf
 from pathlib import Path
 from time import monotonic
 from types import CodeType, FrameType, TracebackType
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
 
 from koi_lang.js.environment import await_outside, call_outside
 from koi_lang.lazy import lazy_module
@@ -31,6 +31,7 @@ else:
     thread_alarm = lazy_module("koi_lang.runtime.concurrency.thread_alarm")
 
 
+T = TypeVar("T")
 JUMP_BACKWARD = opcode.opmap.get("JUMP_BACKWARD")
 # How long code that waits has to end by itself before code that computes is interrupted.
 PATIENCE_S = 0.05
@@ -194,11 +195,11 @@ class CancelScope:
 _scopes: ContextVar[tuple[CancelScope, ...]] = ContextVar("koi_cancel_scopes", default=())
 
 
-def detached_context() -> Context:
-    """An empty context for work that lasts longer than the current one, but ends with the cancel scopes around it."""
+def start_detached(group: asyncio.TaskGroup, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+    """Start a task of a group that sees no context variable of the code that starts it, but ends with its scopes."""
     context = Context()
     context.run(_scopes.set, _scopes.get())
-    return context
+    return group.create_task(work, context=context)
 
 
 def scopes_of(task: asyncio.Task[Any]) -> tuple[CancelScope, ...]:
