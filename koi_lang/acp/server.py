@@ -22,6 +22,7 @@ from koi_lang.rpc.incoming import END, Incoming
 from koi_lang.runtime.concurrency.tasks import gather, together
 from koi_lang.runtime.journal.calls import first_call, sessions_of
 from koi_lang.sessions.client_host import Send
+from koi_lang.sessions.continuation import NEW_RUN
 from koi_lang.sessions.factory import SessionFactory
 from koi_lang.sessions.message_targets import text_of
 from koi_lang.version import __version__
@@ -138,7 +139,7 @@ class AcpServer:
             await self._sessions.pop(id).close()
         session = AcpSession(program, self._connection, folder, self._target, self._log, forms=self._can_show_forms)
         try:
-            earlier = program.open_recorded(id, None, False) if id else None
+            earlier = program.read_recorded(id, None, False) if id else NEW_RUN
         except UntrustedJournalError as error:
             help = f"Look at it with `koi runs show {id}`; `koi chat` goes on with it by `--resume {id} --trust`."
             raise RpcError(INVALID_PARAMS, error.message, help=help) from error

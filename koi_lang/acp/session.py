@@ -23,10 +23,10 @@ from koi_lang.runtime.budget.limits import LimitReachedError
 from koi_lang.runtime.host import wish
 from koi_lang.sessions.calls import begin_message
 from koi_lang.sessions.client_host import APPROVAL, CLOSED, QUESTION, Message, approval_in
+from koi_lang.sessions.continuation import NEW_RUN, Continuation
 from koi_lang.sessions.errors import SessionError
 from koi_lang.sessions.factory import SessionFactory
 from koi_lang.sessions.held_call import HeldCall
-from koi_lang.sessions.held_run import OpenRun
 
 # Fields of the form of a question.
 ANSWER, OTHER = "answer", "other"
@@ -126,7 +126,7 @@ class AcpSession:
     # ------------------------------------------------------------ its run
 
     async def open_in(
-        self, group: asyncio.TaskGroup, earlier: OpenRun | None = None, id: str = "", *, is_replayed: bool = True
+        self, group: asyncio.TaskGroup, earlier: Continuation = NEW_RUN, id: str = "", *, is_replayed: bool = True
     ) -> None:
         """Open the run in a task of a group. Raises KoiError.
 
@@ -147,7 +147,7 @@ class AcpSession:
         ready.result()
         self._is_replayed = True
 
-    async def _hold(self, earlier: OpenRun | None, ready: asyncio.Future[None]) -> None:
+    async def _hold(self, earlier: Continuation, ready: asyncio.Future[None]) -> None:
         try:
             async with self._dispatcher.session.open(earlier) as session:
                 self.id = self.id or session.run.id

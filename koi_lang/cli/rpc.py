@@ -18,8 +18,8 @@ from koi_lang.cli.ui.terminal import Terminal
 from koi_lang.program import cache, declarations, loader
 from koi_lang.rpc.stdio import serve_stdio
 from koi_lang.service.live.live_run import LiveRun
+from koi_lang.sessions.continuation import NEW_RUN, Continuation
 from koi_lang.sessions.factory import SessionFactory
-from koi_lang.sessions.held_run import OpenRun
 from koi_lang.sessions.options import RunOptions
 from koi_lang.sessions.prepared import prepare_program
 
@@ -49,7 +49,11 @@ def command(file: str, ask_time: str, resume: str | None, trust: bool, **given: 
         show_warnings(entry.warnings)
     leave(
         _serve(
-            file, entry, options, answer_s, lambda opener: opener.open_recorded(resume, None, trust) if resume else None
+            file,
+            entry,
+            options,
+            answer_s,
+            lambda opener: opener.read_recorded(resume, None, trust) if resume else NEW_RUN,
         )
     )
 
@@ -59,7 +63,7 @@ def _serve(
     entry: cache.CachedModule,
     options: RunOptions,
     answer_s: float,
-    reopen: Callable[[SessionFactory], OpenRun | None],
+    reopen: Callable[[SessionFactory], Continuation],
 ) -> int:
     """Serve to the end and give the exit code; whatever goes wrong is told once.
 

@@ -78,13 +78,13 @@ async def branch(session: Session, entry: int, session_: str = "", trust: bool =
 
 async def _reopen_session(session: Session, id: str, at: int | None, *, trusted: bool) -> dict[str, Any]:
     try:
-        open_run = session.served.open_recorded(id, at, trusted)
+        going = session.served.read_recorded(id, at, trusted)
     except UntrustedJournalError as error:
         help = "Look at it first; if you trust it, send `trust`: true."
         raise SessionError("session_not_trusted", error.message, help=help) from error
     except KoiError as error:
         raise SessionError("session_not_found", error.message, help=error.help) from error
-    await session.renew(open_run)
+    await session.renew(going)
     call = None if session.current_call is None else session.current_call.id
     return {
         "session_id": session.run.id,

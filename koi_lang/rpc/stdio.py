@@ -15,9 +15,9 @@ from koi_lang.rpc.incoming import Incoming, urgency_of
 from koi_lang.runtime.concurrency.tasks import together
 from koi_lang.runtime.journal.entries import Redact
 from koi_lang.sessions.client_host import ANSWER_S, Send
+from koi_lang.sessions.continuation import NEW_RUN, Continuation
 from koi_lang.sessions.errors import SessionError
 from koi_lang.sessions.factory import SessionFactory
-from koi_lang.sessions.held_run import OpenRun
 from koi_lang.sessions.session import GRACE_S
 from koi_lang.system.readable import read_when_ready
 
@@ -37,7 +37,7 @@ class UnreadOutputError(KoiError):
 
 
 async def serve_stdio(
-    served: SessionFactory, redact: Redact, earlier: OpenRun | None = None, *, answer_s: float = ANSWER_S
+    served: SessionFactory, redact: Redact, earlier: Continuation = NEW_RUN, *, answer_s: float = ANSWER_S
 ) -> None:
     """Serve the client at the other end until it quits or is gone. Raises KoiError.
 
@@ -79,7 +79,7 @@ async def serve_client(command: str, redact: Redact, serve: Callable[[int, Send]
             watching.cancel()
 
 
-async def _answer_lines(dispatcher: Dispatcher, lines: Incoming, earlier: OpenRun | None, reply: Send) -> None:
+async def _answer_lines(dispatcher: Dispatcher, lines: Incoming, earlier: Continuation, reply: Send) -> None:
     async with dispatcher.session.open(earlier) as session, together() as group:
         async for line in lines:
             try:

@@ -32,10 +32,10 @@ from koi_lang.service.slots import SessionSlots
 from koi_lang.service.store import SessionRow, SessionTable
 from koi_lang.sessions.calls import agent_named
 from koi_lang.sessions.client_host import Message
+from koi_lang.sessions.continuation import Continuation
 from koi_lang.sessions.errors import SessionError
 from koi_lang.sessions.factory import SessionFactory
 from koi_lang.sessions.held_call import HeldCall
-from koi_lang.sessions.held_run import OpenRun
 from koi_lang.sessions.messages import GreetingMessage, LogMessage, StateMessage
 from koi_lang.sessions.session import GRACE_S, Session
 from koi_lang.system.open_folders import STATE_FOLDER
@@ -58,8 +58,8 @@ SESSIONS = "sessions"
 FILES = "files"
 
 
-# What the run of a session goes on with; None for a new one.
-Opening: TypeAlias = Callable[[SessionFactory], OpenRun | None]
+# The record that the run of a session continues.
+Opening: TypeAlias = Callable[[SessionFactory], Continuation]
 # Begins a call in the run of a session. Raises SessionError.
 BeginCall: TypeAlias = Callable[[Session], HeldCall]
 
@@ -319,7 +319,7 @@ class HostedSession:
                     if edited is not None and self._version not in self.program.versions:
                         await asyncio.to_thread(self.program.load_version, str(edited))
                 try:
-                    await self._open(lambda factory: factory.open_recorded(self.id, None, False))
+                    await self._open(lambda factory: factory.read_recorded(self.id, None, False))
                 except ProgramChangedError as error:
                     self._note_misfit(error)
                     raise misfit_error(self.id, error) from error

@@ -74,3 +74,6 @@ class Continuation:
     case: Mapping[str, Any] = field(default_factory=dict)
     scope: CancelScope | None = None
     command: str = "koi resume"
+
+
+NEW_RUN = Continuation()

@@ -22,7 +22,7 @@ from koi_lang.runtime.journal.writer import Follow
 from koi_lang.sessions.client_host import Client
 from koi_lang.sessions.continuation import Continuation
 from koi_lang.sessions.earlier_session import BranchPoint, continuation
-from koi_lang.sessions.held_run import OpenRun, PreparedRun
+from koi_lang.sessions.held_run import PreparedRun
 from koi_lang.sessions.prepared import Prepared
 from koi_lang.sessions.recording import recording
 from koi_lang.sessions.trust import Confirm, nobody_confirms, require_trust
@@ -31,7 +31,7 @@ from koi_lang.setup.availability import all_reached, list_connections, require_m
 from koi_lang.setup.keys.lookup import Keys
 from koi_lang.setup.preferences import Preferences, preferences
 
-NEW_RUN, NO_EXTENSIONS = Continuation(), LoadedExtensions()
+NO_EXTENSIONS = LoadedExtensions()
 
 
 class SessionFactory:
@@ -83,7 +83,7 @@ class SessionFactory:
         """An error as a person gets it."""
         return self._ready.redactor()(explain(error, self._ready.folder.as_posix()))
 
-    def open_recorded(
+    def read_recorded(
         self,
         run: str,
         at: int | None,
@@ -91,8 +91,8 @@ class SessionFactory:
         *,
         answer: str | None = None,
         confirm: Confirm = nobody_confirms,
-    ) -> OpenRun:
-        """What opens a run that goes on with a recorded session. Raises KoiError.
+    ) -> Continuation:
+        """The record that a run continues which goes on with a recorded session. Raises KoiError.
 
         Args:
             trusted: whether it may be one that this machine has not signed.
@@ -101,17 +101,15 @@ class SessionFactory:
         """
         trust = partial(require_trust, trusted=trusted, confirm=confirm)
         back = None if at is None else BranchPoint(at, answer)
-        return partial(self.open_run, going=continuation(self._ready, run, back, self._note, trust))
+        return continuation(self._ready, run, back, self._note, trust)
 
     @contextmanager
-    def open_run(
-        self, host: Host, consumers: Sequence[Consumer], going: Continuation = NEW_RUN
-    ) -> Iterator[PreparedRun]:
+    def open_run(self, host: Host, going: Continuation, consumers: Sequence[Consumer]) -> Iterator[PreparedRun]:
         """A context with a run that is recorded, unless the command line says otherwise.
 
         Args:
-            consumers: are told its events.
             going: what it continues; empty for a new one.
+            consumers: are told its events.
         """
         if going.model and not self.choice.name():
             self._go_on_with(going.model)

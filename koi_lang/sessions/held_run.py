@@ -19,7 +19,6 @@ from koi_lang.runtime.budget.limits import Budget, in_time, paid_by
 from koi_lang.runtime.concurrency.cancellation import must_end, start_detached
 from koi_lang.runtime.concurrency.tasks import together
 from koi_lang.runtime.events import Consumer
-from koi_lang.runtime.host import Host
 from koi_lang.runtime.journal.calls import CALL
 from koi_lang.runtime.journal.writer import Writer
 from koi_lang.runtime.replay.location import current_place, enter_place
@@ -51,9 +50,6 @@ class PreparedRun:
     writer: Writer | None = None
     commands: Mapping[str, ExtensionCommand] = field(default_factory=dict)
     live: LivePort | None = None
-
-
-OpenRun = Callable[[Host, Sequence[Consumer]], AbstractContextManager[PreparedRun]]
 
 
 class HeldRun:

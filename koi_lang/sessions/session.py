@@ -34,10 +34,11 @@ from koi_lang.runtime.replay.location import current_place
 from koi_lang.runtime.replay.ordering import LATE
 from koi_lang.runtime.run import Run
 from koi_lang.sessions.client_host import ANSWER_S, Client, Message
+from koi_lang.sessions.continuation import NEW_RUN, Continuation
 from koi_lang.sessions.errors import SessionError
 from koi_lang.sessions.factory import SessionFactory
 from koi_lang.sessions.held_call import HeldCall
-from koi_lang.sessions.held_run import ExtensionCommand, HeldRun, OpenRun, PreparedRun
+from koi_lang.sessions.held_run import ExtensionCommand, HeldRun, PreparedRun
 from koi_lang.sessions.messages import EventMessage, FailureMessage
 
 if TYPE_CHECKING:
@@ -72,9 +73,7 @@ class Session(HeldRun):
     def __init__(
         self, served: SessionFactory, send: Callable[[Message], None], go_over: GoOver, *, answer_s: float = ANSWER_S
     ) -> None:
-        super().__init__(
-            partial(self._opening, served.open_run), served.explain, self._go_over_past, self._tell_failure
-        )
+        super().__init__(partial(self._opening, NEW_RUN), served.explain, self._go_over_past, self._tell_failure)
         self.served = served
         self._send = send
         self._go_over = go_over
@@ -108,11 +107,11 @@ class Session(HeldRun):
             raise _over_error()
         return self.opened.commands
 
-    async def renew(self, open_run: OpenRun | None = None) -> None:
+    async def renew(self, going: Continuation = NEW_RUN) -> None:
         """End the run, if there is one, and begin another.
 
         Args:
-            open_run: of a session that goes on; what was done in it is gone over first.
+            going: the record of a session that goes on; what was done in it is gone over first.
 
         Raises:
             SessionError: the run cannot be opened, or what was done cannot be gone over.
@@ -125,14 +124,14 @@ class Session(HeldRun):
         self.last = None
         self.named = ""
         self._counts.clear()
-        self._open_run = partial(self._opening, open_run or self.served.open_run)
+        self._open_run = partial(self._opening, going)
         with raised_as(_as_session_over):
             await self.open_in(self._outer)
 
     @contextmanager
-    def _opening(self, open_run: OpenRun, consumers: Sequence[Consumer]) -> Iterator[PreparedRun]:
+    def _opening(self, going: Continuation, consumers: Sequence[Consumer]) -> Iterator[PreparedRun]:
         own = [self.statistics] if self.served.is_followed else [self.statistics, self._tell]
-        with open_run(self.client, [*own, *consumers]) as opened:
+        with self.served.open_run(self.client, going, [*own, *consumers]) as opened:
             opened.run.events.subscribe_to_transient(self._tell)
             if opened.live is not None:
                 opened.live.session = self
@@ -287,20 +286,20 @@ class Session(HeldRun):
         call.cancel()
         await asyncio.wait([call.task])
 
-    async def begin_in(self, group: asyncio.TaskGroup, open_run: OpenRun | None = None) -> None:
+    async def begin_in(self, group: asyncio.TaskGroup, going: Continuation = NEW_RUN) -> None:
         """Have a run in a task of a group, a new one or that of a session that goes on. Raises KoiError."""
         self._outer = group
-        await self.renew(open_run)
+        await self.renew(going)
 
     @asynccontextmanager
-    async def open(self, open_run: OpenRun | None = None) -> AsyncIterator[Session]:
+    async def open(self, going: Continuation = NEW_RUN) -> AsyncIterator[Session]:
         """A context in which the session has a run, a new one or that of a session that goes on.
 
         Leaving it ends what is under way. Raises KoiError.
         """
         async with together() as group:
             try:
-                await self.begin_in(group, open_run)
+                await self.begin_in(group, going)
                 yield self
             finally:
                 self.interrupt_run()

@@ -7,7 +7,6 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeAlias
@@ -25,12 +24,13 @@ from koi_lang.runtime.events import Consumer
 from koi_lang.runtime.host import Host
 from koi_lang.runtime.journal.entries import Header
 from koi_lang.runtime.journal.history import History, lasting_entries, until
-from koi_lang.runtime.journal.reader import End, read
+from koi_lang.runtime.journal.reader import read
 from koi_lang.runtime.journal.store import find, path_of
 from koi_lang.runtime.journal.writer import Writer
 from koi_lang.runtime.run import Run
 from koi_lang.runtime.services import Services
-from koi_lang.sessions.held_run import OpenRun, PreparedRun
+from koi_lang.sessions.continuation import Continuation
+from koi_lang.sessions.held_run import PreparedRun
 from tests.limits import LIMIT_S
 from tests.playbook.playing import Player, Voice
 
@@ -39,18 +39,6 @@ FOREIGN = "foreign"
 MODELS = [{"model": "some/model", "provider": "some", "name": "model"}]
 
 
-@dataclass(frozen=True, slots=True)
-class Going:
-    """What a session goes on from; nothing for a new one."""
-
-    history: History | None = None
-    run: str = ""
-    seed: str = ""
-    end: End | None = None
-    parent: tuple[str, int] | None = None
-
-
-NEW = Going()
 Test: TypeAlias = Callable[["Talk"], Awaitable[None]]
 
 
@@ -64,7 +52,7 @@ class ServedHere:
     choice: Choosing
     explain: Callable[[BaseException], str]
     limit: Budget
-    open_recorded: Callable[[str, int | None, bool], OpenRun]
+    read_recorded: Callable[[str, int | None, bool], Continuation]
     detail: Detail = "verbose"
     clean_up_s: float = GRACE_S
     is_followed: bool = False
@@ -200,7 +188,7 @@ class Talker:
         how = {name: value for name, value in how.items() if name != "limit"}
 
         @contextmanager
-        def open_run(host: Host, consumers: Sequence[Consumer], going: Going = NEW) -> Iterator[PreparedRun]:
+        def open_run(host: Host, going: Continuation, consumers: Sequence[Consumer]) -> Iterator[PreparedRun]:
             kept = {"history": going.history, "id": going.run, "seed": going.seed}
             run = Run(self._services(module, talk, host, consumers, {**how, **kept}))
             if not recorded:
@@ -213,10 +201,10 @@ class Talker:
             yield PreparedRun(run, writer, {"double": lambda given: {"doubled": given["n"] * 2}})
             writer.close()
 
-        def reopen(run: str, at: int | None, trusted: bool) -> OpenRun:
+        def reopen(run: str, at: int | None, trusted: bool) -> Continuation:
             if run == FOREIGN and not trusted:
                 raise UntrustedJournalError(f"the journal `{run}` is not signed")
-            return partial(open_run, going=self._going(run, at))
+            return self._going(run, at)
 
         served = ServedHere(module, declarations.agents_of(module), open_run, talk.choice, explain, limit, reopen)
         talk.dispatcher = Dispatcher(served, talk.take, answer_s=answer_s)  # type: ignore[arg-type]
@@ -225,14 +213,14 @@ class Talker:
             await talk.dispatcher.session.finish(0)
         return talk
 
-    def _going(self, run: str, at: int | None) -> Going:
+    def _going(self, run: str, at: int | None) -> Continuation:
         """What a session goes on from, as the command line finds it."""
         path = find(self.folder, run)
         journal = read(path)
         kept = lasting_entries(journal.entries)
         if at is None:
-            return Going(History(kept, "resume"), run, journal.header.seed, journal.end)
-        return Going(History(until(kept, at), "branch"), seed=journal.header.seed, parent=(run, at))
+            return Continuation(History(kept, "resume"), run, journal.header.seed, end=journal.end)
+        return Continuation(History(until(kept, at), "branch"), seed=journal.header.seed, parent=(run, at))
 
     def _services(
         self, module: ModuleType, talk: Talk, host: Host, consumers: Sequence[Consumer], how: Mapping[str, Any]

@@ -26,6 +26,7 @@ from koi_lang.errors import EXIT_FAILED, EXIT_OK
 from koi_lang.lazy import lazy_module
 from koi_lang.program import cache, declarations
 from koi_lang.service.live.live_run import LiveRun
+from koi_lang.sessions.continuation import NEW_RUN, Continuation
 from koi_lang.sessions.factory import SessionFactory
 from koi_lang.sessions.message_targets import MessageTarget, SeveralTargetsError, find_target, name_of_target
 from koi_lang.sessions.options import RunOptions
@@ -35,7 +36,6 @@ from koi_lang.std.checks.project_files import read_regular_file
 
 if TYPE_CHECKING:
     from koi_lang.cli.chat import editor
-    from koi_lang.sessions.held_run import OpenRun
 else:
     editor = lazy_module("koi_lang.cli.chat.editor")
 
@@ -73,7 +73,7 @@ def talk(file: str, entry: cache.CachedModule, options: RunOptions, wishes: Chat
 
 def _conversation(
     file: str, entry: cache.CachedModule, options: RunOptions, wishes: ChatOptions
-) -> tuple[ChatConversation, OpenRun | None]:
+) -> tuple[ChatConversation, Continuation]:
     """A conversation that has not begun, and what it goes on from. Raises KoiError."""
     ready = replace(prepare_program(file, entry, options), make_live=LiveRun)
     declarations.require_servers(ready.module, ready.options.settings)
@@ -81,7 +81,9 @@ def _conversation(
     screen = _screen(options)
     # Lines that are piped in get no asides, but a note about the model is for whoever reads the answers.
     opener = SessionFactory(ready, screen.note if _is_terminal() else Terminal(quiet=options.quiet).note)
-    earlier = opener.open_recorded(wishes.resume, None, wishes.trust, confirm=confirm_trust) if wishes.resume else None
+    earlier = (
+        opener.read_recorded(wishes.resume, None, wishes.trust, confirm=confirm_trust) if wishes.resume else NEW_RUN
+    )
     screen.chat = ChatConversation(opener, target, screen, ready.redactor(), commands)
     return screen.chat, earlier
 
@@ -127,7 +129,7 @@ def describe_place(folder: Path, model: str, allowed: Sequence[str]) -> str:
     return "; ".join(filter(None, map(one_line, parts)))
 
 
-async def _run(chat: ChatConversation, earlier: OpenRun | None, place: str, note_run: Callable[[str], None]) -> None:
+async def _run(chat: ChatConversation, earlier: Continuation, place: str, note_run: Callable[[str], None]) -> None:
     """Talk to the end. Cancelled, what is under way is ended, and the terminal left as it was."""
     async with chat.dispatcher.session.open(earlier) as session:
         note_run(session.run.id)
