@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 
 import koi_lang
-from tests import forks
+from tests import forks, in_process
 from tests.limits import LIMIT_S
 
 
@@ -42,8 +42,11 @@ class Project:
         return koi_lang.load(str(path))
 
     def koi(self, *words: str, stdin: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
-        """The outcome of a `koi` command, in a process that is forked."""
-        return forks.run(words, self.folder, {**self.environment, **environment}, stdin, LIMIT_S)
+        """The outcome of a `koi` command: in this process if it runs no program, else in one that is forked."""
+        variables = {**self.environment, **environment}
+        if in_process.is_possible(words, stdin):
+            return in_process.run(words, self.folder, variables, stdin)
+        return forks.run(words, self.folder, variables, stdin, LIMIT_S)
 
     def fork(self, *words: str, stdin: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
         """The outcome of a Python with some words (`-m MODULE …`, `-c TEXT`, a script), in a process that is forked."""

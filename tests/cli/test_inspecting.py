@@ -98,10 +98,15 @@ def hostile(project: Project) -> Project:
     return project
 
 
+def with_folder(project: Project) -> str:
+    """A path for modules on which the folder of a project is, too."""
+    return f"{project.environment['PYTHONPATH']}:{project.folder}"
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_nothing_of_a_folder_is_executed(hostile: Project, command: str) -> None:
     """Neither what a program imports by path, nor what Python would find in the folder by name."""
-    done = hostile.koi(*command.split(), PYTHONPATH=f"{hostile.environment['PYTHONPATH']}:{hostile.folder}")
+    done = hostile.koi(*command.split(), PYTHONPATH=with_folder(hostile))
 
     assert ([], "") == (marks(hostile), done.stderr if "Traceback" in done.stderr else "")
     assert done.returncode == 0 or command.startswith("doctor"), done.stderr
@@ -118,7 +123,7 @@ def test_a_server_that_is_asked_for_is_all_that_is_started(hostile: Project) -> 
 
 def test_the_code_is_run_where_it_is_asked_for(hostile: Project) -> None:
     """`--run-code` loads a program as a run does."""
-    done = hostile.koi("list", "extensions", "--run-code", "main.koi")
+    done = hostile.koi("list", "extensions", "--run-code", "main.koi", PYTHONPATH=with_folder(hostile))
 
     assert {"mark-import", "mark-decorator", "mark-extension"} <= set(marks(hostile))
     assert (0, True) == (done.returncode, done.stdout.startswith("tool  (tool.py)")), done.stderr
@@ -210,8 +215,9 @@ def test_a_skill_in_python_is_audited_as_it_is(project: Project) -> None:
     source = PROGRAM.replace("tool.NAME", "tool.LIMIT").replace("[tool.f, tool.Kind]", "tool.f")
     project.write("main.koi", source.replace('import side from "python:neighbour"', 'import side from "python:json"'))
     ways = (("audit",), ("audit", "--json"), ("audit", "--cost"), ("list", "actions", "--json"), ("service", "jobs"))
-    shown = [project.koi(*words, "main.koi") for words in ways]
-    run = [project.koi(*words, "--run-code", "main.koi") for words in ways]
+    path = with_folder(project)
+    shown = [project.koi(*words, "main.koi", PYTHONPATH=path) for words in ways]
+    run = [project.koi(*words, "--run-code", "main.koi", PYTHONPATH=path) for words in ways]
 
     assert [each.stdout for each in run] == [each.stdout for each in shown]
     assert "Words.count" in shown[0].stdout
