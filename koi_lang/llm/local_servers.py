@@ -72,7 +72,7 @@ def only_address(addresses: Sequence[str]) -> str:
 def unclear_model(base_url: str, names: Sequence[str]) -> ProviderError:
     """The error where no model is named, and a server has none or several."""
     if not names:
-        help = "Start it, or name another one, by `-m http://HOST:PORT/v1` or where `koi.toml` has this `base_url`."
+        help = "Start it, or name another: `-m http://HOST:PORT/v1`, `base_url` in `koi.toml`, or `LOCAL_BASE_URL`."
         return ProviderError(f"no server of models answers at `{server_title(base_url)}`", help=help)
     ways = ", ".join(f"`-m {base_url}#{name}`" for name in names[:MAX_NAMES])
     return ProviderError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
@@ -17,6 +18,7 @@ from koi_lang.llm.model_listing import has
 
 LIMIT_S = 3.0
 MAX_NAMES = 5
+HOST_AND_PORT = re.compile(r"[\w.-]+:\d{2,5}(?:/.*)?")
 
 
 def fits(name: str, known: Sequence[str]) -> bool:
@@ -40,7 +42,10 @@ def unknown_model_error(connection: ProviderConnection, known: Sequence[str]) ->
     if connection.is_own_server:
         listed = " or ".join(f"`{name}`" for name in near or known[:MAX_NAMES])
         message = f"the server at `{server_title(str(connection.base_url))}` has no model `{connection.model}`"
-        return UnknownModelError(message, help=f"Did you mean {listed}?" if near else f"It has {listed}.")
+        help = f"Did you mean {listed}?" if near else f"It has {listed}."
+        if HOST_AND_PORT.fullmatch(connection.model):
+            help = f"An address has `http://`: write `-m http://{connection.model}`."
+        return UnknownModelError(message, help=help)
     listed = f"`koi models {provider}` lists what it has."
     help = f"Did you mean {' or '.join(f'`{name}`' for name in near)}? {listed}" if near else listed
     message = f"`{provider}` has no model `{connection.model}`"

@@ -223,6 +223,9 @@ def test_a_mistyped_model_of_a_server(tmp_path: Path) -> None:
         served(local_wire.llama_cpp(), tmp_path, "#qven")
 
     assert caught.value.help == "Did you mean `qwen`?"
+    with pytest.raises(ProviderError) as address:
+        served(local_wire.llama_cpp(), tmp_path, "#localhost:8090")
+    assert address.value.help == "An address has `http://`: write `-m http://localhost:8090`."
 
 
 def test_a_server_that_is_not_there(unused_tcp_port: int, tmp_path: Path) -> None:
