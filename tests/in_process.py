@@ -23,7 +23,7 @@ from tests.forking import stream_of
 
 # Commands that only look, or write files: they run no program, which might end the process or leave threads.
 QUIET = frozenset(
-    ("audit", "check", "compile", "docs", "fmt", "graph", "help", "init", "list", "permissions", "prompt", "runs")
+    ("audit", "check", "compile", "docs", "fmt", "graph", "init", "list", "permissions", "prompt", "runs")
 )
 # Has them load programs as a run does.
 RUN_CODE = "--run-code"

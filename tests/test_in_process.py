@@ -72,7 +72,6 @@ PROGRAM = """
         ("docs", ""),
         ("fmt -", "role   R { can execute }"),
         ("graph a.koi", ""),
-        ("help", ""),
         ("init new", ""),
         ("list agents a.koi", ""),
         ("permissions", ""),

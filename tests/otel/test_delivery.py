@@ -28,6 +28,8 @@ PROGRAM = """
     run Main.start({ topic: "tea" })
     """
 ANSWERS = {"Write about": [{"intent": "return", "data": "done"}] * 4}
+# Started anew each time: the threads that deliver traces do not survive a fork.
+KOI = (sys.executable, *forks.KOI)
 RUN = ("run", "main.koi", "--answers", "answers.json")
 TREE = {"invoke_workflow main", "invoke_agent Main", "chat scripted", "execute_tool return"}
 
@@ -47,18 +49,13 @@ def to(collector: Collector, **more: str) -> Mapping[str, str]:
 
 def run(project: Project, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run the program."""
-    return project.koi(*RUN, **environment)
-
-
-def run_alone(project: Project, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run the program in an interpreter of its own: forked ones leave out what Python does at its exit."""
-    return project.run(sys.executable, *forks.KOI, *RUN, **environment)
+    return project.run(*KOI, *RUN, **environment)
 
 
 def test_a_collector_gets_the_trace(written: Project) -> None:
     """It comes as protobuf, whole, before the command ends, in the name of `koi`, and with the headers that are set."""
     with listening() as collector:
-        done = run_alone(written, **to(collector, OTEL_EXPORTER_OTLP_HEADERS="x-key=abc"))
+        done = run(written, **to(collector, OTEL_EXPORTER_OTLP_HEADERS="x-key=abc"))
 
     assert (done.returncode, done.stderr) == (0, "")
     assert TREE == {name for name, *_ in collector.spans}
@@ -133,8 +130,8 @@ def test_a_dead_collector_breaks_nothing(written: Project) -> None:
     """One that hangs or is not there is told of in one line, and the run ends long before an hour is over."""
     with silent_port() as port:
         given = {"OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{port}", "OTEL_EXPORTER_OTLP_TIMEOUT": "3600"}
-        hanging = run_alone(written, **given)
-    gone = run_alone(written, **given)
+        hanging = run(written, **given)
+    gone = run(written, **given)
 
     for done in (hanging, gone):
         assert (done.returncode, done.stdout) == (0, "")
@@ -180,7 +177,7 @@ def test_a_session_sends_its_calls(written: Project) -> None:
     lines = [json.dumps({"type": "prompt", "id": number, "message": "tea"}) for number in range(2)]
     with listening() as collector:
         process = subprocess.Popen(
-            forks.koi("rpc", "main.koi", "--answers", "answers.json"),
+            [*KOI, "rpc", "main.koi", "--answers", "answers.json"],
             cwd=written.folder,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
