@@ -25,8 +25,8 @@ from tests.forking import stream_of
 QUIET = frozenset(
     ("audit", "check", "compile", "docs", "fmt", "graph", "init", "list", "permissions", "prompt", "runs")
 )
-# Has them load programs as a run does.
-RUN_CODE = "--run-code"
+# Has them load programs as a run does; and the help, which is as wide as the terminal of the tests here.
+ELSEWHERE = frozenset(("--run-code", "--help", "-h"))
 # More than a pipe holds would have to be written while the command reads.
 MAX_STDIN_CHARS = 4096
 
@@ -54,7 +54,7 @@ def is_possible(words: tuple[str, ...], stdin: str) -> bool:
     """Whether a command can be carried out here, where no loop of the test runs that it would have to run in."""
     is_main = threading.current_thread() is threading.main_thread()
     has_loop = asyncio._get_running_loop() is not None
-    looks = not QUIET.isdisjoint(words[:1]) and RUN_CODE not in words
+    looks = not QUIET.isdisjoint(words[:1]) and not ELSEWHERE.intersection(words)
     return is_main and not has_loop and looks and len(stdin) <= MAX_STDIN_CHARS
 
 
