@@ -25,7 +25,7 @@ from tests.forking import stream_of
 QUIET = frozenset(
     ("audit", "check", "compile", "docs", "fmt", "graph", "init", "list", "permissions", "prompt", "runs")
 )
-# Has them load programs as a run does; and the help, which is as wide as the terminal of the tests here.
+# Has them load programs as a run does; and the help, whose own option click keeps as it was when it was first made.
 ELSEWHERE = frozenset(("--run-code", "--help", "-h"))
 # More than a pipe holds would have to be written while the command reads.
 MAX_STDIN_CHARS = 4096
