@@ -157,7 +157,7 @@ def test_a_plain_model_is_told_to_return_a_value_that_its_playbook_speaks_of(pla
 
 def test_a_question_that_was_left_out_is_told(play: Player) -> None:
     """A small model that returns at once has not asked anybody, whatever its result says."""
-    warning = "warning: `Main.message` returned without asking the person, as its text says"
+    warning = "warning: `Main.message` asked nobody, although its playbook says to"
     for playbook, logged in (("Ask the person whether to go on with", (warning,)), ("Print", ())):
         played = talked(play, *2 * ['{"intent":"return"}'], playbook=playbook)
         assert logged == played.logged[-1:], played.logged

@@ -201,13 +201,13 @@ def _field_problems(
 
 
 def misspelt_fields(value: n.Object, type: n.Type, owner: str, file: Analysis) -> Iterator[tuple[Span, str, str]]:
-    """Fields of an object that its type lacks, each like one that may be left out and is: place, message, and help."""
+    """Fields that a type lacks and whose names resemble those of fields left out: place, message, and help."""
     fields = {field.name for field in resolve_type(type, file.table).fields}
     properties = [each for each in value.properties if isinstance(each, n.Property) and isinstance(each.key, str)]
     absent = fields - {str(each.key) for each in properties}
     for each in properties:
         if each.key not in fields and (near := nearest(str(each.key), sorted(absent))):
-            yield each.span, f"`{owner}` knows no `{each.key}`", f"write `{near}`."
+            yield each.span, f"`{owner}` takes no field `{each.key}`", f"write `{near}`."
 
 
 def _missing(missing: list[str], unknown: list[str], path: str, given: TypedPlace) -> tuple[str, str]:

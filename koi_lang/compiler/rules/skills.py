@@ -125,12 +125,13 @@ def wrong_arguments(file: Analysis, report: Report) -> None:
             if kind is not None and wanted not in (None, "null", kind) and not parameter.rest:
                 message = f"`{_name(parameter)}` of `{name}` is {WORDS[wanted]}, and gets {WORDS[kind]}"
                 report.add(argument.span, message, help=f"give it {WORDS[wanted]}.")
-            elif parameter.type is not None and isinstance(argument, n.Object):
-                owner = str(name)
-                place = TypedPlace(f"`{_name(parameter)}`", owner, "arguments", argument.span, call.around)
-                problems = value_problems(argument, parameter.type, place, file, report.program)
-                for span, message, help in (*problems, *misspelt_fields(argument, parameter.type, owner, file)):
-                    report.add(span, message, help=help)
+                continue
+            if parameter.type is None or not isinstance(argument, n.Object):
+                continue
+            place = TypedPlace(f"`{_name(parameter)}`", str(name), "arguments", argument.span, call.around)
+            problems = value_problems(argument, parameter.type, place, file, report.program)
+            for span, message, help in (*problems, *misspelt_fields(argument, parameter.type, str(name), file)):
+                report.add(span, message, help=help)
 
 
 def _number(needed: int, most: int | None) -> str:

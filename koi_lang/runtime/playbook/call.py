@@ -133,7 +133,7 @@ class PlaybookCall:
 
     @property
     def told_result(self) -> Schema:
-        """The schema of its result as its model is told of it: a text, where small steps end with a value in words."""
+        """The schema of the result that its model is told; a text where only the words of a playbook ask for one."""
         is_text = self.means.is_plain and NEEDS_RESULT.search(self.playbook.text) is not None
         return self.result_schema or ({"type": "string"} if is_text else {})
 

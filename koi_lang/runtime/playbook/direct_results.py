@@ -60,7 +60,7 @@ def obstacle(call: PlaybookCall) -> str:
     if handler is None or (handler.result is None and not says_result):
         return "it declares no result"
     reasons = {
-        "its role permits actions, and its text may be no result": handler.result is None
+        "its role permits actions, so a text may not be its result": handler.result is None
         and (call.result_schema or any(kind.needs is not None for kind in actions_of(agent))),
         "a sentence of its playbook asks for an action": handler.acts
         and (handler.result or prompting.needed_actions(call.playbook.text)),

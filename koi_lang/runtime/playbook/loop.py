@@ -282,7 +282,7 @@ def tell_unasked(call: PlaybookCall) -> None:
     has_asked = any(each.intent in ASKING for each in call.results)
     asks = "prompt_user" in prompting.needed_actions(call.playbook.text, members) and ASKS.search(call.playbook.text)
     if asks and not has_asked:
-        agent.run.host.log(f"warning: `{agent.name}.{call.event}` returned without asking the person, as its text says")
+        agent.run.host.log(f"warning: `{agent.name}.{call.event}` asked nobody, although its playbook says to")
 
 
 def add_notes(call: PlaybookCall, messages: Transcript, said: Sequence[QueuedMessage]) -> None:
