@@ -283,10 +283,10 @@ async def resolve(running: PlaybookAction, fields: Fields, next: Rest) -> Any:
     running.kind = await _find_member(running)
     payload = {name: value for name, value in fields.items() if name != "condition"}
     data = fields.get("data", payload)
-    given = delegation.lift_background(running.call.agent, running.action.intent, data)
+    delegated = delegation.lift_background(running.call.agent, running.action.intent, data)
     if "data" in fields and "background" in fields and not (isinstance(data, dict) and "background" in data):
-        given["background"] = fields["background"]
-    return await next(running, given)
+        delegated["background"] = fields["background"]
+    return await next(running, delegated)
 
 
 async def _find_member(running: PlaybookAction) -> ActionKind:
