@@ -237,6 +237,36 @@ def test_a_run_that_somebody_has_ended(koi: Commands, end: list[dict[str, Any]])
     assert (1, True, False) == (other.code, '- message: "tick"' in other.err, "+ message" in other.err), other.err
 
 
+LIMITED = """
+role R { can execute, can delegate }
+team T { worker: Worker }
+agent Worker : R {
+  resilience "wait" { retry_max_attempts = 1, timeout = 60000 }
+  on wait(args: Json) {
+    console.log("in time")
+    for (let turn = 0; turn < 1000000; turn++) args = turn
+    await null
+  }
+}
+agent Main : R {
+  uses team T
+  budget { time: 60s }
+  on go(args: Json) { await send peers.event("wait").any()({}) timeout 60s }
+}
+run Main.go({})
+"""
+
+
+@pytest.mark.parametrize("limit", ["timeout = 60000", "time: 60s", "timeout 60s"])
+def test_a_slow_replay_is_not_late(koi: Commands, limit: str) -> None:
+    """What took too long is in the record, however slow the machine of the replay is, or whoever looks at it."""
+    koi.record(LIMITED)
+    koi.project.write("main.koi", LIMITED.replace(limit, limit.replace("60000", "1").replace("60s", "1ms")))
+    same = koi("replay", "last")
+
+    assert (0, "in time\n") == (same.code, same.out), same.err
+
+
 def test_nothing_is_printed_that_was_not_when_the_run_ended(koi: Commands) -> None:
     """Its time was up between two steps of code that waits for nothing there."""
     koi.record(ENDLESS, None, "--max-time", "0.3")

@@ -274,6 +274,7 @@ class Agent(metaclass=AgentClass):
         if declared is None:
             return await self._attempt(handler, payload)
         policy = Resilience.of(declared())
+        policy = replace(policy, timeout_s=self.run.recorded.time_limit(policy.timeout_s))
         about = {"handler": handler.event, "tries": policy.attempts}
         return await resilient(
             policy, lambda: self._counted_attempt(policy, handler, payload), lambda failed: self._pause(failed, about)

@@ -211,7 +211,7 @@ def start(sender: AgentPort | None, query: Query, payload: Any, *, timeout_s: fl
 
 async def _in_time(query: Query, payload: Any, timeout_s: float, late: SendTimeoutError) -> Any:
     """The answer to a send. Raises SendTimeoutError when it comes too late."""
-    async with CancelScope(timeout_s) as scope:
+    async with CancelScope(query.run.recorded.time_limit(timeout_s)) as scope:
         return await query.execute(payload)
     await query.run.recorder.wait_for_slot(LATE)
     query.run.events.emit(TimedOut(data_of(late)))

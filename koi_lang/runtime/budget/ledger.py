@@ -57,7 +57,7 @@ class Ledger:
         self._recorded = recorded
         self._overspent: list[LimitReachedError] = []
         self._is_told = False
-        self.spending = BudgetAccount(replace(Budget.of(limits), turns=None), RUN, clock, payer)
+        self.spending = BudgetAccount(self._limit_time(replace(Budget.of(limits), turns=None)), RUN, clock, payer)
         if not recorded.is_live:
             self._with_paid(self.spending, ())
 
@@ -80,12 +80,17 @@ class Ledger:
             call: its name in messages.
             declared: the most it may spend by its playbook and its agent.
         """
-        budget = self.budget(declared, is_playbook=is_playbook)
+        budget = self._limit_time(self.budget(declared, is_playbook=is_playbook))
         if budget is NO_BUDGET or budget == NO_BUDGET:
             return None
         outer = current_spending() or self.spending
         spending = BudgetAccount(budget, call, self._clock, outer)
         return self._with_paid(spending, current_path())
+
+    def _limit_time(self, budget: Budget) -> Budget:
+        """A budget with the time that counts in this run."""
+        limit_s = self._recorded.time_limit(budget.time_s)
+        return budget if limit_s == budget.time_s else replace(budget, time_s=limit_s)
 
     def budget(self, declared: Budget, *, is_playbook: bool) -> Budget:
         """The budget of a call: the declared limits, else the defaults; code has no turns."""

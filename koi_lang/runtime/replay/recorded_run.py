@@ -55,6 +55,10 @@ class RecordedRun:
         """Whether nothing was recorded before."""
         return self.history is None
 
+    def time_limit(self, limit_s: float | None) -> float | None:
+        """The limit of some work in seconds, as it counts here: in a replay the record says what took too long."""
+        return limit_s if self.policy.has_outside else None
+
     @property
     def is_settled(self) -> bool:
         """Whether the current call had ended in the record, so that nothing new may happen in it."""
