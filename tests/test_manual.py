@@ -78,6 +78,15 @@ def test_every_page_is_listed() -> None:
     assert [] == sorted({*MANUAL} - listed - {"README.md", "docs/README.md"})
 
 
+def test_six_classes_hold_a_run() -> None:
+    """The table of the page says which; another one has to replace one of these."""
+    page = (ROOT / "docs/design/runs.md").read_text("utf-8")
+    names = dict(re.findall(r"^\| `(\w+)`, `([\w/]+\.py)` \|", page, re.MULTILINE))
+
+    assert 2 < len(names) <= 6
+    assert all(f"\nclass {name}" in (ROOT / "koi_lang" / file).read_text("utf-8") for name, file in names.items())
+
+
 @pytest.mark.parametrize("path", DESIGN, ids=lambda path: path.name)
 def test_what_is_named_is_there(path: Path) -> None:
     """Files, folders, modules and what is in them, as pages for those who change the code name them, exist."""

@@ -23,8 +23,9 @@ from koi_lang.runtime.concurrency.tasks import gather, together
 from koi_lang.runtime.journal.calls import first_call, sessions_of
 from koi_lang.sessions.client_host import Send
 from koi_lang.sessions.continuation import NEW_RUN
-from koi_lang.sessions.factory import SessionFactory
+from koi_lang.sessions.earlier_session import read_recorded
 from koi_lang.sessions.message_targets import text_of
+from koi_lang.sessions.prepared import Prepared
 from koi_lang.version import __version__
 
 PROTOCOL = 1
@@ -37,7 +38,7 @@ CAPABILITIES = {
     "sessionCapabilities": {"list": {}, "resume": {}, "close": {}},
 }
 ClientServers = Mapping[str, JsonObject]
-PrepareProgram = Callable[[Path, ClientServers], SessionFactory]
+PrepareProgram = Callable[[Path, ClientServers], Prepared]
 
 
 class AcpServer:
@@ -139,7 +140,7 @@ class AcpServer:
             await self._sessions.pop(id).close()
         session = AcpSession(program, self._connection, folder, self._target, self._log, forms=self._can_show_forms)
         try:
-            earlier = program.read_recorded(id, None, False) if id else NEW_RUN
+            earlier = read_recorded(program, id) if id else NEW_RUN
         except UntrustedJournalError as error:
             help = f"Look at it with `koi runs show {id}`; `koi chat` goes on with it by `--resume {id} --trust`."
             raise RpcError(INVALID_PARAMS, error.message, help=help) from error

@@ -25,8 +25,8 @@ from koi_lang.sessions.calls import begin_message
 from koi_lang.sessions.client_host import APPROVAL, CLOSED, QUESTION, Message, approval_in
 from koi_lang.sessions.continuation import NEW_RUN, Continuation
 from koi_lang.sessions.errors import SessionError
-from koi_lang.sessions.factory import SessionFactory
 from koi_lang.sessions.held_call import HeldCall
+from koi_lang.sessions.prepared import Prepared
 
 # Fields of the form of a question.
 ANSWER, OTHER = "answer", "other"
@@ -101,7 +101,7 @@ class AcpSession:
 
     def __init__(
         self,
-        served: SessionFactory,
+        ready: Prepared,
         connection: Connection,
         folder: Path,
         target: str,
@@ -109,7 +109,7 @@ class AcpSession:
         *,
         forms: bool,
     ) -> None:
-        self._dispatcher = Dispatcher(served, self._follow, answer_s=ANSWER_S)
+        self._dispatcher = Dispatcher(ready, self._follow, answer_s=ANSWER_S)
         self._connection = connection
         self._folder = folder
         self._target = target
@@ -254,7 +254,7 @@ class AcpSession:
 
     def _end_turn(self, call: HeldCall) -> None:
         """End the turn as its call has ended, whose updates have been sent."""
-        turn, ended = self._turn, call.describe_end(self._dispatcher.session.served.explain)
+        turn, ended = self._turn, call.describe_end(self._dispatcher.session.ready.explain)
         if turn is None or turn.done():
             return
         is_cut = call.task.cancelled() or call.scope.caught is not None

@@ -23,11 +23,12 @@ from koi_lang.runtime.concurrency.tasks import together
 from koi_lang.runtime.events import Consumer
 from koi_lang.runtime.host import Host
 from koi_lang.runtime.journal.calls import MAIN
+from koi_lang.runtime.journal.writer import Writer
 from koi_lang.runtime.outside_calls import open_programs
 from koi_lang.runtime.run import Run
 from koi_lang.sessions.continuation import Continuation
 from koi_lang.sessions.held_call import HeldCall
-from koi_lang.sessions.held_run import ExitError, HeldRun, PreparedRun
+from koi_lang.sessions.held_run import ExitError, HeldRun
 from koi_lang.sessions.prepared import Prepared
 from koi_lang.sessions.recording import recording
 from koi_lang.sessions.session import Statistics
@@ -97,7 +98,7 @@ class Program:
                 raise held.error
 
     @contextmanager
-    def _open_run(self, consumers: Sequence[Consumer]) -> Iterator[PreparedRun]:
+    def _open_run(self, consumers: Sequence[Consumer]) -> Iterator[tuple[Run, Writer | None]]:
         options = self._ready.options
         run = self._ready.run(
             self._host,
@@ -109,7 +110,7 @@ class Program:
         )
         run.events.subscribe(self._tell, transient=True)
         with recording(run, self._ready, Continuation()) as writer:
-            yield PreparedRun(run, writer)
+            yield run, writer
 
     def _tell(self, event: Event) -> None:
         for consumer in tuple(self._consumers):

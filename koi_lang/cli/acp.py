@@ -20,11 +20,10 @@ from koi_lang.cli.ui.terminal import Terminal
 from koi_lang.cli.ui.trust import AGREED
 from koi_lang.program import cache, declarations, loader
 from koi_lang.rpc.stdio import serve_client
-from koi_lang.service.live.live_run import LiveRun
-from koi_lang.sessions.factory import SessionFactory
+from koi_lang.service.live.run_socket import RunSocket
 from koi_lang.sessions.message_targets import find_target, name_of_target
 from koi_lang.sessions.options import RunOptions
-from koi_lang.sessions.prepared import prepare_program
+from koi_lang.sessions.prepared import Prepared, prepare_program
 from koi_lang.system import resources
 
 
@@ -63,13 +62,13 @@ def _serve(file: str, entry: cache.CachedModule, options: RunOptions, target: st
             text = each(text)
         return text
 
-    def prepare(folder: Path, servers: ClientServers) -> SessionFactory:
+    def prepare(folder: Path, servers: ClientServers) -> Prepared:
         there = replace(options, settings=replace(settings_here(folder), servers=servers))
-        ready = replace(prepare_program(file, entry, there), make_live=LiveRun)
+        ready = replace(prepare_program(file, entry, there), make_live=RunSocket.of_session, note=terminal.note)
         declarations.require_servers(ready.module, there.settings)
         redactors[folder] = ready.redactor()
         find_target(ready.agents, target)
-        return SessionFactory(ready, terminal.note)
+        return ready
 
     def work() -> None:
         # What modules of Python print is no part of the protocol.

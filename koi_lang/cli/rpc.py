@@ -17,11 +17,11 @@ from koi_lang.cli.ui.messages import exit_code_of, show_warnings
 from koi_lang.cli.ui.terminal import Terminal
 from koi_lang.program import cache, declarations, loader
 from koi_lang.rpc.stdio import serve_stdio
-from koi_lang.service.live.live_run import LiveRun
+from koi_lang.service.live.run_socket import RunSocket
 from koi_lang.sessions.continuation import NEW_RUN, Continuation
-from koi_lang.sessions.factory import SessionFactory
+from koi_lang.sessions.earlier_session import read_recorded
 from koi_lang.sessions.options import RunOptions
-from koi_lang.sessions.prepared import prepare_program
+from koi_lang.sessions.prepared import Prepared, prepare_program
 
 ASKED = "How long questions to the client are open, such as 30s or 5m."
 
@@ -53,7 +53,7 @@ def command(file: str, ask_time: str, resume: str | None, trust: bool, **given: 
             entry,
             options,
             answer_s,
-            lambda opener: opener.read_recorded(resume, None, trust) if resume else NEW_RUN,
+            lambda ready: read_recorded(ready, resume, trusted=trust) if resume else NEW_RUN,
         )
     )
 
@@ -63,7 +63,7 @@ def _serve(
     entry: cache.CachedModule,
     options: RunOptions,
     answer_s: float,
-    reopen: Callable[[SessionFactory], Continuation],
+    reopen: Callable[[Prepared], Continuation],
 ) -> int:
     """Serve to the end and give the exit code; whatever goes wrong is told once.
 
@@ -75,10 +75,10 @@ def _serve(
     def work() -> None:
         # What modules of Python print when they are imported, or later, is no part of the protocol.
         with redirect_stdout(sys.stderr):
-            ready = replace(prepare_program(file, entry, options), make_live=LiveRun)
+            note = Terminal(quiet=options.quiet, silent=True).note
+            ready = replace(prepare_program(file, entry, options), make_live=RunSocket.of_session, note=note)
             declarations.require_servers(ready.module, ready.options.settings)
-            opener = SessionFactory(ready, Terminal(quiet=options.quiet, silent=True).note)
-            serving = serve_stdio(opener, redact, reopen(opener), answer_s=answer_s)
+            serving = serve_stdio(ready, redact, reopen(ready), answer_s=answer_s)
             carried_out(serving, lambda text: click.echo(text, err=True))
 
     return exit_code_of(work, debug=options.debug, redact=redact)

@@ -30,7 +30,7 @@ from koi_lang.runtime.host import NobodyToAskError
 from koi_lang.runtime.journal.calls import is_of_python
 from koi_lang.runtime.journal.entries import Redact, plain
 from koi_lang.runtime.run import Run
-from koi_lang.service.live.live_run import LiveRun
+from koi_lang.service.live.run_socket import RunSocket
 from koi_lang.sessions.continuation import Continuation
 from koi_lang.sessions.options import LIMITS, RunOptions
 from koi_lang.sessions.prepared import ModelNeededError, Prepared, prepare_program
@@ -94,7 +94,7 @@ def run_program(
         if is_new:
             declarations.require_servers(ready.module, ready.options.settings)
         shared = SharedHost(host, lambda text: None if options.quiet else host.log(f"» {text}"))
-        live = LiveRun(ready, shared.board, shared)
+        live = RunSocket(ready, shared.board, shared)
         begun = replace(going or Continuation(), live=live)
         main = _within(live.scope, _main(ready, host, shared, begun, case, journals.append))
         carried_out(_within(begun.scope, main) if begun.scope is not None else main, host.log)

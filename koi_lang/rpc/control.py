@@ -123,19 +123,19 @@ ThinkingLevel: TypeAlias = Literal["auto", "none", "low", "medium", "high"]
 async def set_model(session: Session, model: str) -> Any:
     """Use another model, `provider/model`, for everything from now on."""
     try:
-        await session.served.choice.change(model)
+        await session.choice.change(model)
     except KoiError as error:
         raise SessionError("model_unavailable", error.message, help=error.help) from error
     await session.run.models.forget()
     session.emit(ModelChanged(model))
-    return {"model": session.served.choice.name()}
+    return {"model": session.choice.name()}
 
 
 @command(idle=True)
 async def set_thinking_level(session: Session, level: ThinkingLevel) -> Any:
     """Have models think so much from now on; `auto` leaves it to the program and the settings."""
     effort = "" if level == AUTO else level
-    session.served.choice.change_effort(effort)
+    session.choice.change_effort(effort)
     await session.run.models.forget()
     session.emit(EffortChanged(effort))
     return {"level": level}

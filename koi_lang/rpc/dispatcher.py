@@ -12,8 +12,8 @@ from koi_lang.rpc import control, queries, start  # noqa: F401  (they fill the t
 from koi_lang.rpc.commands import carry_out, command_of, is_aside, waits
 from koi_lang.sessions.client_host import ANSWER_S, Message
 from koi_lang.sessions.errors import RefusalError, SessionError
-from koi_lang.sessions.factory import SessionFactory
 from koi_lang.sessions.held_call import HeldCall
+from koi_lang.sessions.prepared import Prepared
 from koi_lang.sessions.replay_calls import go_over
 from koi_lang.sessions.session import Session
 from koi_lang.version import __version__
@@ -30,8 +30,8 @@ class Dispatcher:
         answer_s: how long questions to the client are open.
     """
 
-    def __init__(self, served: SessionFactory, send: Callable[[Message], None], *, answer_s: float = ANSWER_S) -> None:
-        self.session = Session(served, self._tell, go_over, answer_s=answer_s)
+    def __init__(self, ready: Prepared, send: Callable[[Message], None], *, answer_s: float = ANSWER_S) -> None:
+        self.session = Session(ready, self._tell, go_over, answer_s=answer_s)
         self._send = send
         self._turn, self._errand = asyncio.Lock(), asyncio.Lock()
         self._waiting = 0
@@ -39,10 +39,10 @@ class Dispatcher:
 
     def ready(self) -> dict[str, Any]:
         """The first message."""
-        served = self.session.served
-        agents = [agent.about.name for agent in served.agents]
+        ready = self.session.ready
+        agents = [agent.about.name for agent in ready.agents]
         versions = {"schema_version": SCHEMA_VERSION, "version": __version__}
-        return {"type": "rpc_ready", **versions, "program": served.name, "agents": agents}
+        return {"type": "rpc_ready", **versions, "program": ready.name, "agents": agents}
 
     async def handle(self, message: Mapping[str, Any], reply: Callable[[Message], None]) -> Message:
         """Carry out a command and give its response, which `reply` gets before anything that the command causes."""

@@ -27,7 +27,7 @@ MAX_ENTRIES = 1000
 @command()
 async def list_agents(session: Session) -> Any:
     """The agents of the program with their handlers."""
-    return {"agents": [_agent(session, agent) for agent in session.served.agents]}
+    return {"agents": [_agent(session, agent) for agent in session.ready.agents]}
 
 
 @command()
@@ -40,7 +40,7 @@ async def get_commands(session: Session) -> Any:
             "source": "program",
             "takes": signature_text(handler.schema) if handler.schema else "",
         }
-        for agent in session.served.agents
+        for agent in session.ready.agents
         for handler in agent.about.handlers.values()
         if not handler.private
     ]
@@ -50,7 +50,7 @@ async def get_commands(session: Session) -> Any:
 @command(holds=False)
 async def get_available_models(session: Session, refresh: bool = False) -> Any:
     """The models of all providers that are connected; lists are kept for a day."""
-    return {"models": await session.served.choice.available(refresh)}
+    return {"models": await session.choice.available(refresh)}
 
 
 def _agent(session: Session, agent: Any) -> dict[str, Any]:
@@ -101,8 +101,8 @@ async def get_state(session: Session) -> Any:
         "follow_up_mode": steering.modes["follow_up"],
         "queued": [note.as_data() for note in steering.pending_messages()],
         "requests": session.client.requests,
-        "model": session.served.choice.name(),
-        "thinking_level": session.served.choice.effort() or AUTO,
+        "model": session.choice.name(),
+        "thinking_level": session.choice.effort() or AUTO,
     }
 
 
@@ -120,9 +120,9 @@ async def session_info(session: Session) -> Any:
     return {
         "session_id": session.run.id,
         "name": session.named,
-        "program": str(session.served.module.__file__),
-        "model": session.served.choice.name(),
-        "thinking_level": session.served.choice.effort() or AUTO,
+        "program": str(session.ready.module.__file__),
+        "model": session.choice.name(),
+        "thinking_level": session.choice.effort() or AUTO,
         "journal": None if journal is None else str(journal),
         "entry_count": count,
         "last_handler": None if session.last is None else f"{session.last[0].about.name}.{session.last[1]}",

@@ -78,7 +78,7 @@ async def branch(session: Session, entry: int, session_: str = "", trust: bool =
 
 async def _reopen_session(session: Session, id: str, at: int | None, *, trusted: bool) -> dict[str, Any]:
     try:
-        going = session.served.read_recorded(id, at, trusted)
+        going = session.read_recorded(id, at, trusted)
     except UntrustedJournalError as error:
         help = "Look at it first; if you trust it, send `trust`: true."
         raise SessionError("session_not_trusted", error.message, help=help) from error

@@ -17,7 +17,7 @@ from koi_lang.runtime.journal.entries import Redact
 from koi_lang.sessions.client_host import ANSWER_S, Send
 from koi_lang.sessions.continuation import NEW_RUN, Continuation
 from koi_lang.sessions.errors import SessionError
-from koi_lang.sessions.factory import SessionFactory
+from koi_lang.sessions.prepared import Prepared
 from koi_lang.sessions.session import GRACE_S
 from koi_lang.system.readable import read_when_ready
 
@@ -37,7 +37,7 @@ class UnreadOutputError(KoiError):
 
 
 async def serve_stdio(
-    served: SessionFactory, redact: Redact, earlier: Continuation = NEW_RUN, *, answer_s: float = ANSWER_S
+    ready: Prepared, redact: Redact, earlier: Continuation = NEW_RUN, *, answer_s: float = ANSWER_S
 ) -> None:
     """Serve the client at the other end until it quits or is gone. Raises KoiError.
 
@@ -46,7 +46,7 @@ async def serve_stdio(
     """
 
     async def serve(incoming: int, reply: Send) -> None:
-        dispatcher = Dispatcher(served, reply, answer_s=answer_s)
+        dispatcher = Dispatcher(ready, reply, answer_s=answer_s)
         reply(dispatcher.ready())
 
         def hurry(urgent: Sequence[str]) -> None:

@@ -48,10 +48,10 @@ from koi_lang.service.users import User
 from koi_lang.service.watchdog import Watchdog
 from koi_lang.service.webhooks import Webhooks, webhooks_of
 from koi_lang.sessions.continuation import NEW_RUN, Continuation
-from koi_lang.sessions.earlier_session import BranchPoint
-from koi_lang.sessions.factory import SessionFactory
+from koi_lang.sessions.earlier_session import BranchPoint, read_recorded
 from koi_lang.sessions.held_call import HeldCall
 from koi_lang.sessions.messages import FailureMessage
+from koi_lang.sessions.prepared import Prepared
 from koi_lang.settings.service import ServiceSettings
 
 Note = Callable[[str], None]
@@ -132,7 +132,7 @@ class SessionHost:
         served = self.programs.find(program)
         served.require_ready()
         row = SessionRow(run or new_run(), user.name, served.name, title[:MAX_TITLE_CHARS], time.time())
-        return await self._begin(row, lambda factory: NEW_RUN, begin)
+        return await self._begin(row, lambda ready: NEW_RUN, begin)
 
     async def branch(
         self,
@@ -180,8 +180,8 @@ class SessionHost:
             async with self.space.reserve(row.run, size, row.owner):
                 await asyncio.to_thread(copied)
 
-        def go_on(factory: SessionFactory) -> Continuation:
-            return factory.read_recorded(session.id, point.at, False, answer=point.answer)
+        def go_on(ready: Prepared) -> Continuation:
+            return read_recorded(ready, session.id, point)
 
         return await self._begin(row, go_on, begin, edited)
 

@@ -33,10 +33,11 @@ from koi_lang.service.store import SessionRow, SessionTable
 from koi_lang.sessions.calls import agent_named
 from koi_lang.sessions.client_host import Message
 from koi_lang.sessions.continuation import Continuation
+from koi_lang.sessions.earlier_session import read_recorded
 from koi_lang.sessions.errors import SessionError
-from koi_lang.sessions.factory import SessionFactory
 from koi_lang.sessions.held_call import HeldCall
 from koi_lang.sessions.messages import GreetingMessage, LogMessage, StateMessage
+from koi_lang.sessions.prepared import Prepared
 from koi_lang.sessions.session import GRACE_S, Session
 from koi_lang.system.open_folders import STATE_FOLDER
 
@@ -59,7 +60,7 @@ FILES = "files"
 
 
 # The record that the run of a session continues.
-Opening: TypeAlias = Callable[[SessionFactory], Continuation]
+Opening: TypeAlias = Callable[[Prepared], Continuation]
 # Begins a call in the run of a session. Raises SessionError.
 BeginCall: TypeAlias = Callable[[Session], HeldCall]
 
@@ -161,7 +162,7 @@ class HostedSession:
         """The state of agents, `Main`, or fields of it, `Main.recipe`, without secrets; empty while it sleeps."""
         state: dict[str, dict[str, object]] = {}
         session = None if self._dispatcher is None else self._dispatcher.session
-        agents = {} if session is None else {agent.about.name: agent for agent in session.served.agents}
+        agents = {} if session is None else {agent.about.name: agent for agent in session.ready.agents}
         for name, _, field in (place.partition(".") for place in places):
             if session is None or not session.is_open or name not in agents:
                 continue
@@ -319,7 +320,7 @@ class HostedSession:
                     if edited is not None and self._version not in self.program.versions:
                         await asyncio.to_thread(self.program.load_version, str(edited))
                 try:
-                    await self._open(lambda factory: factory.read_recorded(self.id, None, False))
+                    await self._open(lambda ready: read_recorded(ready, self.id))
                 except ProgramChangedError as error:
                     self._note_misfit(error)
                     raise misfit_error(self.id, error) from error
@@ -355,12 +356,13 @@ class HostedSession:
         payer = self._limits.accounts.of_session(self.id, self.owner, is_new=self._is_new)
         self._is_new = self._is_suspended = False
         version = self._version
-        factory = self.program.factory(self.note, self.id, self.files, self._follow, payer, version, self.owner)
+        note, files = self.note, self.files
+        ready = self.program.prepare_session(note, self.id, files, self._follow, payer, version, self.owner)
         version = self.program.version_of(version).version
-        factory.clean_up_s = CLEAN_UP_S
-        dispatcher = Dispatcher(factory, self._tell, answer_s=ANSWER_S)
+        dispatcher = Dispatcher(ready, self._tell, answer_s=ANSWER_S)
         self._session = dispatcher.session
-        await self._session.begin_in(self._group, opening(factory))
+        self._session.clean_up_s = CLEAN_UP_S
+        await self._session.begin_in(self._group, opening(ready))
         self._dispatcher = dispatcher
         self._version = version
 
@@ -453,9 +455,9 @@ class HostedSession:
     def listing(self) -> RunListing:
         """The session as it is listed; its journal is read for that while it sleeps."""
         row, usage = self.row, RunUsage(self.row.created)
-        opened = None if self._session is None else self._session.opened
-        if opened is not None and opened.writer is not None:
-            usage = opened.writer.usage
+        session = self._session
+        if session is not None and session.is_open and session.writer is not None:
+            usage = session.writer.usage
         else:
             with suppress(JournalError):
                 usage = summarise(self.feed.journal).usage

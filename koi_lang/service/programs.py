@@ -20,9 +20,9 @@ from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.budget.limits import BudgetAccount
 from koi_lang.runtime.journal.writer import Follow
 from koi_lang.service.errors import ServiceError
-from koi_lang.service.live.live_run import HostedLiveRun
-from koi_lang.sessions.factory import ModelSelection, SessionFactory
+from koi_lang.service.live.run_socket import HostedRunSocket
 from koi_lang.sessions.message_targets import MessageTarget, targets
+from koi_lang.sessions.model_selection import ModelSelection
 from koi_lang.sessions.options import RunOptions
 from koi_lang.sessions.prepared import Prepared, prepare_program
 from koi_lang.settings.service import ADMIN
@@ -86,7 +86,7 @@ class ServedProgram:
         return version
 
     def _prepare(self, path: str, entry: cache.CachedModule) -> Prepared:
-        ready = replace(prepare_program(path, entry, self.options), make_live=HostedLiveRun)
+        ready = replace(prepare_program(path, entry, self.options), make_live=HostedRunSocket.of_session)
         declarations.require_servers(ready.module, self.options.settings)
         return ready
 
@@ -126,7 +126,7 @@ class ServedProgram:
         choice = ModelSelection(ready.wanted, is_stood_in=ready.has_stand_in)
         return await choice.available(refresh=False)
 
-    def factory(
+    def prepare_session(
         self,
         note: Callable[[str], None],
         run: str,
@@ -135,8 +135,8 @@ class ServedProgram:
         payer: BudgetAccount,
         version: str = "",
         owner: str = ADMIN,
-    ) -> SessionFactory:
-        """Make a session of it. Raises ServiceError.
+    ) -> Prepared:
+        """The program for a session of it. Raises ServiceError.
 
         Args:
             version: hash of the files that a session was with before; empty for a new one.
@@ -145,7 +145,7 @@ class ServedProgram:
         own, ready = None if self.is_shared else files, self.version_of(version)
         if owner != ADMIN:
             ready = replace(ready, options=replace(ready.options, user=owner))
-        return SessionFactory(ready, note, run=run, files=own, follow=follow, payer=payer)
+        return replace(ready, note=note, run_id=run, files=own, follow=follow, payer=payer)
 
 
 class Programs:

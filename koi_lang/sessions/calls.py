@@ -29,7 +29,7 @@ FIELDS = frozenset({"media_type", "mediaType", "data", "type", "mimeType"})
 
 def begin_main(session: Session) -> HeldCall:
     """Start the `run` statements of the program. Raises SessionError when there are none."""
-    main = getattr(session.served.module, "main", None)
+    main = getattr(session.ready.module, "main", None)
     if main is None:
         help = "Use `run_playbook`; `list_agents` says what there is."
         raise SessionError("invalid_request", "the program runs nothing by itself", help=help)
@@ -59,7 +59,7 @@ def begin_checked(session: Session, agent: type[Agent], event: str, payload: Any
 
 def begin_prompt(session: Session, name: str, arguments: Sequence[str]) -> HeldCall:
     """Start rendering a prompt of the program. Raises SessionError when there is none of that name."""
-    prompts = {prompt.name: prompt for prompt in reversed(prompts_of(session.served.module))}
+    prompts = {prompt.name: prompt for prompt in reversed(prompts_of(session.ready.module))}
     if name not in prompts:
         help = suggestion(name, list(prompts), "prompt")
         raise SessionError("invalid_request", f"there is no prompt `{name}`", help=help)
@@ -93,7 +93,7 @@ def handler_named(session: Session, name: str, *, is_private: bool = False) -> t
 
 def agent_named(session: Session, name: str) -> type[Agent]:
     """An agent of the program. Raises SessionError."""
-    agents = {agent.about.name: agent for agent in session.served.agents}
+    agents = {agent.about.name: agent for agent in session.ready.agents}
     if name not in agents:
         help = suggestion(name, list(agents), "agent")
         raise SessionError("unknown_agent", f"there is no agent `{name}`", help=help)
@@ -108,7 +108,7 @@ def handler_for_message(session: Session, name: str, said: Message) -> tuple[typ
     Raises:
         SessionError: there is none, or it takes no such message.
     """
-    agents = session.served.agents
+    agents = session.ready.agents
     try:
         target = (None if name else _last_target(session)) or find_target(agents, name)
         payload = target.payload(said.text, said.images)

@@ -20,13 +20,7 @@ if TYPE_CHECKING:
 
 
 class LivePort(Protocol):
-    """The port through which other processes follow a run.
-
-    Attributes:
-        session: whose run it is; None for one that no client began.
-    """
-
-    session: Any
+    """The port through which other processes follow a run."""
 
     def follow(self, entry: JournalEntry) -> None:
         """Be told an entry that was written to the journal."""

@@ -16,7 +16,7 @@ from koi_lang.runtime.journal import store
 from koi_lang.runtime.journal.calls import SERVE, doubts, is_session, resuming_command, sessions_of
 from koi_lang.runtime.journal.entries import Header, JournalEntry
 from koi_lang.runtime.journal.history import History, lasting_entries
-from koi_lang.runtime.journal.reader import Journal, program_of
+from koi_lang.runtime.journal.reader import program_of
 from koi_lang.runtime.replay.doubts import RETRY, SKIP, Decision, Doubt
 from koi_lang.runtime.replay.policies import Mode
 from koi_lang.sessions.branch_preview import back_to
@@ -30,6 +30,7 @@ from koi_lang.sessions.known_history import (
     require_entry,
 )
 from koi_lang.sessions.prepared import Prepared
+from koi_lang.sessions.trust import Confirm, nobody_confirms, require_trust
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +46,13 @@ class BranchPoint:
     answer: str | None = None
 
 
-def continuation(
-    ready: Prepared, run: str, back: BranchPoint | None, note: Callable[[str], None], trust: Callable[[Journal], None]
+def read_recorded(
+    ready: Prepared,
+    run: str,
+    back: BranchPoint | None = None,
+    *,
+    trusted: bool = False,
+    confirm: Confirm = nobody_confirms,
 ) -> Continuation:
     """The start of a session: the end of a recorded one, or an entry of it, then with its own journal.
 
@@ -55,18 +61,19 @@ def continuation(
 
     Args:
         back: None where all of it counts.
-        note: is told what is in doubt, a line each.
-        trust: raises JournalError where a journal is not to be gone on with.
+        trusted: whether it may be one that this machine has not signed.
+        confirm: asks the person about one.
 
     Raises:
-        JournalError: there is no such session, it goes on, or it is of another program.
+        JournalError: there is no such session, it goes on, it is of another program, or nobody trusts it.
         UsageError: there is no such entry, or no answer that could be another one.
     """
+    note = ready.note
     path = _last(ready) if run == store.LAST else store.find(ready.folder, run)
     journal = readable(path, ready.folder, note) if back is None else own_journal(path, ready.folder, note)
     header = journal.header
     _require_session(path, header, ready)
-    trust(journal)
+    require_trust(journal, trusted=trusted, confirm=confirm)
     at = None if back is None else back.at
     if at:
         require_entry(at, journal)

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractContextManager, AsyncExitStack
 from contextvars import Context, copy_context
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -24,7 +23,6 @@ from koi_lang.runtime.journal.writer import Writer
 from koi_lang.runtime.replay.location import current_place, enter_place
 from koi_lang.runtime.replay.ordering import BEGIN
 from koi_lang.runtime.run import Run
-from koi_lang.sessions.continuation import LivePort
 from koi_lang.sessions.held_call import HeldCall
 
 T = TypeVar("T")
@@ -33,36 +31,22 @@ Work = Callable[[Run], Awaitable[T]]
 OWN = "koi_"
 
 
-ExtensionCommand = Callable[[Mapping[str, Any]], Any]
-
-
-@dataclass(frozen=True, slots=True)
-class PreparedRun:
-    """A run that has not started yet.
-
-    Attributes:
-        writer: of its journal; None where it is not recorded.
-        commands: what its extensions add to the protocol, by name.
-        live: lets other processes follow it; None where none may.
-    """
-
-    run: Run
-    writer: Writer | None = None
-    commands: Mapping[str, ExtensionCommand] = field(default_factory=dict)
-    live: LivePort | None = None
+# Makes a run and the writer of its journal, None where it is not recorded, with consumers that are told what happens.
+OpenRun = Callable[[Sequence[Consumer]], AbstractContextManager[tuple[Run, Writer | None]]]
 
 
 class HeldRun:
     """A run that lasts until it is closed; a `CallsPort`. Calls may come from any task of its event loop, many at once.
 
     Args:
-        open_run: makes the run, with consumers that are told what happens.
+        open_run: makes the run.
         explain: an error as a person gets it.
         prepare: brings the run, which has been entered, to where it is to be before anybody else uses it.
         on_failure: is told what ends the run after it was ready, and before it was closed.
 
     Attributes:
-        opened: the run and what belongs to it; None before it has been entered, and after its end.
+        opened: the run; None before it has been entered, and after its end.
+        writer: of its journal; None where it is not recorded.
         context: the variables that belong to the run; those who use it copy it.
         error: what ended it before it was closed; None where nothing has.
         journal: where it is recorded; None where it is not.
@@ -78,12 +62,13 @@ class HeldRun:
 
     def __init__(
         self,
-        open_run: Callable[[Sequence[Consumer]], AbstractContextManager[PreparedRun]],
+        open_run: OpenRun,
         explain: Callable[[BaseException], str],
         prepare: Callable[[Run], Awaitable[None]] | None = None,
         on_failure: Callable[[Exception], None] | None = None,
     ) -> None:
-        self.opened: PreparedRun | None = None
+        self.opened: Run | None = None
+        self.writer: Writer | None = None
         self.error: Exception | None = None
         self.calls: set[HeldCall] = set()
         self._open_run = open_run
@@ -117,10 +102,10 @@ class HeldRun:
             self._ended.set()
 
     async def _live(self, ready: asyncio.Future[None]) -> None:
-        with self._open_run([self._note_end]) as opened:
-            self.journal = None if opened.writer is None else opened.writer.path
-            async with opened.run as run, together() as self._group:
-                self.opened = opened
+        with self._open_run([self._note_end]) as (opened, self.writer):
+            self.journal = None if self.writer is None else self.writer.path
+            async with opened as run, together() as self._group:
+                self.opened = run
                 self.context = copy_context()
                 if self._prepare is not None:
                     await self._prepare(run)
@@ -140,7 +125,7 @@ class HeldRun:
             raise self.error or KoiError(
                 "the program is not open", help="Call its agents inside of `async with koi_lang.open(…) as program:`."
             )
-        return self.opened.run
+        return self.opened
 
     # ------------------------------------------------------------ calls
 

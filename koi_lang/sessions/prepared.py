@@ -1,4 +1,4 @@
-"""A compiled program and the options of a command line to the runs of it, whatever surface they are for."""
+"""A program that is loaded, with everything that its runs and sessions need."""
 
 from __future__ import annotations
 
@@ -17,18 +17,20 @@ from koi_lang.lazy import lazy_module
 from koi_lang.otel.tracing import trace_run
 from koi_lang.otel.variables import is_wanted
 from koi_lang.program import cache, declarations, loader
+from koi_lang.program.error_report import explain
 from koi_lang.program.files import absolute
 from koi_lang.program.runs import run_of
 from koi_lang.runtime.agents.agent import Agent
+from koi_lang.runtime.budget.limits import BudgetAccount
 from koi_lang.runtime.events import Consumer
 from koi_lang.runtime.guards.permissions import NO_RESTRICTIONS, explain_rules
 from koi_lang.runtime.host import Host
 from koi_lang.runtime.journal.calls import SERVE
 from koi_lang.runtime.journal.store import streams_folder
+from koi_lang.runtime.journal.writer import Follow
 from koi_lang.runtime.mcp.sign_in import SignIn
 from koi_lang.runtime.run import Run
 from koi_lang.sessions.browser import sign_in_with
-from koi_lang.sessions.client_host import Client
 from koi_lang.sessions.continuation import LivePort
 from koi_lang.sessions.options import RunOptions
 from koi_lang.setup.preferences import Preferences, preferences
@@ -50,7 +52,12 @@ REHEARSAL = "a rehearsal follows the explicit steps of playbooks"
 STAND_IN = f"no model is configured, so {REHEARSAL}; `koi connect` connects a model"
 NEEDS_MODEL = "a model would be needed for: "
 Note = Callable[[str], None]
-MakeLive = Callable[["Prepared", Client], LivePort]
+# Of a `Session`, which stands above this module.
+MakeLive = Callable[[Any], LivePort]
+
+
+def ignore_line(text: str) -> None:
+    """Take a line that nobody wants."""
 
 
 class ModelNeededError(SettingsError, code="E0509"):
@@ -73,6 +80,11 @@ class Prepared:
         extensions: of all its runs.
         sign_in: how its runs sign in to MCP servers; None where they cannot.
         is_traced: whether there are traces of its runs.
+        note: is told about models in sessions, a line each.
+        run_id: id of a new run of a session; empty where it makes its own.
+        files: where the files of its runs are; None where they are in the folder of the project.
+        follow: is told every entry that is written to a journal of a session.
+        payer: who pays for its runs beside themselves; None for nobody.
     """
 
     module: ModuleType
@@ -90,11 +102,21 @@ class Prepared:
     extensions: Sequence[Extension] = ()
     sign_in: SignIn | None = None
     is_traced: bool = field(default_factory=is_wanted)
+    note: Note = ignore_line
+    run_id: str = ""
+    files: Path | None = None
+    follow: Follow | None = None
+    payer: BudgetAccount | None = None
 
     @property
     def path(self) -> str:
         """Of its file, absolute."""
         return str(self.module.__file__)
+
+    @property
+    def name(self) -> str:
+        """The name of its file."""
+        return Path(self.path).name
 
     @property
     def is_service(self) -> bool:
@@ -110,6 +132,10 @@ class Prepared:
         """Takes the secrets of its runs out of a text."""
         return self.wanted.keys.redactor(self.options.payload)
 
+    def explain(self, error: BaseException) -> str:
+        """An error as a person gets it."""
+        return self.redactor()(explain(error, self.folder.as_posix()))
+
     def run(self, host: Host, consumers: Sequence[Consumer], note: Note, **own: Any) -> Run:
         """A run of the program that has not started yet.
 
@@ -118,7 +144,9 @@ class Prepared:
             own: further fields of `Services`, or others than here.
         """
         usual = {
-            "folder": self.folder,
+            "folder": self.files or self.folder,
+            "service": self.folder if self.files is not None else None,
+            "payer": self.payer,
             "settings": self.options.settings,
             "config": self.options.settings.once(settings.koi_config),
             "limits": self.options.limits_here,

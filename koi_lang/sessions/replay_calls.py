@@ -56,7 +56,7 @@ async def go_over(session: Session, history: History) -> None:
 async def _use_model(session: Session, history: History) -> None:
     """Use the model that was chosen last, unless one has been chosen now."""
     chosen = [str(entry.data.get("model", "")) for entry in history.entries if entry.kind == ModelChanged.type]
-    choice = session.served.choice
+    choice = session.choice
     if not chosen or choice.name():
         return
     try:
@@ -70,7 +70,7 @@ async def _use_model(session: Session, history: History) -> None:
 def _use_effort(session: Session, history: History) -> None:
     """Have models think as much as was chosen last, unless something has been chosen now."""
     chosen = [str(entry.data.get("effort", "")) for entry in history.entries if entry.kind == EffortChanged.type]
-    choice = session.served.choice
+    choice = session.choice
     if chosen and chosen[-1] in EFFORTS and not choice.effort():
         choice.change_effort(chosen[-1])
 

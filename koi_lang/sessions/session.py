@@ -6,7 +6,7 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -15,31 +15,38 @@ from koi_lang.events import (
     ActionEnded,
     ActionFailed,
     CallStarted,
+    Detail,
     Event,
     EventData,
     LinePrinted,
     MessageDelivered,
     PlanModeChanged,
 )
+from koi_lang.extensions.collecting import LoadedExtensions, collect_extensions
 from koi_lang.js.undefined import undefined
 from koi_lang.program.error_report import message
 from koi_lang.runtime.actions.client_tools import NOTHING, PREFIX, client_offer
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.agents.exports import plain_copy
+from koi_lang.runtime.budget.limits import Budget
 from koi_lang.runtime.concurrency.tasks import together
 from koi_lang.runtime.events import Consumer
 from koi_lang.runtime.journal.totals import UsageTotals
+from koi_lang.runtime.journal.writer import Writer
 from koi_lang.runtime.playbook.steering import QueuedMessage
 from koi_lang.runtime.replay.location import current_place
 from koi_lang.runtime.replay.ordering import LATE
 from koi_lang.runtime.run import Run
 from koi_lang.sessions.client_host import ANSWER_S, Client, Message
 from koi_lang.sessions.continuation import NEW_RUN, Continuation
+from koi_lang.sessions.earlier_session import BranchPoint, read_recorded
 from koi_lang.sessions.errors import SessionError
-from koi_lang.sessions.factory import SessionFactory
 from koi_lang.sessions.held_call import HeldCall
-from koi_lang.sessions.held_run import ExtensionCommand, HeldRun, PreparedRun
+from koi_lang.sessions.held_run import HeldRun
 from koi_lang.sessions.messages import EventMessage, FailureMessage
+from koi_lang.sessions.model_selection import ModelSelection
+from koi_lang.sessions.prepared import Prepared
+from koi_lang.sessions.recording import recording
 
 if TYPE_CHECKING:
     from koi_lang.runtime.journal.history import History
@@ -66,15 +73,23 @@ class Session(HeldRun):
         answer_s: how long questions to the client are open.
 
     Attributes:
+        choice: the models of its runs.
+        limit: the time that a call may take.
+        detail: how much of an event is told.
+        clean_up_s: how long a call that is ended from outside may clean up.
         last: the handler that was called last, and what it was given.
         named: what the client calls the session.
     """
 
     def __init__(
-        self, served: SessionFactory, send: Callable[[Message], None], go_over: GoOver, *, answer_s: float = ANSWER_S
+        self, ready: Prepared, send: Callable[[Message], None], go_over: GoOver, *, answer_s: float = ANSWER_S
     ) -> None:
-        super().__init__(partial(self._opening, NEW_RUN), served.explain, self._go_over_past, self._tell_failure)
-        self.served = served
+        super().__init__(partial(self._opening, NEW_RUN), ready.explain, self._go_over_past, self._tell_failure)
+        self.choice = ModelSelection(ready.wanted, is_stood_in=ready.has_stand_in)
+        self.ready = replace(ready, latest=lambda: self.choice.wanted)
+        self.limit = Budget(time_s=ready.options.call_time_s)
+        self.detail: Detail = "verbose" if ready.options.debug else "detailed"
+        self.clean_up_s = GRACE_S
         self._send = send
         self._go_over = go_over
         self.client = Client(send, answer_s)
@@ -85,6 +100,7 @@ class Session(HeldRun):
         # How often events of a type were told of the session itself.
         self._counts: Counter[str] = Counter()
         self._interrupted: HeldCall | None = None
+        self._commands: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {}
 
     # ------------------------------------------------------------ the run
 
@@ -98,14 +114,14 @@ class Session(HeldRun):
         """The run. Raises SessionError when it is over."""
         if self.opened is None:
             raise _over_error()
-        return self.opened.run
+        return self.opened
 
     @property
-    def commands(self) -> Mapping[str, ExtensionCommand]:
+    def commands(self) -> Mapping[str, Callable[[Mapping[str, Any]], Any]]:
         """The commands of extensions in the protocol. Raises SessionError when it is over."""
         if self.opened is None:
             raise _over_error()
-        return self.opened.commands
+        return self._commands
 
     async def renew(self, going: Continuation = NEW_RUN) -> None:
         """End the run, if there is one, and begin another.
@@ -128,14 +144,27 @@ class Session(HeldRun):
         with raised_as(_as_session_over):
             await self.open_in(self._outer)
 
+    def read_recorded(self, run: str, at: int | None, trusted: bool) -> Continuation:
+        """The record of a session that goes on, as `read_recorded` of `earlier_session` finds it. Raises KoiError."""
+        return read_recorded(self.ready, run, None if at is None else BranchPoint(at), trusted=trusted)
+
     @contextmanager
-    def _opening(self, going: Continuation, consumers: Sequence[Consumer]) -> Iterator[PreparedRun]:
-        own = [self.statistics] if self.served.is_followed else [self.statistics, self._tell]
-        with self.served.open_run(self.client, going, [*own, *consumers]) as opened:
-            opened.run.events.subscribe_to_transient(self._tell)
-            if opened.live is not None:
-                opened.live.session = self
-            yield opened
+    def _opening(self, going: Continuation, consumers: Sequence[Consumer]) -> Iterator[tuple[Run, Writer | None]]:
+        ready, choice = self.ready, self.choice
+        choice.go_on_with(going, ready.note)
+        loaded = collect_extensions(ready.extensions) if ready.extensions else LoadedExtensions()
+        choice.providers, self._commands = loaded.added.providers, loaded.rpc
+        own: dict[str, Any] = {"limits": ready.options.session_limits, "detailed": True, "added": loaded.added}
+        if going.history is not None:
+            own["today"] = going.today
+        own |= {"history": going.history, "id": going.run or ready.run_id, "seed": going.seed}
+        # Clients who are told the entries of its journal need not be told events beside these.
+        watching = [self.statistics] if ready.follow is not None else [self.statistics, self._tell]
+        run = ready.run(self.client, [*watching, *consumers], ready.note, **own)
+        live = None if ready.make_live is None else ready.make_live(self)
+        with recording(run, ready, replace(going, follow=ready.follow, live=live)) as writer:
+            run.events.subscribe_to_transient(self._tell)
+            yield run, writer
 
     async def _go_over_past(self, run: Run) -> None:
         """Bring a run that goes on to where the session was."""
@@ -144,7 +173,7 @@ class Session(HeldRun):
             await self._go_over(self, run.recorded.history)
 
     def _tell_failure(self, error: Exception) -> None:
-        failure = FailureMessage(type="session_failed", error=message(error), report=self.served.explain(error))
+        failure = FailureMessage(type="session_failed", error=message(error), report=self.ready.explain(error))
         if isinstance(error, ProgramChangedError):
             failure["code"] = "program_changed"
         self._send(failure)
@@ -165,15 +194,15 @@ class Session(HeldRun):
         Its journal ends here, as if the process had been killed: nobody has ended the calls.
         """
         if self.opened is not None:
-            if self.opened.writer is not None:
-                self.opened.writer.stop()
+            if self.writer is not None:
+                self.writer.stop()
             for call in tuple(self.calls):
-                call.cancel(self.served.clean_up_s)
+                call.cancel(self.clean_up_s)
             self.interrupt_run()
             await self.wait_for_end()
 
     def _tell(self, event: Event) -> None:
-        self._send(EventMessage(type="event", event=event.as_data(self.served.detail)))
+        self._send(EventMessage(type="event", event=event.as_data(self.detail)))
 
     # ------------------------------------------------------------ calls
 
@@ -207,7 +236,7 @@ class Session(HeldRun):
             id: of the caller; a call without is named by its number.
         """
         self.require_idle()
-        return self.start(name, work, self.served.limit, id, is_alone=True, **given)
+        return self.start(name, work, self.limit, id, is_alone=True, **given)
 
     def begin_handler(self, agent: type[Agent], event: str, payload: Any, id: str = "") -> HeldCall:
         """Start the call of a handler, as `begin` does, with the offer of the client.
@@ -228,7 +257,7 @@ class Session(HeldRun):
                 raise SessionError("invalid_request", message, help="Call the member otherwise, or send no tools.")
 
         async def set_state_first(run: Run) -> Any:
-            for each in (known for known in self.served.agents if known.about.name in offer.state):
+            for each in (known for known in self.ready.agents if known.about.name in offer.state):
                 live, fields = run.agent(each), offer.state[each.about.name]
                 if changed := {name: value for name, value in fields.items() if live.state.get(name) != value}:
                     run.update_state(live, plain_copy(changed))
@@ -254,7 +283,7 @@ class Session(HeldRun):
         if call is None:
             return []
         taken = self.run.steering.take_back()
-        call.cancel(self.served.clean_up_s)
+        call.cancel(self.clean_up_s)
         await asyncio.wait([call.task])
         self.run.steering.go_on()
         return taken

@@ -8,6 +8,7 @@ import json
 import os
 import threading
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -21,7 +22,6 @@ from koi_lang.cli.chat.editor import Editor
 from koi_lang.cli.ui.text import ASCII
 from koi_lang.program import loader
 from koi_lang.redaction.redactor import redactor
-from koi_lang.sessions.factory import SessionFactory
 from koi_lang.sessions.message_targets import targets
 from koi_lang.sessions.options import RunOptions
 from koi_lang.sessions.prepared import prepare_program
@@ -89,8 +89,8 @@ class Typed:
         answers = str(folder / "answers.json")
         options = RunOptions(quiet=True, answers=answers, words=("chat", "a.koi"))
         file = str(folder / "a.koi")
-        served = SessionFactory(prepare_program(file, loader.load_compiled(file), options), self.editor.note)
-        self.chat = self.editor.chat = ChatConversation(served, targets(served.agents)[0], self.editor, str, commands)
+        ready = replace(prepare_program(file, loader.load_compiled(file), options), note=self.editor.note)
+        self.chat = self.editor.chat = ChatConversation(ready, targets(ready.agents)[0], self.editor, str, commands)
 
     def press(self, *keys: str) -> None:
         """Press some keys."""

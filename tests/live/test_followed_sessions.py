@@ -128,6 +128,7 @@ def test_a_session_without_followers_takes_two_files(project: Project) -> None:
     service.start()
     try:
         service.wait_for_state(service.begin(message="hello"), "idle")
+        wait_until(lambda: len(sockets(project)) == 1)
         before = count_files(service)
         for _ in range(2):
             with following(project) as follower:

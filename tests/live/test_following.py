@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from koi_lang.service.live.live_run import FollowerThread
+from koi_lang.service.live.run_socket import FollowerThread
 from tests.limits import LIMIT_S
 from tests.live.following import (
     at_terminal,

@@ -4,33 +4,33 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeAlias
 
 from koi_lang.errors import ProviderError, UntrustedJournalError
-from koi_lang.events import Detail
+from koi_lang.extensions.finding import Extension
+from koi_lang.extensions.koi import Koi
 from koi_lang.llm.messages import Request
-from koi_lang.program import declarations
-from koi_lang.program.error_report import explain
+from koi_lang.program import declarations, loader
 from koi_lang.program.safe_expressions import evaluate
 from koi_lang.rpc.dispatcher import Dispatcher
 from koi_lang.runtime.budget.limits import Budget
-from koi_lang.runtime.concurrency.cancellation import GRACE_S
 from koi_lang.runtime.events import Consumer
 from koi_lang.runtime.host import Host
-from koi_lang.runtime.journal.entries import Header
 from koi_lang.runtime.journal.history import History, lasting_entries, until
 from koi_lang.runtime.journal.reader import read
-from koi_lang.runtime.journal.store import find, path_of
-from koi_lang.runtime.journal.writer import Writer
+from koi_lang.runtime.journal.store import find
 from koi_lang.runtime.run import Run
 from koi_lang.runtime.services import Services
 from koi_lang.sessions.continuation import Continuation
-from koi_lang.sessions.held_run import PreparedRun
+from koi_lang.sessions.model_selection import ModelSelection
+from koi_lang.sessions.options import RunOptions
+from koi_lang.sessions.prepared import Note, Prepared
+from koi_lang.settings import read_settings
+from koi_lang.setup.preferences import preferences
 from tests.limits import LIMIT_S
 from tests.playbook.playing import Player, Voice
 
@@ -43,31 +43,28 @@ Test: TypeAlias = Callable[["Talk"], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
-class ServedHere:
-    """A program of these tests, as a `SessionFactory` is one of a command line."""
+class PreparedHere(Prepared):
+    """A program of these tests, whose models and services the tests make."""
 
-    module: ModuleType
-    agents: Sequence[Any]
-    open_run: Callable[..., Any]
-    choice: Choosing
-    explain: Callable[[BaseException], str]
-    limit: Budget
-    read_recorded: Callable[[str, int | None, bool], Continuation]
-    detail: Detail = "verbose"
-    clean_up_s: float = GRACE_S
-    is_followed: bool = False
+    services: Callable[[Host, Sequence[Consumer], Mapping[str, Any]], Services] | None = None
 
-    @property
-    def name(self) -> str:
-        """The name of the program's file."""
-        return Path(str(self.module.__file__)).name
+    def run(self, host: Host, consumers: Sequence[Consumer], note: Note, **own: Any) -> Run:
+        """A run that has not started yet."""
+        assert self.services is not None
+        return Run(self.services(host, consumers, own))
 
 
-class Choosing:
+def double(koi: Koi) -> None:
+    """An extension with a command."""
+    koi.rpc["double"] = lambda given: {"doubled": given["n"] * 2}
+
+
+class Choosing(ModelSelection):
     """A choice between models whose names begin with `good/`."""
 
     def __init__(self) -> None:
         self.chosen = self.level = ""
+        self.providers = {}
 
     def name(self) -> str:
         """What was chosen."""
@@ -187,30 +184,33 @@ class Talker:
         talk, limit = Talk(), how.get("limit", Budget())
         how = {name: value for name, value in how.items() if name != "limit"}
 
-        @contextmanager
-        def open_run(host: Host, going: Continuation, consumers: Sequence[Consumer]) -> Iterator[PreparedRun]:
-            kept = {"history": going.history, "id": going.run, "seed": going.seed}
-            run = Run(self._services(module, talk, host, consumers, {**how, **kept}))
-            if not recorded:
-                yield PreparedRun(run)
-                return
-            header = Header(run.id, 1.0, str(module.__file__), "f00d", "0.1.0", seed=run.seed, parent=going.parent)
-            begin = going.end or header
-            writer = Writer(path_of(self.folder, run.id), begin, str, run.stop)
-            run.events.subscribe(writer)
-            yield PreparedRun(run, writer, {"double": lambda given: {"doubled": given["n"] * 2}})
-            writer.close()
+        def services(host: Host, consumers: Sequence[Consumer], own: Mapping[str, Any]) -> Services:
+            return self._services(module, talk, host, consumers, {**own, **how})
 
         def reopen(run: str, at: int | None, trusted: bool) -> Continuation:
             if run == FOREIGN and not trusted:
                 raise UntrustedJournalError(f"the journal `{run}` is not signed")
             return self._going(run, at)
 
-        served = ServedHere(module, declarations.agents_of(module), open_run, talk.choice, explain, limit, reopen)
-        talk.dispatcher = Dispatcher(served, talk.take, answer_s=answer_s)  # type: ignore[arg-type]
-        async with asyncio.timeout(LIMIT_S), talk.dispatcher.session.open():
+        file = str(module.__file__)
+        options = RunOptions(settings=read_settings(self.folder), record=recorded, words=("rpc", file))
+        ready = PreparedHere(
+            module,
+            loader.load_compiled(file),
+            options,
+            preferences(None, options.key_lookup()),
+            agents=declarations.agents_of(module),
+            version="f00d",
+            extensions=[Extension("double", "double.py", "", lambda: double)],
+            services=services,
+        )
+        talk.dispatcher = Dispatcher(ready, talk.take, answer_s=answer_s)
+        session = talk.dispatcher.session
+        session.choice, session.limit, session.detail = talk.choice, limit, "verbose"
+        session.read_recorded = reopen  # type: ignore[method-assign]
+        async with asyncio.timeout(LIMIT_S), session.open():
             await test(talk)
-            await talk.dispatcher.session.finish(0)
+            await session.finish(0)
         return talk
 
     def _going(self, run: str, at: int | None) -> Continuation:
@@ -233,6 +233,5 @@ class Talker:
             config={"registry": {"backend": "memory"}},
             consumers=consumers,
             evaluate=evaluate,
-            detailed=True,
             **how,
         )

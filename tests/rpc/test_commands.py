@@ -434,7 +434,7 @@ def test_related_runs_are_a_tree(talk: Talker, tmp_path: Path) -> None:
     async def test(client: Talk) -> None:
         own = client.dispatcher.session.run.id
         for run, parent in (("b1", (own, 3)), ("b2", ("b1", 5)), ("other", None), ("x3", ("other", 1))):
-            header = Header(run, 2.0, "/a.koi", "f", "1", parent=parent)
+            header = Header(run, 4e9, "/a.koi", "f", "1", parent=parent)
             path_of(tmp_path, run).write_bytes(line_of(header, str))
         tree = await client.data("get_tree")
 

@@ -122,7 +122,7 @@ def test_what_breaks_a_command_leaves_the_session(talk: Talker, monkeypatch: pyt
     """An error that no command expects is a response with a code; the next command works."""
 
     async def test(client: Talk) -> None:
-        monkeypatch.setattr(client.dispatcher.session.served.choice, "name", lambda: 1 / 0)
+        monkeypatch.setattr(client.dispatcher.session.choice, "name", lambda: 1 / 0)
         assert "failed" == await client.code("get_state")
         monkeypatch.undo()
 

@@ -35,7 +35,7 @@ def test_a_prompt_is_what_the_handler_takes(talk: Talker, takes: str) -> None:
     """The text goes where `koi chat` puts it, with a name and, since the handler is the only one, without."""
 
     async def test(client: Talk) -> None:
-        (target,) = targets(client.dispatcher.session.served.agents)
+        (target,) = targets(client.dispatcher.session.ready.agents)
 
         assert target.payload("hi") == await given(client, name="A.x") == await given(client)
 

@@ -210,7 +210,7 @@ def test_the_model_of_a_session_is_used_again(talk: Talker) -> None:
     """The model that was chosen last counts, unless another one is chosen now."""
 
     async def test(client: Talk) -> None:
-        choice = client.dispatcher.session.served.choice
+        choice = client.dispatcher.session.choice
         for model in ("good/one", "good/two"):
             await client.data("set_model", model=model)
         first = client.dispatcher.session.run.id
@@ -309,6 +309,6 @@ def test_plan_mode_goes_on(talk: Talker) -> None:
         session = client.dispatcher.session
         run = session.run
         assert (False, ["count"]) == (run.planning.is_on, [step.text for step in run.planning.steps])
-        assert {"count": 3} == run.agent(session.served.agents[0]).state
+        assert {"count": 3} == run.agent(session.ready.agents[0]).state
 
     talk(PROGRAM, test)

@@ -14,7 +14,7 @@ from koi_lang.runtime.journal.reader import read
 from koi_lang.runtime.journal.summary import summarise
 from koi_lang.service.host import SessionHost
 from koi_lang.service.hosted import HostedSession
-from koi_lang.service.live import server
+from koi_lang.service.live import run_socket, server
 from koi_lang.service.live.addresses import listen, socket_path
 from koi_lang.sessions.calls import begin_named
 from koi_lang.settings.service import ServiceLimits
@@ -240,6 +240,7 @@ def test_sessions_do_not_wake_the_sockets_of_others(folder: Path, monkeypatch: p
     """What serves followers is loaded for none of them; a socket that was left is removed when the host begins."""
     served: list[object] = []
     monkeypatch.setattr(server.LiveServer, "serve", served.append)
+    monkeypatch.setattr(run_socket, "OPEN_AFTER_S", 0)
     left = socket_path(folder, "left")
     listen(left).close()
 
@@ -247,6 +248,7 @@ def test_sessions_do_not_wake_the_sockets_of_others(folder: Path, monkeypatch: p
         for _ in range(3):
             await begin(host)
         assert not left.exists()
+        await asyncio.sleep(0)  # the last one has its socket in the next turn of the loop
         assert 3 == len(list(left.parent.iterdir()))
 
     restart(folder, scenario)

@@ -20,8 +20,10 @@ from koi_lang.runtime.budget.limits import Budget, LimitReachedError
 from koi_lang.runtime.concurrency.tasks import together
 from koi_lang.runtime.events import Consumer
 from koi_lang.runtime.host import SilentHost
+from koi_lang.runtime.journal.writer import Writer
 from koi_lang.runtime.ports import CallsPort
-from koi_lang.sessions.held_run import HeldRun, PreparedRun
+from koi_lang.runtime.run import Run
+from koi_lang.sessions.held_run import HeldRun
 from tests.projects import Project
 from tests.sessions.memory import CallsInMemory
 
@@ -121,11 +123,11 @@ async def in_run(desk: Desk, module: ModuleType, folder: Path) -> AsyncIterator[
     """In the run of a program."""
 
     @contextmanager
-    def open_run(consumers: Sequence[Consumer]) -> Iterator[PreparedRun]:
+    def open_run(consumers: Sequence[Consumer]) -> Iterator[tuple[Run, Writer | None]]:
         def no_model(llm: Any) -> Any:
             raise AssertionError("nobody asks a model")
 
-        yield PreparedRun(run_of(module, no_model, host=SilentHost(), consumers=consumers, folder=folder))
+        yield run_of(module, no_model, host=SilentHost(), consumers=consumers, folder=folder), None
 
     held = HeldRun(open_run, str)
     async with together() as group:

@@ -114,7 +114,7 @@ async def help_(chat: ChatConversation, given: str) -> None:
 async def agents(chat: ChatConversation, given: str) -> None:
     """List the agents; with the name of one, or of a handler such as `Main.chat`, talk to that."""
     if given:
-        chat.target = find_target(chat.session.served.agents, given)
+        chat.target = find_target(chat.session.ready.agents, given)
         chat.screen.note(f"messages are for {chat.target.name} from now on")
         return
     listed = (await chat.ask("list_agents"))["agents"]
@@ -138,7 +138,7 @@ async def model(chat: ChatConversation, given: str) -> None:
     elif given:
         chat.screen.note(f"answers come from {(await chat.ask('set_model', model=given))['model']} from now on")
     else:
-        chosen = chat.session.served.choice.name() or chat.telling.model
+        chosen = chat.session.choice.name() or chat.telling.model
         chat.screen.say(chosen or "the program decides, and no model was asked yet")
 
 
@@ -152,7 +152,7 @@ async def effort(chat: ChatConversation, given: str) -> None:
         how = "as the program says" if level == AUTO else f"with the effort `{level}`"
         chat.screen.note(f"models think {how} from now on")
     else:
-        chat.screen.say(chat.session.served.choice.effort() or "the program, or each model, decides")
+        chat.screen.say(chat.session.choice.effort() or "the program, or each model, decides")
 
 
 @command("[on|off]")
@@ -347,7 +347,7 @@ async def resume(chat: ChatConversation, given: str) -> None:
 
 def _sessions(chat: ChatConversation) -> list[str]:
     """The latest sessions of the program, each with its first message."""
-    program, current = str(chat.session.served.module.__file__), chat.session.run.id
+    program, current = str(chat.session.ready.module.__file__), chat.session.run.id
     known = (path for path in sessions_of(Path.cwd(), program) if path.stem != current)
     return [_session_line(path) for path in islice(known, MAX_LISTED)]
 

@@ -26,8 +26,8 @@ from koi_lang.runtime.model_calls.images import value_of
 from koi_lang.runtime.playbook.steering import How
 from koi_lang.sessions.client_host import ANSWERED, APPROVAL, CLOSED, QUESTION, Message
 from koi_lang.sessions.errors import SessionError
-from koi_lang.sessions.factory import SessionFactory
 from koi_lang.sessions.message_targets import IMAGES, MessageTarget, targets, text_of
+from koi_lang.sessions.prepared import Prepared
 from koi_lang.sessions.session import Session
 
 # Begins a command of the person.
@@ -79,13 +79,13 @@ class ChatConversation:
 
     def __init__(
         self,
-        served: SessionFactory,
+        ready: Prepared,
         target: MessageTarget,
         screen: Screen,
         redact: Callable[[str], str],
         commands: CommandTable,
     ) -> None:
-        self.dispatcher = Dispatcher(served, self.follow, answer_s=ANSWER_S)
+        self.dispatcher = Dispatcher(ready, self.follow, answer_s=ANSWER_S)
         self.target, self.screen, self._commands = target, screen, commands
         self.requests: list[Request] = []
         self.telling = EventView(screen, redact)
@@ -286,8 +286,8 @@ class ChatConversation:
         if self._has_changed and (changes := changes_text(session.run)):
             self.screen.note(session.run.redact(f"{changes}; {usage_text(session.statistics.usage)}"))
         if session.is_open and session.journal is not None and session.statistics.counts["calls"]:
-            is_usual = [self.target] == targets(session.served.agents)
-            program = Path(str(session.served.module.__file__))
+            is_usual = [self.target] == targets(session.ready.agents)
+            program = Path(str(session.ready.module.__file__))
             words = read_header(session.journal).words
             command = resuming_command(words, program, session.run.id, "" if is_usual else self.target.name)
             self.screen.note(f"`{command}` goes on with it")
@@ -296,7 +296,7 @@ class ChatConversation:
 
     def status(self) -> str:
         """One line: the handler, its model, what was taken, and who is at work."""
-        choice, asked = self.session.served.choice.name(), self.telling.model
+        choice, asked = self.session.choice.name(), self.telling.model
         parts = [self.target.name, one_line(asked if self.is_busy else choice or asked)]
         return "  ".join(part for part in (*parts, usage_text(self.session.statistics.usage), self._state()) if part)
 

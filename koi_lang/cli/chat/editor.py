@@ -394,5 +394,5 @@ class InputCompleter(Completer):
         """What may stand behind a command."""
         chat = self._editor.chat
         if name == "/agents":
-            return [agent.about.name for agent in chat.session.served.agents]
+            return [agent.about.name for agent in chat.session.ready.agents]
         return ["yes", "always", "no"] if name == "/approve" else []

@@ -25,9 +25,9 @@ from koi_lang.cli.ui.trust import confirm_trust
 from koi_lang.errors import EXIT_FAILED, EXIT_OK
 from koi_lang.lazy import lazy_module
 from koi_lang.program import cache, declarations
-from koi_lang.service.live.live_run import LiveRun
+from koi_lang.service.live.run_socket import RunSocket
 from koi_lang.sessions.continuation import NEW_RUN, Continuation
-from koi_lang.sessions.factory import SessionFactory
+from koi_lang.sessions.earlier_session import read_recorded
 from koi_lang.sessions.message_targets import MessageTarget, SeveralTargetsError, find_target, name_of_target
 from koi_lang.sessions.options import RunOptions
 from koi_lang.sessions.prepared import prepare_program
@@ -61,7 +61,7 @@ def talk(file: str, entry: cache.CachedModule, options: RunOptions, wishes: Chat
 
     def work() -> None:
         chat, earlier = _conversation(file, entry, options, wishes)
-        place = describe_place(options.folder, chat.session.served.choice.name(), options.allowed_here)
+        place = describe_place(options.folder, chat.session.choice.name(), options.allowed_here)
         carried_out(_run(chat, earlier, place, runs.append), chat.screen.note)
         failed.append(chat.telling.failed)
 
@@ -75,16 +75,16 @@ def _conversation(
     file: str, entry: cache.CachedModule, options: RunOptions, wishes: ChatOptions
 ) -> tuple[ChatConversation, Continuation]:
     """A conversation that has not begun, and what it goes on from. Raises KoiError."""
-    ready = replace(prepare_program(file, entry, options), make_live=LiveRun)
+    ready = replace(prepare_program(file, entry, options), make_live=RunSocket.of_session)
     declarations.require_servers(ready.module, ready.options.settings)
     target = _target(ready.agents, wishes)
     screen = _screen(options)
     # Lines that are piped in get no asides, but a note about the model is for whoever reads the answers.
-    opener = SessionFactory(ready, screen.note if _is_terminal() else Terminal(quiet=options.quiet).note)
+    ready = replace(ready, note=screen.note if _is_terminal() else Terminal(quiet=options.quiet).note)
     earlier = (
-        opener.read_recorded(wishes.resume, None, wishes.trust, confirm=confirm_trust) if wishes.resume else NEW_RUN
+        read_recorded(ready, wishes.resume, trusted=wishes.trust, confirm=confirm_trust) if wishes.resume else NEW_RUN
     )
-    screen.chat = ChatConversation(opener, target, screen, ready.redactor(), commands)
+    screen.chat = ChatConversation(ready, target, screen, ready.redactor(), commands)
     return screen.chat, earlier
 
 
@@ -136,6 +136,6 @@ async def _run(chat: ChatConversation, earlier: Continuation, place: str, note_r
         if earlier is not None:
             chat.telling.tell_earlier()
             chat.screen.note(f"going on with {session.run.id}")
-        chat.screen.note(f"{chat.target.name} of {session.served.name}; {HINT}\n{place}")
+        chat.screen.note(f"{chat.target.name} of {session.ready.name}; {HINT}\n{place}")
         await chat.screen.run()
         await session.finish(0 if chat.is_busy else GRACE_S)

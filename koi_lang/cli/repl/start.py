@@ -26,9 +26,11 @@ from koi_lang.program.interactive import InteractiveProgram
 from koi_lang.runtime.budget.limits import Budget
 from koi_lang.runtime.concurrency.tasks import together
 from koi_lang.runtime.events import Consumer
+from koi_lang.runtime.journal.writer import Writer
+from koi_lang.runtime.run import Run
 from koi_lang.sessions.audit import audit_run
 from koi_lang.sessions.browser import sign_in_with
-from koi_lang.sessions.held_run import HeldRun, PreparedRun
+from koi_lang.sessions.held_run import HeldRun
 from koi_lang.sessions.options import RunOptions
 from koi_lang.sessions.prepared import Prepared
 from koi_lang.setup.preferences import preferences
@@ -74,9 +76,9 @@ async def _run(file: str | None, options: RunOptions, host: Terminal, failed: li
     redact, folder = ready.redactor(), options.folder.as_posix()
 
     @contextmanager
-    def open_run(consumers: Sequence[Consumer]) -> Iterator[PreparedRun]:
+    def open_run(consumers: Sequence[Consumer]) -> Iterator[tuple[Run, Writer | None]]:
         denials = DenialNotice(lambda text: host.note(redact(text)))
-        yield PreparedRun(ready.run(host, [denials, *consumers], host.note, limits=options.session_limits))
+        yield ready.run(host, [denials, *consumers], host.note, limits=options.session_limits), None
 
     held = HeldRun(open_run, lambda error: redact(explain(error, folder)))
     async with together() as group:

@@ -22,15 +22,13 @@ from koi_lang.service.feed import EVENT, Feed, MessageView, Reader, entry_messag
 from koi_lang.service.live.connection import LiveConnection
 from koi_lang.sessions.client_host import Message
 from koi_lang.sessions.errors import SessionError
-from koi_lang.sessions.factory import SessionFactory
 from koi_lang.sessions.held_call import HeldCall
-from koi_lang.sessions.held_run import PreparedRun
 from koi_lang.sessions.messages import StateMessage
 from koi_lang.sessions.session import Session
 from koi_lang.version import __version__
 
 if TYPE_CHECKING:
-    from koi_lang.service.live.followed_run import FollowedRun
+    from koi_lang.service.live.followers import Followers
 
 
 T = TypeVar("T")
@@ -53,7 +51,7 @@ ANSWERING = ("answer", "approve")
 class LiveFeed(Feed):
     """A feed that is read in another thread than it is told in."""
 
-    def __init__(self, live: FollowedRun) -> None:
+    def __init__(self, live: Followers) -> None:
         super().__init__(live.run.id, live.journal, live.ready.redactor(), self._note_state)
         self._live, self._lock = live, threading.RLock()
         self._told_state = ""
@@ -121,7 +119,7 @@ class LiveDesk:
         feed: what they are told.
     """
 
-    def __init__(self, live: FollowedRun) -> None:
+    def __init__(self, live: Followers) -> None:
         self._live = live
         self.feed = LiveFeed(live)
         self._session: Session | None = None
@@ -234,7 +232,7 @@ class LiveDesk:
         return {"aborted": self._live.abort(), "queued": [note.as_data() for note in taken]}
 
 
-def state_of(live: FollowedRun) -> str:
+def state_of(live: Followers) -> str:
     """The state of a run."""
     if live.board.requests:
         return "waiting"
@@ -262,10 +260,10 @@ def finish_now(work: Coroutine[Any, Any, T]) -> T:
 RUN = "run"
 
 
-def session_of(live: FollowedRun) -> Session:
+def session_of(live: Followers) -> Session:
     """A session whose run is another one's: the one call that the run consists of is under way until it ends."""
-    session = Session(SessionFactory(live.ready, lambda line: None), _ignore, _go_over)
-    session.opened, session.journal = PreparedRun(live.run), live.journal
+    session = Session(live.ready, _ignore, _go_over)
+    session.opened, session.journal = live.run, live.journal
     session.calls = {HeldCall(RUN, RUN, Location(label=RUN))}
     session.client = live.board
     session.statistics.usage = summarise(live.journal).totals

@@ -19,7 +19,7 @@ from koi_lang.service.live.desk import LiveDesk, encode
 from koi_lang.sessions.errors import SessionError
 
 if TYPE_CHECKING:
-    from koi_lang.service.live.followed_run import FollowedRun
+    from koi_lang.service.live.followers import Followers
 
 MAX_CLIENTS = 64
 # What a reader who is slow has at the end of a run.
@@ -40,7 +40,7 @@ class LiveServer:
         stopped: can be read when the run is over.
     """
 
-    def __init__(self, live: FollowedRun, listening: socket.socket, stopped: int) -> None:
+    def __init__(self, live: Followers, listening: socket.socket, stopped: int) -> None:
         self._live = live
         self._listening = listening
         self._stopped = stopped

@@ -1,4 +1,4 @@
-"""A run that others may follow, and how it is ended for them."""
+"""The followers of a run, and how the run is ended for them."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from koi_lang.sessions.session import Session
 
 
-class FollowedRun:
-    """A run with the state for its followers.
+class Followers:
+    """The followers of a run, and what they reach of it.
 
     Args:
         board: where its questions are found.
         shared: whose questions they are, where somebody may answer at a terminal, too; None for a session.
+        session: whose run it is; None for one that no client began.
 
     Attributes:
-        session: whose run it is; None for one that no client began.
         feed: what followers are told; None before there is one.
         scope: ends the run although its code computes, where that is no session.
         is_aborted: whether somebody has ended it.
@@ -36,11 +36,13 @@ class FollowedRun:
     journal: Path
     loop: asyncio.AbstractEventLoop
 
-    def __init__(self, ready: Prepared, board: Client, shared: SharedHost | None = None) -> None:
+    def __init__(
+        self, ready: Prepared, board: Client, shared: SharedHost | None = None, session: Session | None = None
+    ) -> None:
         self.ready = ready
         self.board = board
         self.shared = shared
-        self.session: Session | None = None
+        self.session = session
         self.feed: Feed | None = None
         self.scope = CancelScope()
         self.is_aborted = False

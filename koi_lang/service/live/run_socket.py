@@ -1,4 +1,4 @@
-"""A run that works, open to other processes of the same person; almost nothing is done before one of them comes."""
+"""The socket of a run, for other processes of the same person; almost nothing is done before one of them comes."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from koi_lang.errors import error_of
 from koi_lang.lazy import lazy_module
 from koi_lang.runtime.journal.entries import JournalEntry
 from koi_lang.runtime.run import Run
 from koi_lang.service.live.addresses import has_sockets, listen, socket_path, sweep
-from koi_lang.service.live.followed_run import FollowedRun
+from koi_lang.service.live.followers import Followers
 
 if TYPE_CHECKING:
     from koi_lang.service.live import server
+    from koi_lang.sessions.session import Session
 else:
     server = lazy_module("koi_lang.service.live.server")
 
@@ -29,17 +30,25 @@ else:
 END_S = 2.0
 # After how long the event loop waits again for followers that have gone, or could not be taken.
 PAUSE_S = 0.1
+# After how long the run of a hosted session gets its socket: its first line need not wait for it.
+OPEN_AFTER_S = 0.05
 
 
-class LiveRun(FollowedRun):
-    """A `LivePort`: a run with a socket.
+class RunSocket(Followers):
+    """A `LivePort`: the socket of a run.
 
     Attributes:
         is_hosted: whether a service has looked for sockets that killed processes have left, once for all its runs.
     """
 
     is_hosted = False
+    _listening: socket.socket | None = None
     _thread: FollowerThread | None = None
+
+    @classmethod
+    def of_session(cls, session: Session) -> Self:
+        """The socket of a session's run."""
+        return cls(session.ready, session.client, session=session)
 
     def follow(self, entry: JournalEntry) -> None:
         """Be told an entry that was written to the journal."""
@@ -49,34 +58,39 @@ class LiveRun(FollowedRun):
     @contextmanager
     def serve(self, run: Run, journal: Path) -> Iterator[None]:
         """A context in which the run can be followed, where the system has sockets and the folder takes one."""
-        path, listening = socket_path(self.ready.folder, run.id), None
-        if has_sockets():
-            if not self.is_hosted:
-                sweep(self.ready.folder)
-            with suppress(OSError):
-                listening = listen(path)
-        if listening is None:
-            yield
-            return
-        self.run = run
-        self.journal = journal
+        self.run, self.journal = run, journal
         self.loop = asyncio.get_running_loop()
-        self.begin(listening)
+        self.begin()
         try:
             yield
         finally:
-            path.unlink(missing_ok=True)
-            self.end(listening)
+            self.end()
 
-    def begin(self, listening: socket.socket) -> None:
+    def begin(self) -> None:
+        """Open the socket."""
+        if has_sockets() and not self.is_hosted:
+            sweep(self.ready.folder)
+        self._open()
+
+    def _open(self) -> None:
+        if has_sockets():
+            with suppress(OSError):
+                self._listening = listen(socket_path(self.ready.folder, self.run.id))
+        if self._listening is not None:
+            self.wait_for_followers(self._listening)
+
+    def end(self) -> None:
+        """Close the socket, and send followers away."""
+        if self._listening is None:
+            return
+        socket_path(self.ready.folder, self.run.id).unlink(missing_ok=True)
+        if self._thread is None or self._thread.end():
+            self._listening.close()
+        self._listening = self._thread = None
+
+    def wait_for_followers(self, listening: socket.socket) -> None:
         """Wait for followers in a thread of the run: its code may compute for long."""
         self._thread = FollowerThread(listening, self._wait)
-
-    def end(self, listening: socket.socket) -> None:
-        """Send followers away."""
-        if self._thread is None or self._thread.end():
-            listening.close()
-        self._thread = None
 
     def _wait(self, listening: socket.socket, stopped: int) -> None:
         """Wait for the first client, and load the server only then."""
@@ -125,16 +139,20 @@ class FollowerThread:
         return True
 
 
-class HostedLiveRun(LiveRun):
-    """The run of a hosted session: the event loop of the service waits for followers, so that idle ones cost a socket.
+class HostedRunSocket(RunSocket):
+    """The socket of a hosted session's run, at which the event loop of the service waits, so that it costs no thread.
 
     A thread serves those who come until the last one has gone.
     """
 
     is_hosted = True
-    _is_over = False
+    _opening: asyncio.TimerHandle | None = None
 
-    def begin(self, listening: socket.socket) -> None:
+    def begin(self) -> None:
+        """Open the socket soon."""
+        self._opening = self.loop.call_later(OPEN_AFTER_S, self._open)
+
+    def wait_for_followers(self, listening: socket.socket) -> None:
         """Have the event loop wait for followers."""
 
         def take_over() -> None:
@@ -142,24 +160,26 @@ class HostedLiveRun(LiveRun):
             try:
                 self._thread = FollowerThread(listening, self.serve_followers)
             except OSError:  # no more files can be opened now
-                self.loop.call_later(PAUSE_S, self._give_back, listening)
+                self.loop.call_later(PAUSE_S, self._wait_again, listening)
 
         self.loop.add_reader(listening, take_over)
 
-    def end(self, listening: socket.socket) -> None:
-        """Send followers away."""
-        self._is_over = True
-        self.loop.remove_reader(listening)
-        super().end(listening)
+    def end(self) -> None:
+        """Close the socket, and send followers away."""
+        if self._opening is not None:
+            self._opening.cancel()
+        if self._listening is not None:
+            self.loop.remove_reader(self._listening)
+        super().end()
 
     def serve_followers(self, listening: socket.socket, stopped: int) -> None:
         """Serve clients in a thread, until the last one has gone."""
         super().serve_followers(listening, stopped)
         with suppress(RuntimeError):  # the loop is closed
-            self.loop.call_soon_threadsafe(self.loop.call_later, PAUSE_S, self._give_back, listening)
+            self.loop.call_soon_threadsafe(self.loop.call_later, PAUSE_S, self._wait_again, listening)
 
-    def _give_back(self, listening: socket.socket) -> None:
+    def _wait_again(self, listening: socket.socket) -> None:
         """Wait for followers again, unless the run has ended meanwhile."""
-        if not self._is_over and (self._thread is None or self._thread.end()):
+        if self._listening is not None and (self._thread is None or self._thread.end()):
             self._thread = None
-            self.begin(listening)
+            self.wait_for_followers(listening)
