@@ -295,7 +295,8 @@ class Agent(metaclass=AgentClass):
     async def _limited_attempt(self, policy: Resilience, handler: Handler, payload: Any) -> Any:
         """One call, ended when it takes longer than it may. Raises AttemptTimeoutError."""
         try:
-            return await policy.run_limited(self._attempt(handler, payload))
+            limit_s = self.run.recorded.time_limit(policy.timeout_s)
+            return await policy.run_limited(self._attempt(handler, payload), limit_s)
         except AttemptTimeoutError as error:
             await self._tell_late(error)
             raise

@@ -46,11 +46,11 @@ class Resilience:
             timeout_s=None if timeout is None else float(timeout) / 1000,
         )
 
-    async def run_limited(self, work: Coroutine[Any, Any, Any]) -> Any:
+    async def run_limited(self, work: Coroutine[Any, Any, Any], limit_s: float | None) -> Any:
         """The result of work within the limit for one attempt. Raises AttemptTimeoutError."""
-        async with CancelScope(self.timeout_s) as scope:
+        async with CancelScope(limit_s) as scope:
             return await work
-        raise AttemptTimeoutError(f"the handler took longer than {self.timeout_s} s") from scope.caught
+        raise AttemptTimeoutError(f"the handler took longer than {limit_s} s") from scope.caught
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,7 +57,8 @@ class Ledger:
         self._recorded = recorded
         self._overspent: list[LimitReachedError] = []
         self._is_told = False
-        self.spending = BudgetAccount(self._limit_time(replace(Budget.of(limits), turns=None)), RUN, clock, payer)
+        budget = replace(Budget.of(limits), turns=None)
+        self.spending = BudgetAccount(budget if recorded.is_live else self._limit_time(budget), RUN, clock, payer)
         if not recorded.is_live:
             self._with_paid(self.spending, ())
 
@@ -80,11 +81,11 @@ class Ledger:
             call: its name in messages.
             declared: the most it may spend by its playbook and its agent.
         """
-        budget = self._limit_time(self.budget(declared, is_playbook=is_playbook))
+        budget = self.budget(declared, is_playbook=is_playbook)
         if budget is NO_BUDGET or budget == NO_BUDGET:
             return None
         outer = current_spending() or self.spending
-        spending = BudgetAccount(budget, call, self._clock, outer)
+        spending = BudgetAccount(self._limit_time(budget), call, self._clock, outer)
         return self._with_paid(spending, current_path())
 
     def _limit_time(self, budget: Budget) -> Budget:

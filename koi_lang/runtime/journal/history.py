@@ -179,6 +179,11 @@ class History:
         """An entry; of several the latest."""
         return self._found.get((kind, path))
 
+    def was_late(self, path: Path) -> bool:
+        """Whether the work at a path was ended by its limit of time; the empty path is the whole run."""
+        ended = self.find(RunEnded.type, path)
+        return self.find(TimedOut.type, path) is not None or (ended is not None and is_early_end(ended))
+
     def outcome(self, path: Path) -> JournalEntry | None:
         """How an action or effect ended: its entry `done` or `failed`, the later one; None when it did not."""
         done, failed = self.find("done", path), self.find("failed", path)

@@ -56,8 +56,14 @@ class RecordedRun:
         return self.history is None
 
     def time_limit(self, limit_s: float | None) -> float | None:
-        """The limit of some work in seconds, as it counts here: in a replay the record says what took too long."""
-        return limit_s if self.policy.has_outside else None
+        """The limit of the work at the current location in seconds, as it counts here; None for none.
+
+        In a replay only what took too long then does so now, however slow the machine is.
+        """
+        if limit_s is None or self.policy.has_outside or self.history is None:
+            return limit_s
+        place = current_place()
+        return limit_s if self.history.was_late(() if place is None else place.path) else None
 
     @property
     def is_settled(self) -> bool:
