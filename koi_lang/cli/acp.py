@@ -55,7 +55,7 @@ def command(file: str, agent: str, event: str, **given: Any) -> None:
 def _serve(file: str, entry: cache.CachedModule, options: RunOptions, target: str) -> int:
     """Serve the editor to its end and give the exit code; whatever goes wrong is told once."""
     terminal, file = Terminal(quiet=options.quiet, silent=True), str(Path(file).absolute())
-    redactors: dict[Path, Callable[[str], str]] = {options.folder: options.key_lookup().redactor()}
+    redactors: dict[Path, Callable[[str], str]] = {options.folder: options.redact}
 
     def redact(text: str) -> str:
         for each in tuple(redactors.values()):

@@ -51,7 +51,7 @@ def command(file: str, as_json: bool, cost: bool, **given: Any) -> None:
     server is started, and no model is asked.
     """
     options = replace(options_from(given), missing_model_help="")
-    redact = options.key_lookup().redactor()
+    redact = options.redact
     if options.model is not None and not cost:
         raise UsageError("`-m` says whose prices count, and no costs are wanted", help="add `--cost`.")
     if cost:

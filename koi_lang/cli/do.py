@@ -63,7 +63,7 @@ def carry_out(given: Mapping[str, Any]) -> None:
     """Carry out a task to its end, with the options of the command line, and leave."""
     options = options_of(given)
     if options.model == "?":
-        options = replace(options, model=models.pick(options.key_lookup()))
+        options = replace(options, model=models.pick(options.lookup))
     file = str(resources.standard_skills() / f"programs/{'think' if given['thinks'] else 'do'}.koi")
     entry = loader.load_compiled(file, strict=given["strict"], fresh=given["no_cache"])
     runs: list[str] = []

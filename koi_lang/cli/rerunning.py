@@ -84,7 +84,7 @@ def run_again(file: str, entry: cache.CachedModule, context: click.Context, want
     given = merge_options(context, earlier.journals[0])
     options, words = options_from(given), words_of(context.command, given)
     _require_known(options, earlier.header.run)
-    redact = options.key_lookup().redactor(options.payload)
+    redact = options.redact
     doubts = Doubts(wanted.wishes, redact)
     history = earlier.history(entry, redact, doubts)
     going = going_on(history, earlier.journals[0], None, ("run", *words, file))

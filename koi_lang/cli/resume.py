@@ -133,7 +133,7 @@ def command(run: str | None, trust: bool, **given: Any) -> None:
     _require_known(options, journal)
     program = journal.header.program if given["program"] is None else absolute(given["program"])
     entry = loader.load_compiled(program)
-    doubts = Doubts(given["on_doubt"], options.key_lookup().redactor(options.payload))
+    doubts = Doubts(given["on_doubt"], options.redact)
     wishes = ResumeOptions(given["at"], given["answer"], given["branch"], MODEL in more, doubts, given["files"])
     wishes = replace(wishes, program=given["program"], words=words)
     going = _continuation(path, journal, entry, options, wishes)
@@ -147,7 +147,7 @@ def command(run: str | None, trust: bool, **given: Any) -> None:
         click.echo(line, err=True)
     left = going.history.left_behind() if going.history is not None else []
     if left and not options.quiet:
-        redact = options.key_lookup().redactor(options.payload)
+        redact = options.redact
         click.echo(clean(redact(f"left behind, which this branch has not done: {list_effects(left)}")), err=True)
     leave(code)
 
@@ -224,7 +224,7 @@ def _continuation(
     if wishes.at is not None:
         require_entry(wishes.at, journal)
         entries = back_to(wishes.at, wishes.answer, entries)
-    redact = options.key_lookup().redactor(options.payload)
+    redact = options.redact
     wishes.doubts.decide_beforehand(in_doubt(entries))
     lasting = lasting_entries(journal.entries)
     if wishes.files and wishes.at is not None:
@@ -271,7 +271,7 @@ def _put_files_back(journal: Journal, wishes: ResumeOptions, options: RunOptions
         parent = journal.header.parent[0]
         help = f"Go back in that run: `koi runs tree {parent}` shows its entries."
         raise UsageError(f"entry {at} happened in `{parent}`, whose files this branch does not know", help=help)
-    redact = options.key_lookup().redactor(options.payload)
+    redact = options.redact
     undo = RunUndo(Path.cwd(), run, journal.entries, options.settings)
     plan = undo.plan(at)
     refused = len(plan.refusals)

@@ -70,7 +70,7 @@ def _serve(
     Args:
         reopen: finds what opens the session that goes on; None for a new one.
     """
-    redact = options.key_lookup().redactor()
+    redact = options.redact
 
     def work() -> None:
         # What modules of Python print when they are imported, or later, is no part of the protocol.

@@ -80,7 +80,7 @@ def command(context: click.Context, /, file: str | None, code: str | None, **giv
     if given["since"] or given["watch"]:
         leave(_run_on(file, context))
     if options.model == "?":
-        options = replace(options, model=models.pick(options.key_lookup()))
+        options = replace(options, model=models.pick(options.lookup))
     leave(run_program(file, _load_program(file, given), options))
 
 

@@ -70,7 +70,7 @@ def run_program(
     """
     if options.as_json and options.as_result:
         raise UsageError("`--json` and `--result` both write to stdout", help="Leave one of them out.")
-    redact = options.key_lookup().redactor(options.payload)
+    redact = options.redact
     host = Terminal(quiet=options.quiet, silent=options.as_json, aside=bool(options.as_result))
     if doubts is not None:
         doubts.hold = host.hold

@@ -164,7 +164,7 @@ def _serve_pages(files: Sequence[str], options: RunOptions, address: Address, ab
             log = Terminal(silent=True).log
             serve_until_ended(web_service.serve(files, options, address, log, about), log)
 
-    return exit_code_of(work, debug=options.debug, redact=options.key_lookup().redactor())
+    return exit_code_of(work, debug=options.debug, redact=options.redact)
 
 
 def _address(reach: Reach) -> Address | None:
@@ -203,7 +203,7 @@ def _serve(file: str, entry: cache.CachedModule, options: RunOptions, address: A
         service = mcp_service.service_of(ready, _ignore if options.quiet else terminal.log, seen)
         serve_until_ended(mcp_service.serve(service, address, debug=options.debug), service.log)
 
-    return exit_code_of(work, debug=options.debug, redact=options.key_lookup().redactor())
+    return exit_code_of(work, debug=options.debug, redact=options.redact)
 
 
 def _ignore(text: str) -> None:

@@ -103,7 +103,7 @@ class CaseRun:
         usage = UsageTotals()
         with attempt.alone(), asyncio.Runner() as runner, redirect_stdout(io.StringIO()):
             runner.run(_carry_out(self, audience, usage))
-        redact = self.options.key_lookup().redactor(self.options.payload)
+        redact = self.options.redact
         return _outcome(audience, attempt.error, attempt.seconds, usage, redact)
 
 

@@ -54,6 +54,7 @@ class ServedProgram:
     error: KoiError | None = None
     is_shared: bool = False
     versions: dict[str, Prepared] = field(default_factory=dict)
+    _options: dict[str, RunOptions] = field(default_factory=dict, init=False)  # by the users who answer
 
     @property
     def path(self) -> str:
@@ -143,9 +144,10 @@ class ServedProgram:
             owner: the user who answers in it; what they allow for later runs counts for them alone.
         """
         own, ready = None if self.is_shared else files, self.version_of(version)
-        if owner != ADMIN:
-            ready = replace(ready, options=replace(ready.options, user=owner))
-        return replace(ready, note=note, run_id=run, files=own, follow=follow, payer=payer)
+        if owner != ADMIN and owner not in self._options:
+            self._options[owner] = replace(self.options, user=owner)
+        options = self._options.get(owner, ready.options)
+        return replace(ready, options=options, note=note, run_id=run, files=own, followers=[follow], payer=payer)
 
 
 class Programs:
@@ -158,7 +160,7 @@ class Programs:
 
     def __init__(self, files: Sequence[str], options: RunOptions, shared: Sequence[str] = ()) -> None:
         self.options, self._reloading = options, asyncio.Lock()
-        redact = options.key_lookup().redactor()
+        redact = options.redact
         self._programs = {Path(file).stem: ServedProgram(Path(file).stem, file, options, redact) for file in files}
         for program in self:
             program.is_shared = program.name in shared or program.file.startswith(STD)

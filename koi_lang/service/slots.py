@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from math import inf
 from typing import Protocol
 
@@ -17,12 +18,6 @@ AT_WORK = "sessions at work, all that may be awake at a time"
 SHARE_OF_SESSIONS, FILES_OF_SESSION = 1 / 2, 4
 # The shares of the sessions that may be awake from which on open files are counted, and idle ones sleep early.
 COUNTED_SHARE, CROWDED_SHARE = 1 / 4, 3 / 4
-
-
-def max_awake_sessions() -> float:
-    """How many sessions may be awake by the limit of open files."""
-    limits = file_limits()
-    return inf if limits is None else max(1.0, limits[0] * SHARE_OF_SESSIONS // FILES_OF_SESSION)
 
 
 class AwakeSession(Protocol):
@@ -56,6 +51,12 @@ class SessionSlots:
         self._limits, self._users = limits, users
         self._awake: dict[str, AwakeSession] = {}
 
+    @cached_property
+    def _most_by_files(self) -> float:
+        """How many sessions may be awake by the limit of open files."""
+        limits = file_limits()
+        return inf if limits is None else max(1.0, limits[0] * SHARE_OF_SESSIONS // FILES_OF_SESSION)
+
     async def take(self, session: AwakeSession) -> None:
         """Let a session be awake. Raises ServiceError where too many are at work."""
         while (found := self._find_full(session)) is not None:
@@ -81,7 +82,7 @@ class SessionSlots:
             return own, ServiceError("limit_reached", f"`{session.owner}` has {len(own)} {AT_WORK}", help=HELP)
         if most_of_all is not None and len(others) >= most_of_all:
             return others, ServiceError("limit_reached", f"all users together have {len(others)} {AT_WORK}", help=HELP)
-        share = len(others) / max_awake_sessions()
+        share = len(others) / self._most_by_files
         if others and (share >= 1 or (share >= COUNTED_SHARE and are_files_short())):
             message = f"the service has no room for more than {len(others)} sessions at work"
             return others, ServiceError("overloaded", message, help="Try again in some seconds.")
@@ -90,4 +91,4 @@ class SessionSlots:
     @property
     def is_crowded(self) -> bool:
         """Whether idle sessions are to sleep early, since there is soon no room for others."""
-        return len(self._awake) > max_awake_sessions() * CROWDED_SHARE or are_files_short() or is_memory_short()
+        return len(self._awake) > self._most_by_files * CROWDED_SHARE or are_files_short() or is_memory_short()

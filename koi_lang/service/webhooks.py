@@ -270,7 +270,7 @@ def webhooks_of(
 
     secret = about.hook_secrets.get(OUTGOING) or kept_secret(database)
     sender = HookSender(secret.encode(), allowed, is_refused)
-    redact = options.key_lookup().redactor()
+    redact = options.redact
     return Webhooks(database, about.hooks, sender, redact, public_url=about.public_url, note=note)
 
 

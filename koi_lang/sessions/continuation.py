@@ -45,7 +45,7 @@ class Continuation:
         model: that it was begun with, as `-m` named it; empty where another one counts.
         effort: that its models were asked for, as `-e` named it; empty where another one counts.
         consumers: are told every event.
-        follow: is told every entry that is written to the journal.
+        followers: are told every entry that is written to the journal.
         live: lets other processes follow it; None where none may.
         case: what the header of a new journal says of the case of an evaluation.
         scope: has the run end when it is cancelled from outside.
@@ -63,7 +63,7 @@ class Continuation:
     model: str = ""
     effort: str = ""
     consumers: Sequence[Consumer] = ()
-    follow: Follow | None = None
+    followers: Sequence[Follow] = ()
     live: LivePort | None = None
     case: Mapping[str, Any] = field(default_factory=dict)
     scope: CancelScope | None = None

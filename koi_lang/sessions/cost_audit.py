@@ -73,7 +73,7 @@ def audit_cost(ready: Prepared, note: Note) -> CostReport:
         SilentHost(), (), lambda line: noted.update({line: None})
     )
     graph = CallGraph(build.check(ready.path).files)
-    prices = _Prices(run, agents, ready.wanted.blocks(), _offers(graph), noted)
+    prices = _Prices(run, agents, ready.wanted.blocks, _offers(graph), noted)
     rules = run.permissions.rules
     bounds = CostBounds(
         graph,

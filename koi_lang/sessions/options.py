@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.lazy import lazy_module
-from koi_lang.redaction.redactor import MAX_FOUND, Secrets
+from koi_lang.redaction.redactor import MAX_FOUND, Redactor, Secrets
 from koi_lang.runtime.guards.access_rules import is_access_rule, parse_rule
 from koi_lang.runtime.guards.permissions import NO_RESTRICTIONS, Restrictions, trust_of
 from koi_lang.settings import ProjectSettings, read_settings, variables_in
@@ -47,7 +48,7 @@ def is_rule(text: str) -> bool:
     return RULE.fullmatch(text) is not None or is_access_rule(text)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RunOptions:
     """What a person says about a run, on a command line or from Python.
 
@@ -100,46 +101,52 @@ class RunOptions:
         """The folder of the project, which has the journals of its runs."""
         return self.settings.folder
 
-    @property
-    def limits_here(self) -> dict[str, Any]:
+    @cached_property
+    def limits_here(self) -> Mapping[str, Any]:
         """The limits that count in the folder: those of `koi.toml`, then those that were given."""
         return {**self.settings.once(_read_limits), **self.limits}
 
-    @property
-    def session_limits(self) -> dict[str, Any]:
+    @cached_property
+    def session_limits(self) -> Mapping[str, Any]:
         """The limits of a session, which lasts as long as its client likes; the time is that of each call."""
         return {name: value for name, value in self.limits_here.items() if name != "time"}
 
-    @property
+    @cached_property
     def call_time_s(self) -> float | None:
         """The time that a call of a session may take."""
         return self.limits_here.get("time")
 
-    @property
-    def granted_here(self) -> list[str]:
+    @cached_property
+    def granted_here(self) -> Sequence[str]:
         """The rules that were given for a run, and those of `koi.toml`."""
-        return [*self.allow, *self.settings.once(_read_allowed)]
+        return (*self.allow, *self.settings.once(_read_allowed))
 
     @property
     def allowed_here(self) -> list[str]:
         """The rules that count in the folder: given ones and those that the person keeps for it."""
         return [*self.granted_here, *self.kept_rules.rules()]
 
-    @property
+    @cached_property
     def kept_rules(self) -> LastingRules:
         """The rules that whoever answers in the run keeps for the project."""
         kept = self.settings.once(_find_kept_rules)
         return LastingRules(kept.record.of_user(self.user)) if self.user else kept
 
-    @property
+    @cached_property
     def restrictions_here(self) -> Restrictions:
         """What the folder denies, and what it has the person asked about. Raises SettingsError."""
         return self.settings.once(_read_restrictions)
 
-    def key_lookup(self) -> Keys:
+    @cached_property
+    def lookup(self) -> Keys:
         """Where the models of a run find their keys."""
         given = variables_in(self.keys) if self.keys else {}
         return Keys(self.settings, given=given, found=self.found)
+
+    @cached_property
+    def redact(self) -> Redactor:
+        """Takes the secrets of a run out of a text: keys that its models were given, and what its payload names so."""
+        return self.lookup.redactor(self.payload)
 
 
 def _find_kept_rules(settings: ProjectSettings) -> LastingRules:

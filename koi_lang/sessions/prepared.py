@@ -83,7 +83,7 @@ class Prepared:
         note: is told about models in sessions, a line each.
         run_id: id of a new run of a session; empty where it makes its own.
         files: where the files of its runs are; None where they are in the folder of the project.
-        follow: is told every entry that is written to a journal of a session.
+        followers: are told every entry that is written to a journal of a session.
         payer: who pays for its runs beside themselves; None for nobody.
     """
 
@@ -105,7 +105,7 @@ class Prepared:
     note: Note = ignore_line
     run_id: str = ""
     files: Path | None = None
-    follow: Follow | None = None
+    followers: Sequence[Follow] = ()
     payer: BudgetAccount | None = None
 
     @property
@@ -130,7 +130,7 @@ class Prepared:
 
     def redactor(self) -> Callable[[str], str]:
         """Takes the secrets of its runs out of a text."""
-        return self.wanted.keys.redactor(self.options.payload)
+        return self.options.redact
 
     def explain(self, error: BaseException) -> str:
         """An error as a person gets it."""
@@ -159,7 +159,7 @@ class Prepared:
             "plans": Path(self.path).parent if self.options.uses_plans else None,
             "is_served": self.is_service,
             "today": today(settings.variable("TZ")),
-            "models": self.wanted.blocks(),
+            "models": self.wanted.blocks,
             "note": note,
             "note_once": lambda name, line: note_once(name, line, note),
             "sign_in": self.sign_in,
@@ -276,12 +276,14 @@ def prepare_program(
     Raises:
         KoiError: it cannot be loaded, or a model is named that does not exist.
     """
-    wanted = preferences(options.model, options.key_lookup(), options.effort or "")
+    wanted = preferences(options.model, options.lookup, options.effort or "")
     module = loader.module_of(absolute(file), None, entry)
     extensions = find_extensions(module, use_installed=not options.no_extensions)
     sign_in = sign_in_with(wanted.keys)
     ready = Prepared(module, entry, options, wanted, adapter=adapter, extensions=extensions, sign_in=sign_in)
-    return replace(ready, agents=declarations.agents_of(module), version=entry.version())
+    agents = declarations.agents_of(module)
+    asks_models = any(handler.playbook for agent in agents for handler in agent.about.handlers.values())
+    return replace(ready, agents=agents, version=entry.version(), asks_models=asks_models)
 
 
 FOLDER = "notes"

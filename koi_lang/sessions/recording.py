@@ -11,11 +11,11 @@ from pathlib import Path
 
 from koi_lang.errors import JournalError, SettingsError
 from koi_lang.events import CallEnded, EffectFailed, Event, HandlerFailed
-from koi_lang.runtime.journal.entries import Header, JournalEntry
+from koi_lang.runtime.journal.entries import Header
 from koi_lang.runtime.journal.history import RESUMED, ProgramFit
 from koi_lang.runtime.journal.line_ends import Signer
 from koi_lang.runtime.journal.runs import FolderRuns
-from koi_lang.runtime.journal.writer import Follow, Writer
+from koi_lang.runtime.journal.writer import Writer
 from koi_lang.runtime.run import Run
 from koi_lang.sessions.continuation import Continuation
 from koi_lang.sessions.prepared import Prepared
@@ -67,7 +67,8 @@ def _writer(run: Run, ready: Prepared, going: Continuation) -> Writer:
     except SettingsError as error:  # resuming then needs a person's consent
         if not options.quiet:
             run.host.log(f"warning: the journal is not signed: {error.message}")
-    runs = FolderRuns(ready.folder, ready.redactor(), run.stop, by, _follower(going))
+    followers = [*going.followers] if going.live is None else [*going.followers, going.live.follow]
+    runs = FolderRuns(ready.folder, ready.redactor(), run.stop, by, followers)
     if going.end is not None:
         writer = runs.open(going.end)
         changed = {"words": list(going.more), "limits": options.limits_here} if going.more else {}
@@ -132,16 +133,3 @@ class FittedRecording:
             return True
         self._run.stop(self._fit.fail(f"`{data.name}` fails before it is where it was"))
         return False
-
-
-def _follower(going: Continuation) -> Follow | None:
-    """The receiver of each entry."""
-    follow, live = going.follow, going.live
-    if follow is None or live is None:
-        return follow if live is None else live.follow
-
-    def tell(entry: JournalEntry) -> None:
-        follow(entry)
-        live.follow(entry)
-
-    return tell

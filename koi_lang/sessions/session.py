@@ -159,10 +159,10 @@ class Session(HeldRun):
             own["today"] = going.today
         own |= {"history": going.history, "id": going.run or ready.run_id, "seed": going.seed}
         # Clients who are told the entries of its journal need not be told events beside these.
-        watching = [self.statistics] if ready.follow is not None else [self.statistics, self._tell]
+        watching = [self.statistics] if ready.followers else [self.statistics, self._tell]
         run = ready.run(self.client, [*watching, *consumers], ready.note, **own)
         live = None if ready.make_live is None else ready.make_live(self)
-        with recording(run, ready, replace(going, follow=ready.follow, live=live)) as writer:
+        with recording(run, ready, replace(going, followers=ready.followers, live=live)) as writer:
             run.events.subscribe_to_transient(self._tell)
             yield run, writer
 

@@ -31,6 +31,6 @@ def without_missing_keys(ready: Prepared, agents: Sequence[type[Agent]]) -> Prep
 
 def _providers(ready: Prepared, agent: type[Agent]) -> Iterator[str]:
     """The providers that are named for an agent, for any purpose; where none is, the keys that there are decide."""
-    blocks = [*agent.about.llm.values(), *ready.wanted.blocks().values()] or [dict]
+    blocks = [*agent.about.llm.values(), *ready.wanted.blocks.values()] or [dict]
     for block in blocks:
         yield written_choice(ready.wanted.options(block())[0])[0]

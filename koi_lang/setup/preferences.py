@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +27,7 @@ OPEN = (None, "", "auto")
 NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Preferences:
     """The preferences of the person over the program.
 
@@ -68,7 +68,8 @@ class Preferences:
             return {**usual, **{name: value for name, value in llm.items() if value not in OPEN}}, True
         return dict(llm), llm in self.usual.values()
 
-    def blocks(self) -> dict[str, Callable[[], Mapping[str, Any]]]:
+    @cached_property
+    def blocks(self) -> Mapping[str, Callable[[], Mapping[str, Any]]]:
         """The roles of `koi.toml` as agents declare theirs."""
         return {role: partial(dict, options) for role, options in self.usual.items()}
 

@@ -198,7 +198,7 @@ class Talker:
             module,
             loader.load_compiled(file),
             options,
-            preferences(None, options.key_lookup()),
+            preferences(None, options.lookup),
             agents=declarations.agents_of(module),
             version="f00d",
             extensions=[Extension("double", "double.py", "", lambda: double)],

@@ -17,7 +17,8 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from koi_lang.service.slots import max_awake_sessions
+from koi_lang.service.slots import SessionSlots
+from koi_lang.settings.service import ServiceLimits
 from koi_lang.system.capacity import WANTED_FILES, are_files_short, count_open_files, file_limits, raise_file_limit
 from tests.limits import LIMIT_S
 from tests.projects import Project
@@ -92,7 +93,7 @@ def test_a_service_opens_as_many_files_as_it_may(tmp_path: Path) -> None:
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (128, before[1]))
     try:
-        small = max_awake_sessions()
+        small = SessionSlots(ServiceLimits(), {})._most_by_files
         raise_file_limit()
         raised = file_limits()
     finally:

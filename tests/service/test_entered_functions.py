@@ -20,8 +20,8 @@ from tests.service.user_tokens import TOKENS
 # The most that each figure may be, for `POST /api/runs`; `pytest --accept` lowers them to what there is, and one goes
 # up by hand alone. Comprehensions and lambdas are part of the function in which they stand.
 CEILINGS = {
-    "functions": 245,
-    "modules": 68,
+    "functions": 219,
+    "modules": 60,
 }
 PROGRAM = """
 role Worker { can execute }

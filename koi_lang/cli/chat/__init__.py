@@ -50,7 +50,7 @@ def command(file: str, agent: str, event: str, resume: str, trust: bool, **given
     """
     options = options_from(given)
     if options.model == "?":
-        options = replace(options, model=models.pick(options.key_lookup()))
+        options = replace(options, model=models.pick(options.lookup))
     if not file:
         options = replace(options, missing_model_help="" if options.rehearse else COMMAND_HELP)
         file, agent, event = str(resources.standard_skills() / "coder.koi"), agent or "Coder", event or "chat"

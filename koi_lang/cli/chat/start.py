@@ -65,7 +65,7 @@ def talk(file: str, entry: cache.CachedModule, options: RunOptions, wishes: Chat
         carried_out(_run(chat, earlier, place, runs.append), chat.screen.note)
         failed.append(chat.telling.failed)
 
-    code = exit_code_of(work, debug=options.debug, redact=options.key_lookup().redactor())
+    code = exit_code_of(work, debug=options.debug, redact=options.redact)
     for run in runs:
         offer_lessons(run, options)
     return EXIT_FAILED if code == EXIT_OK and any(failed) and not _is_terminal() else code
@@ -93,7 +93,7 @@ def _screen(options: RunOptions) -> editor.Editor | Piped:
     wants_plain = options.plain or settings.variable("KOI_PLAIN") is not None
     if wants_plain or not _is_terminal() or settings.variable("TERM") in (None, "dumb"):
         return Piped(look_of(sys.stderr), person=_is_terminal())
-    return editor.Editor(look_of(sys.stdout), options.key_lookup().redactor())
+    return editor.Editor(look_of(sys.stdout), options.redact)
 
 
 def _target(agents: Sequence[Any], wishes: ChatOptions) -> MessageTarget:

@@ -62,13 +62,13 @@ def converse(file: str | None, options: RunOptions) -> int:
         host = Terminal(quiet=options.quiet)
         carried_out(_run(file, options, host, failed, is_typed=is_typed), host.log)
 
-    code = exit_code_of(work, debug=options.debug, redact=options.key_lookup().redactor())
+    code = exit_code_of(work, debug=options.debug, redact=options.redact)
     return EXIT_FAILED if code == EXIT_OK and any(failed) and not is_typed else code
 
 
 async def _run(file: str | None, options: RunOptions, host: Terminal, failed: list[bool], *, is_typed: bool) -> None:
     program = InteractiveProgram(options.folder)
-    wanted = preferences(options.model, options.key_lookup(), options.effort or "")
+    wanted = preferences(options.model, options.lookup, options.effort or "")
     nothing = cache.CachedModule(compile("", str(program.module.__file__), "exec"), {})
     extensions = find_extensions(program.module, use_installed=not options.no_extensions)
     sign_in = sign_in_with(wanted.keys)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -14,7 +15,7 @@ from koi_lang.js.errors import is_final
 from koi_lang.js.promises import settle
 from koi_lang.js.task_scope import ChildScope, current_scope
 from koi_lang.js.undefined import undefined
-from koi_lang.runtime.agents.call_options import NO_OPTIONS, call_options_of, called_with
+from koi_lang.runtime.agents.call_options import NO_OPTIONS, call_options, call_options_of, called_with
 from koi_lang.runtime.agents.declarations import AgentDeclaration, Handler, Role
 from koi_lang.runtime.agents.phases import AgentPhases
 from koi_lang.runtime.agents.resilience import AttemptTimeoutError, FailedAttempt, Resilience, resilient
@@ -23,7 +24,7 @@ from koi_lang.runtime.agents.team import Query, peers_of
 from koi_lang.runtime.budget.limits import LimitReachedError, in_time, paid_by
 from koi_lang.runtime.context import handling
 from koi_lang.runtime.guards.policy import function_access
-from koi_lang.runtime.narrowing import bounding_roles, bounds, narrowed_to
+from koi_lang.runtime.narrowing import bounding_roles, bounds
 from koi_lang.runtime.outside_calls import call_agent, payload_of
 from koi_lang.runtime.replay.error_records import as_koi_error, data_of, origin_of
 from koi_lang.runtime.replay.location import enter, leaf_path
@@ -175,7 +176,7 @@ class Agent(metaclass=AgentClass):
         self.check_payload(handler, payload)
         chosen = NO_OPTIONS if options is undefined else call_options_of(options, f"{self.name}.{event}")
         own = () if self.phases is None else (self.phase_role,)
-        with narrowed_to(*chosen.roles, *own), called_with(chosen):
+        with called_with(chosen, *own) if own or chosen is not call_options.get() else nullcontext():
             result = await self._handle(handler, payload)
         return result if chosen.result is None else chosen.result.check(result)
 
@@ -274,7 +275,6 @@ class Agent(metaclass=AgentClass):
         if declared is None:
             return await self._attempt(handler, payload)
         policy = Resilience.of(declared())
-        policy = replace(policy, timeout_s=self.run.recorded.time_limit(policy.timeout_s))
         about = {"handler": handler.event, "tries": policy.attempts}
         return await resilient(
             policy, lambda: self._counted_attempt(policy, handler, payload), lambda failed: self._pause(failed, about)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,7 +14,7 @@ from koi_lang.js.inspect_value import inspect
 from koi_lang.js.undefined import undefined
 from koi_lang.runtime.agents.declarations import Role
 from koi_lang.runtime.agents.result_types import ResultType, SchemaResult
-from koi_lang.runtime.narrowing import EXAMPLE, require_role
+from koi_lang.runtime.narrowing import EXAMPLE, RoleSource, narrowed_to, require_role
 
 NAMES = ("as", "returns", "model", "effort")
 
@@ -35,22 +35,28 @@ class CallOptions:
 
 
 NO_OPTIONS = CallOptions()
-_current: ContextVar[CallOptions] = ContextVar("koi_call_options", default=NO_OPTIONS)
+# Those of the innermost call of a handler.
+call_options: ContextVar[CallOptions] = ContextVar("koi_call_options", default=NO_OPTIONS)
 
 
 def current_options() -> CallOptions:
     """The options of the innermost call of a handler."""
-    return _current.get()
+    return call_options.get()
 
 
 @contextmanager
-def called_with(options: CallOptions) -> Iterator[None]:
-    """A context in which a handler is called with options; calls from within have their own."""
-    token = _current.set(options)
+def called_with(options: CallOptions, *more: RoleSource) -> Iterator[None]:
+    """A context in which a handler is called with options; calls from within have their own.
+
+    Args:
+        more: further roles that bound the call.
+    """
+    token = call_options.set(options)
     try:
-        yield
+        with narrowed_to(*options.roles, *more) if options.roles or more else nullcontext():
+            yield
     finally:
-        _current.reset(token)
+        call_options.reset(token)
 
 
 def call_options_of(options: Any, handler: str) -> CallOptions:

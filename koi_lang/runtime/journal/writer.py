@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from asyncio import CancelledError
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -50,7 +50,7 @@ class Writer:
         redact: takes secrets out of a text.
         on_failure: is told once when the file cannot be written any more, so that the run is ended.
         signer: what its lines are signed with, if they are.
-        follow: is told every entry behind the moment at which it was handed to the system.
+        followers: are told every entry behind the moment at which it was handed to the system.
 
     Attributes:
         usage: what the journal tells of the run up to now.
@@ -66,12 +66,12 @@ class Writer:
         redact: Redact,
         on_failure: Callable[[JournalError], None],
         signer: Signer | None = None,
-        follow: Follow | None = None,
+        followers: Sequence[Follow] = (),
     ) -> None:
         self.path = path
         self._redact = redact
         self._on_failure = on_failure
-        self._follow = follow
+        self._followers = followers
         self._has_failed = self._has_ended = False
         end = begin if isinstance(begin, End) else End(begin.run)
         self._run = end.run
@@ -138,8 +138,8 @@ class Writer:
         except (OSError, JournalError) as error:
             self._fail(error, size)
         else:
-            if self._follow is not None:
-                self._follow(entry)
+            for follow in self._followers:
+                follow(entry)
 
     def _fail(self, error: OSError | JournalError, size: int) -> None:
         """Have the run ended, once; the file ends as it did before."""
@@ -176,8 +176,8 @@ class Writer:
         except OSError as error:
             self.close()
             raise _unwritable(self.path, error) from error
-        if self._follow is not None:
-            self._follow(entry)
+        for follow in self._followers:
+            follow(entry)
 
     def close(self) -> None:
         """Give the file free."""
