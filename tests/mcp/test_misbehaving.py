@@ -206,7 +206,7 @@ def test_one_that_answers_with_ten_megabytes(shelf: Shelf) -> None:
     told = [shelf(call("big", bytes=size, fails=fails), **shelf.raw()).feedback[1] for fails in (False, True)]
 
     assert size == counted.result
-    assert told[0].startswith('✅ call_mcp -> {"result":"xxx')
+    assert told[0].startswith('✅ call_mcp ->\n"result":\n> xxx')
     assert told[1].startswith("❌ call_mcp failed: `files.big` failed: xxx")
     assert all(len(text) < 7000 for text in told)
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from koi_lang.js.tagged_json import as_fields, from_fields
-from koi_lang.runtime.outputs.ends import shown_result
+from koi_lang.runtime.outputs.ends import result_text
 from koi_lang.runtime.outputs.long_texts import (
     KeptOutput,
     LongText,
@@ -76,11 +77,40 @@ def test_a_damaged_reference_is_no_reference(content: Any) -> None:
 @pytest.mark.parametrize("text", ["x" * 90_000, '"' * 90_000, "\x00" * 90_000, "🦎" * 90_000, "line\n" * 20_000])
 def test_ends_take_as_much_room_as_there_is(text: str) -> None:
     """Whatever has to be escaped counts; both ends are there."""
-    told = {"stdout": LongText(KEPT, text), "stderr": LongText(KEPT, text)}
-    shown = shown_result(told, 6000, lambda value: json.dumps(value, ensure_ascii=False))
+    fields = {"stdout": LongText(KEPT, text), "stderr": LongText(KEPT, text)}
 
-    assert 5000 < len(shown) < 6400
-    assert 2 == shown.count("output 3: 60,000 bytes, 1 lines, both ends shown")
+    for value in (fields, {"nested": fields}):
+        shown = result_text(value, 6000).text
+        assert 5000 < len(shown) < 6400
+        assert 2 == shown.count("output 3: 60,000 bytes, 1 lines, both ends shown")
+
+
+@pytest.mark.parametrize("text", ["line\n" * 9_000, "\n" * 1_900 + "x" * 45_000])
+def test_both_ends_of_what_no_file_keeps(text: str) -> None:
+    """What is more than an action may show is left out in the middle; what is short has all the room it needs."""
+    shown = result_text({"exitCode": 1, "stdout": f"begin\n{text}end\n", "stderr": "one\ntwo\n"}, 30_000).text
+
+    assert 29_000 < len(shown) <= 30_000
+    assert shown.startswith('{"exitCode":1}\n"stdout":\n> begin\n')
+    assert shown.endswith('end\n"stderr":\n> one\n> two')
+    assert re.search(r"\n… [\d,]+ characters left out …\n", shown)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("a\nb\n", "\n> a\n> b"),
+        ("one line\n", '"one line\\n"'),
+        ({"text": "a\n\tb"}, '\n"text":\n> a\n> \tb'),
+        ({"n": 1, "a: b": "x\u2028y\nz"}, '{"n":1}\n"a: b":\n> x\n> y\n> z'),
+        ({"deep": {"text": "a\nb"}}, '{"deep":{"text":"a\\nb"}}'),
+        ({"": "a\nb"}, '{"":"a\\nb"}'),
+        ("\x1b[31mred\n\ud800\0", "\n> \\u001b[31mred\n> \\ud800\\u0000"),
+    ],
+)
+def test_texts_of_several_lines_are_told_as_text(value: Any, expected: str) -> None:
+    """Line by line below the JSON of the rest, without escapes; only a sign that is no text has one."""
+    assert expected == result_text(value, 6000).text
 
 
 @pytest.mark.parametrize("run", ["../x", "..", "", "a/b", ".hidden", "x" * 101])

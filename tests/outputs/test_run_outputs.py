@@ -118,17 +118,18 @@ def test_results_of_skills(play: Player, tmp_path: Path) -> None:
     played = play(SKILL, answers, folder=tmp_path)
 
     assert {"n": 45_000} == played.result
-    assert '"from":8999,"to":9000,"lines":9000,"text":"line\\nline\\n"' in played.feedback[2]
+    assert '"from":8999,"to":9000,"lines":9000}\n"text":\n> line\n> line\n' in played.feedback[2]
     assert "output 1: 45,000 bytes, 9,000 lines, both ends shown" in played.feedback[1]
 
 
 def test_reading_goes_on_where_it_ended(play: Player, tmp_path: Path) -> None:
     """No more than 20,000 bytes are given at once; `next` says where the rest begins."""
     played = play(solo("execute"), [shell(), read(count=2000), done()], allow=["shell"], folder=tmp_path)
-    found = json.loads(played.feedback[2].partition("-> ")[2].partition("\nContinue")[0])
+    head, _, text = played.feedback[2].partition("-> ")[2].removesuffix("\nContinue.").partition('\n"text":\n')
+    found, lines = json.loads(head), [line.removeprefix("> ") for line in text.split("\n")]
 
-    assert 19_900 < len(found["text"]) <= 20_000
-    assert found["next"] == found["to"] + 1 == found["text"].count("\n") + 1
+    assert 19_900 < len("".join(f"{line}\n" for line in lines)) <= 20_000
+    assert found["next"] == found["to"] + 1 == len(lines) + 1
 
 
 def test_forty_at_once(play: Player, tmp_path: Path) -> None:

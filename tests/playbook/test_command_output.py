@@ -48,8 +48,8 @@ def test_the_model_is_shown_both_ends(play: Player, tmp_path: Path) -> None:
     played = play(PROGRAM, [long(f"({LONG}) >&2; exit 3"), done()], allow=["shell"], folder=tmp_path, id="abc")
     told = played.feedback[1]
 
-    assert '"stderr":"first\\n0000' in told
-    assert "0001000\\nlast\\n" in told
+    assert '"stderr":\n> first\n> 0000' in told
+    assert "0001000\n> last\n(output 1" in told
     assert f"… output 1: {LENGTH:,} bytes, 2,003 lines, both ends shown …" in told
     assert '{"intent":"read_output","data":{"id":1,"from":' in told
     assert 5000 < len(told) < 6500

@@ -204,8 +204,8 @@ def test_a_piece_is_edited(play: Player, tmp_path: Path) -> None:
 
     assert (tmp_path / "a.py").read_text() == "def read(x):\n    return x + 1\n\n\nx = 1\nx = 1\n"
     first, second, third, fourth, fifth = played.feedback[1:]
-    assert "1\\tdef read(x):" in first
-    assert "2\\t    return x + 1" in second
+    assert "1\tdef read(x):" in first
+    assert "2\t    return x + 1" in second
     assert "stands 2 times" in third
     assert "takes `before` and `after`, or a `diff`" in fourth
     assert "the diff is for `a/b.py`" in fifth
@@ -358,7 +358,7 @@ def test_a_long_file_is_shown_whole(play: Player, tmp_path: Path) -> None:
 
     played = work(play, tmp_path, act("read_file", path="a.txt"), program=READER)
 
-    assert "1500\\tline 1500" in played.feedback[1]
+    assert "1500\tline 1500" in played.feedback[1]
 
 
 def test_checks_know_the_tools() -> None:

@@ -33,7 +33,6 @@ from koi_lang.runtime.playbook.framing import frame
 from koi_lang.runtime.playbook.json_repair import loads
 from koi_lang.runtime.playbook.last_report import add_report, turns_note
 from koi_lang.runtime.playbook.loop_guard import PLAIN, Failures, RepetitionGuard
-from koi_lang.runtime.playbook.outside_text import flatten_lines
 from koi_lang.runtime.playbook.placeholders import DataMessage, name_values
 from koi_lang.runtime.playbook.prompting import Feedback, Section
 from koi_lang.runtime.playbook.references import ActionScope
@@ -393,7 +392,7 @@ def results_of(turn: Turn, count: int, feedback: Sequence[Feedback], *, sees: bo
         feedback: on the actions of the turn, then on what of it could not be read.
         sees: whether the model is shown the images of results.
     """
-    beside = [flatten_lines(each.for_callers or each.text) for each in feedback[len(turn.actions) if count else 0 :]]
+    beside = [each.for_callers or each.text for each in feedback[len(turn.actions) if count else 0 :]]
     causes = {turn.unread: beside.pop()} if beside and 0 < turn.unread <= count else {}
     results = [_result(turn, number, sees, causes.get(number, "")) for number in range(1, count + 1)]
     return (*results, *map(ToolResult, beside))
@@ -404,8 +403,7 @@ def _result(turn: Turn, number: int, sees: bool, cause: str) -> ToolResult:
     done = [action for action, value in zip(turn.actions, turn.values, strict=False) if value == number]
     if not done:
         return ToolResult(cause or NOT_CARRIED_OUT, is_error=True)
-    lines = [flatten_lines(action.feedback.text) for action in done]
-    text = "\n".join([*lines, cause] if cause else lines)
+    text = "\n".join([*(action.feedback.text for action in done), *filter(None, [cause])])
     images = tuple(image for action in done for image in action.feedback.images) if sees else ()
     failed = any(action.error is not None or action.feedback.is_failure for action in done)
     return ToolResult(text, bool(cause) or failed, images)

@@ -9,8 +9,6 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.errors import KoiError, PermissionDeniedError
-from koi_lang.js.errors import ErrorValue
-from koi_lang.js.inspect_value import inspect as inspect_value
 from koi_lang.js.undefined import undefined
 from koi_lang.llm.images import Image
 from koi_lang.llm.messages import Message
@@ -20,8 +18,8 @@ from koi_lang.llm.tools import ToolResult
 from koi_lang.runtime.actions.control import CONTROL
 from koi_lang.runtime.actions.lookup import actions_of
 from koi_lang.runtime.actions.registered import ActionKind, says_failure
-from koi_lang.runtime.model_calls.images import images_in, prompt_text
-from koi_lang.runtime.outputs.ends import READ_OUTPUT, shown_result
+from koi_lang.runtime.model_calls.images import images_in
+from koi_lang.runtime.outputs.ends import READ_OUTPUT, result_text
 from koi_lang.runtime.playbook import plain_actions
 from koi_lang.runtime.playbook.action_parsing import Action
 from koi_lang.runtime.playbook.delegation import Delegate, reachable
@@ -264,7 +262,8 @@ def reach_of(
     skills = [line for skill in agent.offered_skills for line in _skill(skill)]
     if skills and not is_plain and "call_skill" not in passed_over:
         yield Section("skills", "## Skills, for call_skill\n" + "\n".join(skills))
-    schemas = [schema for member in members for schema in _schemas_of(member)]
+    handlers = [handler for member in members for handler in member.agent.about.handlers.values()]
+    schemas = [s for h in handlers for s in (h.schema, *([] if h.result is None else [h.result.schema]))]
     if skills and "call_skill" not in passed_over:
         schemas += [of_function(function) for skill in agent.offered_skills for function in skill.functions.values()]
     if named := declarations_of(schemas, described=True):
@@ -321,14 +320,6 @@ def _member(member: Delegate, tools: Mapping[str, str]) -> list[str]:
     return lines
 
 
-def _schemas_of(member: Delegate) -> Iterator[Schema]:
-    """The payload and result schemas of a member's handlers."""
-    for handler in member.agent.about.handlers.values():
-        yield handler.schema
-        if handler.result is not None:
-            yield handler.result.schema
-
-
 def _skill(skill: Skill) -> list[str]:
     lines = [f"### {skill.name}" + (f" - {skill.affordance}" if skill.affordance else "")]
     for name, function in skill.functions.items():
@@ -372,13 +363,11 @@ def success_feedback(action: Action, value: Any, told: Any, most: int) -> Feedba
         return Feedback(f"{DONE} {_label(action)} (nothing)")
     if is_written_by_model(action, value):
         return Feedback(f"{DONE} {_label(action)}", images_in(value))
-    is_kept = told is not value
-    shown = shown_result(told, most, _result_text) if is_kept else _result_text(value)
-    if len(shown) > most and not is_kept:
-        shown = f"{shown[:most]}… ({len(shown) - most} more characters)"
+    result = result_text(told, most)
     is_failure = says_failure(value)
-    text = f"{FAILED if is_failure else DONE} {_label(action)} -> {shown}"
-    return Feedback(text, images_in(value), told=expressions_in(shown), is_failure=is_failure)
+    text = f"{FAILED if is_failure else DONE} {_label(action)} ->{' ' if result.parts[0] else ''}{result.text}"
+    expressions = NOTHING.union(*map(expressions_in, result.parts))
+    return Feedback(text, images_in(value), told=expressions, is_failure=is_failure)
 
 
 def withheld_feedback(action: Action) -> Feedback:
@@ -391,9 +380,10 @@ def failure_feedback(action: Action, error: KoiError) -> Feedback:
     expressions = expressions_in(error.message)
     expressions -= expressions_of(dict(action.data)) if expressions else NOTHING
     if isinstance(error, PermissionDeniedError):
-        return Feedback(f"{DENIED} {_label(action)} DENIED: {error.message}. Do not try it again.", told=expressions)
+        denial = f"{DENIED} {_label(action)} DENIED: {error.message}. Do not try it again."
+        return Feedback(flatten_lines(denial), told=expressions)
     help = f". {error.help}" if error.help else ""
-    return Feedback(f"{FAILED} {_label(action)} failed: {error.message}{help}", told=expressions)
+    return Feedback(flatten_lines(f"{FAILED} {_label(action)} failed: {error.message}{help}"), told=expressions)
 
 
 def unreadable(message: str, result: Schema, *, is_rest: bool) -> Feedback:
@@ -408,7 +398,9 @@ def unreadable(message: str, result: Schema, *, is_rest: bool) -> Feedback:
     form = json_form(result) if result else ""
     end = action_form("return", {"properties": {"data": result}, "required": ["data"] if result else []})
     calling = GO_ON_CALLING.format(end=f' with {{"data":{form}}}' if form else "")
-    return Feedback(f"{report} {GO_ON.format(end=end)}", for_callers=f"{report} {calling}")
+    return Feedback(
+        flatten_lines(f"{report} {GO_ON.format(end=end)}"), for_callers=flatten_lines(f"{report} {calling}")
+    )
 
 
 def clip_answer(answer: str, *, is_endless: bool = False) -> str:
@@ -431,25 +423,14 @@ def joined_feedback(
 
     Args:
         next: what the model is to do now; empty where the playbook has returned.
-        results: the same for each call of a tool.
+        results: the results of the calls of tools.
     """
     images = (image for item in items for image in item.images if sees)
-    lines = [*(flatten_lines(item.text) for item in items), *filter(None, [next])]
+    lines = [*(item.text for item in items), *filter(None, [next])]
     told = NOTHING.union(*(item.told for item in items))
     return FeedbackMessage("user", "\n".join(lines), tuple(images), results=results, told=told)
 
 
-def _result_text(value: Any) -> str:
-    """A result as JSON; values that JSON cannot hold, such as circular objects, as `console.log` shows them.
-
-    Of images and the like a model is told that they are there; code has their data.
-    """
-    try:
-        return prompt_text(value)
-    except ErrorValue:
-        return inspect_value(value)
-
-
 def _label(action: Action) -> str:
     name = action.function or action.intent
-    return f"[{action.id}] {name}" if action.id else name
+    return flatten_lines(f"[{action.id}] {name}" if action.id else name)

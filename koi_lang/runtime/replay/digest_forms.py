@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 # Of what the runtime tells models of its own accord; digests of requests in another form say nothing about a program.
-FORM = "5"
+FORM = "6"
 # Ends the form of requests to models that are told of one action after the other alone, with a number of its own.
 PLAIN = "p3"
 # The first one to which models could answer with `\${…}`, and with expressions from data as text.
