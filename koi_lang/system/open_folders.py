@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -44,6 +45,19 @@ def resolve_links(path: Path) -> Path:
     if any(map(os.path.islink, (found, *found.parents))):
         raise RuntimeError(f"`{path}` is a link that leads to itself")
     return found
+
+
+def read_regular_file(path: str | Path, most_bytes: int, *, follows: bool = True) -> bytes:
+    """The beginning of a file: one byte more than requested shows that it goes on. Raises OSError for other entries.
+
+    Args:
+        follows: whether it may be a link.
+    """
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) if follows else FILE
+    with open(os.open(path, flags), "rb") as opened:
+        if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
+            raise OSError("it is no file")
+        return opened.read(most_bytes + 1)
 
 
 class OpenFolders:

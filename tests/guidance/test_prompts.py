@@ -64,6 +64,19 @@ def test_the_instructions_of_the_person_come_first(play: Player) -> None:
     assert "Write short." not in system_of(play(solo(more=USES), [done()], is_served=True))
 
 
+def test_they_are_told_where_they_work(play: Player) -> None:
+    """The folder, the system and the branch, quoted; agents that touch no files, and callers of a service, are not."""
+    (play.folder / ".git").mkdir()
+    (play.folder / ".git/HEAD").write_text('ref: refs/heads/work/"one"\n')
+    place = f"You work in the folder {json.dumps(str(play.folder))} on "
+    branch = 'on the branch "work/\\"one\\"" of git.\n'
+    workers = [system_of(play(solo(each, more=USES), [done()])) for each in ("read", "write", "execute", "chat")]
+
+    assert [1, 1, 1, 0] == [text.count(place) for text in workers]
+    assert [1, 1, 1, 0] == [text.count(branch) for text in workers]
+    assert place not in system_of(play(solo("read", more=USES), [done()], is_served=True))
+
+
 def test_others_are_told_nothing(play: Player) -> None:
     """The prompt of an agent that uses neither does not change with the files."""
     used = system_of(play(solo(), [done()]))

@@ -16,8 +16,8 @@ from koi_lang.runtime.actions.command_output import CONTROL, Output
 from koi_lang.runtime.command_process import start_command
 from koi_lang.runtime.guards.commands import Command, place_of
 from koi_lang.runtime.guards.working_files import working_path
-from koi_lang.std.checks.project_files import read_regular_file
 from koi_lang.std.code.text_files import decode_file
+from koi_lang.system.open_folders import read_regular_file
 
 MENTION = re.compile(r"(?<!\S)@(\S+)")
 # Signs that may stand behind a path in a sentence.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +24,7 @@ from koi_lang.cli.ui.trust import confirm_trust
 from koi_lang.errors import EXIT_FAILED, EXIT_OK
 from koi_lang.lazy import lazy_module
 from koi_lang.program import cache, declarations
+from koi_lang.runtime.guards.repositories import git_branch
 from koi_lang.service.live.run_socket import RunSocket
 from koi_lang.sessions.continuation import NEW_RUN, Continuation
 from koi_lang.sessions.earlier_session import read_recorded
@@ -32,14 +32,12 @@ from koi_lang.sessions.message_targets import MessageTarget, SeveralTargetsError
 from koi_lang.sessions.options import RunOptions
 from koi_lang.sessions.prepared import prepare_program
 from koi_lang.sessions.session import GRACE_S
-from koi_lang.std.checks.project_files import read_regular_file
 
 if TYPE_CHECKING:
     from koi_lang.cli.chat import editor
 else:
     editor = lazy_module("koi_lang.cli.chat.editor")
 
-MAX_HEAD_BYTES = 1000
 UNASKED = "nothing is allowed without asking"
 HINT = "/help lists the commands, Ctrl-D ends"
 
@@ -114,15 +112,7 @@ def _is_terminal() -> bool:
 
 def describe_place(folder: Path, model: str, allowed: Sequence[str]) -> str:
     """Where a conversation takes place: its folder, the branch of git, the model, and what needs no question."""
-    home, branch = Path(os.path.expanduser("~")), ""
-    with suppress(OSError, UnicodeDecodeError):
-        git = next((each / ".git" for each in (folder, *folder.parents) if (each / ".git").exists()), folder / ".git")
-        if git.is_file():  # of a work tree, whose state is elsewhere
-            pointer = read_regular_file(git, MAX_HEAD_BYTES).decode("utf-8")
-            git = git.parent / pointer.removeprefix("gitdir:").strip()
-        # A folder may be a stranger's: neither a pipe nor an endless file is read.
-        head = read_regular_file(git / "HEAD", MAX_HEAD_BYTES).decode("utf-8").strip()
-        branch = head.removeprefix("ref: refs/heads/") if head.startswith("ref: ") else head[:7]
+    home, branch = Path(os.path.expanduser("~")), git_branch(folder)
     shown = f"~/{folder.relative_to(home).as_posix()}" if folder.is_relative_to(home) else str(folder)
     rules = ", ".join(dict.fromkeys(allowed))
     parts = [f"{shown} on {branch}" if branch else shown, model, f"allowed: {rules}" if rules else UNASKED]

@@ -16,7 +16,15 @@ from pathlib import Path
 
 from koi_lang.errors import AgentError, reason, undone_by
 from koi_lang.system.file_locks import try_lock
-from koi_lang.system.open_folders import FILE, FOLDER, REPLACED, STATE_FOLDER, UNFOLLOWED, OpenFolders
+from koi_lang.system.open_folders import (
+    FILE,
+    FOLDER,
+    REPLACED,
+    STATE_FOLDER,
+    UNFOLLOWED,
+    OpenFolders,
+    read_regular_file,
+)
 
 REPOSITORY = ".git"
 # What no command may make at the top of a project: settings that later runs would obey, and a repository.
@@ -44,6 +52,8 @@ MAX_FILE_BYTES = 1_000_000
 MAX_WAIT_S = 2.0
 PAUSE_S = 0.003
 
+MAX_HEAD_BYTES = 1000
+
 SECTION = re.compile(r'[ \t]*\[[ \t]*(\w+)(?:[ \t]+"[^"\\]*")?[ \t]*\][ \t\r]*', re.ASCII)
 SETTING = re.compile(r"[ \t]*(\w+)[ \t]*=([^\\]*)", re.ASCII)
 # The settings of new repositories by which git runs nothing and works in no other folder.
@@ -60,6 +70,19 @@ HARMLESS = {
     "push": "default autosetupremote",
     "lfs": "repositoryformatversion",
 }
+
+
+def git_branch(folder: Path) -> str:
+    """The branch of git of a folder, the beginning of a commit where it is on none; empty without a repository."""
+    with suppress(OSError, UnicodeDecodeError):
+        git = next((each / REPOSITORY for each in (folder, *folder.parents) if (each / REPOSITORY).exists()), None)
+        if git is not None and git.is_file():  # of a work tree, whose state is elsewhere
+            pointer = read_regular_file(git, MAX_HEAD_BYTES).decode("utf-8")
+            git = git.parent / pointer.removeprefix("gitdir:").strip()
+        # A folder may be a stranger's: neither a pipe nor an endless file is read.
+        head = "" if git is None else read_regular_file(git / "HEAD", MAX_HEAD_BYTES).decode("utf-8").strip()
+        return head.removeprefix("ref: refs/heads/") if head.startswith("ref: ") else head[:7]
+    return ""
 
 
 def walk_folders(

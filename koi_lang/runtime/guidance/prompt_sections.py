@@ -39,6 +39,9 @@ def sections_of(guidance: Mapping[str, Any]) -> list[str]:
         if files := guidance.get(name):
             quoted = (f"### {file['path']}\n{mark_lines(file['text'])}" for file in files)
             sections.append("\n".join([heading, *quoted]))
+    if place := guidance.get("place"):
+        branch = f", on the branch {quote_line(place['branch'])} of git" if "branch" in place else ""
+        sections.append(f"You work in the folder {quote_line(place['folder'])} on {place['system']}{branch}.")
     if guidance.get("skills") or guidance.get("unavailable"):
         sections.append("\n".join([SKILLS, *_skill_lines(guidance.get("skills", ()), guidance.get("unavailable", ()))]))
     if notes := guidance.get("memory"):

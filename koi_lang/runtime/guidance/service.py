@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from koi_lang.diagnostics import suggestion
 from koi_lang.errors import AgentError
 from koi_lang.runtime.concurrency.stoppable_threads import run_in_thread
+from koi_lang.runtime.guards.repositories import git_branch
 from koi_lang.runtime.guidance.instructions import read_instructions, read_own_instructions
 from koi_lang.runtime.guidance.note_index import NoteFilter
 from koi_lang.runtime.guidance.notes import Owner
@@ -30,6 +32,9 @@ if TYPE_CHECKING:
 
 # Bad notes that a run names, a line each.
 MAX_PROBLEMS = 3
+# The permissions of agents that are told where the files are on which they work.
+ON_FILES = ("read", "write", "execute")
+SYSTEMS = {"linux": "Linux", "darwin": "macOS", "win32": "Windows"}
 
 
 class Guidance:
@@ -60,7 +65,7 @@ class Guidance:
         self._noted: set[str] = set()
 
     async def look(self, agent: AgentPort, args: Any = None) -> dict[str, Any]:
-        """The guidance for an agent as data: instructions, `skills`, `unavailable` with the reasons, and notes.
+        """The guidance for an agent as data: instructions, `place`, `skills`, those that are `unavailable`, and notes.
 
         Notes are in `memory`, or in `candidates` where a model for embeddings is to choose.
 
@@ -76,6 +81,10 @@ class Guidance:
                 found["own_instructions"] = [asdict(file) for file in own]
             for problem in (*more, *problems):
                 self._tell(problem)
+        if "person" in self.owners and any(map(agent.role.allows, ON_FILES)):
+            branch = await run_in_thread(lambda stop: git_branch(self._folder))
+            found["place"] = {"folder": str(self._folder), "system": SYSTEMS.get(sys.platform, sys.platform)}
+            found["place"] |= {"branch": branch} if branch else {}
         entries = self._entries(agent)
         if usable := [entry for entry in entries.values() if not entry.problem]:
             found["skills"] = [{"name": entry.place.name, "description": entry.description} for entry in usable]

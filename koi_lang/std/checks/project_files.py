@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import os
 import re
-import stat
 from collections.abc import Callable, Iterator
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 
-from koi_lang.system.open_folders import FILE
+from koi_lang.system.open_folders import read_regular_file
 
 # How many files and folders of a project are looked at.
 MAX_ENTRIES = 100_000
@@ -34,19 +33,6 @@ PARTS_OF_SECTIONS = {
     "setup.cfg": ("tool:pytest", "coverage", "aliases"),
     "Cargo.toml": ("lib", "bin", "test"),
 }
-
-
-def read_regular_file(path: str | Path, most_bytes: int, *, follows: bool = True) -> bytes:
-    """The beginning of a file: one byte more than requested shows that it goes on. Raises OSError for other entries.
-
-    Args:
-        follows: whether it may be a link.
-    """
-    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) if follows else FILE
-    with open(os.open(path, flags), "rb") as opened:
-        if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
-            raise OSError("it is no file")
-        return opened.read(most_bytes + 1)
 
 
 def read_setting(file: Path) -> str:

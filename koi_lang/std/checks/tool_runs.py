@@ -17,9 +17,9 @@ from koi_lang.runtime.command_process import start_command
 from koi_lang.runtime.context import current_run
 from koi_lang.runtime.guards.commands import WEB_ACCESS, Command, permit_command, place_of
 from koi_lang.std.checks.findings import CheckFinding, CheckReport, Severity, UnreadableReportError, clip_ends
-from koi_lang.std.checks.project_files import read_regular_file
 from koi_lang.std.checks.tools import REPORT, CheckTool
 from koi_lang.std.effects import agent
+from koi_lang.system.open_folders import read_regular_file
 
 MAX_REPORT_BYTES = 20_000_000
 # What tools print is read by programs, and no bytecode of a file is kept that is changed again within a second.
