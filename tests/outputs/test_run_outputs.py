@@ -162,14 +162,16 @@ def test_forty_floods_share_what_a_run_keeps(play: Player, tmp_path: Path, monke
 
 @pytest.mark.parametrize("way", [("openai", "tools"), ("anthropic", "tools"), ("responses", "tools")])
 def test_models_that_call_tools_are_offered_it(play: Player, tmp_path: Path, way: tuple[str, str]) -> None:
-    """From the first long result on, and not before."""
+    """From the first request on where they have commands, so that the list of tools stays in caches."""
     short, long = (act("shell", command=command, description="to see") for command in ("seq 9", SEQ))
     script = [[short], [long], [act("read_output", id=1, **{"from": 4401})], [done()]]
     played, asked, _ = talk(play, solo("execute"), script, way, played={"allow": ["shell"], "folder": tmp_path})
-    offered = [b'"read_output"' in each.sent for each in asked[:3]]
+    _, others, _ = talk(play, solo("think"), [[done()]], way, played={"folder": tmp_path})
+    tools = {json.dumps(each.body["tools"]) for each in asked}
 
     assert played.error is None
-    assert [False, False, True] == offered
+    assert (1, True) == (len(tools), '"read_output"' in tools.pop())
+    assert b'"read_output"' not in others[0].sent
     assert '"to":4401' in asked[3].sent.decode().replace("\\", "")
 
 

@@ -50,14 +50,19 @@ async def call_action(run: RunPort, agent: AgentPort, name: str, data: Any) -> A
     return await perform(kind, ActionContext(run, agent), fields)
 
 
-def reads_outputs(agent: AgentPort) -> bool:
+def reads_outputs(agent: AgentPort, *, is_plain: bool = False) -> bool:
     """Whether an agent is offered the action that reads long results.
 
-    Where tools of servers and extensions can give some, that is from the start: a list of tools that never changes
-    stays in the prompt cache of a provider.
+    Where commands, tools, functions or other agents can give some, that is from the start: a list of tools that never
+    changes stays in the prompt cache of a provider.
+
+    Args:
+        is_plain: whether its model is told of no more than it needs.
     """
     run = agent.run
     has_long = bool(agent.about.mcps()) or any(kind.shown > MAX_SHOWN for kind in run.added.actions.values())
+    if not is_plain:
+        has_long |= bool(agent.offered_skills) or any(map(agent.role.allows, ("execute", "delegate")))
     return has_long or (run.has_outputs and bool(run.outputs.told_to(agent.name))) or has_commands(agent)
 
 

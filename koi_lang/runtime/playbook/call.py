@@ -90,7 +90,7 @@ class PlaybookCall:
     def offered_tools(self) -> Offer:
         """The tools of its agent, computed again when members, servers or the plan have changed."""
         run = self.agent.run
-        has_outputs = reads_outputs(self.agent)
+        has_outputs = reads_outputs(self.agent, is_plain=self.means.is_plain)
         plan = run.planning.section()
         offer = self._offer
         means = self.means
