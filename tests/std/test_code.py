@@ -66,6 +66,9 @@ FAMILIAR: dict[str, tuple[dict[str, Any], str]] = {
     "edit": (act("edit", file_path="a.txt", old_string="one", new_string="three"), "edit_file"),
     "write": (act("write", file_path="a.txt", content="three\n"), "write_file"),
     "bash": (act("bash", command="echo three"), "run_command"),
+    "terminal": (act("run_terminal_cmd", command="echo three", is_background=False), "run_command"),
+    "folder": (act("list_directory", path="."), "list_files"),
+    "search": (act("search_file_content", pattern="one"), "grep"),
     "view": (act("str_replace_editor", command="view", path="a.txt", view_range=[2, 2]), "read_file"),
     "create": (act("str_replace_editor", command="create", path="a.txt", file_text="three\n"), "write_file"),
     "replace": (
@@ -83,7 +86,29 @@ def test_tools_of_other_agents_lead_to_ours(asked: Any, name: str, play: Player,
     refused, played = (work(play, tmp_path, asked, allow=allow) for allow in ([], ["write:**", "run:**"]))
 
     assert (played.error, [name, "return"]) == (None, played.did())
-    assert [] == [each for each in refused.did() if each not in ("read_file", "return")]
+    assert [] == [each for each in refused.did() if each not in ("read_file", "list_files", "grep", "return")]
+
+
+@pytest.mark.parametrize("transport", ["text", "tools"])
+def test_bash_is_the_shell_of_agents_without_std_code(transport: str, play: Player, tmp_path: Path) -> None:
+    """It comes without a description, and as a call of a tool that was not offered."""
+    services = {"allow": ["shell"], "folder": tmp_path}
+    script = [[act("bash", command="echo three")], [done()]]
+
+    played, _, _ = talk(play, solo("execute"), script, ("openai", transport), played=services)
+
+    assert (None, ["shell", "return"]) == (played.error, played.did())
+
+
+def test_a_folder_is_listed_by_its_path(play: Player, tmp_path: Path) -> None:
+    """Other agents name a folder where ours name a pattern."""
+    for path in ("src/a.txt", "b.txt"):
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text("")
+
+    played = work(play, tmp_path, act("ls", path="src"))
+
+    assert '"files":["src/a.txt"]' in played.feedback[1]
 
 
 def test_the_list_of_tools_stays(play: Player, tmp_path: Path) -> None:

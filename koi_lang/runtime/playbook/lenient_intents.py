@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 # What tools of other coding agents are called here, the first one that there is; models know their names by heart.
 FAMILIAR: Mapping[str, tuple[str, ...]] = {
-    **dict.fromkeys(("bash", "execute_command", "run_shell_command"), ("run_command", "shell")),
+    **dict.fromkeys(("bash", "execute_command", "run_shell_command", "run_terminal_cmd"), ("run_command", "shell")),
     **dict.fromkeys(("read", "view", "cat"), ("read_file",)),
     **dict.fromkeys(("edit", "replace", "str_replace"), ("edit_file",)),
     **dict.fromkeys(("write", "create_file"), ("write_file",)),
-    **dict.fromkeys(("glob", "ls", "list_dir"), ("list_files",)),
-    "search": ("grep",),
+    **dict.fromkeys(("glob", "ls", "list_dir", "list_directory"), ("list_files",)),
+    **dict.fromkeys(("search", "search_file_content"), ("grep",)),
 }
 # One tool of theirs does several things, by its field `command`.
 EDITOR = frozenset({"str_replace_editor", "str_replace_based_edit_tool"})
@@ -108,7 +108,8 @@ def _of_habit(agent: AgentPort, action: Action) -> Action | None:
     name = next((name for name in known if find_action(agent.run, name) is not None), None)
     if name is None or any(action.intent in member.events for member in reachable(agent)):
         return None
-    return replace(action, intent=name, data=fields)
+    # Their commands come without a description, which is for the person who is asked.
+    return replace(action, intent=name, data={"description": "", **fields} if name == "shell" else fields)
 
 
 def _instead(action: Action, intent: str, fields: dict[str, Any]) -> Action:

@@ -20,7 +20,8 @@ from koi_lang.std.code.searching import SearchRequest
 OTHER_NAMES = {
     "ignoreCase": "ignore_case", "maxMatches": "max_matches", "glob": "files", "timeout": "timeout_ms",
     "context": "context_lines", "maxChars": "max_chars", "text": "content", "file_text": "content",
-    "file_path": "path", "old_string": "before", "old_str": "before", "new_string": "after", "new_str": "after",
+    "file_path": "path", "path": "pattern", "is_background": "background",
+    "old_string": "before", "old_str": "before", "new_string": "after", "new_str": "after",
 }  # fmt: skip
 
 
