@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
 import stat
-from codecs import BOM_UTF8
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,8 +17,10 @@ from koi_lang.runtime.context import current
 from koi_lang.runtime.guards.paths import project_path
 from koi_lang.runtime.guards.write_quota import count_written
 from koi_lang.runtime.replay.calls import Effect
+from koi_lang.std.code.opened_files import OpenedFile
+from koi_lang.std.code.text_files import MARK, text_in
 from koi_lang.std.effects import agent, folder, may_read, perform_effect, require_file
-from koi_lang.system.open_folders import FILE
+from koi_lang.system.open_folders import folder_of, open_inside, replace_inside
 
 MAX_READ = 1_000_000
 MAX_WRITTEN = 1_000_000
@@ -58,10 +58,14 @@ async def list_files(pattern: str) -> list[str]:
     return list(await perform_effect(Effect("files.list", {"pattern": pattern}, safe=True), look))
 
 
-async def write(path: str, text: str) -> dict[str, Any]:
-    """Replace or make a file as a whole, with the folders on its way. Raises KoiError; then nothing has changed."""
+async def write(path: str, text: str, before: str | None = None) -> dict[str, Any]:
+    """Replace or make a file as a whole, with the folders on its way. Raises KoiError; then nothing has changed.
+
+    Args:
+        before: the text that it must still have; None where that does not matter.
+    """
     _require_text(text)
-    return dict(await _change_file("files.write", {"path": path, "text": text}, lambda: _replace(path, text)))
+    return dict(await _change_file("files.write", {"path": path, "text": text}, lambda: _replace(path, text, before)))
 
 
 async def append(path: str, text: str) -> dict[str, Any]:
@@ -131,18 +135,11 @@ def _run_guarded(path: str, work: Callable[[], Any]) -> Any:
 
 
 def _text(file: Path, path: str) -> str:
-    # Without waiting, in case it is a pipe; links have been resolved, so one that is there now came in between.
-    with open(os.open(file, FILE), "rb") as opened:
-        about = os.fstat(opened.fileno())
-        if not stat.S_ISREG(about.st_mode):
-            raise UnreadableFileError(f"`{path}` is no file with a text")
-        data = opened.read(MAX_READ + 1)
-    if len(data) > MAX_READ:
-        raise UnreadableFileError(f"`{path}` has {about.st_size:,} bytes; at most {MAX_READ:,} are read")
+    held = open_inside(folder(), file)
     try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise UnreadableFileError(f"`{path}` is not UTF-8 text", help="Only files with text can be read.") from error
+        return text_in(OpenedFile(path, path, held).content(MAX_READ), path)
+    finally:
+        os.close(held)
 
 
 def _about(file: Path, path: str) -> dict[str, Any]:
@@ -202,35 +199,21 @@ def _require_text(text: str) -> None:
         raise AgentError("only a text can be written", help="Turn it into one: `JSON.stringify(value)`.")
 
 
-def _replace(path: str, text: str) -> dict[str, Any]:
-    """Write beside the file and rename, so that readers see the old text or the new one; a byte order mark stays."""
+def _replace(path: str, text: str, before: str | None = None) -> dict[str, Any]:
+    """Write a file as a whole; a byte order mark stays."""
     file, data = _changed_file(path), text.encode("utf-8", "replace")
-    if file.is_file() and not data.startswith(BOM_UTF8):
-        with open(os.open(file, FILE), "rb") as opened:
-            data = BOM_UTF8 + data if opened.read(len(BOM_UTF8)) == BOM_UTF8 else data
-    if len(data) > MAX_WRITTEN:
-        raise AgentError(f"`{path}` would have {len(data):,} bytes; at most {MAX_WRITTEN:,} are written")
     if file.is_dir():
         raise AgentError(f"`{path}` is a folder", help="Name a file in it.")
-    file.parent.mkdir(parents=True, exist_ok=True)
-    beside = file.with_name(f".{file.name[:100]}.{secrets.token_hex(4)}")
-    try:
-        _write(beside, data, file)
-        os.replace(beside, file)
-    except OSError:
-        beside.unlink(missing_ok=True)
-        raise
+    if before is not None and _text(file, path) != before:
+        help = "Read it again, and make the change to what stands there now."
+        raise AgentError(f"`{path}` has been changed by somebody else meanwhile", help=help)
+    if file.is_file() and not data.startswith(MARK):
+        with open(open_inside(folder(), file), "rb") as opened:
+            data = MARK + data if opened.read(len(MARK)) == MARK else data
+    if len(data) > MAX_WRITTEN:
+        raise AgentError(f"`{path}` would have {len(data):,} bytes; at most {MAX_WRITTEN:,} are written")
+    replace_inside(folder(), file, data)
     return {"path": path, "bytes": len(data)}
-
-
-def _write(beside: Path, data: bytes, like: Path) -> None:
-    """A new file on disk, with the permissions of the one that it is to replace."""
-    with open(beside, "xb") as opened:
-        opened.write(data)
-        opened.flush()
-        os.fsync(opened.fileno())
-    if like.exists():
-        os.chmod(beside, stat.S_IMODE(like.stat().st_mode))
 
 
 def _add(path: str, text: str) -> dict[str, Any]:
@@ -243,9 +226,10 @@ def _remove(path: str) -> bool:
     file = _changed_file(path)
     if file.is_dir():
         raise AgentError(f"`{path}` is a folder", help="Only files are removed.")
-    was_there = file.exists()
-    file.unlink(missing_ok=True)
-    return was_there
+    with suppress(FileNotFoundError), folder_of(folder(), file) as (held, name):
+        os.unlink(name, dir_fd=held)
+        return True
+    return False
 
 
 def _move(path: str, target: str) -> None:
@@ -254,5 +238,5 @@ def _move(path: str, target: str) -> None:
         raise FileNotFoundError(path)
     if there.exists():
         raise AgentError(f"there is a `{target}` already", help="Remove it first, or choose another path.")
-    there.parent.mkdir(parents=True, exist_ok=True)
-    os.rename(here, there)
+    with folder_of(folder(), here) as (held, name), folder_of(folder(), there, make=True) as (target_held, target_name):
+        os.rename(name, target_name, src_dir_fd=held, dst_dir_fd=target_held)

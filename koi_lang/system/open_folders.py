@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import errno
 import os
+import secrets
 import stat
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 
@@ -14,6 +16,7 @@ from koi_lang.errors import AgentError, undone_by
 # Nothing is followed, and nothing is waited for.
 FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 UNFOLLOWED = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
+UNFOLLOWED |= getattr(os, "O_BINARY", 0)  # Windows would change the ends of lines
 FILE = os.O_RDONLY | UNFOLLOWED
 
 # The folder of a project in which Koi keeps what runs leave.
@@ -119,9 +122,49 @@ def open_inside(root: Path, file: Path, flags: int = os.O_RDONLY, mode: int = 0o
     Raises:
         OSError: it is not there, or something has taken the place of a folder on the way.
     """
-    held = open_folder(root, file.parent)
+    with folder_of(root, file) as (held, name):
+        return os.open(name, flags | UNFOLLOWED, mode, dir_fd=held)
+
+
+def replace_inside(root: Path, file: Path, data: bytes) -> None:
+    """Replace a file below a folder, or make it with the folders on its way; readers see the old bytes or the new ones.
+
+    Its permissions stay. Where it cannot be written nothing has changed.
+
+    Args:
+        root, file: as in `open_inside`.
+
+    Raises:
+        OSError: as before, or there is no room.
+    """
+    with folder_of(root, file, make=True) as (held, name):
+        beside = os.path.join(os.path.dirname(name), f".{file.name[:100]}.{secrets.token_hex(4)}")
+        descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | UNFOLLOWED, 0o666, dir_fd=held)
+        with undone_by(os.unlink, beside, dir_fd=held):
+            with open(descriptor, "wb") as written:
+                written.write(data)
+                written.flush()
+                with suppress(FileNotFoundError, AttributeError):  # Windows has no such permissions
+                    mode = stat.S_IMODE(os.stat(name, dir_fd=held, follow_symlinks=False).st_mode)
+                    os.fchmod(descriptor, mode)
+                os.fsync(descriptor)
+            os.replace(beside, name, src_dir_fd=held, dst_dir_fd=held)
+
+
+@contextmanager
+def folder_of(root: Path, file: Path, *, make: bool = False) -> Iterator[tuple[int | None, str]]:
+    """A context with the folder of a file open, as `open_folder` opens it, and the name of the file in it.
+
+    Where a system cannot open one below the other, as Windows, that is no folder, and the path of the file.
+    """
+    if os.open not in os.supports_dir_fd:
+        if make:
+            file.parent.mkdir(parents=True, exist_ok=True)
+        yield None, str(file)
+        return
+    held = open_folder(root, file.parent, make=make)
     try:
-        return os.open(file.name, flags | UNFOLLOWED, mode, dir_fd=held)
+        yield held, file.name
     finally:
         os.close(held)
 

@@ -347,7 +347,7 @@ def test_what_a_file_has_is_kept(play: Player, tmp_path: Path, data: bytes, cont
         ("latin.txt", "Latin-1"),
         ("binary", "is binary"),
         ("folder", "is a folder"),
-        ("pipe", "no ordinary file"),
+        ("pipe", "a pipe or a device"),
         (".", "is the folder of the project"),
         ("a" * 256, "is no path: a name has at most 255 bytes"),
         ("a/" * 600, "is no path"),

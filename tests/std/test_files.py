@@ -16,6 +16,7 @@ import pytest
 from koi_lang.errors import AgentError, KoiError, PermissionDeniedError
 from koi_lang.program import loader
 from koi_lang.std import files
+from koi_lang.system.open_folders import replace_inside
 from tests.projects import Project
 
 
@@ -133,7 +134,11 @@ def test_what_is_no_text_is_refused(folder: Path) -> None:
     (folder / "bytes").write_bytes(b"\xff\xfe")
     os.mkfifo(folder / "pipe")
 
-    for path, message in [("large", "at most 1,000,000 are read"), ("bytes", "is not UTF-8"), ("pipe", "is no file")]:
+    for path, message in [
+        ("large", "at most 1,000,000 are read"),
+        ("bytes", "not in UTF-8 but, it seems, in UTF-16"),
+        ("pipe", "a pipe"),
+    ]:
         with pytest.raises(AgentError, match=message):
             do(files.read(path))
     with pytest.raises(AgentError, match="at most 1,000,000 are written"):
@@ -145,7 +150,7 @@ def test_a_failed_write_leaves_the_old_text(folder: Path, monkeypatch: pytest.Mo
     """Where the disk refuses, the file is as it was, and nothing is left beside it."""
     do(files.write("a.txt", "old"))
 
-    def refuse(*_: Any) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "replace", refuse)
@@ -153,6 +158,31 @@ def test_a_failed_write_leaves_the_old_text(folder: Path, monkeypatch: pytest.Mo
         do(files.write("a.txt", "new"))
 
     assert [(path.name, path.read_text()) for path in folder.iterdir()] == [("a.txt", "old")]
+
+
+def test_what_somebody_has_changed_meanwhile_stays(folder: Path) -> None:
+    """An edit is made to the text that was read; a folder that has become a link leads nowhere."""
+    (folder / "a.txt").write_text("theirs")
+    (folder.parent / "other").mkdir()
+    (folder / "notes").symlink_to("../other")
+
+    with pytest.raises(AgentError, match="has been changed by somebody else meanwhile"):
+        do(files.write("a.txt", "ours", before="before"))
+    with pytest.raises(OSError, match=r"[Nn]ot a directory|symbolic links"):
+        replace_inside(folder, folder / "notes/a.txt", b"ours")
+    assert ("theirs", []) == ((folder / "a.txt").read_text(), [*(folder.parent / "other").iterdir()])
+
+
+def test_systems_without_open_folders_work_by_paths(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files are written, moved and removed on Windows, too."""
+    monkeypatch.setattr(os, "supports_dir_fd", set())
+
+    do(files.write("a/b.txt", "one"))
+    do(files.append("a/b.txt", "two"))
+    do(files.move("a/b.txt", "c/d.txt"))
+
+    assert "onetwo" == do(files.read("c/d.txt"))
+    assert [True, False] == [do(files.remove("c/d.txt")), do(files.remove("c/d.txt"))]
 
 
 def test_permissions_are_kept(folder: Path) -> None:

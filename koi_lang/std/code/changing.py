@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import os
-import secrets
-import stat
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from koi_lang.errors import AgentError, PermissionDeniedError, UnreadableFileError, reason, undone_by
+from koi_lang.errors import AgentError, PermissionDeniedError, UnreadableFileError, reason
 from koi_lang.runtime.guards.working_files import working_path
 from koi_lang.runtime.guards.write_quota import count_written
 from koi_lang.std.code.access import Workplace
 from koi_lang.std.code.editing import apply_diff, replace_piece, replace_text
 from koi_lang.std.code.line_changes import EditedText, LineChange, changes_between, split_lines
+from koi_lang.std.code.opened_files import OpenedFile
 from koi_lang.std.code.project_files import require_reading
-from koi_lang.std.code.text_files import TextFile, decode_file, encode_file, encode_new, plain_ends, require_size
-from koi_lang.system.open_folders import open_folder, open_inside
+from koi_lang.std.code.text_files import TextFile, decode_file, encode_file, encode_new, plain_ends
+from koi_lang.system.open_folders import folder_of, open_inside, replace_inside
 
-NEW_MODE = 0o644
 # Makes the edit of a text.
 Change = Callable[[str], EditedText]
 
@@ -131,13 +129,7 @@ def _content(root: Path, file: Path, name: str) -> bytes | None:
     except OSError as error:
         raise AgentError(f"`{name}` cannot be opened: {reason(error)}") from error
     try:
-        about = os.fstat(held)
-        if not stat.S_ISREG(about.st_mode):
-            what = "a folder" if stat.S_ISDIR(about.st_mode) else "no ordinary file"
-            raise AgentError(f"`{name}` is {what}", help="Name a file.")
-        require_size(about.st_size, name)
-        with open(held, "rb", closefd=False) as opened:
-            return opened.read()
+        return OpenedFile(name, name, held).content()
     finally:
         os.close(held)
 
@@ -186,38 +178,13 @@ def _replace(target: _Target, data: bytes | None) -> None:
         help = "Read it again, and make the change to what stands there now."
         raise AgentError(f"`{target.name}` has been changed by somebody else meanwhile", help=help)
     try:
-        folder = open_folder(target.root, target.file.parent, make=data is not None)
+        if data is not None:
+            replace_inside(target.root, target.file, data)
+            return
+        with folder_of(target.root, target.file) as (folder, name):
+            os.unlink(name, dir_fd=folder)
     except OSError as error:
         raise PermissionDeniedError(f"`{target.name}` cannot be written: {reason(error)}") from error
-    try:
-        if data is None:
-            os.unlink(target.file.name, dir_fd=folder)
-        else:
-            _write_in(folder, target.file.name, data)
-    except OSError as error:
-        raise AgentError(f"`{target.name}` cannot be written: {reason(error)}") from error
-    finally:
-        os.close(folder)
-
-
-def _write_in(folder: int, name: str, data: bytes) -> None:
-    beside = f".{name[:100]}.{secrets.token_hex(4)}"
-    held = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, NEW_MODE, dir_fd=folder)
-    with undone_by(os.unlink, beside, dir_fd=folder):
-        with open(held, "wb") as opened:
-            opened.write(data)
-            opened.flush()
-            if (mode := _mode_of(name, folder)) is not None:
-                os.fchmod(opened.fileno(), mode)
-            os.fsync(opened.fileno())
-        os.replace(beside, name, src_dir_fd=folder, dst_dir_fd=folder)
-
-
-def _mode_of(name: str, folder: int) -> int | None:
-    try:
-        return stat.S_IMODE(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
-    except FileNotFoundError:
-        return None
 
 
 AROUND = 2

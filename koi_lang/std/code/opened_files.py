@@ -38,18 +38,18 @@ class OpenedFile:
         """Whether it is a folder. Raises OSError."""
         return stat.S_ISDIR(os.fstat(self.held).st_mode)
 
-    def content(self) -> bytes:
-        """The bytes of a file. Raises UnreadableFileError for another entry, or a large one, and OSError."""
+    def content(self, most: int = MAX_BYTES) -> bytes:
+        """The bytes of a file, at most so many. Raises UnreadableFileError for another entry or more, and OSError."""
         about = os.fstat(self.held)
         if stat.S_ISDIR(about.st_mode):
             raise UnreadableFileError(f"`{self.path}` is a folder", help="Name a file in it.")
         if not stat.S_ISREG(about.st_mode):
             raise UnreadableFileError(f"`{self.path}` is a pipe or a device, which has no content to read")
         with open(self.held, "rb", closefd=False) as file:
-            data = file.read(MAX_BYTES + 1) if about.st_size <= MAX_BYTES else b""
+            data = file.read(most + 1) if about.st_size <= most else b""
         size = max(about.st_size, len(data))
-        if size > MAX_BYTES:
-            message = f"`{self.path}` has {size:,} bytes, and at most {MAX_BYTES:,} are read"
+        if size > most:
+            message = f"`{self.path}` has {size:,} bytes, and at most {most:,} are read"
             raise UnreadableFileError(message, help="Have a command cut a piece out of it.")
         return data
 

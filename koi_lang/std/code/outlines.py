@@ -18,8 +18,9 @@ from koi_lang.runtime.concurrency.stoppable_threads import run_in_thread
 from koi_lang.std.code.access import failure
 from koi_lang.std.code.opened_files import open_named
 from koi_lang.std.code.project_files import MayRead, View, read_all
-from koi_lang.std.code.reading import text_lines, text_of
+from koi_lang.std.code.reading import text_lines
 from koi_lang.std.code.symbol_records import FoundSymbols, OutlineSymbol
+from koi_lang.std.code.text_files import decode_file
 from koi_lang.std.code.time_limits import Tick, TimeOverError, tick_for
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ def koi_symbols(name: str, text: str) -> FoundSymbols:
 def _text(view: View, path: str) -> tuple[str, str]:
     """The name of a file from the project, and its text. Raises UnreadableFileError."""
     with open_named(view, path) as file:
-        return file.name, text_of(file.content(), path)
+        return file.name, decode_file(file.content(), path).text
 
 
 # With a larger limit, trees of code that is nested without end could exhaust the stack of a thread.

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from koi_lang.errors import AgentError, KoiError, UnreadableFileError
+from koi_lang.errors import KoiError, UnreadableFileError
 from koi_lang.llm.images import BadImageError, Image, media_type_of
 from koi_lang.runtime.concurrency.stoppable_threads import run_in_thread
 from koi_lang.runtime.guards.working_files import working_path
@@ -67,7 +67,7 @@ class _FileReader:
         data, path = self._file.content(), self._file.path
         if media_type_of(data):
             return self._result(type="image", image=value_of(Image.of(data, path)))
-        lines = text_lines(text_of(data, path))
+        lines = text_lines(decode_file(data, path).text)
         if first > max(len(lines), 1):
             message = f"`{path}` has {len(lines):,} lines, so there is none from line {first:,} on"
             return failure(message, totalLines=len(lines))
@@ -120,14 +120,6 @@ class _FileReader:
             return working_path(self._view.root, path)
         except KoiError:
             return None
-
-
-def text_of(data: bytes, path: str) -> str:
-    """The text of a file, whose lines end with a newline. Raises UnreadableFileError for invalid UTF-8."""
-    try:
-        return decode_file(data, path).text
-    except AgentError as error:
-        raise UnreadableFileError(error.message, help=error.help) from error
 
 
 def text_lines(text: str) -> list[str]:

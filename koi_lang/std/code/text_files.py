@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from koi_lang.errors import AgentError
+from koi_lang.errors import AgentError, UnreadableFileError
 from koi_lang.std.code.line_changes import EditedText, LineChange, split_lines
 
 MAX_BYTES = 5_000_000
@@ -42,21 +42,30 @@ def require_size(size: int, name: str) -> None:
 
 
 def decode_file(data: bytes, name: str) -> TextFile:
-    """The text of a file in UTF-8. Raises AgentError for another encoding, which is named, and for binary data."""
+    """The text of a file, with all that an edit is to leave. Raises as `text_in`, and AgentError for a large one."""
     require_size(len(data), name)
-    try:
-        text = data.removeprefix(MARK).decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise _no_text(data, name, 1 + data.count(b"\n", 0, error.start)) from error
-    if "\0" in text:
-        raise _no_text(data, name, 1)
-    has_mark = data.startswith(MARK)
+    text, has_mark = text_in(data, name), data.startswith(MARK)
     lines, windows = text.count("\n"), text.count("\r\n")
     if windows in (0, lines):
         return TextFile(text.replace("\r\n", "\n"), "\r\n" if windows else "\n", (), has_mark)
     pieces = text.split("\n")
     ends = tuple("\r\n" if each.endswith("\r") else "\n" for each in pieces[:-1]) + ("",) * bool(pieces[-1])
     return TextFile(text.replace("\r\n", "\n"), "\r\n" if 2 * windows > lines else "\n", ends, has_mark)
+
+
+def text_in(data: bytes, name: str) -> str:
+    """Bytes in UTF-8 as they are, without a byte order mark.
+
+    Raises:
+        UnreadableFileError: they are in another encoding, which is named, or binary.
+    """
+    try:
+        text = data.removeprefix(MARK).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise _no_text(data, name, 1 + data.count(b"\n", 0, error.start)) from error
+    if "\0" in text:
+        raise _no_text(data, name, 1)
+    return text
 
 
 def encode_file(file: TextFile, edit: EditedText, name: str) -> bytes:
@@ -107,12 +116,12 @@ def _ends_after(file: TextFile, changes: Sequence[LineChange]) -> list[str]:
     return out + old[at:]
 
 
-def _no_text(data: bytes, name: str, line: int) -> AgentError:
+def _no_text(data: bytes, name: str, line: int) -> UnreadableFileError:
     encoding = _guess_encoding(data)
     if encoding is None:
-        return AgentError(f"`{name}` is binary, and only texts are read and changed here")
+        return UnreadableFileError(f"`{name}` is binary, and only texts are read and changed here")
     help = f"Convert it first, as `iconv -f {ICONV.get(encoding, encoding)} -t UTF-8` does."
-    return AgentError(f"`{name}` is not in UTF-8 but, it seems, in {encoding} (line {line})", help=help)
+    return UnreadableFileError(f"`{name}` is not in UTF-8 but, it seems, in {encoding} (line {line})", help=help)
 
 
 def _guess_encoding(data: bytes) -> str | None:
