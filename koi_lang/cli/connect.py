@@ -113,7 +113,7 @@ def _read_key(name: str) -> str:
         value = click.prompt(f"Key of {name}", hide_input=True, err=True, default="", show_default=False)
     else:
         value = sys.stdin.readline()
-    value = str(value).strip()
+    value = str(value).removeprefix("\ufeff").strip()  # PowerShell writes it
     if not value:
         help = f"Type it, or pipe it in: `koi connect {name} < key.txt`."
         raise UsageError(f"no key was given for `{name}`", help=help)

@@ -266,7 +266,7 @@ def read_case_answers(path: Path) -> CaseAnswers:
         SettingsError: the file cannot be read or holds something else.
     """
     try:
-        found = json.loads(path.read_text(encoding="utf-8")) if path.suffix != ".jsonl" else None
+        found = json.loads(path.read_text(encoding="utf-8-sig")) if path.suffix != ".jsonl" else None
     except (OSError, ValueError):
         found = None  # told by the reader of other answers
     if isinstance(found, dict) and list(found) == [CASES] and isinstance(found[CASES], dict):

@@ -54,7 +54,7 @@ class Sources:
 
     def read(self, uri: str) -> types.ReadResourceResult:
         """The text of one, as it is now. Raises OSError, KeyError."""
-        text = self.redact(self.files[uri].read_text("utf-8", "replace"))
+        text = self.redact(self.files[uri].read_text("utf-8-sig", "replace"))
         content = types.TextResourceContents(uri=uri, mime_type="text/x-koi", text=text)
         return types.ReadResourceResult(contents=[content])
 

@@ -196,7 +196,7 @@ def dotenv(settings: ProjectSettings) -> dict[str, str]:
 def variables_in(path: str) -> dict[str, str]:
     """The variables of a file like `.env`. Raises SettingsError when it cannot be read."""
     try:
-        return _variables(Path(path).read_text("utf-8"))
+        return _variables(Path(path).read_text("utf-8-sig"))
     except (OSError, UnicodeDecodeError) as error:
         why = reason(error) if isinstance(error, OSError) else str(error)
         help = "It holds lines like `OPENAI_API_KEY=…`."

@@ -92,7 +92,7 @@ async def _body(answer: httpx2.Response, asked: CheckedRequest) -> bytes:
 def _response_fields(answer: httpx2.Response, data: bytes, asked: CheckedRequest) -> dict[str, Any]:
     kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
     try:
-        text = data.decode(answer.charset_encoding or "utf-8-sig")
+        text = data.decode(answer.charset_encoding or "utf-8").removeprefix("\ufeff")
     except (LookupError, UnicodeError) as error:  # the server names the encoding: some fail with errors of their own
         raise AgentError(f"`{asked.address}` answers with `{kind or 'bytes'}`, which is no text") from error
     return {

@@ -27,7 +27,7 @@ def token_for(file: Path | None) -> str | None:
     if file is None:
         return settings.variable(VARIABLE)
     try:
-        token = file.read_text("utf-8").strip()
+        token = file.read_text("utf-8-sig").strip()
     except (OSError, UnicodeDecodeError) as error:
         why = reason(error) if isinstance(error, OSError) else "it is no text"
         raise UsageError(f"`{file}` cannot be read: {why}", help="It holds the token and nothing else.") from error

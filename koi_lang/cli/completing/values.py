@@ -101,7 +101,7 @@ def _describe_run(path: Path) -> str:
 def _handlers_of(context: Context) -> Iterator[tuple[str, str]]:
     """Each agent with an empty name, and with each of its handlers, as they are spelt in the file."""
     try:
-        text = Path(str(context.params.get("file") or "")).read_text("utf-8")
+        text = Path(str(context.params.get("file") or "")).read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError):
         return
     agent = ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from abc import ABC, abstractmethod
+from codecs import BOM_UTF8
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -317,7 +318,7 @@ def rules_in(name: str, text: str, folder: int | None = None) -> str:
         raise AgentError(f"`{text}` cannot be read: {reason(error)}", help="It says which files are kept.") from error
     if len(data) > MAX_RULE_BYTES:
         raise AgentError(f"`{text}` has more than {MAX_RULE_BYTES:,} bytes", help="Name folders instead of files.")
-    return data.decode("latin-1")
+    return data.removeprefix(BOM_UTF8).decode("latin-1")
 
 
 def _is_text(path: str) -> bool:

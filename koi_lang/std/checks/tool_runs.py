@@ -7,6 +7,7 @@ import os
 import shlex
 import tempfile
 import time
+from codecs import BOM_UTF8
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -209,4 +210,4 @@ def _read_report(tool: CheckTool, ended: _Ended, file: str) -> bytes:
         raise UnreadableReportError(reason(error)) from error
     if len(data) > MAX_REPORT_BYTES:
         raise UnreadableReportError(f"it has more than {MAX_REPORT_BYTES:,} bytes")
-    return data
+    return data.removeprefix(BOM_UTF8)
