@@ -27,7 +27,8 @@ NEEDED = frozenset({"pygls", "lsprotocol", "cattrs", "attrs"})
 def count_actions(capabilities: Sequence[str]) -> int:
     """How many built-in actions a role with some permissions allows in any run, as `koi audit` lists them."""
     kinds = (kind for kind in lookup.all_actions() if not kind.is_occasional)
-    return sum(kind.needs is None or permits(capabilities, kind.needs) for kind in kinds)
+    has_outputs = any(permits(capabilities, permission) for permission in lookup.LONG_RESULTS)
+    return has_outputs + sum(kind.needs is None or permits(capabilities, kind.needs) for kind in kinds)
 
 
 @click.command()

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 # The order in which prompts and documentation list them.
 MODULES = (core, registry, control, shell, mcp, outputs, planning)
+# Permissions for what may give long results in any run.
+LONG_RESULTS = ("execute", "delegate")
 
 
 def all_actions() -> Sequence[ActionKind]:
@@ -62,7 +64,7 @@ def reads_outputs(agent: AgentPort, *, is_plain: bool = False) -> bool:
     run = agent.run
     has_long = bool(agent.about.mcps()) or any(kind.shown > MAX_SHOWN for kind in run.added.actions.values())
     if not is_plain:
-        has_long |= bool(agent.offered_skills) or any(map(agent.role.allows, ("execute", "delegate")))
+        has_long |= bool(agent.offered_skills) or any(map(agent.role.allows, LONG_RESULTS))
     return has_long or (run.has_outputs and bool(run.outputs.told_to(agent.name))) or has_commands(agent)
 
 
