@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ast
+import dis
+from collections.abc import Iterator
 from pathlib import Path
+from types import CodeType
 
 import pytest
 
@@ -11,6 +14,7 @@ from koi_lang.compiler.printer.module_text import lay_out, write_module
 from koi_lang.program import build
 from koi_lang.program.files import absolute
 from tests.projects import Project
+from tests.shapes import code
 
 FOLDER = Path(__file__).parent / "compiled"
 PROGRAMS = sorted(FOLDER.glob("*.koi"))
@@ -153,3 +157,21 @@ def test_layout() -> None:
         't = """first line of a text',
         'and the second of it"""',
     ]
+
+
+def functions_of(code: CodeType) -> Iterator[CodeType]:
+    """A piece of code and all functions in it."""
+    yield code
+    for each in code.co_consts:
+        if isinstance(each, CodeType):
+            yield from functions_of(each)
+
+
+def test_a_loop_jumps_back_unconditionally(tmp_path: Path) -> None:
+    """Python 3.11 makes no function faster whose loops end with a conditional jump back."""
+    path = tmp_path / "loop.koi"
+    path.write_text(code("let x = 0\nwhile (x < args.n) x++\ndo x-- while (x > args.n)\nreturn x"), "utf-8")
+    compiled = functions_of(build.built(str(path)).code)
+    jumps = {step.opname for each in compiled for step in dis.get_instructions(each) if "BACKWARD" in step.opname}
+
+    assert {"JUMP_BACKWARD"} <= jumps <= {"JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT"}

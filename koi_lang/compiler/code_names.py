@@ -1,11 +1,14 @@
-"""Names of functions in compiled code: those of the program, where Python needed others."""
+"""The code of a module: compiled by Python, its functions called as in the program."""
 
 from __future__ import annotations
 
 import ast
 import re
+import sys
 from collections.abc import Iterator, Mapping
 from types import CodeType
+
+from koi_lang.compiler.codegen import py_ast as py
 
 # What the compiler calls functions without a name that are no lambda.
 ANONYMOUS = re.compile(r"anonymous(?:_\d+)?")
@@ -13,9 +16,30 @@ ANONYMOUS = re.compile(r"anonymous(?:_\d+)?")
 Definition = tuple[str, int]
 
 
-def with_names_of_program(code: CodeType, tree: ast.Module) -> CodeType:
-    """The code of a module whose functions are called as in the program, in tracebacks, debuggers and profiles."""
-    return _rename_code(code, dict(_names(tree)), "", "")
+def compile_module(tree: ast.Module, path: str) -> CodeType:
+    """The code of a module whose functions are called as in the program, in tracebacks, debuggers and profiles.
+
+    Raises:
+        RecursionError: the code is nested too deeply for Python.
+    """
+    names = dict(_names(tree))
+    if sys.version_info < (3, 12):
+        _test_inside_loops(tree)
+    code: CodeType = compile(tree, path, "exec", dont_inherit=True)
+    return _rename_code(code, names, "", "")
+
+
+def _test_inside_loops(tree: ast.Module) -> None:
+    """Have `while` loops test at the beginning of their body.
+
+    Python 3.11 specializes the instructions of a function that was called, or has jumped back unconditionally, eight
+    times. The conditional jump at the end of `while test` does not count, so a long loop would stay slow.
+    """
+    for node in ast.walk(tree):
+        if isinstance(node, ast.While) and not isinstance(node.test, ast.Constant):
+            at = py.at_of(node.test)
+            node.body.insert(0, ast.If(ast.UnaryOp(ast.Not(), node.test, **at), [ast.Break(**at)], [], **at))
+            node.test = py.constant(True, at)
 
 
 def _names(tree: ast.Module) -> Iterator[tuple[Definition, str]]:

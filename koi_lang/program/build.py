@@ -14,7 +14,7 @@ from shlex import quote
 from types import CodeType
 
 from koi_lang.compiler import nodes as n
-from koi_lang.compiler.code_names import with_names_of_program
+from koi_lang.compiler.code_names import compile_module
 from koi_lang.compiler.compile import Checked, check_program, generate
 from koi_lang.compiler.parser import parse
 from koi_lang.compiler.rules import prose
@@ -115,10 +115,9 @@ def built(path: str, *, strict: bool = False) -> cache.CachedModule:
 
 def _code(tree: ast.Module, path: str) -> CodeType:
     try:
-        code: CodeType = compile(tree, path, "exec", dont_inherit=True)
+        return compile_module(tree, path)
     except RecursionError:
         raise KoiError(f"`{path}` nests its code too deeply", help="Split the deepest expression.") from None
-    return with_names_of_program(code, tree)
 
 
 def missing_servers(checked: Checked, describe: Callable[[str], object]) -> Iterator[Diagnostic]:

@@ -22,7 +22,7 @@ from typing import Any
 from koi_lang.compiler import kinds
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
-from koi_lang.compiler.code_names import with_names_of_program
+from koi_lang.compiler.code_names import compile_module
 from koi_lang.compiler.compile import check_program, generate
 from koi_lang.compiler.imports import Unit
 from koi_lang.compiler.kinds import Kinds
@@ -322,7 +322,7 @@ async def _run_main(main: Callable[[], Awaitable[None]], run: Run) -> Any:
 def _code_of(tree: ast.Module, part: _Part) -> CodeType:
     """The code of a part, whose lines tracebacks find from now on."""
     linecache.cache[part.path] = (len(part.text), None, part.text.splitlines(keepends=True), part.path)
-    return with_names_of_program(compile(tree, part.path, "exec", dont_inherit=True), tree)
+    return compile_module(tree, part.path)
 
 
 def _handler_in(tree: ast.Module) -> ast.AsyncFunctionDef:
