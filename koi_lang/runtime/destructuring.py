@@ -1,15 +1,18 @@
-"""Pieces of the language that need a little run-time help: boxes, destructuring, stores that evaluate late."""
+"""Pieces of the language that need a little run-time help: boxes, destructuring, loops that count, late stores."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import islice
+from operator import itemgetter
 from typing import Any
 
 from koi_lang.js.call_helpers import get, iterate, put, spread
 from koi_lang.js.errors import TypeErrorValue
 from koi_lang.js.generators import end_walk
-from koi_lang.js.operators import nullish, truth
+from koi_lang.js.number_format import MAX_EXACT, MIN_EXACT
+from koi_lang.js.operators import add, greater, greater_equal, less, less_equal, nullish, truth
 from koi_lang.js.undefined import undefined
 
 
@@ -87,3 +90,46 @@ def open_object(value: Any) -> Any:
 def without(value: Any, keys: list[str]) -> dict[str, Any]:
     """The members of an object that a pattern has not named."""
     return {key: item for key, item in spread(value).items() if key not in keys}
+
+
+_TESTS = {"<": less, "<=": less_equal, ">": greater, ">=": greater_equal}
+# By how much the end of a `range` lies behind that of a loop.
+_BEHIND_END = {"<": 0, "<=": 1, ">": 0, ">=": -1}
+
+
+def count(start: Any, test: str, end: Any, step: Any = 1) -> Iterable[Any]:
+    """The values of `i` in the turns of `for (let i = start; i test end; i += step)`.
+
+    Args:
+        start: a number.
+        end: the same before each turn, as is `step`.
+    """
+    is_whole = type(start) is int is type(end) and type(step) is int and MIN_EXACT < end < MAX_EXACT
+    if is_whole and (step > 0 if test in ("<", "<=") else step < 0):
+        return range(start, end + _BEHIND_END[test], step)
+    return _count(start, test, lambda: end, step)
+
+
+def count_to_length(start: Any, test: str, holder: Any, step: Any = 1) -> Iterable[Any]:
+    """As `count`, to `holder.length` of each turn."""
+    if type(holder) is str:
+        return count(start, test, len(holder), step)
+    if type(holder) is list and type(start) is int and start >= 0 and test == "<" and step == 1:
+        items = iter(holder)
+        items.__setstate__(start)  # type: ignore[attr-defined]
+        return map(itemgetter(0), enumerate(items, start))
+    return _count(start, test, partial(get, holder, "length"), step)
+
+
+def count_to_entry(start: Any, test: str, holder: Any, key: str, step: Any = 1) -> Iterable[Any]:
+    """As `count`, to `holder.key`, for a loop that changes no object: an entry of an object is read once."""
+    if type(holder) is dict and type(end := holder.get(key)) in (int, float):
+        return count(start, test, end, step)
+    return _count(start, test, partial(get, holder, key), step)
+
+
+def _count(value: Any, test: str, read_end: Callable[[], Any], step: Any) -> Iterator[Any]:
+    holds = _TESTS[test]
+    while holds(value, read_end()):
+        yield value
+        value = add(value, step)

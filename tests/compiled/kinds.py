@@ -11,14 +11,12 @@ class Kinds(koi.Agent, koi_name='Kinds', role=lambda: Worker):
         total = 0
         product = 1
         share = 0
-        i = 0
-        while i < 10:
+        for i in koi.count(0, '<', 10):
             total = koi.remainder(total + i * 3, 1000)
             product = koi.multiply(product, i)
             share = share / 2 + total
             if i - 5 > 2:
                 total = total - 7
-            i = i + 1
         middle = koi.Math['floor'](koi.number((total + 1) / 2))
         unknown = 1
         unknown = koi.add(unknown, koi.get(args, 'n'))
@@ -37,13 +35,11 @@ class Kinds(koi.Agent, koi_name='Kinds', role=lambda: Worker):
         text = koi.invoke(koi.template(koi.get(args, 'name'), ': '), 'trim')
         found = ''
         late = 'text'
-        i = 0
-        while i < koi.length(text):
+        for i in koi.count(0, '<', koi.length(text)):
             if text[i] != 'a' and koi.get(text, i + 1) == koi.undefined:
                 found = found + text[i]
             if i == 2:
                 late = 2
-            i = i + 1
         return f'{found} {late}' if koi.length(found) > 2 else koi.add(late, found)
 
     @koi.on('collections')
@@ -51,10 +47,8 @@ class Kinds(koi.Agent, koi_name='Kinds', role=lambda: Worker):
         list_ = []
         names = koi.new(koi.Map)
         list_.append(1)
-        at = koi.length(list_) - 1
-        while at >= 0:
+        for at in koi.count(koi.length(list_) - 1, '>=', 0, -1):
             names.set(at, list_[at] if 0 <= at < koi.length(list_) else koi.undefined)
-            at = at - 1
 
         def changed():
             nonlocal count

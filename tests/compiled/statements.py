@@ -25,13 +25,10 @@ class Statements(koi.Agent, koi_name='Statements', role=lambda: Worker):
             if koi.greater(item, 100):
                 break
             sum = koi.add(sum, item)
-        i = 0
-        while i < 10:
+        for i in koi.count(0, '<', 10):
             if i % 2 == 0:
-                i = i + 1
                 continue
             sum = koi.add(sum, i)
-            i = i + 1
         for key in koi.keys(args):
             sum = koi.add(sum, koi.get(key, 'length'))
         while koi.greater(sum, 10):

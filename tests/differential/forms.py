@@ -90,6 +90,16 @@ let @let:count = @small; while (@1-- > 0) @loop
 2| do { step("round"); @loop } while (@any);
 for (let @in:count = 0; @1 < @bound; @1 += 2) @loop
 for (let @in:count = 5; @1 > -2; @1--) { step(@1); @loop }
+for (let @in:number = @number; @1 < @number; @1 += 3) { step(@1); @loop }
+for (let @in:number = @number; @1 >= @number; @1 -= 2) { step(@1); @loop }
+for (let @in:number = @number; @1 <= @any; @1 += @number) { if (step(@1) > 9) break; @loop }
+2| for (let @in:count = 0; @1 < @var:numbers.length; @1++) { step(@var:numbers[@1]); @loop }
+for (let @in:count = @small; @1 < @var:texts.length; @1++) { step(@var:texts[@1]); @loop }
+for (let @in:count = 0; @1 < @var:text.length; @1++) { if (step(@var:text[@1]) === "b") continue; @loop }
+for (let @in:count = @var:numbers.length - 1; @1 >= 0; @1--) { step(@var:numbers[@1]); @loop }
+for (let @in:count = @small; @1 < @var:object.@key; @1++) { step(@1); @loop }
+for (let @in:count = 0; @1 < @var:object.@key; @1++) { if (@1 > 3) break; @put:number += @1; }
+for (let @in:count = 0; @1 < @var:any.length; @1++) { step(@1); @loop }
 2| @in:label: while (step(@any)) @loop
 2| @in:label: do { step("round"); @loop } while (@any);
 @in:label: for (let @in:count = 0; @2 < 3; @2++) @loop

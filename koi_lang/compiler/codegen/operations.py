@@ -3,12 +3,30 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.codegen import py_ast as py
 from koi_lang.compiler.codegen.emitter import Emitter
-from koi_lang.compiler.kinds import ARRAY, BOOLEAN, INT, MAP, NULL, NUMBER, OTHER, SET, TEXT, UNDEFINED, Kind, is_exact
+from koi_lang.compiler.kinds import (
+    ARRAY,
+    BOOLEAN,
+    INT,
+    MAP,
+    NULL,
+    NUMBER,
+    OF_TEXTS,
+    OTHER,
+    SET,
+    TEXT,
+    UNDEFINED,
+    Kind,
+    is_exact,
+)
+from koi_lang.compiler.operators import LAZY
 from koi_lang.compiler.scope import ScopeVariable
+from koi_lang.compiler.walk import child_nodes
 
 ARITHMETIC: dict[str, ast.operator] = {
     "+": ast.Add(), "-": ast.Sub(), "*": ast.Mult(), "/": ast.Div(), "%": ast.Mod(),
@@ -161,3 +179,115 @@ def find_called_function(node: n.Call, e: Emitter) -> ScopeVariable | None:
     is_special = is_special or getattr(function, "is_generator", False)
     fits = len(needed) <= len(node.arguments) <= len(function.parameters)
     return variable if fits and not is_special else None
+
+
+class CountedLoop(NamedTuple):
+    """A loop whose counter nothing but its head changes, `for (let i = start; i test end; i += step)`.
+
+    Attributes:
+        end: a number, or a name that stands for the same in each turn, or a member of such a name.
+    """
+
+    counter: ScopeVariable
+    start: n.Expression
+    test: str
+    end: n.Expression
+    step: int | n.Name
+
+
+def find_counted_loop(node: n.For, e: Emitter) -> CountedLoop | None:
+    """What a loop counts, None where it may do anything else."""
+    update, condition = n.strip_parentheses(node.update), n.strip_parentheses(node.condition)
+    match node.first, condition:
+        case (
+            n.Variable(declarators=(n.Declarator(pattern=n.Binding() as binding, value=n.Expression() as start),)),
+            n.Operation(operators=(("<" | "<=" | ">" | ">=") as test,), operands=(n.Name() as counted, end)),
+        ):
+            counter = e.variable(binding)
+        case _:
+            return None
+    match update:
+        case n.Update():
+            step: int | n.Name = 1 if update.operator == "++" else -1
+        case n.Assignment(operator="+", value=n.Name() as step):
+            pass
+        case n.Assignment(operator=("+" | "-") as operator, value=n.Literal(value=int() as size)):
+            step = int(size) if operator == "+" else -size
+        case _:
+            return None
+    if counter is None or counter is not e.variable(counted) or counter.captured:
+        return None
+    if len(counter.writes) != 2 or counter.writes[1] is not update:
+        return None
+    if not e.kinds.of(start).is_within(NUMBER):
+        return None
+    end = n.strip_parentheses(end)
+    holder = end.object if isinstance(end, n.Member) and not end.optional else end
+    if not _stays(holder, node, e) or not _stays(step, node, e):
+        return None
+    if isinstance(end, n.Member) and end.name != "length" and not _changes_no_object(node.body, holder, e):
+        return None
+    return CountedLoop(counter, start, test, end, step)
+
+
+# What code may consist of that changes no object, whatever the parts of it do.
+_QUIET = (
+    *(n.Literal, n.Text, n.Name, n.Parenthesized, n.Array, n.Binding, n.Block, n.ExpressionStatement, n.Declarator),
+    *(n.Variable, n.If, n.For, n.While, n.DoWhile, n.Break, n.Continue, n.Sequence, n.Return, n.Conditional, n.Object),
+)
+_QUIET_METHODS: dict[int, Collection[str]] = {TEXT: OF_TEXTS, ARRAY: ("push",), **METHODS}
+_CONVERTED = NUMBER | TEXT | BOOLEAN | UNDEFINED | NULL
+
+
+def _changes_no_object(node: n.Node, holder: n.Expression, e: Emitter) -> bool:
+    """Whether code certainly changes no objects but new ones, arrays, Maps and Sets: it calls no unknown code.
+
+    That could stand behind calls, accessors, and conversions of objects. Members of `holder` have no accessors.
+    """
+    parts: Sequence[n.Node] = ()
+    converted: Sequence[n.Node] = ()
+    is_quiet = True
+    match node:
+        case n.Operation():
+            parts, is_quiet = node.operands, {"in", "instanceof"}.isdisjoint(node.operators)
+            converted = () if {*LAZY, "===", "!=="}.issuperset(node.operators) else node.operands
+        case n.Prefix():
+            parts, is_quiet = (node.operand,), node.operator != "delete"
+            converted = () if node.operator in ("!", "typeof", "void") else parts
+        case n.Template():
+            parts = converted = [part for part in node.parts if isinstance(part, n.Node)]
+        case n.Update():
+            converted, is_quiet = (node.target,), isinstance(node.target, n.Name)
+        case n.Assignment():
+            parts, converted = (node.target, node.value), (node.target, node.value) if node.operator else ()
+            is_quiet = isinstance(node.target, n.Name) or (isinstance(node.target, n.Index) and not node.operator)
+        case n.Member():
+            is_length = node.name == "length" and e.kinds.of(node.object).is_within(TEXT | ARRAY)
+            is_quiet = is_length or e.variable(node.object) is e.variable(holder)
+        case n.Index():
+            parts, kinds = (node.object, node.index), (e.kinds.of(node.object), e.kinds.of(node.index))
+            is_quiet = not node.optional and kinds[0].is_within(TEXT | ARRAY) and kinds[1].is_within(NUMBER)
+        case n.Property():
+            parts, is_quiet = (node.value,), isinstance(node.key, str) and not node.accessor
+        case n.Call(callee=n.Member(optional=False) as callee, optional=False):
+            kind, is_math = e.kinds.of(callee.object).bits, e.kinds.global_of(callee.object) == "Math"
+            parts, converted = node.arguments, node.arguments if is_math or kind == TEXT else ()
+            is_quiet = is_math or callee.name in _QUIET_METHODS.get(kind, ())
+        case _:
+            parts, is_quiet = child_nodes(node), isinstance(node, _QUIET)
+    is_quiet = is_quiet and all(e.kinds.of(part).is_within(_CONVERTED) for part in converted)
+    return is_quiet and all(_changes_no_object(part, holder, e) for part in parts)
+
+
+def _stays(node: n.Expression | int, loop: n.For, e: Emitter) -> bool:
+    """Whether an expression stands for the same value in all turns of a loop."""
+    if isinstance(node, (int, n.Literal)):
+        return True
+    variable = e.variable(node)
+    if variable is None or variable.early or node.span.start < variable.ready:
+        return False
+    if not variable.reassigned:
+        return True
+    spans = [None if write is None else write.span for write in variable.writes]
+    inside = range(loop.span.start, loop.span.end)
+    return not variable.captured and all(span is not None and span.start not in inside for span in spans)

@@ -13,8 +13,8 @@ from koi_lang.compiler.codegen.assignments import assignment_statement, bind, st
 from koi_lang.compiler.codegen.emitter import Emitter, LoopFrame
 from koi_lang.compiler.codegen.expressions import condition, expression, function_value, read_variable
 from koi_lang.compiler.codegen.jumps import jump, leave, open_frame, run_once
-from koi_lang.compiler.codegen.operations import find_push
-from koi_lang.compiler.kinds import ARRAY
+from koi_lang.compiler.codegen.operations import CountedLoop, find_counted_loop, find_push
+from koi_lang.compiler.kinds import ARRAY, TEXT
 from koi_lang.compiler.scope import ScopeVariable
 from koi_lang.compiler.walk import everything
 
@@ -290,6 +290,10 @@ def _walk_waiting(node: n.ForEach, frame: LoopFrame, e: Emitter, at: py.At) -> l
 def _for(node: n.For, e: Emitter) -> list[ast.stmt]:
     """`for (;;)` as a `while`; the update stands at the end of the body and before every `continue`."""
     at, frame = e.at(node.span), open_frame("loop", e)
+    counted = find_counted_loop(node, e)
+    if counted is not None:
+        target, values = _counting(counted, e, at)
+        return leave(frame, [ast.For(target, values, _frame_body(node.body, frame, e), [], None, **at)], e, at)
     first = boxes(node, e) + ([] if node.first is None else statements((node.first,), e))
     test = py.constant(True, at) if node.condition is None else condition(node.condition, e)
     update = _next_boxes(node, e)
@@ -301,6 +305,31 @@ def _for(node: n.For, e: Emitter) -> list[ast.stmt]:
     frame.updates = update
     body = _frame_body(node.body, frame, e)
     return leave(frame, [*first, ast.While(test, body + update, [], **at)], e, at)
+
+
+def _counting(loop: CountedLoop, e: Emitter, at: py.At) -> tuple[ast.expr, ast.expr]:
+    """What takes the numbers of a loop that counts, and the numbers."""
+    target = py.store(loop.counter.python, at)
+    start, end = expression(loop.start, e), loop.end
+    match loop.step:
+        case 1:
+            steps = []
+        case int() as step:
+            size = py.constant(abs(step), at)
+            steps = [ast.UnaryOp(ast.USub(), size, **at) if step < 0 else size]
+        case name:
+            steps = [expression(name, e)]
+    test = py.constant(loop.test, at)
+    if not isinstance(end, n.Member) or (end.name == "length" and e.kinds.of(end.object).bits == TEXT):
+        return target, py.helper("count", [start, test, expression(end, e), *steps], at)
+    holder = expression(end.object, e)
+    if end.name != "length":
+        return target, py.helper("count_to_entry", [start, test, holder, py.constant(end.name, at), *steps], at)
+    is_whole_array = loop.test == "<" and not steps and isinstance(start, ast.Constant) and start.value == 0
+    if not is_whole_array or e.kinds.of(end.object).bits != ARRAY:
+        return target, py.helper("count_to_length", [start, test, holder, *steps], at)
+    item = py.store(e.fresh("item"), at)
+    return ast.Tuple([target, item], py.STORE, **at), py.helper("indexed", [holder], at)
 
 
 def _continues_through_finally(body: n.Block) -> bool:
