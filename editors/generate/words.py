@@ -30,7 +30,9 @@ GROUPS: Mapping[str, str] = {
     **dict.fromkeys(
         "CAN CANNOT NEEDS FUNCTION_NEEDS OVERRIDE PRIVATE ACCESSOR SKILLS INSTRUCTIONS MEMORY".split(), "modifiers"
     ),
-    **dict.fromkeys("USE COMPOSE FRAGMENTS TEMPLATE MODEL OVER TIMES PASS EVERY WHEN INPUT OUTPUT".split(), "clauses"),
+    **dict.fromkeys(
+        "USE COMPOSE FRAGMENTS TEMPLATE MODEL OVER TIMES PASS EVERY WHEN INPUT OUTPUT ACTION".split(), "clauses"
+    ),
     **dict.fromkeys("GIVEN EXPECT FAILS SCORE".split(), "testing"),
     **dict.fromkeys("VARIABLE FUNCTION ASYNC".split(), "storage"),
     **dict.fromkeys("IF ELSE FOR WHILE DO SWITCH CASE CASE_DEFAULT DEFAULT TRY CATCH FINALLY THROW".split(), "control"),

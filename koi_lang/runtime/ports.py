@@ -101,6 +101,9 @@ class AgentPort(Protocol):
     async def handle(self, event: str, payload: Any = ...) -> Any:
         """Carry out an event. Raises AgentError."""
 
+    async def require_action(self, event: str, payload: Any, intent: str, fields: Mapping[str, Any]) -> None:
+        """Have guards look at an action that a model asks for. Raises PermissionDeniedError where one refuses it."""
+
     async def call_action(self, intent: str, data: Any = ...) -> Any:
         """Run a built-in action from code. Raises AgentError."""
 

@@ -76,7 +76,8 @@ def test_the_order_of_the_layers() -> None:
 
     assert [
         *("locate", "read", "conclude", "announce", "guard_repetition", "condition", "substitute"),
-        *("require_known", "intervene", "permit", "resolve", "record", "hook", "ask_person", "call_function"),
+        *("require_known", "intervene", "permit", "resolve", "ask_guards"),
+        *("record", "hook", "ask_person", "call_function"),
     ] == asked_for
     assert ["limit_nested", *(name for name in asked_for if name != "guard_repetition")] == nested
 

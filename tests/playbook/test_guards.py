@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
-from tests.playbook.playing import Player, act
+from koi_lang.events import Event, OutputDelta
+from koi_lang.llm.messages import Request
+from koi_lang.runtime.context import current_run
+from tests.playbook.playing import Player, Voice, act
 from tests.projects import Project
 
 PROGRAM = """
@@ -98,6 +102,52 @@ def test_a_refusal_is_recorded_and_replayed(project: Project) -> None:
     assert "nothing is different" in replayed.stderr
     events = project.koi("runs", "show", "last").stdout
     assert "output guard" in events
+
+
+ACTION = 'guard action { playbook "May it do {{action.intent}} of {{action.data}}?" }'
+SAY = act("print", message="Go away")
+
+
+def test_a_model_is_told_that_its_action_is_refused(play: Player) -> None:
+    """It goes on with something else, and is not to try it again."""
+    answers = [SAY, {"allow": False, "reason": "it is rude"}, act("print", message="Hello"), {"allow": True}, GIVE]
+    played = play(guarded(ACTION), answers, payload={"text": "hello"})
+    told = "the action guard of `Main` refuses the action `print` of `go`: it is rude. Do not try it again."
+
+    assert (("Hello",), "Go away") == (played.printed, played.result)
+    assert f"🚫 print DENIED: {told}\nContinue." == played.requests[2].messages[-1].text
+    assert "May it do ⟨args.action.intent⟩ of ⟨args.action.data⟩?" == played.requests[1].messages[-1].text
+
+
+@pytest.mark.parametrize(("guards", "expected"), [("", {"Go ", "away"}), ("guard action { return false }", set[str]())])
+def test_nobody_sees_what_a_guard_has_not_seen(guards: str, expected: set[str], play: Player) -> None:
+    """A text is told while it is written where no guard of actions is to look at it."""
+    onlooker: list[Event] = []
+    answers = [[json.dumps(act("registry_get", key="x"))], ['{"intent": "print", "message": "Go ', 'away"}']]
+    answers += [[json.dumps(GIVE)]]
+
+    async def speak(request: Request) -> AsyncIterator[str]:
+        current_run().events.subscribe(onlooker.append, transient=True)
+        for piece in answers.pop(0):
+            yield piece
+
+    played = play(guarded(guards), Voice(speak), payload={"text": "hello"})
+    texts = {event.data.text for event in onlooker if isinstance(event.data, OutputDelta)}
+
+    assert expected == texts & {"Go ", "away"}
+    assert played.printed == (("Go away",) if expected else ())
+
+
+def test_verdicts_about_actions_are_replayed(project: Project) -> None:
+    """A resumed or replayed run takes those that were given."""
+    project.write("main.koi", guarded(ACTION) + 'run Main.go({ text: "hello" })\n')
+    answers = [{"intent": "print", "message": "Hi"}, {"allow": True}, {"intent": "print", "message": "Go"}]
+    project.write("answers.json", json.dumps([*answers, {"allow": False}, {"intent": "return", "data": "x"}]))
+    done = project.koi("run", "main.koi", "--answers", "answers.json")
+    replayed = project.koi("replay", "last")
+
+    assert ("Hi\n", 0) == (done.stdout, done.returncode), done.stderr
+    assert "nothing is different" in replayed.stderr
 
 
 def test_an_audit_lists_guards(project: Project) -> None:

@@ -251,12 +251,12 @@ class Builder(Statements):
         return n.Block(span_between(children[0], children[-1]), children[-2]), *only(children, n.Handler)
 
     def guard(self, children: Children) -> n.Handler:
-        """`guard input { … }` or `guard output { … }`, a handler that gives a verdict.
+        """`guard input { … }`, `guard output { … }` or `guard action { … }`, a handler that gives a verdict.
 
         A playbook in it is asked for the verdict alone, as with `answer`.
         """
         kind, body = children[1:]
-        names = [n.Binding(span_of(kind), name) for name in (("input",) if kind == "input" else ("input", "output"))]
+        names = [n.Binding(span_of(kind), name) for name in dict.fromkeys(("input", str(kind)))]
         pattern = n.ObjectPattern(span_of(kind), tuple(n.Element(each.span, each, each.name) for each in names))
         steps = tuple(replace(step, answers=True) if isinstance(step, n.Playbook) else step for step in body.statements)
         return n.Handler(

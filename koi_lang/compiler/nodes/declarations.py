@@ -234,7 +234,7 @@ class Handler(Node):
     """`private on name(parameters) async: type { … }`; `returns` is the type of its result.
 
     Attributes:
-        guard: `input` or `output` of a guard, which no event calls; its name is made of that.
+        guard: `input`, `output` or `action` of a guard, which no event calls; its name is made of that.
         guarded: the handler that a guard belongs to; empty for one of the whole agent.
     """
 

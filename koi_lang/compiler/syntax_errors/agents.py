@@ -37,7 +37,7 @@ INSTRUCTIONS = "put it into the handlers that need it: `on start() {{ playbook {
 AFFORDANCE = "write `affordance {value}`, which says what the agent is for."
 RESULT = "the type of a result stands behind the parameters: `on start(args): {value} {{ … }}`."
 GUARD_FORM = (
-    "write `guard input {{ return true }}` or `guard output {{ return true }}`; `input` and `output` are names there."
+    "write `guard input {{ return true }}`, or `output` or `action` in place of `input`; these are names in its block."
 )
 TEXT = '"…"'
 # What people write as parts of an agent, in small letters without `_`; what to write, and the value if none is given.
@@ -307,7 +307,7 @@ def statement(failure: Failure) -> SyntaxHelp | None:
 
 @hint(HINTS, "E0149")
 def guard(failure: Failure) -> SyntaxHelp | None:
-    """A guard says neither `input` nor `output`, or has no block.
+    """A guard says neither `input`, `output` nor `action`, or has no block.
 
     Wrong:
 
@@ -468,7 +468,7 @@ def item_in_code(failure: Failure) -> SyntaxHelp | None:
 def item_beside(source: Source, first: Span, second: Span) -> SyntaxHelp | None:
     """A part of an agent that reads like a name with a block behind it."""
     word = source.text[first.start : first.end]
-    if word == "guard" and source.text.startswith(("input", "output"), second.start):
+    if word == "guard" and source.text.startswith(("input", "output", "action"), second.start):
         return SyntaxHelp("a guard stands at the beginning of its handler", first, "move it before all statements.")
     if word not in ("llm", "state") or source.text[second.start] != "{":
         return None

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from koi_lang.diagnostics import nearest, suggestion
-from koi_lang.errors import AgentError, GuardError, KoiError
+from koi_lang.errors import AgentError, GuardError, KoiError, PermissionDeniedError
 from koi_lang.events import OMITTED, HandlerEnded, HandlerFailed, HandlerStarted, RetryStarted, TimedOut
 from koi_lang.js.call_helpers import apply
 from koi_lang.js.errors import is_final
@@ -241,14 +241,24 @@ class Agent(metaclass=AgentClass):
         running = handling.get(None)
         is_own = running is not None and running[0] is self
         for guard in self.about.guards_of(handler.event, "input", is_own=is_own):
-            await self._require_verdict(guard, handler, {"input": payload})
+            await self._require_verdict(guard, f"the input of `{handler.event}`", {"input": payload})
         result = await settle(await self._attempts(handler, payload))
         for guard in self.about.guards_of(handler.event, "output", is_own=is_own):
-            await self._require_verdict(guard, handler, {"input": payload, "output": result})
+            given = {"input": payload, "output": result}
+            await self._require_verdict(guard, f"the output of `{handler.event}`", given)
         return result
 
-    async def _require_verdict(self, guard: Handler, handler: Handler, given: Mapping[str, Any]) -> None:
-        """Raise GuardError unless a guard allows: it forbids, throws, or gives no verdict."""
+    async def require_action(self, event: str, payload: Any, intent: str, fields: Mapping[str, Any]) -> None:
+        """Have guards look at an action that a model asks for. Raises PermissionDeniedError where one refuses it."""
+        for guard in self.about.guards_of(event, "action", is_own=False):
+            given = {"input": payload, "action": {"intent": intent, "data": dict(fields)}}
+            await self._require_verdict(guard, f"the action `{intent}` of `{event}`", given)
+
+    async def _require_verdict(self, guard: Handler, what: str, given: Mapping[str, Any]) -> None:
+        """Raise GuardError, or for an action PermissionDeniedError, unless a guard allows.
+
+        It forbids, throws, or gives no verdict.
+        """
         verdict: Any = None
         reason = "it gave no verdict"
         cause: Exception | None = None
@@ -265,9 +275,9 @@ class Agent(metaclass=AgentClass):
         elif verdict is False:
             reason = "no reason given"
         if verdict is not True:
-            message = (
-                f"the {guard.guard} guard of `{self.name}` refuses the {guard.guard} of `{handler.event}`: {reason}"
-            )
+            message = f"the {guard.guard} guard of `{self.name}` refuses {what}: {reason}"
+            if guard.guard == "action":
+                raise PermissionDeniedError(message) from cause
             raise GuardError(message, help="Catch the error, or change what is given or the guard.") from cause
 
     async def _attempts(self, handler: Handler, payload: Any) -> Any:

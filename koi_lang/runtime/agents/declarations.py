@@ -107,7 +107,7 @@ class Handler:
         acts: whether its playbook may ask for actions; else its result is all that it asks for.
         answers: whether it is declared with `answer`, so that its model never acts.
         budget: most a call may spend.
-        guard: `input` or `output` of a guard.
+        guard: `input`, `output` or `action` of a guard.
         guarded: the event that a guard belongs to; empty for one of the whole agent.
     """
 

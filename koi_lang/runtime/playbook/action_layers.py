@@ -19,6 +19,7 @@ from koi_lang.events import ActionEnded, ActionFailed, ActionOverridden, ActionS
 from koi_lang.js.tagged_json import as_fields, from_fields
 from koi_lang.js.undefined import undefined
 from koi_lang.llm.tools import TOOL_MARK, plain_name
+from koi_lang.runtime.actions.control import CONTROL
 from koi_lang.runtime.actions.layers import (
     PERMITTED,
     ActionLayer,
@@ -62,6 +63,8 @@ if TYPE_CHECKING:
 MAX_SHOWN_CHARS = 80
 # Questions that nobody can answer, in one call of a playbook.
 MAX_UNANSWERED = 2
+# Actions that no guard of actions looks at.
+UNGUARDED = frozenset({*CONTROL, "return"})
 # Loops are bounded, loops within loops are not; so many actions take a minute or so.
 MAX_REPEATED = 100_000
 
@@ -299,6 +302,17 @@ async def _find_member(running: PlaybookAction) -> ActionKind:
         raise
 
 
+async def ask_guards(running: PlaybookAction, fields: Fields, next: Rest) -> Any:
+    """Have guards of the agent look at the action; the result of the playbook has a guard of its own.
+
+    What loops and branches carry out comes by itself. Raises PermissionDeniedError.
+    """
+    call, intent = running.call, running.action.intent
+    if running.is_delegated or intent not in UNGUARDED:
+        await call.agent.require_action(call.event, call.args, intent, fields)
+    return await next(running, fields)
+
+
 def limit_nested(running: PlaybookAction, fields: Fields, next: Rest) -> Awaitable[Any]:
     """End loops within loops that do not end. Raises ActionError."""
     running.call.repeated += 1
@@ -308,10 +322,14 @@ def limit_nested(running: PlaybookAction, fields: Fields, next: Rest) -> Awaitab
 
 
 # What every action goes through once it has begun; one that stands in an answer; and one of a loop or branch.
-BEGUN: Layers = (condition, substitute, require_known, intervene, permit, resolve, *PERMITTED)
+BEGUN: Layers = (condition, substitute, require_known, intervene, permit, resolve, ask_guards, *PERMITTED)
 ASKED_FOR: Layers = (locate, read, conclude, announce, guard_repetition, *BEGUN)
 NESTED: Layers = (limit_nested, locate, read, conclude, announce, *BEGUN)
-_carry_out, _carry_out_nested = compose(ASKED_FOR), compose(NESTED)
+# By whether their agent has guards; without any there is one layer less.
+_carry_out, _carry_out_nested = (
+    {True: compose(layers), False: compose([layer for layer in layers if layer is not ask_guards])}
+    for layers in (ASKED_FOR, NESTED)
+)
 
 
 async def carry_out_action(call: PlaybookCall, action: Action) -> TurnAction:
@@ -322,7 +340,7 @@ async def carry_out_action(call: PlaybookCall, action: Action) -> TurnAction:
     """
     call.repeated = 0
     running = begin(call, action, call.names)
-    ended = await capture(_carry_out(running, running.action.data))
+    ended = await capture(_carry_out[bool(call.agent.about.guards)](running, running.action.data))
     action = running.action
     if ended.error is not None:
         return _fail(call, action, ended.error)
@@ -336,7 +354,7 @@ async def carry_out_action(call: PlaybookCall, action: Action) -> TurnAction:
 async def carry_out_nested(call: PlaybookCall, action: Action, names: ActionScope) -> Any:
     """The result of an action in a loop or branch; SKIPPED when its condition does not hold. Raises KoiError."""
     running = begin(call, action, names)
-    return await _carry_out_nested(running, running.action.data)
+    return await _carry_out_nested[bool(call.agent.about.guards)](running, running.action.data)
 
 
 def begin(call: PlaybookCall, action: Action, names: ActionScope) -> PlaybookAction:

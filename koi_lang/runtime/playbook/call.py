@@ -114,9 +114,10 @@ class PlaybookCall:
 
     @property
     def is_held_back(self) -> bool:
-        """Whether nobody sees its texts while they are written: a guard looks at the result first, or it is one."""
+        """Whether nobody sees its texts while they are written: a guard looks at them first, or it is one."""
         about = self.agent.about
-        return self.event in about.guards or bool(about.guards_of(self.event, "output", is_own=False))
+        kinds = ("output", "action")
+        return self.event in about.guards or any(about.guards_of(self.event, kind, is_own=False) for kind in kinds)
 
     @property
     def result_type(self) -> ResultType | None:
