@@ -17,10 +17,10 @@ from tests.package_trees import PACKAGE, nodes_of, sources, trees
 # `pytest --accept tests/test_shape.py` lowers them to what there is. One goes up by hand alone, with the reason in the
 # message of the commit. Shares are whole numbers, rounded up: that is all the room they have.
 CEILINGS = {
-    "modules": 965,
+    "modules": 966,
     "top_level_files": 12,
-    "modules_with_one_importer": 222,
-    "private_functions_used_once": 2451,
+    "modules_with_one_importer": 223,
+    "private_functions_used_once": 2464,
     "short_helpers_used_once": 884,
     "lazy_names": 127,
     "modules_with_lazy_names": 71,

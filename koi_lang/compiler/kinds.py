@@ -10,6 +10,8 @@ from collections.abc import Callable, Container, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from koi_lang.compiler import nodes as n
+from koi_lang.compiler.array_items import GIVING_ITEM, ArrayItems, Items
+from koi_lang.compiler.operators import LAZY
 from koi_lang.compiler.scope import Resolution, ScopeVariable
 
 # `INT` is an `int` of Python, `FLOAT` a float that is no such number, `LOOSE` any float: a number as Python's own
@@ -20,7 +22,7 @@ NUMBER = INT | FLOAT | LOOSE
 MAX_SAFE_INTEGER = 2**53
 COUNTED = 2**50
 MAX_LENGTH = 2**40
-STEP = 8
+STEP = 1024
 # How often kinds are computed anew before the ranges of whole numbers are given up.
 ROUNDS = 4
 MAX_ROUNDS = 30
@@ -93,8 +95,9 @@ class Kinds:
     def __init__(self, resolution: Resolution, declared: Container[str]) -> None:
         """`declared` are names of declarations, which globals of the same name give way to."""
         self._resolution, self._declared = resolution, declared
-        self._variables: dict[ScopeVariable, Kind] | None = None
+        self._variables: dict[ScopeVariable | Items, Kind] | None = None
         self._derived: list[ScopeVariable] = []
+        self._arrays: ArrayItems
         self._known: dict[n.Node, Kind] = {}
         self._bounds: dict[ScopeVariable, tuple[ScopeVariable, n.For]] = {}
 
@@ -103,6 +106,7 @@ class Kinds:
         if self._variables is None:
             self._variables = {}
             self._bounds = dict(self._find_bounds())
+            self._arrays = ArrayItems(self._resolution, self.global_of)
             self._solve()
         known = self._known.get(node)
         if known is None:
@@ -149,9 +153,13 @@ class Kinds:
                     counter, holder = variables.get(index), variables.get(length.object)
                     if counter is None or holder is None or holder.reassigned or not counter.header:
                         continue
-                    is_kept = not counter.rewritten and len(counter.writes) == 2 and _step(counter.writes[1]) > 0
-                    if is_kept and counter.writes[1] is n.strip_parentheses(loop.update):
-                        yield counter, (holder, loop)
+                    is_kept = not counter.rewritten and len(counter.writes) == 2
+                    match counter.writes[-1]:
+                        case (
+                            n.Update(operator="++") | n.Assignment(operator="+", value=n.Literal(value=int()))
+                        ) as step:
+                            if is_kept and step is n.strip_parentheses(loop.update):
+                                yield counter, (holder, loop)
 
     def _solve(self) -> None:
         """Begin with no kinds at all, and add those of each stored value until nothing is added.
@@ -159,7 +167,13 @@ class Kinds:
         Variables that are written once follow from the others.
         """
         variables = [variable for scope in self._resolution.functions.values() for variable in scope.variables]
-        waiting = [variable for variable in variables if len(variable.writes) > 1 and _is_followed(variable)]
+        parameters = self._arrays.parameters
+        waiting: list[ScopeVariable | Items] = [*self._arrays.list_closed()]
+        waiting += [
+            variable
+            for variable in variables
+            if len(variable.writes) + (variable in parameters) > 1 and self._is_followed(variable)
+        ]
         solved = self._variables
         assert solved is not None
         solved.update(dict.fromkeys(waiting, NOTHING))
@@ -171,16 +185,24 @@ class Kinds:
             solved.clear()
             solved.update(dict.fromkeys(waiting, UNKNOWN))
 
-    def _add_kinds(self, waiting: list[ScopeVariable], solved: dict[ScopeVariable, Kind]) -> bool:
+    def _is_followed(self, variable: ScopeVariable) -> bool:
+        """Whether a variable holds nothing but what is stored in it: boxes begin with undefined."""
+        return not variable.is_boxed and (None not in variable.writes or variable in self._arrays.parameters)
+
+    def _add_kinds(self, waiting: list[ScopeVariable | Items], solved: dict[ScopeVariable | Items, Kind]) -> bool:
         """Add the kinds of what is stored until nothing is added; gives up on variables that follow from too many."""
         rounds, changed = 0, bool(waiting)
         while changed and rounds < MAX_ROUNDS:
             changed, rounds = False, rounds + 1
-            for variable in self._derived:
-                del solved[variable]
+            for each in self._derived:
+                del solved[each]
             self._derived.clear()
             for variable in waiting:
-                before, after = solved[variable], self._kind_of_writes(variable)
+                before = solved[variable]
+                if isinstance(variable, Items):
+                    after = self._kind_of_stores(variable)
+                else:
+                    after = self._kind_of_writes(variable)
                 if rounds > ROUNDS:
                     after = _give_up_range(before, after)
                 if after != before:
@@ -195,27 +217,66 @@ class Kinds:
         if known is None:
             self._derived.append(variable)
             solved[variable] = UNKNOWN  # if it is about itself
-            followed = len(variable.writes) == 1 and _is_followed(variable)
+            followed = len(variable.writes) == 1 and self._is_followed(variable)
             known = solved[variable] = self._kind_of_writes(variable) if followed else UNKNOWN
         return known
 
     def _kind_of_writes(self, variable: ScopeVariable) -> Kind:
         """The kinds of all values that are stored in a variable. Small steps do not add up to large numbers."""
-        result, steps = NOTHING, list[int]()
+        result, steps = NOTHING, list[Kind]()
         for write in variable.writes:
-            step = _step(write)
-            if step:
+            step = self._step_kind(write)
+            if write is None:
+                result = _join(result, self._kind_of_parameter(variable))
+            elif step is not None:
                 steps.append(step)
             else:
                 result = _join(result, self._kind_of_write(write))
         if not steps or not result.bits:
             return result
-        low = result.low - COUNTED if min(steps) < 0 else result.low
-        high = result.high + COUNTED if max(steps) > 0 else result.high
+        low = result.low - COUNTED if min(step.low for step in steps) < 0 else result.low
+        high = result.high + COUNTED if max(step.high for step in steps) > 0 else result.high
         if not result.is_within(NUMBER) or not -MAX_SAFE_INTEGER <= low <= high <= MAX_SAFE_INTEGER:
             return _join(result, A_NUMBER)
-        floats = 0 if result.bits == INT else LOOSE
+        floats = LOOSE if any(kind.bits != INT for kind in (result, *steps)) else 0
         return Kind(result.bits | floats, low, high) if result.bits & INT else Kind(result.bits | floats)
+
+    def _step_kind(self, write: n.Node | None) -> Kind | None:
+        """The numbers that a store adds, where they are small; None for another store."""
+        match write:
+            case n.Update():
+                return Kind(INT, 1, 1) if write.operator == "++" else Kind(INT, -1, -1)
+            case n.Assignment(operator=("+" | "-") as operator):
+                kind = self._as_number(write.value, self._again(write.value))
+                if kind.is_within(NUMBER) and -STEP <= kind.low <= kind.high <= STEP:
+                    return kind if operator == "+" else Kind(kind.bits, -kind.high, -kind.low)
+        return None
+
+    def _kind_of_parameter(self, variable: ScopeVariable) -> Kind:
+        """The kinds of what the parameter of a callback is given."""
+        result = NOTHING
+        for given in self._arrays.parameters.get(variable, (n.Name(variable.span, ""),)):
+            if isinstance(given, Items):
+                kind = self._kind_of_items(given)
+            else:
+                kind = A_LENGTH if given is None else self._compute(given)
+            result = _join(result, compact(kind))
+        return result
+
+    def _kind_of_items(self, items: Items | None) -> Kind:
+        """The kinds of the items of an array."""
+        assert self._variables is not None
+        return UNKNOWN if items is None else self._variables.get(items.first(), UNKNOWN)
+
+    def _kind_of_stores(self, items: Items) -> Kind:
+        """The kinds of all values that are stored in an array."""
+        indexes = (self._compute(index) for index in items.indexes)
+        if not all(kind.is_within(NUMBER) or not kind.bits for kind in indexes):
+            return UNKNOWN
+        result = NOTHING
+        for store in items.stores:
+            result = _join(result, compact(self._compute(store)))
+        return result
 
     def _kind_of_write(self, write: n.Node | None) -> Kind:
         match write:
@@ -223,6 +284,13 @@ class Kinds:
                 return UNKNOWN
             case n.Declarator(value=None):
                 return IS_UNDEFINED
+            case n.ForEach(over="in"):
+                return A_TEXT
+            case n.ForEach():
+                kind = self._compute(write.iterable)
+                if kind.bits == ARRAY and not write.waits:
+                    return self._kind_of_items(self._arrays.of(write.iterable))
+                return kind if kind.bits in (0, TEXT) else UNKNOWN
             case n.Declarator():
                 return self._compute(write.value)
             case n.Assignment():
@@ -230,6 +298,50 @@ class Kinds:
         return self._compute(write)
 
     # ------------------------------------------------------------ expressions
+
+    def as_numbers(self, left: n.Node | Kind, right: n.Node) -> tuple[Kind, Kind] | None:
+        """The kinds of two operands both of which are numbers where NaN stands for an item that is not there."""
+        first = left if isinstance(left, Kind) else self._as_number(left, self.of(left))
+        kinds = first, self._as_number(right, self.of(right))
+        return kinds if all(kind.is_within(NUMBER) for kind in kinds) else None
+
+    def _as_number(self, node: n.Node, kind: Kind) -> Kind:
+        """The kinds of an operand where NaN stands for an item that is not there."""
+        if not kind.bits & UNDEFINED or not self.is_number_item(node):
+            return kind
+        return Kind(kind.bits & ~UNDEFINED | FLOAT, kind.low, kind.high)
+
+    def is_number_item(self, node: n.Node) -> bool:
+        """Whether an expression is an item of an array in which all items are numbers."""
+        item = n.strip_parentheses(node) if isinstance(node, n.Expression) else node
+        if not isinstance(item, n.Index) or not self.is_plain_item(item):
+            return False
+        return self._kind_of_items(self._arrays.of(item.object)).is_within(NUMBER)
+
+    def is_plain_item(self, node: n.Index) -> bool:
+        """Whether an item is one of a text or array that a variable holds, or of an array in it, by a whole number."""
+        if node.optional or not self._again(node.index).is_whole or not self._is_plain(node.index):
+            return False
+        holder, kind = n.strip_parentheses(node.object), self._again(node.object)
+        if isinstance(holder, n.Name):
+            return kind.is_within(TEXT | ARRAY) and holder in self._resolution.variables
+        return (
+            isinstance(holder, n.Index)
+            and bool(kind.bits & ARRAY)
+            and kind.is_within(ARRAY | UNDEFINED)
+            and self.is_plain_item(holder)
+        )
+
+    def _is_plain(self, node: n.Expression) -> bool:
+        """Whether an expression consists of variables, numbers and arithmetic."""
+        match n.strip_parentheses(node):
+            case n.Name() as name:
+                return name in self._resolution.variables
+            case n.Literal():
+                return True
+            case n.Operation() as operation:
+                return all(map(self._is_plain, operation.operands)) and LAZY.isdisjoint(operation.operators)
+        return False
 
     def _compute(self, node: n.Node | None) -> Kind:
         compute = _COMPUTERS.get(type(node))
@@ -256,10 +368,18 @@ class Kinds:
             for operand in node.operands:
                 result = _join(result, self._again(operand))
             return compact(result)
-        result = self._again(node.operands[0])
+        result, left = self._again(node.operands[0]), node.operands[0]
         for operator, operand in zip(node.operators, node.operands[1:], strict=True):
-            result = binary(operator, result, self._again(operand))
+            result = self._binary(operator, (left, result), operand)
+            left = node
         return result
+
+    def _binary(self, operator: str, left: tuple[n.Node, Kind], right: n.Node) -> Kind:
+        """The kinds of an operation; `left` comes with its own kinds, and is the operation itself in a chain."""
+        kinds = self._as_number(*left), self._as_number(right, self._again(right))
+        if all(kind.is_within(NUMBER) for kind in kinds):
+            return binary(operator, *kinds)
+        return binary(operator, left[1], self._again(right))
 
     def _prefix(self, node: n.Prefix) -> Kind:
         match node.operator:
@@ -289,10 +409,12 @@ class Kinds:
         value = self._again(node.value)
         if not node.operator:
             return value
-        if not isinstance(node.target, n.Name):
+        if not isinstance(node.target, n.Name | n.Index):
             return UNKNOWN
         old = self._again(node.target)
-        return compact(_join(old, value)) if node.operator in ("&&", "||", "??") else binary(node.operator, old, value)
+        if node.operator in ("&&", "||", "??"):
+            return compact(_join(old, value))
+        return self._binary(node.operator, (node.target, old), node.value)
 
     def _conditional(self, node: n.Conditional) -> Kind:
         return compact(_join(self._again(node.then), self._again(node.otherwise)))
@@ -308,9 +430,17 @@ class Kinds:
         holder, index = self._again(node.object), self._again(node.index)
         if not holder.bits or not index.bits:
             return NOTHING
+        is_array = holder.bits & ARRAY and holder.is_within(ARRAY | UNDEFINED)
+        if is_array and index.is_within(NUMBER) and not node.optional:
+            return self._item(node.object)
         if node.optional or holder.bits != TEXT or not index.is_within(NUMBER):
             return UNKNOWN
         return A_TEXT if index.is_index and self.is_bounded(node) else Kind(TEXT | UNDEFINED)
+
+    def _item(self, array: n.Expression) -> Kind:
+        """The kinds of an item of an array, which may not be there."""
+        kind = self._kind_of_items(self._arrays.of(array))
+        return kind if kind.bits & OTHER else Kind(kind.bits | UNDEFINED, kind.low, kind.high)
 
     def _call(self, node: n.Call) -> Kind:
         callee = node.callee
@@ -326,6 +456,8 @@ class Kinds:
         if owner in OF_GLOBALS:
             return OF_GLOBALS[owner].get(callee.name, UNKNOWN)
         kind = self._again(callee.object)
+        if kind.bits == ARRAY and callee.name in GIVING_ITEM:
+            return self._item(callee.object)
         return OF_KINDS.get(kind.bits, {}).get(callee.name, UNKNOWN) if kind.bits else NOTHING
 
     def _math(self, name: str, arguments: Sequence[n.Expression]) -> Kind:
@@ -381,22 +513,6 @@ def _behind_first(condition: n.Expression) -> tuple[int, int]:
 
 def _is_and(condition: n.Expression | None) -> bool:
     return isinstance(condition, n.Operation) and condition.operators[0] == "&&"
-
-
-def _is_followed(variable: ScopeVariable) -> bool:
-    """Whether a variable holds nothing but what is stored in it: boxes begin with undefined."""
-    return not variable.is_boxed and None not in variable.writes
-
-
-def _step(write: n.Node | None) -> int:
-    """By how much a store changes a number by a small step; 0 if it is no such step."""
-    match write:
-        case n.Update():
-            return 1 if write.operator == "++" else -1
-        case n.Assignment(operator=("+" | "-") as operator, value=n.Literal(value=int() as value)):
-            if type(value) is int and 0 < value <= STEP:
-                return value if operator == "+" else -value
-    return 0
 
 
 def literal(value: object) -> Kind:

@@ -404,7 +404,7 @@ class _Resolver:
     def for_each(self, node: n.ForEach) -> None:
         self.visit(node.iterable)
         outside = self.open_loop(node)
-        self.declare(node.pattern, node.kind, node.pattern.span.end)
+        self.declare(node.pattern, node.kind, node.pattern.span.end, node)
         self.pattern(node.pattern)
         self.nested_block(node.body)
         self.block = outside

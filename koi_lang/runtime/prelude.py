@@ -111,6 +111,8 @@ globals().update(GLOBALS)
 length = len
 # The items of an array behind their indexes, as many as it has when each is asked for.
 indexed = enumerate
+# Numbers that are whole and at most 2**53 are of this class.
+class_of, WholeNumber = type, int
 
 
 def live(declared: Any) -> Any:
@@ -143,15 +145,15 @@ async def playbook(agent: Agent, event: str, args: Any, parts: Any) -> Any:
 __all__ = [
     "Accessor", "AccessorObject", "Agent", "Any", "AsyncDelegate", "AsyncItems", "Box", "Composed", "EvalBlock",
     "GeneratorLeftError", "Job", "Literal", "Mcp", "NotRequired", "Prompt", "ResultType", "Role", "Team",
-    "TypedDict", "add", "and_bits", "apply", "apply_member", "apply_to", "async_generator", "both", "call",
-    "caught", "coalesce", "compare", "count", "count_to_entry", "count_to_length", "current_case", "decrement",
-    "delegate", "divide", "either", "end_walk", "equal", "expect", "expect_failure", "export", "fail_walk", "fill",
-    "generator", "get", "give_score", "given", "greater", "greater_equal", "has", "increment", "indexed",
-    "instance_of", "invert_bits", "invoke", "invoke_found", "iterate", "keys", "length", "less", "less_equal",
-    "live", "multiply", "named", "needs", "negate", "new", "note_misses", "nullish", "number", "on", "open_object",
-    "or_bits", "output", "peek", "peers", "playbook", "power", "put", "put_last", "python_file", "query",
-    "read_early", "regex", "registry", "remainder", "remote_agent", "remove", "require_function", "run", "same",
-    "send", "server", "settle", "shift_left", "shift_right", "shift_unsigned", "skill", "skill_folder", "spread",
-    "start", "subtract", "template", "text", "thrown", "tool", "truth", "type_of", "undefined", "unpack", "walk",
-    "with_types", "without", "xor_bits",
+    "TypedDict", "WholeNumber", "add", "and_bits", "apply", "apply_member", "apply_to", "async_generator", "both",
+    "call", "caught", "class_of", "coalesce", "compare", "count", "count_to_entry", "count_to_length",
+    "current_case", "decrement", "delegate", "divide", "either", "end_walk", "equal", "expect", "expect_failure",
+    "export", "fail_walk", "fill", "generator", "get", "give_score", "given", "greater", "greater_equal", "has",
+    "increment", "indexed", "instance_of", "invert_bits", "invoke", "invoke_found", "iterate", "keys", "length",
+    "less", "less_equal", "live", "multiply", "named", "needs", "negate", "new", "note_misses", "nullish", "number",
+    "on", "open_object", "or_bits", "output", "peek", "peers", "playbook", "power", "put", "put_last",
+    "python_file", "query", "read_early", "regex", "registry", "remainder", "remote_agent", "remove",
+    "require_function", "run", "same", "send", "server", "settle", "shift_left", "shift_right", "shift_unsigned",
+    "skill", "skill_folder", "spread", "start", "subtract", "template", "text", "thrown", "tool", "truth",
+    "type_of", "undefined", "unpack", "walk", "with_types", "without", "xor_bits",
 ]  # fmt: skip

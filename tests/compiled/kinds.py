@@ -36,7 +36,9 @@ class Kinds(koi.Agent, koi_name='Kinds', role=lambda: Worker):
         found = ''
         late = 'text'
         for i in koi.count(0, '<', koi.length(text)):
-            if text[i] != 'a' and koi.get(text, i + 1) == koi.undefined:
+            if text[i] != 'a' and (
+                text[at] if (at := (i + 1)) < koi.length(text) else koi.undefined
+            ) == koi.undefined:
                 found = found + text[i]
             if i == 2:
                 late = 2

@@ -30,7 +30,7 @@ class Statements(koi.Agent, koi_name='Statements', role=lambda: Worker):
                 continue
             sum = koi.add(sum, i)
         for key in koi.keys(args):
-            sum = koi.add(sum, koi.get(key, 'length'))
+            sum = koi.add(sum, koi.length(key))
         while koi.greater(sum, 10):
             sum = koi.subtract(sum, 10)
         return sum

@@ -100,6 +100,28 @@ for (let @in:count = @var:numbers.length - 1; @1 >= 0; @1--) { step(@var:numbers
 for (let @in:count = @small; @1 < @var:object.@key; @1++) { step(@1); @loop }
 for (let @in:count = 0; @1 < @var:object.@key; @1++) { if (@1 > 3) break; @put:number += @1; }
 for (let @in:count = 0; @1 < @var:any.length; @1++) { step(@1); @loop }
+3| const @new:list = []; for (let @in:count = 0; @2 < @small; @2++) { @1.push(@number); @loop }
+const @new:list = [@number, @number, @number];
+const @new:list = new Array(@small).fill(@number);
+const @new:list = Array.from({ length: @small }, (@in:any, @in:number) => @number);
+3| @var:list.push(@number);
+@var:list.push(@any);
+const @new:list = [@number, @number, @number, @number]; @1[@small] = @any;
+2| const @new:list = [@number, @number, @number, @number]; @1[@small] @becomes @number;
+@var:list[0]++;
+@put:any = @var:list;
+[@var:list[0], @put:any] = [@any, @any];
+console.log(@var:list[@small] + @var:list[0], @var:list.pop() * 2, @var:list.length);
+console.log(@var:list.map((@in:number) => (@number)));
+console.log(@var:list.filter((@in:number) => @flag));
+console.log(@var:list.reduce((@in:number, @in:number) => @number, @number));
+for (const @in:number of @var:list) { step(@1); @loop }
+console.log(@var:list.sort((@in:number, @in:number) => @1 - @2)[0] - 1);
+const @new:grid = []; for (let @in:count = 0; @2 < 3; @2++) { const @in:list = [@number, @2]; @1.push(@3); @loop }
+@var:grid[@small].push(@number);
+@var:grid[1][2] = @any;
+console.log(@var:grid[@small][0] * @var:grid[1][@small] - @var:grid[2][1]);
+for (const @in:list of @var:grid) { step(1); @loop }
 2| @in:label: while (step(@any)) @loop
 2| @in:label: do { step("round"); @loop } while (@any);
 @in:label: for (let @in:count = 0; @2 < 3; @2++) @loop

@@ -16,12 +16,14 @@ from koi_lang.compiler.codegen.expressions import (
     key_of,
     make_compact,
     named_value,
+    number_operand,
     operand,
 )
 from koi_lang.compiler.codegen.operations import emit_binary, emit_step
-from koi_lang.compiler.kinds import NUMBER, UNKNOWN, Kind
+from koi_lang.compiler.kinds import ARRAY, NUMBER, UNKNOWN, Kind
 from koi_lang.compiler.operators import LAZY
 from koi_lang.compiler.scope import ScopeVariable
+from koi_lang.compiler.walk import everything
 
 
 @expression.register
@@ -61,8 +63,9 @@ def _combine(
 ) -> ast.expr:
     """The new value of `old operator= value`; a function takes the name of the variable, where it is one."""
     if operator not in LAZY:
-        new = operand(value, e)
-        known = emit_binary(operator, old, new, (kind, e.kinds.of(value)), at)
+        numbers = e.kinds.as_numbers(kind, value)
+        new = operand(value, e) if numbers is None else number_operand(value, e)
+        known = emit_binary(operator, old, new, numbers or (kind, e.kinds.of(value)), at)
         return known or py.helper(OPERATORS[operator], [old, new], at)
     if is_harmless(value, e):
         return py.helper(CHOICES[operator], [old, named_value(name, value, e)], at)
@@ -147,7 +150,39 @@ def assignment_statement(node: n.Assignment | n.Update, e: Emitter) -> list[ast.
         return [store(e.variable(node.target), value, at)]
     if isinstance(node, n.Update):
         return [py.evaluate(_emit_update(node, e, at), at)]
-    return [py.evaluate(expression(node, e), at)]
+    stored = _store_item(node, e, at) if isinstance(node.target, n.Index) and not node.operator else []
+    return stored or [py.evaluate(expression(node, e), at)]
+
+
+def _store_item(node: n.Assignment, e: Emitter, at: py.At) -> list[ast.stmt]:
+    """`items[index] = value` of an array that has the item; nothing where computing the value may change the names."""
+    target, value = node.target, node.value
+    assert isinstance(target, n.Index)
+    variables = [e.variable(target.object), e.variable(target.index)]
+    if target.optional or any(each is None or each.is_boxed or each.captured or each in e.early for each in variables):
+        return []
+    if e.kinds.of(target.object).bits != ARRAY or not e.kinds.of(target.index).is_within(NUMBER):
+        return []
+    may_change = (n.Call, n.New, n.Send, n.Await, n.Yield, n.Assignment, n.Update, n.Function)
+    if any(isinstance(each, may_change) for each in everything(value)):
+        return []
+    items, index = expression(target.object, e), operand(target.index, e)
+    new = expression(value, e)
+    kind, result = e.kinds.of(target.index), list[ast.stmt]()
+    if not isinstance(new, (ast.Name, ast.Constant)):
+        name = e.fresh("value")
+        result.append(py.assign(name, new, at))
+        new = py.load(name, at)
+    length = py.helper("length", [items], at)
+    if kind.is_index:
+        test: ast.expr = ast.Compare(index, [ast.Lt()], [length], **at)
+    else:
+        test = ast.Compare(py.constant(0, at), [ast.LtE(), ast.Lt()], [index, length], **at)
+    if not kind.is_whole:
+        is_whole = ast.Compare(py.helper("class_of", [index], at), [ast.Is()], [py.koi("WholeNumber", at)], **at)
+        test = ast.BoolOp(ast.And(), [is_whole, test], **at)
+    stored = ast.Assign([ast.Subscript(items, index, py.STORE, **at)], new, **at)
+    return [*result, ast.If(test, [stored], [py.evaluate(py.helper("put", [items, index, new], at), at)], **at)]
 
 
 def _new_value(node: n.Assignment | n.Update, target: n.Name, e: Emitter, at: py.At) -> ast.expr:

@@ -89,6 +89,17 @@ def operand(node: n.Expression, e: Emitter) -> ast.expr:
     return expression(node, e)
 
 
+def number_operand(node: n.Expression, e: Emitter) -> ast.expr:
+    """A number as arithmetic takes it, NaN for an item that is not there."""
+    item = n.strip_parentheses(node)
+    if not isinstance(item, n.Index) or not e.kinds.is_number_item(item):
+        return operand(node, e)
+    at = e.at(item.span)
+    emitted = emit_item(item, e, expression(item.object, e), operand(item.index, e), at, py.koi("NaN", at))
+    assert emitted is not None
+    return emitted
+
+
 def make_compact(node: n.Expression, value: ast.expr, e: Emitter, at: py.At) -> ast.expr:
     """A number whose whole floats have become an `int`, as everything but arithmetic expects it."""
     kind = e.kinds.of(node)
@@ -286,12 +297,17 @@ def _operation(node: n.Operation, e: Emitter) -> ast.expr:
 
 
 def _emit_operators(node: n.Operation, e: Emitter) -> ast.expr:
-    result, kind = operand(node.operands[0], e), e.kinds.of(node.operands[0])
+    first, right = node.operands[:2]
     start, index = node.span.start, 0
+    numbers = e.kinds.as_numbers(first, right)
+    take = operand if numbers is None else number_operand
+    result, kind = take(first, e), e.kinds.of(first) if numbers is None else numbers[0]
     while index < len(node.operators):
         operator, right = node.operators[index], node.operands[index + 1]
-        at, kinds = e.at(Span(start, right.span.end)), (kind, e.kinds.of(right))
-        emitted = operand(right, e)
+        at = e.at(Span(start, right.span.end))
+        numbers = e.kinds.as_numbers(kind, right)
+        kinds = numbers or (kind, e.kinds.of(right))
+        emitted = (operand if numbers is None else number_operand)(right, e)
         is_long = len(node.operators) > LONG_CHAIN
         known = None if is_long else emit_binary(operator, result, emitted, kinds, at)
         count = _run(node.operators, index) if is_long and operator == "+" else 1
@@ -300,7 +316,7 @@ def _emit_operators(node: n.Operation, e: Emitter) -> ast.expr:
             at = e.at(Span(start, operands[-1].span.end))
             known = _binary(operator, [result, emitted, *(operand(each, e) for each in operands[1:])], at)
         for each in operands:
-            kind = binary(operator, kind, e.kinds.of(each))
+            kind = binary(operator, kind, (e.kinds.as_numbers(kind, each) or (kind, e.kinds.of(each)))[1])
         result, index = known, index + count
     return result
 

@@ -137,22 +137,34 @@ def find_floor_division(node: n.Call, e: Emitter) -> tuple[n.Expression, n.Expre
     return inner.operands[0], inner.operands[1]
 
 
-def emit_item(node: n.Index, e: Emitter, holder: ast.expr, index: ast.expr, at: py.At) -> ast.expr | None:
-    """`holder[index]` of a text or array, undefined where there is nothing; None where it may be something else."""
-    kinds = e.kinds.of(node.object), e.kinds.of(node.index)
-    if not kinds[0].is_within(TEXT | ARRAY) or not kinds[1].is_whole:
+def emit_item(
+    node: n.Index, e: Emitter, holder: ast.expr, index: ast.expr, at: py.At, missing: ast.expr | None = None
+) -> ast.expr | None:
+    """`holder[index]` of a text or array, with a value for a missing one; None where it may be something else."""
+    if not e.kinds.is_plain_item(node):
         return None
-    if not isinstance(holder, ast.Name) or not isinstance(index, (ast.Name, ast.Constant)):
-        return None
-    item = ast.Subscript(holder, index, py.LOAD, **at)
-    if kinds[1].low >= 0 and e.kinds.is_bounded(node) and kinds[0].bits == TEXT:
-        return item
-    length = py.helper("length", [holder], at)
-    if kinds[1].low >= 0:
-        test = ast.Compare(index, [ast.Lt()], [length], **at)
+    kind = e.kinds.of(node.index)
+    if isinstance(index, (ast.Name, ast.Constant)):
+        tested: ast.expr = index
     else:
-        test = ast.Compare(py.constant(0, at), [ast.LtE(), ast.Lt()], [index, length], **at)
-    return ast.IfExp(test, item, py.koi("undefined", at), **at)
+        name = e.fresh("at")
+        tested, index = py.walrus(name, index, at), py.load(name, at)
+    if isinstance(holder, ast.Name):
+        measured: ast.expr = holder
+    else:
+        name = e.fresh("row")
+        if isinstance(holder, ast.IfExp):  # an item of an array that is not there has no items
+            holder.orelse = py.helper("get", [py.koi("undefined", at), index], at)
+        measured, holder = py.walrus(name, holder, at), py.load(name, at)
+    item = ast.Subscript(holder, index, py.LOAD, **at)
+    if kind.low >= 0 and e.kinds.is_bounded(node) and e.kinds.of(node.object).bits == TEXT:
+        return item
+    length = py.helper("length", [measured], at)
+    if kind.low >= 0:
+        test = ast.Compare(tested, [ast.Lt()], [length], **at)
+    else:
+        test = ast.Compare(py.constant(0, at), [ast.LtE(), ast.Lt()], [tested, length], **at)
+    return ast.IfExp(test, item, missing or py.koi("undefined", at), **at)
 
 
 def find_push(node: n.Call, e: Emitter) -> tuple[n.Expression, n.Expression] | None:
@@ -225,7 +237,7 @@ def find_counted_loop(node: n.For, e: Emitter) -> CountedLoop | None:
     holder = end.object if isinstance(end, n.Member) and not end.optional else end
     if not _stays(holder, node, e) or not _stays(step, node, e):
         return None
-    if isinstance(end, n.Member) and end.name != "length" and not _changes_no_object(node.body, holder, e):
+    if isinstance(end, n.Member) and end.name != "length" and not _changes_no_object(node.body, end, e):
         return None
     return CountedLoop(counter, start, test, end, step)
 
@@ -239,10 +251,10 @@ _QUIET_METHODS: dict[int, Collection[str]] = {TEXT: OF_TEXTS, ARRAY: ("push",), 
 _CONVERTED = NUMBER | TEXT | BOOLEAN | UNDEFINED | NULL
 
 
-def _changes_no_object(node: n.Node, holder: n.Expression, e: Emitter) -> bool:
+def _changes_no_object(node: n.Node, end: n.Member, e: Emitter) -> bool:
     """Whether code certainly changes no objects but new ones, arrays, Maps and Sets: it calls no unknown code.
 
-    That could stand behind calls, accessors, and conversions of objects. Members of `holder` have no accessors.
+    That could stand behind calls, accessors, and conversions of objects. `end` is a number of a plain object.
     """
     parts: Sequence[n.Node] = ()
     converted: Sequence[n.Node] = ()
@@ -263,7 +275,7 @@ def _changes_no_object(node: n.Node, holder: n.Expression, e: Emitter) -> bool:
             is_quiet = isinstance(node.target, n.Name) or (isinstance(node.target, n.Index) and not node.operator)
         case n.Member():
             is_length = node.name == "length" and e.kinds.of(node.object).is_within(TEXT | ARRAY)
-            is_quiet = is_length or e.variable(node.object) is e.variable(holder)
+            is_quiet = is_length or e.variable(node.object) is e.variable(end.object)
         case n.Index():
             parts, kinds = (node.object, node.index), (e.kinds.of(node.object), e.kinds.of(node.index))
             is_quiet = not node.optional and kinds[0].is_within(TEXT | ARRAY) and kinds[1].is_within(NUMBER)
@@ -275,8 +287,12 @@ def _changes_no_object(node: n.Node, holder: n.Expression, e: Emitter) -> bool:
             is_quiet = is_math or callee.name in _QUIET_METHODS.get(kind, ())
         case _:
             parts, is_quiet = child_nodes(node), isinstance(node, _QUIET)
-    is_quiet = is_quiet and all(e.kinds.of(part).is_within(_CONVERTED) for part in converted)
-    return is_quiet and all(_changes_no_object(part, holder, e) for part in parts)
+    for part in converted:
+        match part:
+            case n.Member(name=end.name, optional=False) if e.variable(part.object) is e.variable(end.object):
+                continue
+        is_quiet = is_quiet and e.kinds.of(part).is_within(_CONVERTED)
+    return is_quiet and all(_changes_no_object(part, end, e) for part in parts)
 
 
 def _stays(node: n.Expression | int, loop: n.For, e: Emitter) -> bool:
