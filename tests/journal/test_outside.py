@@ -349,25 +349,29 @@ agent Main : R { uses team T on go(x: Json) { playbook """Both sides.""" } }
 )
 
 
-def sides() -> Voice:
-    """A model that takes its time for the first side."""
+def sides_of(others: asyncio.Event) -> Voice:
+    """A model that answers the first side when it has answered the second one."""
 
     async def speak(request: Request) -> AsyncIterator[str]:
         name = next(name for name in ("North", "South", "Both") if playbook_in(request).startswith(name))
-        await asyncio.sleep(0.02 if name == "North" else 0.001)
+        if name == "North":
+            await others.wait()
         if len(request.messages) > 2:
             yield json.dumps(done())
         elif name == "Both":
             yield json.dumps({"batch": [{"parallel": [ask("north::go"), ask("south::go")]}]})
         else:
             yield json.dumps(ask("list::push", {"name": name}))
+        if name == "South":
+            others.set()
 
     return Voice(speak)
 
 
 def test_models_answered_in_this_order(play: Player) -> None:
     """What two playbooks do at the same time is done in the order in which their models had answered."""
-    recorder = Recorder(play, SIDES, sides)
+    others = asyncio.Event()
+    recorder = Recorder(play, SIDES, lambda: sides_of(others))
     whole = recorder.run()
     again = recorder.again(whole.entries[:-1])
     fresh = recorder.again(whole.entries[:-3])
