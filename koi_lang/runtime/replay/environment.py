@@ -147,10 +147,8 @@ class RecordedFiring:
         known = self.recorded.recall(TimerFired.type, self.path)
         return known.entry is not None or known.must_not_begin
 
-    def turn(self) -> Awaitable[None] | None:
-        """Its slot in the order of timed events."""
-        if not self.recorder.is_kept:
-            return None
+    def turn(self) -> Awaitable[None]:
+        """Its slot in the order of timed events, behind everything that is ready."""
         if self.recorded.recall(TimerFired.type, self.path).must_not_begin:
             return never()
         return self.recorder.slots.take_slot(FIRED, self.path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from hashlib import blake2b
 from inspect import isawaitable
@@ -71,8 +71,8 @@ class RunRecorder:
         self._missed = MissedCalls()
 
     def count_steps(self) -> AbstractContextManager[None]:
-        """A context for the open run that counts its scheduled steps, where an order is recorded."""
-        return self.slots.ready.count() if self.is_kept else nullcontext()
+        """A context for the open run that counts its scheduled steps."""
+        return self.slots.ready.count()
 
     # ------------------------------------------------------------ what takes time
 
