@@ -8,12 +8,21 @@ from benchmarks.measuring import Figure, python, repeat
 from benchmarks.programs import code_program, playbook_program
 
 SMALL, LARGE = 10_000, 50_000
+AGENT = """
+agent AgentNUMBER : Worker {
+  on greet(args: { name: string }): { text: string } {
+    playbook \"\"\"
+      You are agent NUMBER. Say hello to {{args.name}} and return the text.
+    \"\"\"
+  }
+}
+"""
 TRANSLATE = "import sys; from koi_lang.program.build import syntax_trees; syntax_trees(sys.argv[1])"
 
 
 def figures(folder: Path) -> list[Figure]:
-    """Speed, what writing the module takes, growth, playbooks and parentheses."""
-    return [*_sizes(folder), _writing(folder), _playbooks(folder), _parentheses(folder)]
+    """Speed, what writing the module takes, growth, playbooks, checks and parentheses."""
+    return [*_sizes(folder), _writing(folder), _playbooks(folder), _checking(folder), _parentheses(folder)]
 
 
 def _sizes(folder: Path) -> list[Figure]:
@@ -40,6 +49,16 @@ def _writing(folder: Path) -> Figure:
 def _playbooks(folder: Path) -> Figure:
     program = playbook_program(1000)
     return Figure("compile 1,000 playbooks", 3.0, repeat(5, lambda: _cpu_s(folder, program)), "s")
+
+
+def _checking(folder: Path) -> Figure:
+    """A whole `koi check` of agents with a playbook, a parameter and a result type."""
+    path = folder / "agents.koi"
+    agents = "".join(AGENT.replace("NUMBER", str(number)) for number in range(2000))
+    path.write_text(f"role Worker {{ can execute }}\n{agents}", "utf-8")
+    return Figure(
+        "`koi check` of 2,000 agents", 2.0, repeat(5, lambda: python("-m", "koi_lang", "check", str(path)).cpu_s), "s"
+    )
 
 
 def _parentheses(folder: Path) -> Figure:

@@ -30,7 +30,7 @@ SIZES = {
     "closures": 50_000,
     "scanning": 5_000,
 }
-MOST = 3.0
+MOST, MOST_IN_THE_MIDDLE = 6.0, 3.0
 
 
 def figures(folder: Path) -> list[Figure]:
@@ -38,7 +38,7 @@ def figures(folder: Path) -> list[Figure]:
     measured = {name: _ratios(name, size) for name, size in SIZES.items()}
     middles = [statistics.median(rounds) for rounds in zip(*measured.values(), strict=True)]
     each = [Figure(f"{name} against plain Python", MOST, ratios, "×") for name, ratios in measured.items()]
-    return [*each, Figure("the middle of ten small programs", MOST, middles, "×")]
+    return [*each, Figure("the middle of ten small programs", MOST_IN_THE_MIDDLE, middles, "×")]
 
 
 def _ratios(name: str, size: int) -> list[float]:

@@ -24,10 +24,14 @@ FOLDING = frozenset({"reduce", "reduceRight"})
 # Expressions that are no arrays, and nothing whose members could be called with one.
 PRIMITIVE = (n.Literal, n.Text, n.Template, n.Prefix, n.Update)
 # What only looks at its parts, or passes them on to what stands around it.
-LOOKING = (
-    *(n.Parenthesized, n.Template, n.Conditional, n.Operation, n.Sequence),
-    *(n.ExpressionStatement, n.If, n.While, n.DoWhile, n.For, n.Block, n.Variable, n.FunctionStatement, n.Labelled),
+LOOKING = frozenset(
+    (
+        *(n.Parenthesized, n.Template, n.Conditional, n.Operation, n.Sequence),
+        *(n.ExpressionStatement, n.If, n.While, n.DoWhile, n.For, n.Block, n.Variable, n.FunctionStatement),
+        n.Labelled,
+    )
 )
+LEAVES = frozenset((n.Name, n.Literal, n.Text, n.Binding, n.Break, n.Continue))
 LOOKING_GLOBALS = frozenset({"console", "Math"})
 
 
@@ -188,6 +192,8 @@ class ArrayItems:
         waiting: list[tuple[n.Node, list[n.Expression | None] | None]] = [(root, [])]
         while waiting:
             node, returns = waiting.pop()
+            if type(node) in LEAVES:
+                continue
             if isinstance(node, n.Return):
                 if returns is None:
                     self._open(node.value)
@@ -200,7 +206,7 @@ class ArrayItems:
                         self._open(node.body)
                     else:
                         returns.append(node.body)
-            elif not isinstance(node, LOOKING) and node not in self._looked_at:
+            elif type(node) not in LOOKING and node not in self._looked_at:
                 self._note(node)
             waiting += [(child, returns) for child in child_nodes(node)]
 

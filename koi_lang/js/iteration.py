@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from inspect import CO_COROUTINE
 from itertools import islice
-from types import CoroutineType
+from types import CoroutineType, FunctionType
 from typing import ClassVar
 
 from koi_lang.js.calling import arity, describe
@@ -64,12 +65,14 @@ def outcomes(f: Value, items: list[Value], started: Callable[[Value], Value]) ->
     """
     f = getattr(f, "__koi_code__", f)
     least, most = arity(f)
-    if most == 1:
-        for item in islice(items, len(items)):
-            result = f(item)
+    code = f.__code__ if type(f) is FunctionType else None
+    if most == 1 and code is not None and code.co_filename.endswith(".koi") and not code.co_flags & CO_COROUTINE:
+        return map(f, islice(items, len(items)))  # every call that such a function makes starts its coroutine
+
+    def steps() -> Iterator[Value]:
+        for index, item in enumerate(islice(items, len(items))):
+            given = (item, index, items)[:most]
+            result = f(*given) if least <= 3 else f(*given, *(undefined,) * (least - 3))
             yield started(result) if type(result) is CoroutineType else result
-        return
-    for index, item in enumerate(islice(items, len(items))):
-        given = (item, index, items)[:most]
-        result = f(*given) if least <= 3 else f(*given, *(undefined,) * (least - 3))
-        yield started(result) if type(result) is CoroutineType else result
+
+    return steps()

@@ -388,7 +388,11 @@ def _conditionals(operator: str, operands: list[n.Expression], e: Emitter) -> as
     for operand in reversed(operands[:-1]):
         at = e.at(operand.span)
         first, again = _once(operand, e, at)
-        test = py.helper("nullish" if operator == "??" else "truth", [first], at)
+        if operator != "??" and e.kinds.of(operand).is_within(NUMBER):  # NaN is false, and equals nothing
+            is_number = ast.Compare(again, [ast.Eq()], [again], **at)
+            test: ast.expr = ast.BoolOp(ast.And(), [first, is_number], **at)
+        else:
+            test = py.helper("nullish" if operator == "??" else "truth", [first], at)
         then, other = (again, result) if operator == "||" else (result, again)
         result = ast.IfExp(test, then, other, **at)
     return result
