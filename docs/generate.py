@@ -17,6 +17,7 @@ from pathlib import Path
 import click
 
 from benchmarks.security.results import dojo_table, read_dojo_results, read_results, table
+from benchmarks.test262 import KNOWN
 from docs.client_modules import client_modules
 from koi_lang.cli import koi
 from koi_lang.cli.list import std
@@ -50,6 +51,8 @@ SERVICE = {"serve": ServiceSettings, "serve.users.NAME": UserSettings, "serve.li
 # A heading of the grammar: a comment of dashes that ends with its words.
 SECTION = re.compile(r"^// -{20,} (.+)$", re.MULTILINE)
 
+# Pages in which some tables are generated.
+WITH_TABLES = ("security.md", "benchmarks.md")
 # Where a table stands in a page that is not generated as a whole, between comments with its name.
 TABLE = re.compile(r"(<!-- table (\w+): .+? -->\n).*?(<!-- table end -->)", re.DOTALL)
 
@@ -66,7 +69,7 @@ def pages() -> Mapping[str, str]:
         "permissions.md": permissions_page(),
         "../../koi_lang/compiler/runtime_facts.py": runtime_facts_module(),
         **{f"../../koi_lang/web/static/client/{name}": text for name, text in client_modules().items()},
-        "../security.md": security_page((FOLDER.parent / "security.md").read_text("utf-8")),
+        **{f"../{name}": page_with_tables((FOLDER.parent / name).read_text("utf-8")) for name in WITH_TABLES},
     }
 
 
@@ -164,10 +167,23 @@ def permissions_page() -> str:
     return _page("Order of permissions", about, [table])
 
 
-def security_page(text: str) -> str:
-    """The page about security, with the results of attacks as they were saved last."""
-    tables = {"attacks": table(read_results().values()), "agentdojo": dojo_table(read_dojo_results())}
+def page_with_tables(text: str) -> str:
+    """A page with the results of attacks as they were saved last, and what is known to differ from JavaScript."""
+    tables = {
+        "attacks": table(read_results().values()),
+        "agentdojo": dojo_table(read_dojo_results()),
+        "differences": differences_table(),
+    }
     return TABLE.sub(lambda found: f"{found[1]}\n{tables[found[2]]}\n\n{found[3]}", text)
+
+
+def differences_table() -> str:
+    """Why tests of ECMAScript fail, and in how many of them an error says so; the most frequent reasons first."""
+    rows = [
+        f"| {each.reason} | {each.most} | {'an error' if each.is_refusal else 'another value'} |"
+        for each in sorted(KNOWN, key=lambda each: -each.most)
+    ]
+    return "\n".join(["| difference | tests at most | what a program gets |", "|---|---|---|", *rows])
 
 
 def _type_words(type: str) -> str:
