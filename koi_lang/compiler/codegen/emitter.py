@@ -45,6 +45,9 @@ class Emitter:
         frames: the loops of Python around the statement, from the outside.
         labels: those of the statement being generated.
         dropped: jumps that nothing has to be done for.
+        jumped: the variables that jumps have set so far, in order.
+        finalizers: for each `finally` around the statement, how many frames are around it, and the variables of jumps
+            that wait for its end; a jump out of it takes their place.
         function: the innermost function.
         locals: names with a meaning of their own, in templates.
         lenient: whether a member of something missing is missing too, as in templates.
@@ -68,6 +71,8 @@ class Emitter:
     frames: list[LoopFrame] = field(default_factory=list)
     labels: tuple[str, ...] = ()
     dropped: set[n.Node] = field(default_factory=set)
+    jumped: list[str] = field(default_factory=list)
+    finalizers: list[tuple[int, list[str]]] = field(default_factory=list)
     locals: Mapping[str, Callable[[py.At], ast.expr]] = field(default_factory=dict)
     lenient: bool = False
     fixed: py.At | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from typing import Literal
 
 from koi_lang.compiler import nodes as n
@@ -28,13 +29,21 @@ def jump(node: n.Break | n.Continue, e: Emitter) -> list[ast.stmt]:
     if node in e.dropped:
         return [ast.Pass(**at)]
     target = _target(node, e)
+    replaced = [flag for depth, flags in e.finalizers if e.frames.index(target) < depth for flag in flags]
+    forget = forget_jumps(replaced, at)
     if target is e.frames[-1]:
-        return _arrive(target, is_continue, at)
+        return [*forget, *_arrive(target, is_continue, at)]
     flag = target.flags.get(is_continue) or e.fresh("skips" if is_continue else "leaves")
     target.flags[is_continue] = flag
+    e.jumped.append(flag)
     for frame in e.frames[e.frames.index(target) + 1 :]:
         frame.exits[flag] = (target, is_continue)
-    return [py.assign(flag, py.constant(True, at), at), ast.Break(**at)]
+    return [*forget, py.assign(flag, py.constant(True, at), at), ast.Break(**at)]
+
+
+def forget_jumps(flags: Iterable[str], at: py.At) -> list[ast.stmt]:
+    """Have jumps not go on that something else has taken the place of."""
+    return [py.assign(flag, py.constant(False, at), at) for flag in dict.fromkeys(flags)]
 
 
 def _target(node: n.Break | n.Continue, e: Emitter) -> LoopFrame:

@@ -12,7 +12,7 @@ from koi_lang.compiler.codegen import py_ast as py
 from koi_lang.compiler.codegen.assignments import assignment_statement, bind, stored_value
 from koi_lang.compiler.codegen.emitter import Emitter, LoopFrame
 from koi_lang.compiler.codegen.expressions import condition, expression, function_value, read_variable
-from koi_lang.compiler.codegen.jumps import jump, leave, open_frame, run_once
+from koi_lang.compiler.codegen.jumps import forget_jumps, jump, leave, open_frame, run_once
 from koi_lang.compiler.codegen.operations import CountedLoop, find_counted_loop, find_push
 from koi_lang.compiler.kinds import ARRAY, TEXT
 from koi_lang.compiler.scope import ScopeVariable
@@ -370,9 +370,16 @@ def _emit_labelled(node: n.Labelled, e: Emitter) -> list[ast.stmt]:
 @statement.register
 def _try(node: n.Try, e: Emitter) -> list[ast.stmt]:
     at = e.at(node.span)
-    handlers = [] if node.handler is None else [_handler(node, node.handler, e)]
-    finalizer = [] if node.finalizer is None else block(node.finalizer, e)
-    return _finally(block(node.body, e), handlers, finalizer, e, at)
+    before = len(e.jumped)
+    body = block(node.body, e)
+    # What is caught has taken the place of a jump through a `finally` in the body.
+    handlers = [] if node.handler is None else [_handler(node, node.handler, forget_jumps(e.jumped[before:], at), e)]
+    finalizer: list[ast.stmt] = []
+    if node.finalizer is not None:
+        e.finalizers.append((len(e.frames), e.jumped[before:]))
+        finalizer = block(node.finalizer, e)
+        e.finalizers.pop()
+    return _finally(body, handlers, finalizer, e, at)
 
 
 def _finally(
@@ -389,10 +396,10 @@ def _finally(
     return [py.assign(name, py.constant(False, at), at), whole]
 
 
-def _handler(node: n.Try, body: n.Block, e: Emitter) -> ast.ExceptHandler:
+def _handler(node: n.Try, body: n.Block, begin: list[ast.stmt], e: Emitter) -> ast.ExceptHandler:
     """`catch (e)`: every exception of Python is a value of Koi, unless it ends more than the code around."""
     at = e.at(body.span)
     name = e.fresh("exception")
     caught = py.helper("caught", [py.load(name, at)], at)
     opening = [py.evaluate(caught, at)] if node.error is None else boxes(node, e) + bind(node.error, caught, e)
-    return ast.ExceptHandler(py.load("Exception", at), name, opening + block(body, e), **at)
+    return ast.ExceptHandler(py.load("Exception", at), name, begin + opening + block(body, e), **at)
