@@ -133,17 +133,19 @@ _started: list[ForkServer] = []
 @cache
 def _listening() -> str:
     """The socket of the process that forks, which ends with this one."""
-    folder, owner = tempfile.mkdtemp(prefix="koi-tests-"), os.getpid()
-    path = os.path.join(folder, "forking")
-    environment = {**os.environ, "PYTHONPATH": str(CHECKOUT), "PYTHONUTF8": "1"}
+    environment, owner = {**os.environ, "PYTHONPATH": str(CHECKOUT), "PYTHONUTF8": "1"}, os.getpid()
     shared = environment.pop(SHARED, "")
+    # A worker may end without its clean-up, so its socket lies in the folder of the process that began it.
+    folder = os.path.dirname(shared) if shared else tempfile.mkdtemp(prefix="koi-tests-")
+    path = os.path.join(folder, f"forking-{owner}")
     server = _forked_server(shared, path, environment) if shared else _new_server(path, environment)
     _started.append(server)
 
     def end() -> None:
         if os.getpid() == owner:  # what was forked from this process ends before it
             server.end()
-            shutil.rmtree(folder, ignore_errors=True)
+            if not shared:
+                shutil.rmtree(folder, ignore_errors=True)
 
     atexit.register(end)
     return path
