@@ -128,6 +128,14 @@ def test_other_limits_end_loops(place: Project, handler: str, call: str) -> None
     assert (0, True) == (done.returncode, "0.2 s" in done.stdout), done.stderr
 
 
+@pytest.mark.parametrize("loop", ["while (true) {}", "while (turns >= 0) { turns++ }", "for (;;) { turns++ }"])
+def test_finally_around_a_loop_is_carried_out(place: Project, loop: str) -> None:
+    """Also where all of it is one line, and the loop comes first in `try`."""
+    place.write("a.koi", program(f"let turns = 0\ntry {{ {loop} }} finally {{ console.log('clean') }}"))
+
+    assert "clean\n" == place.koi("run", "a.koi", "--max-time", "300ms").stdout
+
+
 def test_a_run_that_was_too_slow_goes_on(place: Project) -> None:
     """What a run had done before its time was up is not done again by `koi resume`."""
     place.write("a.koi", program('console.log("once")\nif (Date.now() > 0) { tool.nap() }'))

@@ -10,6 +10,8 @@ from types import CodeType
 
 from koi_lang.compiler.codegen import py_ast as py
 
+# No name of a program has a blank.
+BEGUN = "has begun"
 # What the compiler calls functions without a name that are no lambda.
 ANONYMOUS = re.compile(r"anonymous(?:_\d+)?")
 # A name in Python and the first line of its definition.
@@ -25,6 +27,8 @@ def compile_module(tree: ast.Module, path: str) -> CodeType:
     names = dict(_names(tree))
     if sys.version_info < (3, 12):
         _test_inside_loops(tree)
+    if sys.version_info < (3, 13):
+        _begin_before_loops(tree)
     code: CodeType = compile(tree, path, "exec", dont_inherit=True)
     return _rename_code(code, names, "", "")
 
@@ -40,6 +44,18 @@ def _test_inside_loops(tree: ast.Module) -> None:
             at = py.at_of(node.test)
             node.body.insert(0, ast.If(ast.UnaryOp(ast.Not(), node.test, **at), [ast.Break(**at)], [], **at))
             node.test = py.constant(True, at)
+
+
+def _begin_before_loops(tree: ast.Module) -> None:
+    """Have no `try` begin with a loop.
+
+    What interrupts code that computes is raised as a loop begins again, by the instruction before its first one. Where
+    that is not in the `try`, it passes by the `finally`. From Python 3.13 on nothing is raised there.
+    """
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Try) and isinstance(node.body[0], ast.While):
+            at = py.at_of(node.body[0])
+            node.body.insert(0, py.assign(BEGUN, py.constant(None, at), at))
 
 
 def _names(tree: ast.Module) -> Iterator[tuple[Definition, str]]:
