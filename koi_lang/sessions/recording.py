@@ -14,7 +14,8 @@ from koi_lang.events import CallEnded, EffectFailed, Event, HandlerFailed
 from koi_lang.runtime.journal.entries import Header
 from koi_lang.runtime.journal.history import RESUMED, ProgramFit
 from koi_lang.runtime.journal.line_ends import Signer
-from koi_lang.runtime.journal.runs import FolderRuns
+from koi_lang.runtime.journal.reader import End
+from koi_lang.runtime.journal.store import path_of
 from koi_lang.runtime.journal.writer import Writer
 from koi_lang.runtime.run import Run
 from koi_lang.sessions.continuation import Continuation
@@ -67,21 +68,22 @@ def _writer(run: Run, ready: Prepared, going: Continuation) -> Writer:
     except SettingsError as error:  # resuming then needs a person's consent
         if not options.quiet:
             run.host.log(f"warning: the journal is not signed: {error.message}")
-    followers = [*going.followers] if going.live is None else [*going.followers, going.live.follow]
-    runs = FolderRuns(ready.folder, ready.redactor(), run.stop, by, followers)
+    begin: Header | End
     if going.end is not None:
-        writer = runs.open(going.end)
-        changed = {"words": list(going.more), "limits": options.limits_here} if going.more else {}
-        if going.history is None or going.history.fit is None:
-            writer.note(RESUMED, **changed)
-        return writer
-    path, folder = Path(ready.path), ready.folder.absolute()
-    # A service names its program from its folder, which may be elsewhere tomorrow.
-    is_inside = ready.is_service and path.is_relative_to(folder)
-    program = path.relative_to(folder).as_posix() if is_inside else ready.path
-    identity = (run.id, time.time(), program, ready.version, __version__)
-    header = Header(*identity, words, options.payload, options.limits_here, run.seed, going.parent, run.today)
-    return runs.create(replace(header, case=going.case))
+        begin, by = going.end, going.end.signer or by
+    else:
+        path, folder = Path(ready.path), ready.folder.absolute()
+        # A service names its program from its folder, which may be elsewhere tomorrow.
+        is_inside = ready.is_service and path.is_relative_to(folder)
+        program = path.relative_to(folder).as_posix() if is_inside else ready.path
+        identity = (run.id, time.time(), program, ready.version, __version__)
+        header = Header(*identity, words, options.payload, options.limits_here, run.seed, going.parent, run.today)
+        begin = replace(header, case=going.case)
+    followers = [*going.followers] if going.live is None else [*going.followers, going.live.follow]
+    writer = Writer(path_of(ready.folder, begin.run), begin, ready.redactor(), run.stop, by, followers)
+    if going.end is not None and (going.history is None or going.history.fit is None):
+        writer.note(RESUMED, **({"words": list(going.more), "limits": options.limits_here} if going.more else {}))
+    return writer
 
 
 def _note_version(writer: Writer, ready: Prepared, going: Continuation) -> None:

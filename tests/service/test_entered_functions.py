@@ -20,7 +20,7 @@ from tests.service.user_tokens import TOKENS
 # The most that each figure may be, for `POST /api/runs`; `pytest --accept` lowers them to what there is, and one goes
 # up by hand alone. Comprehensions and lambdas are part of the function in which they stand.
 CEILINGS = {
-    "functions": 219,
+    "functions": 220,
     "modules": 60,
 }
 PROGRAM = """

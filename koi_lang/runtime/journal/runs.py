@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from koi_lang.runtime.journal.entries import Header, Redact
 from koi_lang.runtime.journal.line_ends import Signer
 from koi_lang.runtime.journal.reader import End, Journal, read
 from koi_lang.runtime.journal.store import path_of
-from koi_lang.runtime.journal.writer import Follow, Writer
+from koi_lang.runtime.journal.writer import Writer
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,25 +22,21 @@ class FolderRuns:
         redact: takes secrets out of a text before it is kept.
         on_failure: is told once when a journal cannot be written any more, so that its run is ended.
         signer: what lines are signed with, if they are; a journal that goes on stays with what it was signed with.
-        followers: are told every entry that was written.
     """
 
     folder: Path
     redact: Redact
     on_failure: Callable[[JournalError], None]
     signer: Signer | None = None
-    followers: Sequence[Follow] = ()
 
     def create(self, header: Header) -> Writer:
         """Begin the journal of a new run. Raises JournalError."""
-        return Writer(
-            path_of(self.folder, header.run), header, self.redact, self.on_failure, self.signer, self.followers
-        )
+        return Writer(path_of(self.folder, header.run), header, self.redact, self.on_failure, self.signer)
 
     def open(self, end: End) -> Writer:
         """Go on with a journal from where it was read. Raises JournalError."""
         signer = end.signer or self.signer
-        return Writer(path_of(self.folder, end.run), end, self.redact, self.on_failure, signer, self.followers)
+        return Writer(path_of(self.folder, end.run), end, self.redact, self.on_failure, signer)
 
     def read(self, run: str) -> Journal:
         """The stored journal of a run. Raises JournalError."""
