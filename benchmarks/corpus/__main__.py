@@ -40,7 +40,7 @@ def add(runs: tuple[str, ...], folder: Path) -> None:
 
     RUN is the beginning of an id, or `last`. What is read of each stream stands beside it, to be looked at.
     """
-    redact = RunOptions().key_lookup().redactor()
+    redact = RunOptions().redact
     added = 0
     for source, name in [found for run in runs for found in _kept_streams(run)]:
         try:

@@ -108,7 +108,7 @@ def test_actions_and_audits_show_what_is_added(guarded: Site) -> None:
     assert actions.endswith(
         "knock(times: integer)  [needs `doors`, of the extension `guard`]\n    Knock at the door.\n"
     )
-    assert [each["actions"][-1] for each in (*audit, *without)] == ["knock", "shell"]
+    assert [each["actions"][-1] for each in (*audit, *without)] == ["knock", "read_output"]
 
 
 def test_a_command_is_added(guarded: Site) -> None:
