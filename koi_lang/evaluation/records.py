@@ -15,9 +15,8 @@ from koi_lang.events import RunEnded
 from koi_lang.runtime.journal.entries import TOTALS, Header, JournalEntry
 from koi_lang.runtime.journal.history import RESUMED
 from koi_lang.runtime.journal.reader import Journal
-from koi_lang.runtime.journal.runs import FolderRuns
 from koi_lang.runtime.journal.totals import UsageTotals
-from koi_lang.runtime.journal.writer import Writer
+from koi_lang.runtime.journal.writer import FolderRuns, Writer
 from koi_lang.sessions.prepared import Prepared
 from koi_lang.sessions.trust import signer_or_none
 from koi_lang.version import __version__

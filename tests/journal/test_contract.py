@@ -16,7 +16,7 @@ from koi_lang.events import Event, LinePrinted, TimedOut
 from koi_lang.runtime.events import Events
 from koi_lang.runtime.journal.history import History, lasting_entries
 from koi_lang.runtime.journal.ports import RunsPort
-from koi_lang.runtime.journal.runs import FolderRuns
+from koi_lang.runtime.journal.writer import FolderRuns
 from koi_lang.runtime.replay.calls import Effect
 from koi_lang.runtime.replay.doubts import RETRY, SKIP, STOP, Decide, Decision, stop_always
 from koi_lang.runtime.replay.error_records import data_of

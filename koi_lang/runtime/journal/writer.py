@@ -7,7 +7,7 @@ import time
 from asyncio import CancelledError
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,8 @@ from koi_lang.runtime.journal.entries import (
     line_of,
 )
 from koi_lang.runtime.journal.line_ends import Chain, Signer, seal_line
-from koi_lang.runtime.journal.reader import End
+from koi_lang.runtime.journal.reader import End, Journal, read
+from koi_lang.runtime.journal.store import path_of
 from koi_lang.runtime.journal.totals import RunUsage
 from koi_lang.system.file_locks import sync_folder, try_lock_patiently
 from koi_lang.system.open_folders import make_state_folder
@@ -232,3 +233,32 @@ def _unwritable(path: Path, error: OSError) -> JournalError:
 def _broken_off(run: str, error: OSError) -> JournalError:
     help = f"Make room, or make it writable; then go on with the run `{run}`."
     return JournalError(f"the journal cannot be written any more: {reason(error)}", help=help)
+
+
+@dataclass(frozen=True, slots=True)
+class FolderRuns:
+    """The runs of programs that are run in a folder.
+
+    Attributes:
+        redact: takes secrets out of a text before it is kept.
+        on_failure: is told once when a journal cannot be written any more, so that its run is ended.
+        signer: what lines are signed with, if they are; a journal that goes on stays with what it was signed with.
+    """
+
+    folder: Path
+    redact: Redact
+    on_failure: Callable[[JournalError], None]
+    signer: Signer | None = None
+
+    def create(self, header: Header) -> Writer:
+        """Begin the journal of a new run. Raises JournalError."""
+        return Writer(path_of(self.folder, header.run), header, self.redact, self.on_failure, self.signer)
+
+    def open(self, end: End) -> Writer:
+        """Go on with a journal from where it was read. Raises JournalError."""
+        signer = end.signer or self.signer
+        return Writer(path_of(self.folder, end.run), end, self.redact, self.on_failure, signer)
+
+    def read(self, run: str) -> Journal:
+        """The stored journal of a run. Raises JournalError."""
+        return read(path_of(self.folder, run), self.signer)
