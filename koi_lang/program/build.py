@@ -14,8 +14,8 @@ from shlex import quote
 from types import CodeType
 
 from koi_lang.compiler import nodes as n
-from koi_lang.compiler.code_names import compile_module
 from koi_lang.compiler.compile import Checked, check_program, generate
+from koi_lang.compiler.module_code import compile_module
 from koi_lang.compiler.parser import parse
 from koi_lang.compiler.rules import prose
 from koi_lang.diagnostics import CompileError, Diagnostic, LabeledSpan, render

@@ -22,10 +22,10 @@ from typing import Any
 from koi_lang.compiler import kinds
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
-from koi_lang.compiler.code_names import compile_module
 from koi_lang.compiler.compile import check_program, generate
 from koi_lang.compiler.imports import Unit
 from koi_lang.compiler.kinds import Kinds
+from koi_lang.compiler.module_code import compile_module
 from koi_lang.compiler.parser import parse
 from koi_lang.compiler.scope import ScopeVariable
 from koi_lang.compiler.symbols import own_symbols
