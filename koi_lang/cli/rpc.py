@@ -68,7 +68,7 @@ def _serve(
     """Serve to the end and give the exit code; whatever goes wrong is told once.
 
     Args:
-        reopen: finds what opens the session that goes on; None for a new one.
+        reopen: gives the record of the session that goes on, empty for a new one.
     """
     redact = options.redact
 

@@ -358,9 +358,9 @@ class ArrayItems:
                 n.Function() as function,
             ):
                 parameters = self._parameters_of(function, 2)
-                given: list[list[Items | n.Node | None]] = [[_nothing(node)], [None]]
+                values: list[list[Items | n.Node | None]] = [[_nothing(node)], [None]]
                 if parameters is not None:
-                    self._take(node, function, [*zip(parameters, given, strict=False)])
+                    self._take(node, function, [*zip(parameters, values, strict=False)])
                 return parameters is not None
         return False
 
@@ -376,16 +376,16 @@ class ArrayItems:
         if parameters is None:
             return False
         if name in FOLDING:
-            given: list[list[Items | n.Node | None]] = [[node.arguments[1]], [items], [None]]
+            values: list[list[Items | n.Node | None]] = [[node.arguments[1]], [items], [None]]
             if parameters:
                 self._folds.append((parameters[0], function))
                 self._flow(function.parameters[0].pattern, node.arguments[1])
             item = 1
         else:
-            given, item = [[items], [items] if name in ORDERING else [None]], 0
+            values, item = [[items], [items] if name in ORDERING else [None]], 0
         for parameter in function.parameters[item : item + 1 + (name in ORDERING)]:
             self._flow_items(parameter.pattern, callee.object)
-        self._take(node if name == "map" else None, function, [*zip(parameters, given, strict=False)])
+        self._take(node if name == "map" else None, function, [*zip(parameters, values, strict=False)])
         return True
 
     def _parameters_of(self, function: n.Function, most: int) -> list[ScopeVariable] | None:
@@ -399,10 +399,10 @@ class ArrayItems:
         self,
         mapped: n.Call | None,
         function: n.Function,
-        given: list[tuple[ScopeVariable, list[Items | n.Node | None]]],
+        values: list[tuple[ScopeVariable, list[Items | n.Node | None]]],
     ) -> None:
         """Note the values of a callback's parameters; what it returns becomes items of `mapped`."""
-        self.parameters.update(given)
+        self.parameters.update(values)
         self._returns[function] = []
         if mapped is not None:
             self._maps.append((self._made.setdefault(mapped, Items()), function))

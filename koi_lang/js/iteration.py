@@ -11,6 +11,7 @@ from typing import ClassVar
 from koi_lang.js.calling import arity, describe
 from koi_lang.js.errors import TypeErrorValue
 from koi_lang.js.undefined import Value, undefined
+from koi_lang.source import is_program
 
 
 def iterate(value: Value) -> Iterable[Value]:
@@ -66,7 +67,7 @@ def outcomes(f: Value, items: list[Value], started: Callable[[Value], Value]) ->
     f = getattr(f, "__koi_code__", f)
     least, most = arity(f)
     code = f.__code__ if type(f) is FunctionType else None
-    if most == 1 and code is not None and code.co_filename.endswith(".koi") and not code.co_flags & CO_COROUTINE:
+    if most == 1 and code is not None and is_program(code.co_filename) and not code.co_flags & CO_COROUTINE:
         return map(f, islice(items, len(items)))  # every call that such a function makes starts its coroutine
 
     def steps() -> Iterator[Value]:

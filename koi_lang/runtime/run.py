@@ -138,7 +138,7 @@ class Run:
             ending.push_async_callback(self._close)
             ending.callback(leave_run, enter_run())
             ending.callback(current.reset, current.set(self))
-            ending.enter_context(self.recorder.count_steps())
+            ending.enter_context(self.recorder.slots.ready.count())
             ending.enter_context(in_environment(RunEnvironment(self.host, self.recorder, self.events, self.recorded)))
             await self.background.__aenter__()
             self.keep_until_end(self._end_background)

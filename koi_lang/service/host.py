@@ -51,7 +51,7 @@ from koi_lang.sessions.continuation import NEW_RUN, Continuation
 from koi_lang.sessions.earlier_session import BranchPoint, read_recorded
 from koi_lang.sessions.held_call import HeldCall
 from koi_lang.sessions.messages import FailureMessage
-from koi_lang.sessions.prepared import Prepared
+from koi_lang.sessions.prepared import Prepared, ignore_line
 from koi_lang.settings.service import ServiceSettings
 
 Note = Callable[[str], None]
@@ -59,10 +59,6 @@ Note = Callable[[str], None]
 IDLE_S, LOOK_S = 900.0, 10.0
 # The same where the service is crowded.
 EARLY_S = 5.0
-
-
-def ignore_line(text: str) -> None:
-    """Take a line that nobody wants."""
 
 
 class SessionHost:

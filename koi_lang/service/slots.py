@@ -52,7 +52,7 @@ class SessionSlots:
         self._awake: dict[str, AwakeSession] = {}
 
     @cached_property
-    def _most_by_files(self) -> float:
+    def max_by_files(self) -> float:
         """How many sessions may be awake by the limit of open files."""
         limits = file_limits()
         return inf if limits is None else max(1.0, limits[0] * SHARE_OF_SESSIONS // FILES_OF_SESSION)
@@ -82,7 +82,7 @@ class SessionSlots:
             return own, ServiceError("limit_reached", f"`{session.owner}` has {len(own)} {AT_WORK}", help=HELP)
         if most_of_all is not None and len(others) >= most_of_all:
             return others, ServiceError("limit_reached", f"all users together have {len(others)} {AT_WORK}", help=HELP)
-        share = len(others) / self._most_by_files
+        share = len(others) / self.max_by_files
         if others and (share >= 1 or (share >= COUNTED_SHARE and are_files_short())):
             message = f"the service has no room for more than {len(others)} sessions at work"
             return others, ServiceError("overloaded", message, help="Try again in some seconds.")
@@ -91,4 +91,4 @@ class SessionSlots:
     @property
     def is_crowded(self) -> bool:
         """Whether idle sessions are to sleep early, since there is soon no room for others."""
-        return len(self._awake) > self._most_by_files * CROWDED_SHARE or are_files_short() or is_memory_short()
+        return len(self._awake) > self.max_by_files * CROWDED_SHARE or are_files_short() or is_memory_short()

@@ -24,7 +24,7 @@ def undo_in_journal(undo: RunUndo, journal: Journal, plan: UndoPlan, redact: Cal
         KoiError: nothing can be put back, or the journal cannot be written.
     """
     run = journal.header.run
-    writer = Writer(path_of(undo.project, run), journal.end, redact, _refuse, journal.end.signer)
+    writer = Writer(path_of(undo.project, run), journal.end, redact, _refuse)
     try:
         note = lambda event: writer.note(FileRestored.type, **event.as_data())  # noqa: E731 - one line of glue
         return undo.carry_out(plan, note)

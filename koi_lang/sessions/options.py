@@ -145,7 +145,7 @@ class RunOptions:
 
     @cached_property
     def redact(self) -> Redactor:
-        """Takes the secrets of a run out of a text: keys that its models were given, and what its payload names so."""
+        """Removes the secrets of a run from a text: keys of its models, and fields of its payload that are secret."""
         return self.lookup.redactor(self.payload)
 
 

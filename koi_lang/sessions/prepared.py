@@ -75,7 +75,7 @@ class Prepared:
         listed: provider, name and address of models whose lists were asked for, by any run of the program.
         agents: those that it declares, in order.
         version: hash of its files.
-        asks_models: whether its runs may ask models, so that what asks them is imported meanwhile.
+        asks_models: whether it has playbooks, so that the SDKs of their models are imported as a run begins.
         make_live: makes what lets other processes follow a run of a session; None where none may.
         extensions: of all its runs.
         sign_in: how its runs sign in to MCP servers; None where they cannot.
@@ -110,7 +110,7 @@ class Prepared:
 
     @property
     def path(self) -> str:
-        """Of its file, absolute."""
+        """Absolute path of its file."""
         return str(self.module.__file__)
 
     @property

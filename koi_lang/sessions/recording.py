@@ -70,7 +70,7 @@ def _writer(run: Run, ready: Prepared, going: Continuation) -> Writer:
             run.host.log(f"warning: the journal is not signed: {error.message}")
     begin: Header | End
     if going.end is not None:
-        begin, by = going.end, going.end.signer or by
+        begin = going.end
     else:
         path, folder = Path(ready.path), ready.folder.absolute()
         # A service names its program from its folder, which may be elsewhere tomorrow.

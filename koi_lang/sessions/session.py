@@ -145,7 +145,7 @@ class Session(HeldRun):
             await self.open_in(self._outer)
 
     def read_recorded(self, run: str, at: int | None, trusted: bool) -> Continuation:
-        """The record of a session that goes on, as `read_recorded` of `earlier_session` finds it. Raises KoiError."""
+        """The record of an earlier session, up to an entry of it. Raises KoiError."""
         return read_recorded(self.ready, run, None if at is None else BranchPoint(at), trusted=trusted)
 
     @contextmanager

@@ -65,7 +65,7 @@ class Recording:
         async def run() -> Any:
             token = enter_run()
             try:
-                with recorder.count_steps(), enter("Main.go"):
+                with recorder.slots.ready.count(), enter("Main.go"):
                     return await program(recorder)
             finally:
                 leave_run(token)

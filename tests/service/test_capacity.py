@@ -93,7 +93,7 @@ def test_a_service_opens_as_many_files_as_it_may(tmp_path: Path) -> None:
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (128, before[1]))
     try:
-        small = SessionSlots(ServiceLimits(), {})._most_by_files
+        small = SessionSlots(ServiceLimits(), {}).max_by_files
         raise_file_limit()
         raised = file_limits()
     finally:

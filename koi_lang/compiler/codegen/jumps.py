@@ -42,7 +42,7 @@ def jump(node: n.Break | n.Continue, e: Emitter) -> list[ast.stmt]:
 
 
 def forget_jumps(flags: Iterable[str], at: py.At) -> list[ast.stmt]:
-    """Have jumps not go on that something else has taken the place of."""
+    """Cancel jumps that something else has replaced."""
     return [py.assign(flag, py.constant(False, at), at) for flag in dict.fromkeys(flags)]
 
 

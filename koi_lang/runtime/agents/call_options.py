@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
@@ -35,13 +35,8 @@ class CallOptions:
 
 
 NO_OPTIONS = CallOptions()
-# Those of the innermost call of a handler.
+# The options of the innermost call of a handler.
 call_options: ContextVar[CallOptions] = ContextVar("koi_call_options", default=NO_OPTIONS)
-
-
-def current_options() -> CallOptions:
-    """The options of the innermost call of a handler."""
-    return call_options.get()
 
 
 @contextmanager
@@ -53,7 +48,7 @@ def called_with(options: CallOptions, *more: RoleSource) -> Iterator[None]:
     """
     token = call_options.set(options)
     try:
-        with narrowed_to(*options.roles, *more) if options.roles or more else nullcontext():
+        with narrowed_to(*options.roles, *more):
             yield
     finally:
         call_options.reset(token)

@@ -85,7 +85,7 @@ class CancelScope:
         self._alarm = signal_alarm(_ring, _line_events().disable) or _thread_alarm(os.getpid())
         if self._due < inf:
             self._cancel_in_time()
-        self._set_alarm()  # of no moment yet, but it is not given back before this block ends
+        self._set_alarm()  # also without a limit: the end of an inner block would free the alarm of this one
         return self
 
     async def __aexit__(

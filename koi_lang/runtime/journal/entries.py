@@ -36,7 +36,7 @@ from koi_lang.js.tagged_json import from_fields
 from koi_lang.js.undefined import undefined
 from koi_lang.redaction.redactor import HIDDEN, Redactor
 from koi_lang.runtime.journal.line_ends import is_changed, unseal_line
-from koi_lang.runtime.model_calls.images import is_data, without_data
+from koi_lang.runtime.model_calls.images import DATA_FIELD, is_data, without_data
 from koi_lang.runtime.outputs import long_texts
 
 if TYPE_CHECKING:
@@ -207,7 +207,7 @@ def json_line(content: Mapping[str, Any], redact: Redact) -> bytes:
     # To write the line at once takes a third of the time; seldom is there anything to replace in it.
     try:
         text = _encode(content)
-        looked_at = without_data(text) if '"data":"' in text else text
+        looked_at = without_data(text) if DATA_FIELD in text else text
         is_shown = redact is NOTHING or (isinstance(redact, Redactor) and redact.is_clean(looked_at))
         # Few texts have to be looked at for how deep they are nested.
         may_be_deep = text.count("[") + text.count("{") > MAX_DEPTH

@@ -50,7 +50,7 @@ class Writer:
         begin: the header of a file that does not exist yet, whose folder is made; or the end of a journal that goes on.
         redact: takes secrets out of a text.
         on_failure: is told once when the file cannot be written any more, so that the run is ended.
-        signer: what its lines are signed with, if they are.
+        signer: what its lines are signed with, if they are; a journal that goes on stays with what it was signed with.
         followers: are told every entry behind the moment at which it was handed to the system.
 
     Attributes:
@@ -75,6 +75,7 @@ class Writer:
         self._followers = followers
         self._has_failed = self._has_ended = False
         end = begin if isinstance(begin, End) else End(begin.run)
+        signer = end.signer or signer
         self._run = end.run
         self._count = end.count
         self._chain = None if signer is None else Chain(signer, end.state)
@@ -242,7 +243,7 @@ class FolderRuns:
     Attributes:
         redact: takes secrets out of a text before it is kept.
         on_failure: is told once when a journal cannot be written any more, so that its run is ended.
-        signer: what lines are signed with, if they are; a journal that goes on stays with what it was signed with.
+        signer: as of `Writer`.
     """
 
     folder: Path
@@ -256,8 +257,7 @@ class FolderRuns:
 
     def open(self, end: End) -> Writer:
         """Go on with a journal from where it was read. Raises JournalError."""
-        signer = end.signer or self.signer
-        return Writer(path_of(self.folder, end.run), end, self.redact, self.on_failure, signer)
+        return Writer(path_of(self.folder, end.run), end, self.redact, self.on_failure, self.signer)
 
     def read(self, run: str) -> Journal:
         """The stored journal of a run. Raises JournalError."""

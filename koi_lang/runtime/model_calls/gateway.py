@@ -14,7 +14,7 @@ from koi_lang.lazy import lazy_module
 from koi_lang.llm.layers import candidates_of, preview_of
 from koi_lang.llm.messages import Adapter, Message, Request, RequestPreview, message_of
 from koi_lang.llm.usage import estimate
-from koi_lang.runtime.agents.call_options import current_options
+from koi_lang.runtime.agents.call_options import call_options
 from koi_lang.runtime.budget.limits import UNPAID, BudgetAccount, LimitReachedError, current_spending
 from koi_lang.runtime.budget.payment import Payment
 from koi_lang.runtime.model_calls.answer_stream import AnswerStream, ModelRequest
@@ -81,7 +81,7 @@ class ModelGateway:
         block = dict(declared()) if declared is not None else {}
         if use == "default":
             phases = agent.phases
-            named = current_options().model if phases is None else {**phases.model, **current_options().model}
+            named = call_options.get().model if phases is None else {**phases.model, **call_options.get().model}
             if named.get("model") in project.ROLES:
                 block = {**{name: value for name, value in named.items() if name != "model"}, "role": named["model"]}
             else:

@@ -23,7 +23,9 @@ TYPE = "image"
 MAX_DEPTH = 200
 # How images of each format begin in base64; no secret does, and no words.
 ENCODED = r"(?:iVBORw0KGgo|/9j/|R0lGOD|UklGR)[A-Za-z0-9+/]{64,}={0,2}"
-DATA, QUOTED = re.compile(ENCODED), re.compile(f'"data":"{ENCODED}"')
+# How the data of an image begins in JSON.
+DATA_FIELD = '"data":"'
+DATA, QUOTED = re.compile(ENCODED), re.compile(f'{DATA_FIELD}{ENCODED}"')
 
 
 def value_of(image: Image) -> dict[str, Any]:
@@ -94,5 +96,5 @@ def is_data(text: str) -> bool:
 
 
 def without_data(text: str) -> str:
-    """JSON text without the data of the images in it."""
-    return QUOTED.sub('"data":""', text)
+    """JSON text, in which `DATA_FIELD` occurs, without the data of the images in it."""
+    return QUOTED.sub(f'{DATA_FIELD}"', text)

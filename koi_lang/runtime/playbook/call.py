@@ -12,7 +12,7 @@ from koi_lang.llm.models import card_of
 from koi_lang.runtime.actions.client_tools import ContextEntry, client_offer
 from koi_lang.runtime.actions.lookup import reads_outputs
 from koi_lang.runtime.actions.registered import FormError
-from koi_lang.runtime.agents.call_options import CallOptions, current_options
+from koi_lang.runtime.agents.call_options import CallOptions, call_options
 from koi_lang.runtime.agents.result_types import ResultType
 from koi_lang.runtime.budget.limits import BudgetAccount, LimitReachedError
 from koi_lang.runtime.playbook.delegation import reachable
@@ -73,7 +73,7 @@ class PlaybookCall:
     tools: Mapping[str, Any] = field(default_factory=dict)
     guidance: Mapping[str, Any] = field(default_factory=dict)
     page: Sequence[ContextEntry] = ()
-    options: CallOptions = field(default_factory=current_options)
+    options: CallOptions = field(default_factory=call_options.get)
     conversation: Conversation | None = None
     turns: int = 0
     results: list[ActionResult] = field(default_factory=list)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine
-    from contextlib import AbstractContextManager
 
     from koi_lang.errors import Outcome
     from koi_lang.events import EventData
@@ -33,9 +32,6 @@ class Recorder(Protocol):
 
     is_kept: bool
     slots: CompletionOrder
-
-    def count_steps(self) -> AbstractContextManager[None]:
-        """A context for the open run that counts its scheduled steps, where an order is recorded."""
 
     # ------------------------------------------------------------ effects
 

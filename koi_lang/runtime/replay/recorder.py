@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from dataclasses import dataclass
 from hashlib import blake2b
 from inspect import isawaitable
@@ -69,10 +69,6 @@ class RunRecorder:
         self.is_kept = is_kept or not recorded.is_live
         self.slots = CompletionOrder(self._past.order if self._past is not None else ())
         self._missed = MissedCalls()
-
-    def count_steps(self) -> AbstractContextManager[None]:
-        """A context for the open run that counts its scheduled steps."""
-        return self.slots.ready.count()
 
     # ------------------------------------------------------------ what takes time
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Followers:
-    """The followers of a run, and what they reach of it.
+    """The followers of a run, and the parts of the run that they use.
 
     Args:
         board: where its questions are found.

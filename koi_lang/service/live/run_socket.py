@@ -38,7 +38,7 @@ class RunSocket(Followers):
     """A `LivePort`: the socket of a run.
 
     Attributes:
-        is_hosted: whether a service has looked for sockets that killed processes have left, once for all its runs.
+        is_hosted: whether a service has the run, so that a thread ends with its last follower.
     """
 
     is_hosted = False
@@ -67,9 +67,8 @@ class RunSocket(Followers):
             self.end()
 
     def begin(self) -> None:
-        """Open the socket."""
-        if has_sockets() and not self.is_hosted:
-            sweep(self.ready.folder)
+        """Open the socket, and remove those that killed processes have left."""
+        sweep(self.ready.folder)
         self._open()
 
     def _open(self) -> None:
@@ -149,7 +148,7 @@ class HostedRunSocket(RunSocket):
     _opening: asyncio.TimerHandle | None = None
 
     def begin(self) -> None:
-        """Open the socket soon."""
+        """Open the socket soon; the service has removed what killed processes have left."""
         self._opening = self.loop.call_later(OPEN_AFTER_S, self._open)
 
     def wait_for_followers(self, listening: socket.socket) -> None:
