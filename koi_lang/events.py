@@ -512,11 +512,16 @@ class FileKept(EventData):
 
 @event("file_changed")
 class FileChanged(EventData):
-    """An action has changed what is at a path of the project; the contents before and after it are kept."""
+    """An action has changed what is at a path of the project; the contents before and after it are kept.
+
+    Attributes:
+        beside: the run whose command was under way, too, and may have made the change; empty for none.
+    """
 
     file: str
     before: Mapping[str, Any] | None
     after: Mapping[str, Any] | None
+    beside: str = ""
 
 
 @event("tree_kept")

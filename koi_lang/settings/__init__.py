@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from koi_lang.errors import SettingsError, reason
 from koi_lang.lazy import lazy_module
+from koi_lang.system.file_locks import try_lock
+from koi_lang.system.open_folders import FOLDER
 
 if TYPE_CHECKING:
     import tomllib
@@ -32,6 +34,8 @@ else:
 
 T = TypeVar("T")
 PROJECT_FILES = ("koi.toml", ".mcp.json", ".koi-config.json", ".env")
+# What no confined command may make at the top of a project: settings that later runs would obey, and a repository.
+TOP_NAMES = (*PROJECT_FILES, ".git")
 MAX_FILE_BYTES = 1_000_000
 # Has the settings of every folder count, as `--trust-folder` has those of one.
 TRUST_VARIABLE = "KOI_TRUST_FOLDER"
@@ -131,12 +135,36 @@ def _read_file(path: Path) -> bytes:
     about = path.stat()
     if stat.S_ISDIR(about.st_mode):
         # A command in the sandbox is kept from making the file by an empty folder, as long as it goes on.
-        raise FileNotFoundError if is_empty_folder(path) else IsADirectoryError("it is a folder")
+        if not is_empty_folder(path):
+            raise IsADirectoryError("it is a folder")
+        with suppress(OSError):
+            opened = os.open(path.parent, FOLDER)
+            try:
+                remove_stand_ins(opened)
+            finally:
+                os.close(opened)
+        raise FileNotFoundError
     if not stat.S_ISREG(about.st_mode):
         raise OSError("it is no regular file")
     if about.st_size > MAX_FILE_BYTES:
         raise OSError(f"it has more than {MAX_FILE_BYTES:,} bytes")
     return path.read_bytes()
+
+
+def is_stand_in(folder: Path, name: str) -> bool:
+    """Whether an entry of a project only keeps confined commands from making one of `TOP_NAMES`."""
+    return name in TOP_NAMES and is_empty_folder(folder / name)
+
+
+def remove_stand_ins(project: int) -> None:
+    """Remove the stand-ins at the top of an open project, unless a command needs them.
+
+    Each process with a command in the sandbox keeps the folder locked. What a killed one has left goes when settings
+    are read again.
+    """
+    for name in TOP_NAMES if try_lock(project) else ():
+        with suppress(OSError):
+            os.rmdir(name, dir_fd=project)
 
 
 def is_empty_folder(path: Path) -> bool:

@@ -11,6 +11,7 @@ from random import Random
 import pytest
 
 from koi_lang.runtime.file_changes import tree_watch
+from koi_lang.runtime.journal.store import path_of
 from koi_lang.runtime.run import Run
 from koi_lang.std import files
 from tests.file_changes.recorded_changes import Files, entries_of, record, tree, undo
@@ -123,3 +124,86 @@ def test_lists_of_ended_commands_go(tmp_path: Path) -> None:
 
     assert 2 == len(os.listdir(tmp_path / ".koi/snapshots/runs/run"))
     assert ([], "before") == (undo(tmp_path)[1], (tmp_path / "a.txt").read_text())
+
+
+@pytest.mark.parametrize("other_ends", ["first", "last"])
+def test_what_either_of_two_runs_may_have_made_stays(tmp_path: Path, other_ends: str) -> None:
+    """While commands of two runs overlap, nobody knows whose a new file is; what is made behind that is known."""
+    has_begun, may_end = asyncio.Event(), asyncio.Event()
+
+    async def work_of_other(run: Run) -> None:
+        async with run.changes.watch(10.0):
+            has_begun.set()
+            (tmp_path / "theirs").write_text("theirs")
+            if other_ends == "last":
+                await may_end.wait()
+
+    async def work(run: Run) -> None:
+        async with run.changes.watch(10.0):
+            beside = asyncio.create_task(record(tmp_path, work_of_other, "other"))
+            await has_begun.wait()
+            if other_ends == "first":
+                await beside
+            (tmp_path / "mine").write_text("mine")
+        may_end.set()
+        await beside
+
+    asyncio.run(record(tmp_path, work))
+    done, refused = undo(tmp_path)
+
+    why = "a command of the run `other` was under way, too, and may have made the change"
+    unclear = ["theirs"] if other_ends == "first" else ["mine", "theirs"]
+    assert [f"{each}: {why}" for each in unclear] == sorted(refused)
+    assert unclear == [*tree(tmp_path)]
+    assert unclear != ["theirs"] or ["mine"] == [each.undo.file for each in done]
+
+
+def test_an_action_of_another_run_is_not_undone(tmp_path: Path) -> None:
+    """What another run writes while a command goes on is its own, also where the command changes it behind that."""
+    (tmp_path / "a.txt").write_text("before")
+
+    async def work(run: Run) -> None:
+        async with run.changes.watch(10.0):
+            (tmp_path / "b.txt").write_text("of the command")
+            await record(tmp_path, lambda other: files.write("a.txt", "of the other"), "other")
+            await record(tmp_path, lambda other: files.write("c.txt", "of the other"), "third")
+            (tmp_path / "c.txt").write_text("of the command")
+
+    asyncio.run(record(tmp_path, work))
+    undo(tmp_path)
+
+    kept = {name: (tmp_path / name).read_text() for name in tree(tmp_path)}
+    assert {"a.txt": "of the other", "c.txt": "of the other"} == kept
+
+
+def test_the_undo_of_an_interrupted_command_leaves_what_later_runs_made(tmp_path: Path) -> None:
+    """Where its end was never told, what a run behind it has recorded is not taken for its own."""
+
+    async def work(run: Run) -> None:
+        async with run.changes.watch(10.0):
+            (tmp_path / "mine").write_text("mine")
+
+    asyncio.run(record(tmp_path, work))
+    journal = path_of(tmp_path, "run")  # as a process leaves it that is killed before the command has ended
+    journal.write_bytes(journal.read_bytes().partition(b'"file_changed"')[0].rpartition(b"\n")[0] + b"\n")
+    asyncio.run(record(tmp_path, lambda run: files.write("theirs", "theirs"), "other"))
+    done, refused = undo(tmp_path)
+
+    assert (["mine"], []) == ([each.undo.file for each in done], refused)
+    assert ["theirs"] == [*tree(tmp_path)]
+
+
+def test_stand_ins_of_the_sandbox_are_no_files_of_the_project(tmp_path: Path) -> None:
+    """The empty folders that keep commands from making settings are neither recorded nor brought back."""
+
+    async def work(run: Run) -> None:
+        (tmp_path / "koi.toml").mkdir()
+        async with run.changes.watch(10.0):
+            (tmp_path / "koi.toml").rmdir()
+            (tmp_path / ".mcp.json").mkdir()
+            (tmp_path / "made").mkdir()
+
+    asyncio.run(record(tmp_path, work))
+    done, _ = undo(tmp_path)
+
+    assert (["made"], []) == ([each.undo.file for each in done], [*tree(tmp_path)])

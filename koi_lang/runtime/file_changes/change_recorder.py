@@ -20,6 +20,7 @@ from koi_lang.events import ChangesNotKept, EventData, FileChanged, FileKept, Tr
 from koi_lang.runtime.concurrency.stoppable_threads import run_in_thread
 from koi_lang.runtime.file_changes.content_keeper import ContentKeeper
 from koi_lang.runtime.file_changes.path_states import PathContent, PathState, content_at, data_of
+from koi_lang.runtime.file_changes.run_changes import changes_beside, running_runs
 from koi_lang.runtime.file_changes.tree_watch import LargeProjectError, TreeWatch, find_differences, take_tree
 from koi_lang.runtime.guards.write_quota import no_quota
 from koi_lang.runtime.journal.store import path_of
@@ -182,10 +183,12 @@ class ChangeRecorder:
         with self._telling_why(agent):
             keeper = self._keeper_of_run()
             known = keeper.store.latest_tree() if self._latest is None else self._latest.manifest
+            since_s = time.time()
+            running = await run_in_thread(lambda stop: running_runs(self._run.folder, self._run.id))
             id, manifest = await run_in_thread(
                 lambda stop: keeper.with_room(lambda: take_tree(self._project, keeper, known, stop))
             )
-            self._latest = TreeWatch(manifest, id, self._new_place())
+            self._latest = TreeWatch(manifest, id, self._new_place(), since_s, running)
             self._watches.append(self._latest)
             self._tell(TreeKept(id, longest_s), agent, self._latest.place)
             return self._latest
@@ -198,6 +201,8 @@ class ChangeRecorder:
                 self._watches.remove(watch)
                 found = await run_in_thread(lambda stop: find_differences(self._project, watch.manifest))
                 states = {each.file: each.now for each in found}
+                if found:
+                    await run_in_thread(lambda stop: self._note_others(watch))
                 with OpenFolders(self._project) as folders:
                     states |= {file: content_at(folders, file) for file in watch.states if file not in states}
                 reported = [file for file, now in states.items() if self._tell_change(watch, file, now, agent)]
@@ -214,19 +219,25 @@ class ChangeRecorder:
         if before is not None and before.is_of == "file":
             self._keeper_of_run().name(before.content)
         place = (*watch.place[:-1], self._new_place()[-1])
-        self._tell(FileChanged(file, data_of(before), data_of(now.state)), agent, place)
+        beside = watch.others.shared.get(file) or watch.others.at_work
+        self._tell(FileChanged(file, data_of(before), data_of(now.state), beside), agent, place)
         self._note_state(file, now.state)
         return True
 
     def _tell_of_commands(self, file: str, now: PathContent, agent: str) -> None:
         """Report the changes of a path by running commands, before an action changes it, too."""
         for watch in self._watches:
-            if watch.is_covered(file):
+            if watch.is_covered(file) and watch.undisturbed_state(file) != now.state:
+                self._note_others(watch)
                 self._tell_change(watch, file, now, agent)
+
+    def _note_others(self, watch: TreeWatch) -> None:
+        """Look up what other runs have changed since a command began; takes time where journals are long."""
+        watch.note_others(changes_beside(self._run.folder, self._run.id, watch.since_s, watch.running))
 
     def _note_state(self, file: str, state: PathState | None) -> None:
         for watch in self._watches:
-            watch.states[file] = state
+            watch.states[file] = time.time(), state
 
     # ------------------------------------------------------------ what is told
 

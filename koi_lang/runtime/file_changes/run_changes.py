@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from pathlib import PurePosixPath
+from operator import itemgetter
+from pathlib import Path, PurePosixPath
 from typing import Any
 
+from koi_lang.errors import JournalError
 from koi_lang.events import FileChanged, FileKept, FileRestored, TreeCompared, TreeKept
 from koi_lang.runtime.file_changes.path_states import PathState, state_of
 from koi_lang.runtime.guards.file_names import as_systems_see
 from koi_lang.runtime.journal.entries import JournalEntry
-from koi_lang.runtime.replay.location import Path
+from koi_lang.runtime.journal.reader import read
+from koi_lang.runtime.journal.store import is_running, journal_paths
+from koi_lang.runtime.replay.location import Path as Location
 from koi_lang.system.open_folders import STATE_FOLDER
 
 # What no action changes by its path, so that no journal can have it changed.
 NEVER = frozenset({".git", STATE_FOLDER})
 # How long an action that was interrupted may have gone on once it was told what it is about to change.
 MAX_ACTION_S = 10.0
+# How far the times of files may lie behind the clock, and how long the journal of a run with a command is silent.
+CLOCK_STEP_S, MAX_SILENCE_S = 0.1, 3600.0
 ENDS = ("done", "failed")
 
 
@@ -32,19 +40,21 @@ class RecordedChange:
         by: what made it, in a few words; empty where that is not known.
         until: for a change that was interrupted, the latest time that it can have been made, in seconds since the
             epoch; then `after` says nothing. None for one that was told to its end.
+        beside: another run that may have made it instead; empty for none.
     """
 
     n: int
     file: str
     before: PathState | None
     after: PathState | None
-    place: Path
+    place: Location
     by: str = ""
     until: float | None = None
+    beside: str = ""
 
 
-# The id of a list of all files to what is not as it was then.
-FindDifferences = Callable[[str], Sequence[tuple[str, PathState | None]]]
+# The entry about a list of all files to the paths that are not as they were then.
+FindDifferences = Callable[[JournalEntry], Sequence[tuple[str, PathState | None]]]
 
 
 def changes_in(entries: Sequence[JournalEntry], differences: FindDifferences) -> dict[str, list[RecordedChange]]:
@@ -76,7 +86,7 @@ def _of_interrupted(entry: JournalEntry, differences: FindDifferences) -> Iterat
     """The possible changes by a command whose run was killed before its report."""
     seconds = entry.data.get("seconds")
     until = entry.ts + MAX_ACTION_S + (seconds if isinstance(seconds, int | float) else 0.0)
-    for file, before in differences(str(entry.data.get("tree"))):
+    for file, before in differences(entry):
         if is_in_project(file):
             yield RecordedChange(entry.n, file, before, None, entry.path, until=until)
 
@@ -95,7 +105,66 @@ def _change_of(entry: JournalEntry) -> RecordedChange | None:
         to = data.get("entry")
         return RecordedChange(to, file, before, after, entry.path) if type(to) is int else None
     until = entry.ts + MAX_ACTION_S if entry.kind == FileKept.type else None
-    return RecordedChange(entry.n, file, before, after, entry.path, until=until)
+    return RecordedChange(entry.n, file, before, after, entry.path, until=until, beside=str(data.get("beside", "")))
+
+
+@dataclass(frozen=True, slots=True)
+class ChangesBeside:
+    """The changes that other runs of a project have recorded since a moment.
+
+    Attributes:
+        states: of each path as the last of them left it, with the time in seconds since the epoch.
+        shared: the paths that either this run or another one has changed, each with the other one.
+        at_work: a run whose command was never reported to its end; empty for none.
+    """
+
+    states: Mapping[str, tuple[float, PathState | None]]
+    shared: Mapping[str, str]
+    at_work: str = ""
+
+
+def changes_beside(folder: Path, run: str, since_s: float, begun_before: Collection[str] = ()) -> ChangesBeside:
+    """The changes by other runs. Takes time where their journals are long.
+
+    Args:
+        folder: of the project.
+        run: whose journal is left out.
+        since_s: the moment, in seconds since the epoch.
+        begun_before: runs that were under way then.
+    """
+    found: list[tuple[float, RecordedChange, str]] = []
+    at_work = ""
+    for path in journal_paths(folder):
+        with suppress(JournalError, OSError):
+            is_late = path.stat().st_mtime >= since_s - CLOCK_STEP_S
+            if path.stem == run or not (is_late or path.stem in begun_before):
+                continue
+            entries = read(path).entries
+            over = {entry.path for entry in entries if entry.kind == TreeCompared.type}
+            if any(entry.kind == TreeKept.type and entry.path not in over for entry in entries):
+                at_work = path.stem
+            for entry in entries:
+                change = _change_of(entry) if entry.ts >= since_s and entry.kind != FileKept.type else None
+                if change is not None:
+                    found.append((entry.ts, change, path.stem))
+    states: dict[str, tuple[float, PathState | None]] = {}
+    shared: dict[str, str] = {}
+    for at_s, change, other in sorted(found, key=itemgetter(0)):
+        if change.beside == run:
+            shared[change.file] = other
+        else:
+            states[change.file] = at_s, change.after
+    return ChangesBeside(states, shared, at_work)
+
+
+def running_runs(folder: Path, run: str) -> frozenset[str]:
+    """The runs of a project that are under way, but for one; those that were silent for long are left out."""
+    found = []
+    for path in journal_paths(folder):
+        with suppress(JournalError, OSError):
+            if path.stem != run and path.stat().st_mtime >= time.time() - MAX_SILENCE_S and is_running(path):
+                found.append(path.stem)
+    return frozenset(found)
 
 
 def is_change(change: RecordedChange) -> bool:
@@ -113,7 +182,7 @@ def is_in_project(file: Any) -> bool:
     return NEVER.isdisjoint(map(as_systems_see, parts))
 
 
-def _within_action(change: RecordedChange, ends: Mapping[Path, JournalEntry]) -> RecordedChange:
+def _within_action(change: RecordedChange, ends: Mapping[Location, JournalEntry]) -> RecordedChange:
     """A change as one of the action around it, which is done, or not, as a whole."""
     around = (ends.get(change.place[:length]) for length in range(len(change.place) - 1, 0, -1))
     end = next((entry for entry in around if entry is not None), None)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from koi_lang.errors import AgentError
 from koi_lang.runtime.file_changes.content_keeper import ContentKeeper
 from koi_lang.runtime.file_changes.path_states import PathContent, PathState, content_at
+from koi_lang.runtime.file_changes.run_changes import ChangesBeside
 from koi_lang.runtime.guards.file_names import is_closed
 from koi_lang.runtime.replay.location import Path as Location
 from koi_lang.runtime.snapshots.manifest import Manifest
@@ -45,13 +46,26 @@ class TreeWatch:
     Attributes:
         manifest: what was there before.
         place: where in the run the command is.
-        states: of what actions have changed meanwhile, as they left it.
+        since_s: when it began, in seconds since the epoch.
+        running: the other runs that were under way then.
+        states: of what actions and other runs have changed meanwhile, as they left it, with the time.
+        others: what other runs have recorded since then.
     """
 
     manifest: Manifest
     id: str
     place: Location
-    states: dict[str, PathState | None] = field(default_factory=dict)
+    since_s: float
+    running: frozenset[str]
+    states: dict[str, tuple[float, PathState | None]] = field(default_factory=dict)
+    others: ChangesBeside = field(default_factory=lambda: ChangesBeside({}, {}))
+
+    def note_others(self, others: ChangesBeside) -> None:
+        """Take over what other runs have recorded."""
+        self.others = others
+        for file, state in others.states.items():
+            if file not in self.states or self.states[file][0] < state[0]:
+                self.states[file] = state
 
     def is_covered(self, file: str) -> bool:
         """Whether it would be found out that a command has changed a path."""
@@ -63,7 +77,7 @@ class TreeWatch:
 
     def undisturbed_state(self, file: str) -> PathState | None:
         """The state of a path unless the command has changed it."""
-        return self.states[file] if file in self.states else state_in(self.manifest, file)
+        return self.states[file][1] if file in self.states else state_in(self.manifest, file)
 
 
 class _BoundedWalker(Walker):

@@ -12,6 +12,7 @@ from koi_lang.system.open_folders import OpenFolders
 
 SECOND_NS = 1_000_000_000
 CHANGED_SINCE = "somebody else has changed it since"
+BESIDE = "a command of the run `%s` was under way, too, and may have made the change"
 NOT_KEPT = "what was there is not kept any more"
 CANNOT = "what was there could not be kept"
 
@@ -93,6 +94,8 @@ def _plan_path(file: str, later: Sequence[RecordedChange], now: PathContent, sto
             continue
         if not _has_left(change, state, now):
             refusal, left = CHANGED_SINCE, change.after
+        elif change.beside:
+            refusal, left = BESIDE % change.beside, change.after
         else:
             refusal = _lack(change.before, store)
         if refusal:

@@ -15,7 +15,6 @@ from koi_lang.runtime.guards.paths import SETTINGS
 from koi_lang.runtime.guards.repositories import (
     FOREIGN_FOLDERS,
     REPOSITORY,
-    TOP_NAMES,
     RepositoryWatch,
     fixed_parts,
     is_bare,
@@ -23,7 +22,7 @@ from koi_lang.runtime.guards.repositories import (
     nested_folders,
     walk_folders,
 )
-from koi_lang.settings import is_empty_folder
+from koi_lang.settings import TOP_NAMES, is_stand_in
 from koi_lang.system.open_folders import STATE_FOLDER
 
 ENVIRONMENT = "pyvenv.cfg"
@@ -98,7 +97,7 @@ class _Closed:
         self.fixed: dict[str, None] = {os.path.realpath(path): None for path in tops if path.is_file()}
         # Of an empty folder another command may have need now.
         missing = (project / name for name in TOP_NAMES if not (project / name).is_symlink())
-        self.fixed |= {str(path): None for path in missing if not path.exists() or is_empty_folder(path)}
+        self.fixed |= {str(path): None for path in missing if not path.exists() or is_stand_in(project, path.name)}
 
     @property
     def count(self) -> int:

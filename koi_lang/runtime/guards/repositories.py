@@ -15,6 +15,7 @@ from itertools import count
 from pathlib import Path
 
 from koi_lang.errors import AgentError, reason, undone_by
+from koi_lang.settings import TOP_NAMES, remove_stand_ins
 from koi_lang.system.file_locks import try_lock
 from koi_lang.system.open_folders import (
     FILE,
@@ -27,8 +28,6 @@ from koi_lang.system.open_folders import (
 )
 
 REPOSITORY = ".git"
-# What no command may make at the top of a project: settings that later runs would obey, and a repository.
-TOP_NAMES = (".env", REPOSITORY, ".koi-config.json", ".mcp.json", "koi.toml")
 # What others have written: there are very many files in there, and nobody works in them.
 FOREIGN_FOLDERS = frozenset({"node_modules", "site-packages", "__pycache__"})
 # What git obeys, each with the text of a file that changes nothing in its place; None for an empty folder.
@@ -346,14 +345,13 @@ class RepositoryWatch:
     def _remove_stand_ins(self) -> None:
         """Remove the stand-ins in folders that no other command needs; an empty folder of hooks stays."""
         for folder, opened in self._locks.items():
-            is_project = folder == str(self._project)
-            stand_ins = dict.fromkeys(TOP_NAMES) if is_project else STAND_INS
-            for name, text in stand_ins.items() if try_lock(opened) else ():
-                with suppress(OSError):
-                    if is_project:
-                        os.rmdir(name, dir_fd=opened)
-                    elif text is not None and _read(name, opened) == text:
-                        os.unlink(name, dir_fd=opened)
+            if folder == str(self._project):
+                remove_stand_ins(opened)
+            else:
+                for name, text in STAND_INS.items() if try_lock(opened) else ():
+                    with suppress(OSError):
+                        if text is not None and _read(name, opened) == text:
+                            os.unlink(name, dir_fd=opened)
             os.close(opened)
         self._locks.clear()
 

@@ -15,6 +15,7 @@ from koi_lang.runtime.guards.file_names import as_systems_see, is_closed
 from koi_lang.runtime.guards.paths import SETTINGS
 from koi_lang.runtime.snapshots.manifest import MODE, FileStatus
 from koi_lang.runtime.tree.gitignore import NAME, IgnoreFile, IgnoreLevel, is_ignored
+from koi_lang.settings import is_stand_in
 from koi_lang.system.open_folders import FILE, REPLACED, name_of, open_inner
 from koi_lang.system.wildmatch import as_bytes_text
 
@@ -216,7 +217,7 @@ class Walker(FolderWalk):
         elif not path.isascii() and not _is_text(path):
             path, why = path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace"), BAD_NAME
         elif is_folder:
-            return True
+            return not is_stand_in(self._project, path)
         else:
             why = self._note(here, entry, path)
         if why:

@@ -754,7 +754,7 @@ export interface FileKept {
   before: Record<string, unknown> | null;
 }
 
-/** An action has changed what is at a path of the project; the contents before and after it are kept. */
+/** An action has changed what is at a path of the project; the contents before and after it are kept. Attributes: beside: the run whose command was under way, too, and may have made the change; empty for none. */
 export interface FileChanged {
   v: 1;
   type: "file_changed";
@@ -768,6 +768,7 @@ export interface FileChanged {
   file: string;
   before?: Record<string, unknown> | null;
   after?: Record<string, unknown> | null;
+  beside?: string;
 }
 
 /** All files of the project are listed and kept, because a command may change them for at most so many seconds. For admins alone. */
