@@ -85,6 +85,24 @@ def test_what_allows_is_read_narrowly(rule: str, wanted: str, covers: bool) -> N
         ("run:rm *", "run:'rm' x"),
         ("run:rm *", "run:rm\tx"),
         ("run:rm *", "run:find . -exec rm x +"),
+        *(
+            (rule, f"run:{command}")
+            for rule in ("run:rm", "run:rm *", "run:rm*")
+            for command in (
+                "rm",
+                "rm x",
+                "rm -rf x",
+                "echo x | xargs rm",
+                "xargs -n 1 rm < list",
+                "/bin/r? x",
+                "/bin/[r]m x",
+                "python3 -c \"import os; os.system('rm x')\"",
+                "node -e 'require(`child_process`).execSync(`rm x`)'",
+                "ls | awk '{system(\"rm \" $1)}'",
+            )
+        ),
+        ("run:git*", "run:gitk --all"),
+        ("run:git push", "run:/usr/bin/gi? -C . push origin"),
         ("web:*", "web:example.com"),
         ("run:*", "run:a | b"),
     ],
@@ -94,7 +112,21 @@ def test_what_denies_is_read_widely(rule: str, wanted: str) -> None:
     assert parse_rule(rule).means(access(wanted))
 
 
-@pytest.mark.parametrize("command", ["git rm x", "git commit -m 'rm old files'", "echo rm x", "grep -r 'rm x' ."])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git rm x",
+        "git commit -m 'rm old files'",
+        "echo rm x",
+        "grep -r 'rm x' .",
+        "rmdir x",
+        "python manage.py rm",
+        "python3 rm.py",
+        "ls *",
+        "[ -f rm ]",
+        "make [rm",
+    ],
+)
 def test_words_of_another_command_are_none(command: str) -> None:
     """What only tells of a command, or is called like it, is not what a rule denies."""
     assert not parse_rule("run:rm *").means(WantedAccess("run", command))
@@ -107,6 +139,7 @@ def test_words_of_another_command_are_none(command: str) -> None:
         ("src/**", "is no rule"),
         ("write:", "is no rule"),
         (":x", "unknown kind ``"),
+        ("write:!src/**", "`!` takes nothing out of it"),
         ("read:data/[abc.py", "fits nothing"),
         ("*:" + "{a,b}" * 7, "stands for more than 64 patterns"),
     ],

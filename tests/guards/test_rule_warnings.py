@@ -29,6 +29,7 @@ def told(allow: str = "", deny: str = "", ask: str = "") -> list[str]:
             "the rule `write:a/*.py` never counts: `*:A/**` denies all of it",
         ),
         ({"allow": "run:rm*", "deny": "run:rm*"}, "the rule `run:rm*` never counts: `run:rm*` denies all of it"),
+        ({"allow": "run:rm*", "deny": "run:rm"}, "the rule `run:rm*` never counts: `run:rm` denies all of it"),
         ({"deny": "**"}, "the rule `**` denies everything"),
     ],
 )

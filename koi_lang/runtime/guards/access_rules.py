@@ -141,6 +141,9 @@ def parse_rule(text: str, section: str = "[permissions]") -> AccessRule:
     help = 'Write a kind and a pattern, such as "write:src/**", "run:pytest *" or "web:docs.python.org".'
     if not mark or not pattern:
         raise SettingsError(f"`{text}` in `{section}` is no rule", help=help)
+    if pattern.startswith("!"):
+        help = "Name what is meant in another rule, which may be one of `deny`. `\\!` is the character."
+        raise SettingsError(f"`{text}` in `{section}` is no rule: `!` takes nothing out of it", help=help)
     if kind not in (*KINDS, ANY):
         near = nearest(kind, KINDS)
         known = "Kinds are `read`, `write`, `run`, `web`, and `*` for all of them."
@@ -217,50 +220,61 @@ def _fits_host(pattern: str, host: str) -> bool:
 def _means_command(pattern: str, text: str) -> bool:
     """Whether a pattern means a command, or one that it is joined of or starts; in small letters, both.
 
-    A pattern of several words means each command in which they stand in this order, whatever stands between them; `*`
-    at its end stands for words that follow.
+    A pattern of one word means each command of that name. One of several means each command in which they stand in
+    this order, whatever stands between them. `*` at its end stands for words that follow.
     """
-    wanted = pattern.rstrip(ANY).split()
-    for words in _commands_in(text):
-        starts = range(len(words) if _name_of(words[0]) in STARTERS else 1)
-        begun = (each for at in starts for each in _without_options(words[at:]))
-        if len(wanted) > 1 and _stand_in_order(wanted, words):
+    wanted = [word for word in pattern.split() if word.strip(ANY)]
+    for words, is_started in _commands_in(text):
+        starts = range(len(words) if is_started or _name_of(words[0]) in STARTERS else 1)
+        if len(wanted) == 1 and any(_fits_name(wanted[0], words[at]) for at in starts):
             return True
-        if any(matches(pattern, " ".join((_name_of(name), *rest))) for name, *rest in begun):
+        if len(wanted) > 1 and _stand_in_order([*wanted[:-1], wanted[-1].rstrip(ANY)], words):
+            return True
+        if any(matches(pattern, " ".join((_name_of(words[at]), *words[at + 1 :]))) for at in starts):
             return True
     return matches(pattern, text.strip())
 
 
+def _fits_name(pattern: str, word: str) -> bool:
+    """Whether a word starts a program of a name, also where the shell finds its file by a wildcard."""
+    name = _name_of(word)
+    if matches(pattern, name):
+        return True
+    if not has_wildcards(name) or not name.strip("*"):
+        return False
+    try:
+        return compile_glob(name)(pattern.rstrip(ANY))
+    except AgentError:  # no pattern, so a name with odd signs
+        return False
+
+
 def _stand_in_order(wanted: Sequence[str], words: Sequence[str]) -> bool:
     """Whether words match some patterns in order; a word with blanks is a text."""
+    if _fits_name(wanted[0], words[0]):
+        wanted, words = wanted[1:], words[1:]
     rest = (each for word in words if not BLANK.search(word) for each in (word, *NAMES.split(word)))
     return all(any(matches(pattern, word) for word in rest) for pattern in wanted)
 
 
-def _commands_in(text: str, depth: int = 0) -> Iterator[list[str]]:
-    """The words of each command of a text, also of those that stand in words of programs that start others."""
+def _commands_in(text: str, depth: int = 0) -> Iterator[tuple[list[str], bool]]:
+    """The words of each command of a text, also of those that stand in words of programs that start others.
+
+    With each list, whether any word of it may be the name of a command.
+    """
     read = read_shell(text).commands
     commands = [[each for word in words for each in expand_braces(word)] for words in read]
     is_input = any(_name_of(words[0]) in SHELLS for words in commands)
     for words in commands:
-        yield words
+        yield words, False
         name = _name_of(words[0])
         if INTERPRETER.fullmatch(name):
-            yield [name, *PROGRAM_WORD.findall(" ".join(words[1:]))]
+            yield [name, *PROGRAM_WORD.findall(" ".join(words[1:]))], False
+            programs = [word for word in words[1:] if not PROGRAM_WORD.fullmatch(word)]
+            yield [name, *PROGRAM_WORD.findall(" ".join(programs))], True
         is_started = is_input or name in STARTERS or (name == "git" and not GIT_STARTERS.isdisjoint(words))
         for word in words if depth < MAX_DEPTH else ():
             inner = word if is_started and BLANK.search(word) else word.partition("!")[2]
             yield from _commands_in(inner, depth + 1) if inner else ()
-
-
-def _without_options(words: list[str]) -> Iterator[list[str]]:
-    """A command, and the same without the options behind its name, as in `git -C . push`; each may take a value."""
-    yield words
-    at = 1
-    while at < len(words) and words[at].startswith("-"):
-        yield [words[0], *words[at + 1 :]]
-        yield [words[0], *words[at + 2 :]]
-        at += 1 if words[at + 1 : at + 2] and words[at + 1].startswith("-") else 2
 
 
 def _name_of(program: str) -> str:

@@ -272,6 +272,6 @@ def _is_within(rule: AccessRule, around: AccessRule) -> bool:
     """Whether a rule means nothing that another one does not mean; a pattern is looked at as a path of its own."""
     if around.is_everything or rule == around:
         return True
-    if rule.kind in FILES:
-        return around.means(WantedAccess("read" if rule.kind == "read" else "write", rule.pattern))
+    if rule.kind in ("read", "write", "run"):
+        return around.means(WantedAccess(cast(Kind, rule.kind), rule.pattern.rstrip(ANY) or EVERYTHING))
     return rule.pattern == around.pattern and around.kind == ANY
