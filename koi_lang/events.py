@@ -627,6 +627,13 @@ class OutputDelta(EventData):
     text: str
 
 
+@event("partial_result", transient=True, detailed=["value"])
+class PartialResult(EventData):
+    """A result of a declared type grows: all of it that has arrived, of which texts may go on."""
+
+    value: Any
+
+
 @event("model_wrote", detailed=["text"])
 class ModelWrote(EventData):
     """What has arrived of an answer since this was told last; an action of it is about to begin."""

@@ -8,11 +8,14 @@ from typing import Any, Protocol
 
 from koi_lang.diagnostics import suggestion
 from koi_lang.errors import AgentError
-from koi_lang.events import Event
+from koi_lang.events import Event, PartialResult
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.events import Consumer
 from koi_lang.runtime.outside_calls import payload_of
 from koi_lang.sessions.held_call import HeldCall
+
+# A request to a model, in the handler that was called.
+OWN_PATH_LENGTH = 2
 
 
 class AgentCalls(Protocol):
@@ -94,6 +97,7 @@ class EventStream:
 
     Attributes:
         result: what the call gives; None before its end.
+        partial: the part of a result of a declared type that has arrived, an object or a list; None before that.
     """
 
     def __init__(self, calls: AgentCalls, start: Callable[[Consumer], HeldCall]) -> None:
@@ -102,6 +106,7 @@ class EventStream:
         self._call: HeldCall | None = None
         self._is_over = False
         self.result: Any = None
+        self.partial: Any = None
 
     def __aiter__(self) -> EventStream:
         return self
@@ -119,6 +124,9 @@ class EventStream:
             await self.aclose()
             raise
         if event is not None:
+            # Those of members, and of handlers that code calls, have longer paths.
+            if isinstance(event.data, PartialResult) and len(event.path) == OWN_PATH_LENGTH:
+                self.partial = event.data.value
             return event
         self._is_over = True
         self.result = await self._calls.result_of(self._call)

@@ -33,6 +33,7 @@ EVENT_FIELDS: Mapping[type[EventData], tuple[str, ...]] = {
     events.CallEnded: ("call", "name", "ok", "result", "aborted", "timed_out", "code", "error", "help"),
     events.LinePrinted: ("message",),
     events.OutputDelta: ("action", "field", "number", "text"),
+    events.PartialResult: ("value",),
     events.MessageDelivered: ("id", "text", "mode", "to", "from", "images"),
     events.QueueChanged: ("steering", "follow_up"),
     # what was asked

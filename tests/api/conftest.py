@@ -26,6 +26,9 @@ DESK = '''
         """
       }
 
+      on outline(args: { topic: string }): { title: string, parts: string[] } {
+        answer "Outline a text about {{args.topic}}."
+      }
       on count() { this.state.seen += 1; return this.state.seen }
       on echo(args: Json) { args.changed = true; return args }
       on stream(args: Json) { return "streamed" }

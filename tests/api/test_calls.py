@@ -13,7 +13,7 @@ import pytest
 
 import koi_lang
 from koi_lang.api.agent import ProgramAgent
-from koi_lang.events import AnswerDelta
+from koi_lang.events import AnswerDelta, PartialResult
 from tests.api.conftest import BRIEF, within
 from tests.limits import LIMIT_S
 from tests.projects import Project
@@ -104,6 +104,20 @@ async def test_a_stream_has_the_pieces_of_answers(desk: Path) -> None:
     assert (BRIEF, True) == (json.loads("".join(pieces)), len(pieces) > 1)
     assert journal is not None
     assert AnswerDelta.type not in journal.read_text()
+
+
+async def test_a_typed_result_grows(desk: Path) -> None:
+    """`partial` is the part of it that has arrived; of what is not typed there is none."""
+    outline = {"title": "All about tea", "parts": ["leaves", "water", "cups"]}
+    async with koi_lang.open(desk, model=koi_lang.ScriptedModel([outline, BRIEF])) as program:
+        stream = program.agent("Editor").stream("outline", {"topic": "tea"})
+        parts = [stream.partial async for event in stream if isinstance(event.data, PartialResult)]
+        other = program.agent("Editor").stream("start", {"topic": "tea"})
+        untyped = [other.partial async for _ in other]
+
+    assert (outline, True) == (stream.result, len(parts) > 1)
+    assert all(outline["title"].startswith(part["title"]) for part in parts if part)
+    assert {None} == set(untyped)
 
 
 async def test_variables_of_the_caller_reach_python_code(project: Project) -> None:

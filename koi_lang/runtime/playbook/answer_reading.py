@@ -14,10 +14,10 @@ from koi_lang.runtime.model_calls.answer_stream import AnswerStream
 from koi_lang.runtime.playbook.action_layers import carry_out_action
 from koi_lang.runtime.playbook.action_parsing import MIXED_FORM, NO_ACTION, Action, ReplyError
 from koi_lang.runtime.playbook.call import PlaybookCall
-from koi_lang.runtime.playbook.direct_results import read_result, text_as_result
+from koi_lang.runtime.playbook.direct_results import read_result, text_as_result, wrapper_of
 from koi_lang.runtime.playbook.reply_parser import ReplyReader
 from koi_lang.runtime.playbook.turn import Turn
-from koi_lang.runtime.playbook.written_texts import WrittenTexts
+from koi_lang.runtime.playbook.written_texts import WrittenResult, WrittenTexts
 
 # Answers that may be texts for the person.
 TEXT_FORMS = frozenset({NO_ACTION, MIXED_FORM})
@@ -51,7 +51,11 @@ async def read(call: PlaybookCall, turn: Turn, actions: asyncio.Queue[Action | N
             has_reader = call.agent.run.events.has_onlookers and not call.is_held_back
             listener = WrittenTexts(arriving.emit) if has_reader else None
             reader = ReplyReader(call.result_shapes, listener=listener)
-            await read_pieces(arriving, None if call.is_direct else reader, turn, actions)
+            growing = None
+            if has_reader and call.result_type is not None:
+                wrapper = wrapper_of(call.result_type) if call.is_direct else ""
+                growing = WrittenResult(arriving.emit, is_alone=call.is_direct, wrapper=wrapper)
+            await read_pieces(arriving, None if call.is_direct else reader, turn, actions, growing)
         is_cut, is_endless = arriving.is_cut, arriving.stop_reason == ENDLESS
         turn.is_endless = is_endless
         if call.is_direct:
@@ -80,15 +84,21 @@ async def read(call: PlaybookCall, turn: Turn, actions: asyncio.Queue[Action | N
 
 
 async def read_pieces(
-    arriving: AnswerStream, reader: ReplyReader | None, turn: Turn, actions: asyncio.Queue[Action | None]
+    arriving: AnswerStream,
+    reader: ReplyReader | None,
+    turn: Turn,
+    actions: asyncio.Queue[Action | None],
+    growing: WrittenResult | None,
 ) -> None:
-    """Collect the pieces of an answer and feed them to a reader.
+    """Collect the pieces of an answer and feed them to a reader, and to who tells the result while it grows.
 
     What an action was read from is kept before it can begin.
     """
     async with aclosing(arriving.pieces()) as pieces:
         async for piece in pieces:
             turn.pieces.append(piece)
+            if growing is not None:
+                growing.add(piece)
             if reader is None:
                 continue
             for action in reader.feed(piece):

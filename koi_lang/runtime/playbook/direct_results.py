@@ -141,6 +141,11 @@ def _wrap(result: ResultType) -> dict[str, Any]:
     return {"type": "object", "properties": {WRAPPER: result.schema}, "required": [WRAPPER]}
 
 
+def wrapper_of(result: ResultType) -> str:
+    """The field of an answer that holds a result; empty where the answer is the result."""
+    return "" if _is_object(result) else WRAPPER
+
+
 def _is_object(result: ResultType) -> bool:
     return result.schema.get("type") == "object" and bool(result.schema.get("properties"))
 

@@ -11,6 +11,10 @@ from typing import Any
 HALF = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 
 # A text in JSON; one without an end goes on to that of all, so that no beginning is looked at twice.
+# The first half of a character at the end of a text.
+FIRST_HALF = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\Z")
+# A text, also one without its end; a sign; a word or number.
+TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
 TEXT = re.compile(r'("(?:[^"\\]++|\\.)*+(?:"|\\?\Z))', re.DOTALL)
 
 
@@ -37,6 +41,35 @@ def loads(text: str, *, keep_first: Container[str] = ()) -> Any:
     except RecursionError:
         raise ValueError("the JSON is nested too deeply") from None
     return _whole(loaded) if HALF.search(text) else loaded
+
+
+def parse_beginning(text: str) -> Any:
+    """The value that a text of JSON begins, with the beginning of a text that is not complete.
+
+    Numbers and keys that may go on are left out, and what follows the value. None where nothing has arrived, or where
+    the text is no JSON.
+    """
+    closing: list[str] = []
+    is_key = False
+    end, whole = 0, ""
+    for token in TOKEN.finditer(text):
+        sign = token[0]
+        if sign in "{[":
+            closing.append("}" if sign == "{" else "]")
+        elif sign in "}]" and closing:
+            closing.pop()
+        goes_on = token.end() == len(text) and sign not in "{}[]"
+        is_begun = goes_on and sign[0] == '"' and (len(sign) == 1 or sign[-1] != '"')
+        if sign in "}]" or (sign[0] not in ",:" and not is_key and (is_begun or not goes_on or sign[0] == '"')):
+            end, whole = token.end(), '"' * is_begun
+        is_key = bool(closing) and closing[-1] == "}" and sign in "{,"
+        if not closing and sign != ":":
+            break
+    try:
+        beginning = FIRST_HALF.sub("", text[:end]) + whole if whole else text[:end]
+        return loads(beginning + "".join(reversed(closing))) if end else None
+    except ValueError:  # an escape that is not complete
+        return None
 
 
 def _with_first(keep_first: Container[str], pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -1,16 +1,28 @@
-"""Texts for people that a model is writing, told as events while they grow."""
+"""Texts for people, and results of declared types, that a model is writing, told as events while they grow."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
-from koi_lang.events import OutputDelta
+from koi_lang.events import OutputDelta, PartialResult
 from koi_lang.runtime.playbook.action_parsing import ABOUT, KINDS, NAMING
+from koi_lang.runtime.playbook.framing import THOUGHT, without_thoughts
+from koi_lang.runtime.playbook.json_repair import parse_beginning
 
 # Actions that say something to people, and the field in which they do; any text that is returned may be for them.
 SAYING = {"print": "message", "prompt_user": "question"}
 RETURN = "return"
+# Where a result begins: in an answer that is nothing else, and in an action. No text in JSON looks like that, since it
+# holds no quotation mark as it is.
+ALONE = re.compile(r"(?=\{)")
+RETURNED = re.compile(r"""[{,]\s*"intent"\s*:\s*"return"\s*,(?:[^{}\[\]]*,)?\s*"data"\s*:\s*(?=[{\[])""")
+# A result is told again when so many characters have come, and more by that share of it.
+MIN_NEWS_CHARS, NEWS_SHARE = 24, 20
+# Of an action before its result.
+MAX_HEAD_CHARS = 1000
 FIRST_HALVES = range(0xD800, 0xDC00)
 
 
@@ -34,6 +46,45 @@ class _WrittenAction:
     depth: int
     name: str = ""
     early: list[_WrittenText] = field(default_factory=list)
+
+
+class WrittenResult:
+    """Tells a result of a declared type while it grows: the part of it that has arrived.
+
+    Args:
+        emit: is told each part.
+        is_alone: whether the answer is the result, and not the action that returns it.
+        wrapper: the field of an answer that holds the result; empty where that is the answer.
+    """
+
+    def __init__(self, emit: Callable[[PartialResult], None], *, is_alone: bool, wrapper: str = "") -> None:
+        self._emit = emit
+        self._begin = ALONE if is_alone else RETURNED
+        self._wrapper = wrapper
+        self._text = ""
+        self._start = -1
+        self._next = 0
+        self._last: Any = None
+
+    def add(self, piece: str) -> None:
+        """Add the next piece of the answer."""
+        self._text += piece
+        if self._start < 0 and ("{" in piece or "[" in piece):
+            if self._begin is ALONE:
+                self._text = without_thoughts(self._text)
+            is_thought = self._begin is ALONE and THOUGHT.match(self._text) is not None
+            found = self._begin.search(self._text, max(0, len(self._text) - len(piece) - MAX_HEAD_CHARS))
+            self._start = -1 if found is None or is_thought else found.end()
+        if self._start < 0 or len(self._text) < self._next:
+            return
+        written = self._text[self._start :]
+        self._next = len(self._text) + max(MIN_NEWS_CHARS, len(written) // NEWS_SHARE)
+        value = parse_beginning(written)
+        if self._wrapper:
+            value = value.get(self._wrapper) if isinstance(value, dict) else None
+        if isinstance(value, (dict, list)) and value and value != self._last:
+            self._last = value
+            self._emit(PartialResult(value))
 
 
 class WrittenTexts:

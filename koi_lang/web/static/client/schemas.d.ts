@@ -923,6 +923,17 @@ export interface OutputDelta {
   so_far?: boolean;
 }
 
+/** A result of a declared type grows: all of it that has arrived, of which texts may go on. */
+export interface PartialResult {
+  v: 1;
+  type: "partial_result";
+  run: string;
+  agent: string;
+  path: Array<string>;
+  recalled?: boolean;
+  value: unknown;
+}
+
 /** What has arrived of an answer since this was told last; an action of it is about to begin. For admins alone. */
 export interface ModelWrote {
   v: 1;
@@ -1699,7 +1710,7 @@ export type SocketMessage = GreetingMessage | EventMessage | QuestionMessage | A
 
 export type OpenRequest = QuestionMessage | ApprovalMessage;
 
-export type Event = RunStarted | RunEnded | RunResumed | ConsumerDropped | RuleAllowed | LinePrinted | PersonAsked | PersonAnswered | ApprovalRequested | ApprovalGiven | HandlerStarted | HandlerEnded | HandlerFailed | TimedOut | RetryStarted | RetryEnded | RoundStarted | RoundEnded | StateChanged | ActionStarted | ActionOverridden | ActionEnded | ActionFailed | EffectStarted | EffectEnded | EffectFailed | DoubtSettled | ReadOnlyFound | FileKept | FileChanged | TreeKept | TreeCompared | ChangesNotKept | FileRestored | ValueObserved | TimerFired | McpProgress | ModelAsked | ThoughtDelta | OutputDelta | ModelWrote | ModelAnswered | AnswerDiscarded | TextsEmbedded | EmbeddingFailed | ModelFailed | ModelReplaced | AnswerCacheFailed | HookDecided | HookReplaced | HookFailed | ExtensionStateChanged | CommandStarted | CommandEnded | PhaseStarted | RunPaused | RunContinued | QueueChanged | MessageDelivered | CompactionRequested | ConversationCompacted | CallStarted | CallEnded | ModelChanged | EffortChanged | PlanModeChanged | PlanDecided | PlanStepFinished | SessionNamed | CompactionAsked | ExpectationMissed | ScoreGiven;
+export type Event = RunStarted | RunEnded | RunResumed | ConsumerDropped | RuleAllowed | LinePrinted | PersonAsked | PersonAnswered | ApprovalRequested | ApprovalGiven | HandlerStarted | HandlerEnded | HandlerFailed | TimedOut | RetryStarted | RetryEnded | RoundStarted | RoundEnded | StateChanged | ActionStarted | ActionOverridden | ActionEnded | ActionFailed | EffectStarted | EffectEnded | EffectFailed | DoubtSettled | ReadOnlyFound | FileKept | FileChanged | TreeKept | TreeCompared | ChangesNotKept | FileRestored | ValueObserved | TimerFired | McpProgress | ModelAsked | ThoughtDelta | OutputDelta | PartialResult | ModelWrote | ModelAnswered | AnswerDiscarded | TextsEmbedded | EmbeddingFailed | ModelFailed | ModelReplaced | AnswerCacheFailed | HookDecided | HookReplaced | HookFailed | ExtensionStateChanged | CommandStarted | CommandEnded | PhaseStarted | RunPaused | RunContinued | QueueChanged | MessageDelivered | CompactionRequested | ConversationCompacted | CallStarted | CallEnded | ModelChanged | EffortChanged | PlanModeChanged | PlanDecided | PlanStepFinished | SessionNamed | CompactionAsked | ExpectationMissed | ScoreGiven;
 
 export type Command = SteerCommand | FollowUpCommand | SendToCommand | TakeBackCommand | SetSteeringModeCommand | SetFollowUpModeCommand | PauseCommand | AbortCommand | ApproveCommand | AnswerCommand | SetModelCommand | SetThinkingLevelCommand | SetPlanModeCommand | CompactCommand | ExtensionCommandCommand | SetSessionNameCommand | ListAgentsCommand | GetCommandsCommand | GetAvailableModelsCommand | GetStateCommand | GetSessionStatsCommand | SessionInfoCommand | GetMessagesCommand | GetLastAssistantTextCommand | GetEntriesCommand | GetTreeCommand | PromptCommand | RunPlaybookCommand | RunCommand | ContinueCommand;
 
